@@ -1,0 +1,63 @@
+# Freshet. `make demo` and `make test` set up everything they need in .venv; nothing else is installed.
+
+SHELL := /bin/bash
+VENV := .venv
+PY := $(VENV)/bin/python
+DEMO_FLAGS := $(if $(DEMO_EXIT),--exit) $(if $(LOAD),--load $(LOAD)) $(if $(PORT),--port $(PORT))
+
+.PHONY: demo test test-fast lint types layers bench server requirements histories crashes clean
+
+demo: $(VENV)/server.done $(if $(filter spark,$(LOAD)),$(VENV)/test.done)
+	$(PY) -m examples.debian.demo $(DEMO_FLAGS)
+
+server: $(VENV)/server.done
+	$(PY) server.py $(FLAGS)
+
+test: $(VENV)/test.done
+	$(PY) -m pytest
+
+lint: $(VENV)/test.done
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+
+types: $(VENV)/test.done
+	$(VENV)/bin/mypy
+
+layers: $(VENV)/test.done
+	$(VENV)/bin/lint-imports
+
+bench: $(VENV)/test.done
+	$(PY) -m benchmarks.run $(BENCH)
+
+# The long forms: random histories against the oracle, kills at random moments.
+histories: $(VENV)/test.done
+	$(PY) -m tests.histories --count $(or $(COUNT),2000)
+
+crashes: $(VENV)/test.done
+	$(PY) -m tests.crashes --kills $(or $(COUNT),100)
+
+$(PY):
+	@for python in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11; do \
+	  if command -v $$python >/dev/null && \
+	     $$python -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	    echo "making $(VENV) with $$python"; $$python -m venv $(VENV) && exit 0; fi; done; \
+	echo "Freshet needs Python 3.11 or later with venv (Debian: apt install python3-venv); say which with PYTHON=..." >&2; exit 1
+
+$(VENV)/server.done: requirements/server.txt | $(PY)
+	$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/server.txt
+	@touch $@
+
+$(VENV)/test.done: requirements/test.txt | $(PY)
+	$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/test.txt
+	@touch $@
+
+# Pins for every platform and Python, with hashes and without any address.
+requirements: $(VENV)/test.done
+	$(PY) -m pip install --quiet pip-tools
+	for extra in "--extra demo --extra dev --extra spark -o requirements/test.txt" \
+	             "--extra demo -c requirements/test.txt -o requirements/server.txt"; do \
+	  $(VENV)/bin/pip-compile --quiet --generate-hashes --no-header --no-emit-index-url --no-emit-trusted-host \
+	    --no-emit-find-links --strip-extras --allow-unsafe $$extra pyproject.toml; done
+
+clean:
+	rm -rf $(VENV) demo-data freshet-data build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,159 @@
+"""The engine's workloads W1, W2, W4 and W5: their data by index, their views in SQL, their answers from scratch.
+
+Random numbers are SplitMix64 of (seed, index), so that any update can be made alone. Load = items 0 … size − 1; update u
+removes item u and inserts item size + u. A checksum is the sum of mix(packed row) modulo 2^64 over the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Words = NDArray[np.int64]
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """SplitMix64's finaliser."""
+    z = values.copy()
+    with np.errstate(over="ignore"):
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def random_words(seed: int, index: NDArray[np.uint64], below: int) -> Words:
+    """The random numbers of these indices, from 0 to ``below`` − 1."""
+    with np.errstate(over="ignore"):
+        drawn = mix(np.uint64(seed) + (index + np.uint64(1)) * _GOLDEN)
+    return (drawn % np.uint64(below)).astype(np.int64)
+
+
+def edges(seed: int, nodes: int, low: int, high: int) -> Words:
+    """Edges low … high − 1 as int64[n, 2]."""
+    index = np.arange(low, high, dtype=np.uint64)
+    two = np.uint64(2)
+    return np.stack([random_words(seed, two * index + np.uint64(k), nodes) for k in (0, 1)], axis=1)
+
+
+def keyed(seed: int, keys: int, low: int, high: int) -> Words:
+    """Rows (key, index) of the join workload."""
+    index = np.arange(low, high, dtype=np.uint64)
+    return np.stack([random_words(seed, index, keys), index.astype(np.int64)], axis=1)
+
+
+def checksum(high: Words, low: Words | None = None) -> int:
+    """The output's checksum; two columns are packed as high << 32 | low."""
+    packed = high.astype(np.uint64)
+    if low is not None:
+        packed = (packed << np.uint64(32)) | low.astype(np.uint64)
+    return int(np.add.reduce(mix(packed), dtype=np.uint64))
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """``tables``: name → rows low … high − 1; ``initial``: rows loaded once; ``answer``: rows after u updates.
+
+    ``turns``: update u goes to the table ``turns[u % len(turns)]``, as that table's own next item.
+    """
+
+    name: str
+    view: str
+    ddl: tuple[str, ...]
+    size: int
+    turns: tuple[str, ...]
+    tables: dict[str, Callable[[int, int], Words]]
+    initial: dict[str, Words]
+    answer: Callable[[int], Words]
+    rival: dict[int, float]
+    """The compiled system's updates per CPU second by batch size (see docs/benchmarks.md)."""
+
+
+def reachable(nodes: int, size: int) -> Callable[[int], Words]:
+    """Nodes that the ten roots reach, by breadth first search."""
+
+    def answer(updates: int) -> Words:
+        pairs = edges(1, nodes, updates, size + updates)
+        order = np.argsort(pairs[:, 0], kind="stable")
+        source, target = pairs[order, 0], pairs[order, 1]
+        start = np.searchsorted(source, np.arange(nodes + 1))
+        seen = np.zeros(nodes, bool)
+        seen[:10] = True
+        border = np.arange(10)
+        while len(border):
+            reached = [target[start[n] : start[n + 1]] for n in border]
+            found = np.unique(np.concatenate(reached)) if reached else border[:0]
+            border = found[~seen[found]]
+            seen[border] = True
+        return np.flatnonzero(seen)[:, None]
+
+    return answer
+
+
+def degrees(nodes: int, size: int) -> Callable[[int], Words]:
+    """(out-degree, how many nodes have it)."""
+
+    def answer(updates: int) -> Words:
+        counts = np.bincount(edges(3, nodes, updates, size + updates)[:, 0], minlength=nodes)
+        return np.stack(np.unique(counts[counts > 0], return_counts=True), axis=1)
+
+    return answer
+
+
+def joined(keys: int, size: int) -> Callable[[int], Words]:
+    """(key, pairs)."""
+
+    def answer(updates: int) -> Words:
+        of_a, of_b = (updates + 1) // 2, updates // 2
+        a = np.bincount(keyed(40, keys, of_a, size + of_a)[:, 0], minlength=keys)
+        b = np.bincount(keyed(41, keys, of_b, size + of_b)[:, 0], minlength=keys)
+        found = np.flatnonzero(a * b)
+        return np.stack([found, (a * b)[found]], axis=1)
+
+    return answer
+
+
+REACH = (
+    "WITH RECURSIVE reach(node) AS (SELECT id FROM roots UNION "
+    "SELECT e.dst FROM reach r JOIN edges e ON r.node = e.src) SELECT node FROM reach"
+)
+_GRAPH = ("CREATE TABLE roots (id bigint NOT NULL)", "CREATE TABLE edges (src bigint NOT NULL, dst bigint NOT NULL)")
+
+
+def reach(name: str, nodes: int, size: int, rival: dict[int, float]) -> Workload:
+    """W1 and W2."""
+    roots = {"roots": np.arange(10, dtype=np.int64)[:, None]}
+    tables = {"edges": lambda low, high: edges(1, nodes, low, high)}
+    return Workload(name, REACH, _GRAPH, size, ("edges",), tables, roots, reachable(nodes, size), rival)
+
+
+def workloads() -> dict[str, Workload]:
+    """By name."""
+    w4 = Workload(
+        "W4",
+        "SELECT d.n, count(*) FROM (SELECT src, count(*) AS n FROM edges GROUP BY src) d GROUP BY d.n",
+        _GRAPH[1:],
+        5_000_000,
+        ("edges",),
+        {"edges": lambda low, high: edges(3, 1_000_000, low, high)},
+        {},
+        degrees(1_000_000, 5_000_000),
+        {1: 49.5e3, 1000: 552e3, 100_000: 1.81e6},
+    )
+    w5 = Workload(
+        "W5",
+        "SELECT a.k, count(*) FROM a JOIN b ON a.k = b.k GROUP BY a.k",
+        tuple(f"CREATE TABLE {t} (k bigint NOT NULL, v bigint NOT NULL)" for t in "ab"),
+        1_000_000,
+        ("a", "b"),
+        {"a": lambda low, high: keyed(40, 100_000, low, high), "b": lambda low, high: keyed(41, 100_000, low, high)},
+        {},
+        joined(100_000, 1_000_000),
+        {1: 31.4e3, 1000: 193e3, 100_000: 559e3},
+    )
+    w1 = reach("W1", 1_000, 2_000, {1: 7.7e3, 10: 23.0e3, 100: 82.9e3})
+    w2 = reach("W2", 1_000_000, 2_000_000, {1: 3.7e3, 10: 5.0e3, 100: 8.4e3})
+    return {w.name: w for w in (w1, w2, w4, w5)}

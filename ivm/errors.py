@@ -1,0 +1,28 @@
+"""What a user sees when something is wrong: one exception type, carrying a SQLSTATE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(eq=False, slots=True)
+class SqlError(Exception):
+    """An error for the client.
+
+    ``sqlstate`` is Postgres's five-character code, ``position`` the 1-based character
+    position in the statement's text (None when it points nowhere).
+    """
+
+    sqlstate: str
+    message: str
+    detail: str | None = None
+    hint: str | None = None
+    position: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.sqlstate})"
+
+
+def unsupported(what: str, hint: str | None = None, position: int | None = None) -> SqlError:
+    """The error for a feature that is named but not built: always 0A000, never a wrong answer."""
+    return SqlError("0A000", f"{what} is not supported", hint=hint, position=position)

@@ -1,0 +1,253 @@
+"""What a dataflow is made of: frozen node specs and the two kinds of functions that they call.
+
+A *collection* carries updates (row, time, diff); an *arrangement* is a collection that is kept, sorted by key and
+value. Rows are int64 matrices. Which scope (loop) a node is in follows from its inputs: it is the innermost
+scope of any of them, and inputs from enclosing scopes enter by themselves (their times gain a round 0).
+State lives with the operator that renders a spec, never here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, NewType, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from ivm.trace import Version
+
+Words = NDArray[np.int64]
+NodeId = NewType("NodeId", int)
+ScopeId = NewType("ScopeId", int)
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """Moves words and null bits from an input row to an output row, and drops rows where a bit is set.
+
+    ``words[k]`` is the input word that output word k copies, -1 for zero. ``bits`` holds
+    (input word, input bit, output word, output bit): the output bit is set when the input bit is.
+    ``drop_if`` holds (input word, bit): a row with any of these bits set is dropped (NULL join keys).
+    """
+
+    words: tuple[int, ...]
+    bits: tuple[tuple[int, int, int, int], ...] = ()
+    drop_if: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(slots=True)
+class Mapped:
+    """What a ``RowFunction`` returns.
+
+    ``rows`` int64[m, out_width]; ``source`` int64[m], the input row each came from (None: one for one, in order);
+    ``weights`` int64[m, diff_width], by which the input's diff is multiplied (None: all one);
+    ``errors`` int64[e, 1] and ``error_source`` int64[e]: the rows whose expression failed, as dictionary ids.
+    """
+
+    rows: Words
+    source: Words | None = None
+    weights: Words | None = None
+    errors: Words | None = None
+    error_source: Words | None = None
+
+
+class RowFunction(Hashable, Protocol):
+    """A pure function of rows, each on its own; equal functions compare equal."""
+
+    @property
+    def out_width(self) -> int: ...
+    @property
+    def diff_width(self) -> int: ...
+    def __call__(self, rows: Words, /) -> Mapped: ...
+
+
+@dataclass(slots=True)
+class Reduced:
+    """What a ``Reducer`` returns: ``segment`` int64[r] and ``vals`` int64[r, out_width], one row each with diff 1;
+    ``error_segment`` int64[e] and ``errors`` int64[e, 1] for the groups whose aggregate failed."""
+
+    segment: Words
+    vals: Words
+    errors: Words | None = None
+    error_segment: Words | None = None
+
+
+class Reducer(Hashable, Protocol):
+    """A pure function of groups. Segment i is ``vals[offsets[i]:offsets[i+1]]``, accumulated at one time: distinct
+    values in the arrangement's order with non-zero ``diffs`` int64[m, diff_width], at least one of them.
+
+    Total: at times that are not final it may see negative diffs, and must not raise.
+    ``limit``: how many rows of positive diff from the start suffice, counting multiplicity (None: all of them);
+    the engine then stops a group's scan there and such a segment has positive diffs only.
+    """
+
+    @property
+    def out_width(self) -> int: ...
+    @property
+    def limit(self) -> int | None: ...
+    def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A source of updates, fed from outside; at depth 0."""
+
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """Rows that hold at every time, each with diff 1."""
+
+    width: int
+    rows: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Each row through a ``Gather``."""
+
+    input: NodeId
+    gather: Gather
+
+
+@dataclass(frozen=True, slots=True)
+class FlatMap:
+    """Each row through a ``RowFunction``: filter, compute, expand, weigh."""
+
+    input: NodeId
+    function: RowFunction
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """The error rows (width 1) of a FlatMap or Reduce node."""
+
+    input: NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class Concat:
+    """The sum of collections of one width."""
+
+    inputs: tuple[NodeId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Negate:
+    """The collection with every diff negated."""
+
+    input: NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class Consolidate:
+    """The same collection with equal updates of one step added up."""
+
+    input: NodeId
+
+
+class Order(Enum):
+    """How a word of an arrangement's rows compares: as an integer, or as the bytes that it is the id of."""
+
+    WORD = 0
+    BYTES = 1
+    BYTES_DESCENDING = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Arrange:
+    """The collection, gathered to [key | val] and kept sorted. ``order`` is empty (all WORD) or one for each word."""
+
+    input: NodeId
+    gather: Gather
+    key_width: int
+    order: tuple[Order, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Pairs of rows with equal keys of two arrangements, gathered from [key | left val | right val]."""
+
+    left: NodeId
+    right: NodeId
+    gather: Gather
+
+
+class Keep(Enum):
+    """What a threshold makes of a row's count c: 1 if c > 0, or max(c, 0)."""
+
+    DISTINCT = "distinct"
+    POSITIVE = "positive"
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """The rows of an arrangement without values, by their count; itself an arrangement of the same layout."""
+
+    input: NodeId
+    keep: Keep
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """Each key's group through a ``Reducer``; itself an arrangement [key | out vals]."""
+
+    input: NodeId
+    reducer: Reducer
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A loop's variable: empty at round 0, then at round r + 1 what ``connect``'s body is at round r."""
+
+    scope: ScopeId
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """A loop's collection outside of the loop: its sum over all rounds."""
+
+    input: NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A collection kept for readers, key = the whole row, whose changes are drained after each step."""
+
+    input: NodeId
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows that hold at every time, loaded once: int64[n, width] and diffs int64[n]; compared by identity."""
+
+    rows: Words
+    diffs: Words
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scan:
+    """All rows of a published ``Version`` as of an ordinal, delivered once; compared by identity."""
+
+    version: Version
+    at: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Static:
+    """An arrangement with a published ``Version``'s contents as of an ordinal, never delivered: only the other side of
+    a Join looks it up. Compared by identity."""
+
+    version: Version
+    at: int
+
+
+NodeSpec = (
+    Input | Constant | Project | FlatMap | Errors | Concat | Negate | Consolidate | Arrange | Join | Threshold
+    | Reduce | Variable | Leave | Output | Rows | Scan | Static
+)  # fmt: skip

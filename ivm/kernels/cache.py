@@ -1,0 +1,57 @@
+"""Where compiled kernels are kept, and the decorator that compiles them.
+
+Import this before numba. numba notices a change in a kernel's own file but not in a callee's in another file, so each
+file's cache folder is named by a hash over that file and every kernel file that it imports. ``FRESHET_CACHE`` names
+another base folder than the user's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_IMPORT = re.compile(r"^from (ivm\.kernels\.\w+) import", re.MULTILINE)
+_ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def base_folder() -> Path:
+    """The folder under which all compiled kernels lie."""
+    override = os.environ.get("FRESHET_CACHE")
+    if override:
+        return Path(override)
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(home) / "freshet" / "kernels"
+
+
+@cache
+def _sources(file: str) -> frozenset[str]:
+    """The file and all kernel files that it imports, at any depth."""
+    found = {file}
+    for module in _IMPORT.findall(Path(file).read_text()):
+        found |= _sources(str(_ROOT / (module.replace(".", "/") + ".py")))
+    return frozenset(found)
+
+
+@cache
+def _folder(file: str) -> str:
+    digest = hashlib.sha256()
+    for source in sorted(_sources(file) | {__file__}):
+        digest.update(Path(source).read_bytes())
+    return str(base_folder() / digest.hexdigest()[:16])
+
+
+def kernel(function: F) -> F:
+    """``numba.njit(cache=True, nogil=True)`` with the cache in the folder of the function's file."""
+    numba.config.CACHE_DIR = _folder(str(Path(sys.modules[function.__module__].__file__ or "").resolve()))  # type: ignore[attr-defined]
+    compiled: F = numba.njit(cache=True, nogil=True)(function)
+    return compiled

@@ -1,0 +1,109 @@
+"""One half of a join: a delta against the other side's trace."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ivm.kernels.cache import kernel
+from ivm.kernels.memory import (
+    B_COUNT, B_DIFFS, B_ROOM, B_ROWS, B_TIMES, B_WIDTH, L_COUNT, L_DIFFS, L_DIFF_STRIDE, L_FENCE, L_ROWS, L_SIGN,
+    L_TIMES, L_TIME_STRIDE, LAYER_WORDS, T_KEY_WIDTH, T_ORDER, T_WIDTH, load, store,
+)  # fmt: skip
+from ivm.kernels.blocks import gather_row
+from ivm.kernels.order import compare
+from ivm.kernels.seek import layers, seek
+from ivm.kernels.times import lub, rounds, wrap
+import numpy as np
+
+J_DELTA: Final = 0
+J_LAYER: Final = 1
+J_POSITION: Final = 2
+JOIN_WORDS: Final = 3
+
+# What kernels count, for tests that assert how work grows.
+S_MATCHES: Final = 0
+S_SEEKS: Final = 1
+S_HISTORY: Final = 2
+S_SEGMENTS: Final = 3
+STATS: Final = 4
+
+DONE: Final = 0
+OUT_FULL: Final = 1
+LATER_FULL: Final = 2
+
+
+@kernel
+def join(  # type: ignore[no-untyped-def]
+    delta, trace, minus, minus_too, out, later, program, state, stats, delta_is_left, trace_depth, depth, delay, vector
+):
+    """Appends the matches of ``delta`` with ``trace`` minus two blocks, gathered, at the join of both times.
+
+    Matches at the loop vector ``vector`` go to ``out``, others to ``later``. The trace's times are of ``trace_depth``
+    and are wrapped to ``depth``, then put ``delay`` rounds later. Returns DONE, or OUT_FULL or LATER_FULL with ``state``
+    saying where to go on when the caller has made room. Cost: seeks of the delta's keys and the matches.
+    """
+    key_width = trace[T_KEY_WIDTH]
+    width = trace[T_WIDTH]
+    delta_width = delta[B_WIDTH]
+    order = trace[T_ORDER]
+    table, count = layers(trace, minus, minus_too)
+    cursors = np.zeros(count, np.int64)
+    first_layer = state[J_LAYER]
+    position = state[J_POSITION]
+    previous = 0
+    seeks = 0
+    matches = 0
+    result = DONE
+    for i in range(state[J_DELTA], delta[B_COUNT]):
+        key = delta[B_ROWS] + 8 * delta_width * i
+        fresh = True
+        if previous != 0:
+            c = compare(previous, key, 0, key_width, order)
+            if c > 0:
+                cursors[:] = 0
+            fresh = c != 0
+        previous = key
+        time = load(delta[B_TIMES] + 8 * i)
+        diff = load(delta[B_DIFFS] + 8 * i)
+        for k in range(first_layer, count):
+            at = k * LAYER_WORDS
+            rows = table[at + L_ROWS]
+            total = table[at + L_COUNT]
+            if fresh or position >= 0:
+                cursors[k] = seek(rows, total, width, table[at + L_FENCE], cursors[k], key, key_width, order)
+                seeks += 1
+            p = cursors[k] if position < 0 else position
+            position = -1
+            while p < total:
+                row = rows + 8 * width * p
+                if compare(row, key, 0, key_width, 0) != 0:
+                    break
+                other = load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p)
+                at_time = lub(time, wrap(other, trace_depth, depth) + delay, depth)
+                now = depth == 0 or rounds(at_time, depth) == vector
+                target = out if now else later
+                n = target[B_COUNT]
+                if n >= target[B_ROOM]:
+                    state[J_DELTA] = i
+                    state[J_LAYER] = k
+                    state[J_POSITION] = p
+                    stats[S_MATCHES] += matches
+                    stats[S_SEEKS] += seeks
+                    return OUT_FULL if now else LATER_FULL
+                place = target[B_ROWS] + 8 * target[B_WIDTH] * n
+                left = key if delta_is_left else row
+                right = row if delta_is_left else key
+                matches += 1
+                if gather_row(left, right, program, place):
+                    store(target[B_TIMES] + 8 * n, at_time)
+                    other_diff = load(table[at + L_DIFFS] + table[at + L_DIFF_STRIDE] * p)
+                    store(target[B_DIFFS] + 8 * n, diff * other_diff * table[at + L_SIGN])
+                    target[B_COUNT] = n + 1
+                p += 1
+        first_layer = 0
+    state[J_DELTA] = 0
+    state[J_LAYER] = 0
+    state[J_POSITION] = -1
+    stats[S_MATCHES] += matches
+    stats[S_SEEKS] += seeks
+    return result

@@ -1,0 +1,85 @@
+"""Raw memory, and the layout of the descriptors that kernels get.
+
+A kernel gets int64 arrays only. A *block* descriptor names a growable buffer of updates, a *trace* descriptor names
+the layers of a spine. Both hold addresses; whoever calls keeps the arrays that they point into alive.
+Every address is of an int64, row-major: word j of row i of a block lies at ``rows + 8 * (i * width + j)``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ivm.kernels.cache import kernel  # noqa: I001  (before numba)
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+# Block: how many updates, words a row, addresses of rows, times and diffs, room, diff words an update.
+B_COUNT: Final = 0
+B_WIDTH: Final = 1
+B_ROWS: Final = 2
+B_TIMES: Final = 3
+B_DIFFS: Final = 4
+B_ROOM: Final = 5
+B_DIFF_WIDTH: Final = 6
+BLOCK_WORDS: Final = 7
+
+# Trace: a head, then LAYER_WORDS for each layer. Layer 0 is the small one that is updated in place.
+T_LAYERS: Final = 0
+T_WIDTH: Final = 1
+T_KEY_WIDTH: Final = 2
+T_DEPTH: Final = 3
+T_DIFF_WIDTH: Final = 4
+T_ORDER: Final = 5
+T_SINCE: Final = 6
+T_ROOM: Final = 7
+HEAD: Final = 8
+
+# Layer: rows, their addresses; strides in bytes (0: one time or diff for the whole layer); the fence, or 0.
+L_COUNT: Final = 0
+L_ROWS: Final = 1
+L_TIMES: Final = 2
+L_TIME_STRIDE: Final = 3
+L_DIFFS: Final = 4
+L_DIFF_STRIDE: Final = 5
+L_FENCE: Final = 6
+L_SIGN: Final = 7
+LAYER_WORDS: Final = 8
+
+# A fence holds the first word of every FENCE-th row, so that a search touches few cache lines.
+FENCE: Final = 64
+
+
+@intrinsic  # type: ignore[untyped-decorator,unused-ignore]
+def load(typing_context: Any, address: Any) -> Any:
+    """The int64 at an address."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load(builder.inttoptr(arguments[0], ir.IntType(64).as_pointer()))
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator,unused-ignore]
+def store(typing_context: Any, address: Any, value: Any) -> Any:
+    """Puts an int64 at an address."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.store(arguments[1], builder.inttoptr(arguments[0], ir.IntType(64).as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+@kernel
+def copy_words(source: int, target: int, count: int) -> None:
+    """Copies ``count`` words upwards; the ranges may overlap when target < source."""
+    for i in range(count):
+        store(target + 8 * i, load(source + 8 * i))
+
+
+@kernel
+def copy_words_down(source: int, target: int, count: int) -> None:
+    """Copies ``count`` words from the last to the first, for overlaps with target > source."""
+    for i in range(count - 1, -1, -1):
+        store(target + 8 * i, load(source + 8 * i))

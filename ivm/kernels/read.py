@@ -1,0 +1,65 @@
+"""Reading a trace at a time: its rows into a block, to be sorted and consolidated there."""
+
+from __future__ import annotations
+
+from ivm.kernels.cache import kernel
+from ivm.kernels.memory import (
+    B_COUNT, B_DIFFS, B_ROOM, B_ROWS, B_TIMES, HEAD, L_COUNT, L_DIFFS, L_DIFF_STRIDE, L_FENCE, L_ROWS, L_TIMES,
+    L_TIME_STRIDE, LAYER_WORDS, T_DEPTH, T_DIFF_WIDTH, T_KEY_WIDTH, T_LAYERS, T_ORDER, T_WIDTH, copy_words, load,
+    store,
+)  # fmt: skip
+from ivm.kernels.order import compare
+from ivm.kernels.seek import seek
+from ivm.kernels.times import ROUND_BITS, advance
+
+
+@kernel
+def _append(trace, at, p, target, time):  # type: ignore[no-untyped-def]
+    width = trace[T_WIDTH]
+    diff_width = trace[T_DIFF_WIDTH]
+    n = target[B_COUNT]
+    copy_words(trace[at + L_ROWS] + 8 * width * p, target[B_ROWS] + 8 * width * n, width)
+    store(target[B_TIMES] + 8 * n, time)
+    diff = trace[at + L_DIFFS] + trace[at + L_DIFF_STRIDE] * p
+    copy_words(diff, target[B_DIFFS] + 8 * diff_width * n, diff_width)
+    target[B_COUNT] = n + 1
+
+
+@kernel
+def collect(trace, target, upto, since):  # type: ignore[no-untyped-def]
+    """Appends all updates with ordinal <= ``upto``, ordinals raised to ``since``; the target has room for all."""
+    depth = trace[T_DEPTH]
+    shift = depth * ROUND_BITS[depth]
+    for k in range(trace[T_LAYERS]):
+        at = HEAD + LAYER_WORDS * k
+        for p in range(trace[at + L_COUNT]):
+            time = load(trace[at + L_TIMES] + trace[at + L_TIME_STRIDE] * p)
+            if (time >> shift) <= upto:
+                _append(trace, at, p, target, advance(time, since, depth))
+    return target[B_COUNT]
+
+
+@kernel
+def lookup(trace, keys, target, upto):  # type: ignore[no-untyped-def]
+    """Appends the updates with ordinal <= ``upto`` of each row of ``keys`` (a block), with the key's index as time.
+
+    False when the target has no room. Cost: one seek for each key and layer, and the updates found.
+    """
+    depth = trace[T_DEPTH]
+    shift = depth * ROUND_BITS[depth]
+    width = trace[T_WIDTH]
+    key_width = trace[T_KEY_WIDTH]
+    for i in range(keys[B_COUNT]):
+        key = keys[B_ROWS] + 8 * key_width * i
+        for k in range(trace[T_LAYERS]):
+            at = HEAD + LAYER_WORDS * k
+            rows = trace[at + L_ROWS]
+            total = trace[at + L_COUNT]
+            p = seek(rows, total, width, trace[at + L_FENCE], 0, key, key_width, trace[T_ORDER])
+            while p < total and compare(rows + 8 * width * p, key, 0, key_width, 0) == 0:
+                if (load(trace[at + L_TIMES] + trace[at + L_TIME_STRIDE] * p) >> shift) <= upto:
+                    if target[B_COUNT] >= target[B_ROOM]:
+                        return False
+                    _append(trace, at, p, target, i)
+                p += 1
+    return True

@@ -1,0 +1,103 @@
+"""Searching in traces: a local table of layers, with the negated blocks of the current pass as further layers.
+
+A trace is read *minus* up to two blocks, so that an operator sees what stood before the updates of this pass.
+"""
+
+from __future__ import annotations
+
+from ivm.kernels.cache import kernel
+from ivm.kernels.memory import (
+    B_COUNT, B_DIFFS, B_DIFF_WIDTH, B_ROWS, B_TIMES, FENCE, HEAD, L_COUNT, L_DIFFS, L_DIFF_STRIDE, L_FENCE, L_ROWS,
+    L_SIGN, L_TIMES, L_TIME_STRIDE, LAYER_WORDS, T_LAYERS, load,
+)  # fmt: skip
+from ivm.kernels.order import compare
+import numpy as np
+
+
+@kernel
+def _add_block(table, at, block):  # type: ignore[no-untyped-def]
+    table[at + L_COUNT] = block[B_COUNT]
+    table[at + L_ROWS] = block[B_ROWS]
+    table[at + L_TIMES] = block[B_TIMES]
+    table[at + L_TIME_STRIDE] = 8
+    table[at + L_DIFFS] = block[B_DIFFS]
+    table[at + L_DIFF_STRIDE] = 8 * block[B_DIFF_WIDTH]
+    table[at + L_FENCE] = 0
+    table[at + L_SIGN] = -1
+
+
+@kernel
+def layers(trace, minus, minus_too):  # type: ignore[no-untyped-def]
+    """(table, count): the trace's non-empty layers and the blocks to subtract, LAYER_WORDS each."""
+    total = trace[T_LAYERS]
+    table = np.empty((total + 2) * LAYER_WORDS, np.int64)
+    count = 0
+    for k in range(total):
+        at = HEAD + LAYER_WORDS * k
+        if trace[at + L_COUNT] != 0:
+            for j in range(LAYER_WORDS):
+                table[count * LAYER_WORDS + j] = trace[at + j]
+            count += 1
+    if minus[B_COUNT] != 0:
+        _add_block(table, count * LAYER_WORDS, minus)
+        count += 1
+    if minus_too[B_COUNT] != 0:
+        _add_block(table, count * LAYER_WORDS, minus_too)
+        count += 1
+    return table, count
+
+
+@kernel
+def seek(rows, count, width, fence, start, key, key_width, order):  # type: ignore[no-untyped-def]
+    """The first row from ``start`` on whose first ``key_width`` words are not less than those at address ``key``.
+
+    Gallops a little way, then searches the fence: a near row costs few comparisons, a far one few cache misses.
+    """
+    if key_width == 0 or start >= count:
+        return start
+    if compare(rows + 8 * width * start, key, 0, key_width, order) >= 0:
+        return start
+    low = start
+    step = 1
+    while step <= 32:
+        if low + step >= count:
+            return _bisect(rows, width, low + 1, count, key, key_width, order)
+        if compare(rows + 8 * width * (low + step), key, 0, key_width, order) >= 0:
+            return _bisect(rows, width, low + 1, low + step, key, key_width, order)
+        low += step
+        step *= 2
+    high = count
+    if fence != 0:
+        first = load(key)
+        a = low // FENCE + 1
+        b = (count + FENCE - 1) // FENCE
+        left = a
+        right = b
+        while left < right:
+            middle = (left + right) >> 1
+            if load(fence + 8 * middle) < first:
+                left = middle + 1
+            else:
+                right = middle
+        low = max(low, (left - 1) * FENCE)
+        right = b
+        if key_width > 1:
+            while left < right:
+                middle = (left + right) >> 1
+                if load(fence + 8 * middle) <= first:
+                    left = middle + 1
+                else:
+                    right = middle
+        high = min(count, left * FENCE)
+    return _bisect(rows, width, low, high, key, key_width, order)
+
+
+@kernel
+def _bisect(rows, width, low, high, key, key_width, order):  # type: ignore[no-untyped-def]
+    while low < high:
+        middle = (low + high) >> 1
+        if compare(rows + 8 * width * middle, key, 0, key_width, order) < 0:
+            low = middle + 1
+        else:
+            high = middle
+    return low

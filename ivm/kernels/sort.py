@@ -1,0 +1,191 @@
+"""Sorting and consolidating updates: by (row, time), equal ones added up, zeros dropped.
+
+A permutation is sorted, by insertion below 24 updates, by merging below about a thousand or where words compare as
+bytes, and otherwise by an 8-bit LSD radix that skips bytes in which all rows agree.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ivm.kernels.cache import kernel
+from ivm.kernels.memory import (
+    B_COUNT, B_DIFFS, B_DIFF_WIDTH, B_ROWS, B_TIMES, B_WIDTH, copy_words, load, store,
+)  # fmt: skip
+from ivm.kernels.order import compare
+import numpy as np
+
+_INSERTION: Final = 24
+_RADIX: Final = 1024
+_SIGN: Final = -(2**63)
+
+
+@kernel
+def compare_updates(rows, times, width, order, i, j):  # type: ignore[no-untyped-def]
+    """-1, 0 or 1 for updates i and j, by row and then time."""
+    c = compare(rows + 8 * width * i, rows + 8 * width * j, 0, width, order)
+    if c != 0:
+        return c
+    x = load(times + 8 * i)
+    y = load(times + 8 * j)
+    return -1 if x < y else (1 if x > y else 0)
+
+
+@kernel
+def _insertion(perm, rows, times, width, order, count):  # type: ignore[no-untyped-def]
+    for i in range(1, count):
+        x = perm[i]
+        j = i
+        while j > 0 and compare_updates(rows, times, width, order, perm[j - 1], x) > 0:
+            perm[j] = perm[j - 1]
+            j -= 1
+        perm[j] = x
+
+
+@kernel
+def _merging(perm, rows, times, width, order, count):  # type: ignore[no-untyped-def]
+    for start in range(0, count, 16):
+        stop = min(start + 16, count)
+        for i in range(start + 1, stop):
+            x = perm[i]
+            j = i
+            while j > start and compare_updates(rows, times, width, order, perm[j - 1], x) > 0:
+                perm[j] = perm[j - 1]
+                j -= 1
+            perm[j] = x
+    a = perm
+    b = np.empty(count, np.int64)
+    run = 16
+    while run < count:
+        for start in range(0, count, 2 * run):
+            i = start
+            middle = min(start + run, count)
+            j = middle
+            stop = min(start + 2 * run, count)
+            for k in range(start, stop):
+                if i < middle and (j >= stop or compare_updates(rows, times, width, order, a[i], a[j]) <= 0):
+                    b[k] = a[i]
+                    i += 1
+                else:
+                    b[k] = a[j]
+                    j += 1
+        a, b = b, a
+        run *= 2
+    return a
+
+
+@kernel
+def _radix(perm, rows, times, width, count):  # type: ignore[no-untyped-def]
+    """Stable passes over the time, then the words from last to first."""
+    other = np.empty(count, np.int64)
+    words = np.empty(count, np.int64)
+    other_words = np.empty(count, np.int64)
+    histogram = np.empty(256, np.int64)
+    for column in range(width, -1, -1):
+        first = 0
+        differ = 0
+        for i in range(count):
+            x = load(times + 8 * perm[i]) if column == width else load(rows + 8 * (width * perm[i] + column))
+            x ^= _SIGN
+            words[i] = x
+            if i == 0:
+                first = x
+            differ |= x ^ first
+        for shift in range(0, 64, 8):
+            if (differ >> shift) & 255 == 0:
+                continue
+            histogram[:] = 0
+            for i in range(count):
+                histogram[(words[i] >> shift) & 255] += 1
+            total = 0
+            for k in range(256):
+                n = histogram[k]
+                histogram[k] = total
+                total += n
+            for i in range(count):
+                digit = (words[i] >> shift) & 255
+                at = histogram[digit]
+                histogram[digit] = at + 1
+                other_words[at] = words[i]
+                other[at] = perm[i]
+            words, other_words = other_words, words
+            perm, other = other, perm
+    return perm
+
+
+@kernel
+def permutation(rows, times, width, order, count):  # type: ignore[no-untyped-def]
+    """The order of updates by (row, time), int64[count]."""
+    perm = np.empty(count, np.int64)
+    for i in range(count):
+        perm[i] = i
+    if count <= _INSERTION:
+        _insertion(perm, rows, times, width, order, count)
+        return perm
+    if count <= _RADIX or order != 0:
+        return _merging(perm, rows, times, width, order, count)
+    return _radix(perm, rows, times, width, count)
+
+
+@kernel
+def _is_sorted(rows, times, width, order, count):  # type: ignore[no-untyped-def]
+    for i in range(1, count):
+        if compare_updates(rows, times, width, order, i - 1, i) >= 0:
+            return False
+    return True
+
+
+@kernel
+def _emit(source, target, perm, ordered):  # type: ignore[no-untyped-def]
+    """Copies updates in order to the target, consolidated; returns how many."""
+    count = source[B_COUNT]
+    width = source[B_WIDTH]
+    diff_width = source[B_DIFF_WIDTH]
+    rows = source[B_ROWS]
+    times = source[B_TIMES]
+    diffs = source[B_DIFFS]
+    out_rows = target[B_ROWS]
+    out_times = target[B_TIMES]
+    out_diffs = target[B_DIFFS]
+    out = 0
+    i = 0
+    while i < count:
+        first = i if ordered else perm[i]
+        row = rows + 8 * width * first
+        time = load(times + 8 * first)
+        total = out_diffs + 8 * diff_width * out
+        copy_words(diffs + 8 * diff_width * first, total, diff_width)
+        i += 1
+        while i < count:
+            x = i if ordered else perm[i]
+            if load(times + 8 * x) != time or compare(row, rows + 8 * width * x, 0, width, 0) != 0:
+                break
+            for k in range(diff_width):
+                store(total + 8 * k, load(total + 8 * k) + load(diffs + 8 * (diff_width * x + k)))
+            i += 1
+        zero = True
+        for k in range(diff_width):
+            if load(total + 8 * k) != 0:
+                zero = False
+        if not zero:
+            copy_words(row, out_rows + 8 * width * out, width)
+            store(out_times + 8 * out, time)
+            out += 1
+    return out
+
+
+@kernel
+def sort_block(source, target, order):  # type: ignore[no-untyped-def]
+    """Puts the source block's updates into the target block, sorted and consolidated; returns how many.
+
+    The target is another block with room for the source's count; what it held is overwritten.
+    """
+    count = source[B_COUNT]
+    rows = source[B_ROWS]
+    times = source[B_TIMES]
+    width = source[B_WIDTH]
+    ordered = _is_sorted(rows, times, width, order, count)
+    perm = np.empty(0, np.int64) if ordered else permutation(rows, times, width, order, count)
+    out = _emit(source, target, perm, ordered)
+    target[B_COUNT] = out
+    return out

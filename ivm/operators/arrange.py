@@ -1,0 +1,116 @@
+"""Arrangements: a collection gathered, sorted, and kept in a spine; outputs, whose changes are drained."""
+
+from __future__ import annotations
+
+from ivm.batch import Block, Words, sorted_block
+from ivm.graph import Gather
+from ivm.kernels.blocks import SAME, gather, transfer
+from ivm.kernels.memory import T_LAYERS
+from ivm.kernels.sort import sort_block
+from ivm.operators.base import check_gather, inverse, is_identity, program
+from ivm.scheduler import Core, Operator, Scope
+from ivm.spine import Spine
+from ivm.trace import Version
+
+
+class ArrangeOperator(Operator):
+    """Keeps its input as [key | val] in a spine. Cost of a pass: sorting the delta, and the spine's insert."""
+
+    __slots__ = ("_gathered", "_order", "_program", "gather", "kept", "source")
+
+    ARRANGED = True
+
+    def __init__(
+        self, core: Core, scope: Scope, source: Operator, how: Gather, key_width: int, order: Words | None = None
+    ) -> None:
+        super().__init__(core, scope, len(how.words), source.diff_width)
+        check_gather(how, source.width)
+        self.source = source
+        self.gather = how
+        self.key_width = key_width
+        self.kept = Spine(self.width, key_width, scope.depth, self.diff_width, order)
+        self.spine = self.kept
+        self._order = self.kept.order
+        self._program = None if is_identity(how, source.width) else program(how, source.width, 0)
+        self._gathered = Block(self.width, self.diff_width)
+
+    def run(self, vector: int) -> bool:
+        given = self.source.out
+        if self._program is not None:
+            gathered = self._gathered
+            gathered.reserve(given.n)
+            gathered.n = gather(given.d, gathered.d, self._program)
+            given = gathered
+        out = self.out
+        out.reserve(given.n)
+        out.n = sort_block(given.d, out.d, self._order)
+        if self._program is not None:
+            given.clear()
+        if not out.n:
+            return False
+        self.kept.insert(out)
+        return True
+
+    def recover(self) -> Gather | None:
+        """How to get the input's rows back from the arrangement's, if that is possible."""
+        return inverse(self.gather, self.source.width)
+
+
+class OutputOperator(ArrangeOperator):
+    """A collection kept for readers, with the changes since they were last drained."""
+
+    __slots__ = ("drained",)
+
+    def __init__(self, core: Core, scope: Scope, source: Operator) -> None:
+        assert scope.depth == 0, "an Output reads a collection outside of loops"
+        super().__init__(core, scope, source, Gather(tuple(range(source.width))), source.width)
+        self.drained = Block(self.width)
+
+    def run(self, vector: int) -> bool:
+        if not super().run(vector):
+            return False
+        self.drained.reserve(self.drained.n + self.out.n)
+        self.drained.n = transfer(self.out.d, self.drained.d, 1, SAME, 0, 0)
+        return True
+
+    def changes(self) -> tuple[Words, Words, Words]:
+        """(rows, times, diffs) since the last call, consolidated and sorted by row, then time."""
+        rows, times, diffs = sorted_block(self.drained).arrays()
+        self.drained.clear()
+        return rows, times, diffs[:, 0]
+
+
+class StaticSpine(Spine):
+    """A published version in a spine's place: read only."""
+
+    __slots__ = ("_version",)
+
+    def __init__(self, version: Version, at: int) -> None:
+        super().__init__(version.width, version.key_width, 0, 1, version.order_words)
+        if version.upper <= at:
+            self._version = version
+            self.desc = version.timeless()
+            self.parts = version.batches
+            return
+        rows, diffs = version.rows_at(at)
+        self.insert(Block.of(rows, diffs * 0, diffs))
+
+
+class StaticOperator(Operator):
+    """An arrangement that is only looked up."""
+
+    __slots__ = ()
+
+    ARRANGED = True
+
+    def __init__(self, core: Core, scope: Scope, version: Version, at: int) -> None:
+        super().__init__(core, scope, version.width)
+        self.key_width = version.key_width
+        self.spine = StaticSpine(version, at)
+        assert self.spine.desc[T_LAYERS] >= 1
+
+    def run(self, vector: int) -> bool:
+        return False
+
+    def compact(self, since: int) -> None:
+        """Published contents never change."""

@@ -1,0 +1,44 @@
+"""What operators share: gather programs, and growing blocks around kernels that report a lack of room."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.batch import Words
+from ivm.graph import Gather
+
+
+def program(gather: Gather, left_width: int, key_width: int) -> Words:
+    """The gather as kernels want it (``ivm.kernels.blocks``).
+
+    Its source is [key | left val | right val] with a left row of ``left_width`` words; a plain row is a left row.
+    """
+    words = [len(gather.words), len(gather.bits), len(gather.drop_if), left_width, key_width, *gather.words]
+    for entry in gather.bits:
+        words += entry
+    for drop in gather.drop_if:
+        words += drop
+    return np.array(words, np.int64)
+
+
+def check_gather(gather: Gather, width: int) -> None:
+    """Asserts that a gather reads only words of a source of this width, and writes bits within its own."""
+    assert all(-1 <= word < width for word in gather.words), f"{gather} on {width} words"
+    for word, bit, target, to in gather.bits:
+        assert 0 <= word < width
+        assert 0 <= target < len(gather.words)
+        assert 0 <= bit < 64
+        assert 0 <= to < 64
+    assert all(0 <= word < width and 0 <= bit < 64 for word, bit in gather.drop_if)
+
+
+def is_identity(gather: Gather, width: int) -> bool:
+    """Whether the gather leaves rows of this width as they are."""
+    return not gather.bits and not gather.drop_if and gather.words == tuple(range(width))
+
+
+def inverse(gather: Gather, width: int) -> Gather | None:
+    """The gather that undoes this one on rows of ``width`` words; None when it loses something."""
+    if gather.bits or gather.drop_if or not set(range(width)) <= set(gather.words):
+        return None
+    return Gather(tuple(gather.words.index(word) for word in range(width)))

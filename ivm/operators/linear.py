@@ -1,0 +1,202 @@
+"""Operators that look at each update on its own: project, flat map, concat, negate, consolidate, and sources."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.batch import Block, Words
+from ivm.graph import Gather, RowFunction
+from ivm.kernels.blocks import SAME, gather, transfer
+from ivm.kernels.sort import sort_block
+from ivm.operators.base import check_gather, program
+from ivm.scheduler import Core, Operator, Scope
+
+
+class InputOperator(Operator):
+    """Fed from outside; ``out`` gathers what was fed until the next step."""
+
+    __slots__ = ("fed",)
+
+    def __init__(self, core: Core, scope: Scope, width: int) -> None:
+        super().__init__(core, scope, width)
+        self.fed = False
+
+    def feed(self, rows: Words, times: Words, diffs: Words) -> None:
+        """Appends updates, copied."""
+        out = self.out
+        start = out.n
+        count = len(times)
+        out.reserve(start + count)
+        out.rows[start : start + count] = rows
+        out.times[start : start + count] = times
+        out.diffs[start : start + count, 0] = diffs
+        out.n = start + count
+        out.d[0] = out.n
+        self.fed = True
+
+    def run(self, vector: int) -> bool:
+        return self.out.n > 0
+
+
+class SourceOperator(Operator):
+    """Rows that hold at every time: delivered once, when the node is hydrated."""
+
+    __slots__ = ("_diffs", "_rows")
+
+    def __init__(self, core: Core, scope: Scope, rows: Words, diffs: Words) -> None:
+        super().__init__(core, scope, rows.shape[1])
+        self._rows = rows
+        self._diffs = diffs
+
+    def block(self) -> Block:
+        """The rows as updates at the dataflow's since."""
+        times = np.full(len(self._rows), self.core.since, np.int64)
+        return Block.of(self._rows, times, self._diffs)
+
+    def run(self, vector: int) -> bool:
+        self.out = self.block()
+        return self.out.n > 0
+
+    def clear(self) -> None:
+        self.out = Block(self.width)
+
+
+class ProjectOperator(Operator):
+    """Each row through a gather."""
+
+    __slots__ = ("_program", "source")
+
+    def __init__(self, core: Core, scope: Scope, source: Operator, how: Gather) -> None:
+        super().__init__(core, scope, len(how.words), source.diff_width)
+        check_gather(how, source.width)
+        self.source = source
+        self._program = program(how, source.width, 0)
+
+    def run(self, vector: int) -> bool:
+        given = self.source.out
+        out = self.out
+        out.reserve(given.n)
+        out.n = gather(given.d, out.d, self._program)
+        return out.n > 0
+
+
+class FlatMapOperator(Operator):
+    """Each row through a row function; ``errors`` holds the error rows of the pass."""
+
+    __slots__ = ("_function", "errors", "source")
+
+    def __init__(self, core: Core, scope: Scope, source: Operator, function: RowFunction) -> None:
+        assert source.diff_width == 1, "a weighed collection only feeds an arrangement for a Reduce"
+        super().__init__(core, scope, function.out_width, function.diff_width)
+        self.source = source
+        self._function = function
+        self.errors = Block(1)
+
+    def run(self, vector: int) -> bool:
+        rows, times, diffs = self.source.out.arrays()
+        mapped = self._function(rows)
+        origin = mapped.source
+        assert mapped.rows.shape[1] == self.width
+        assert origin is not None or len(mapped.rows) == len(rows)
+        if origin is not None:
+            out_times, out_diffs = times[origin], diffs[origin]
+        else:
+            out_times, out_diffs = times.copy(), diffs.copy()
+        if mapped.weights is not None:
+            out_diffs = out_diffs * mapped.weights.reshape(len(mapped.rows), self.diff_width)
+        else:
+            assert self.diff_width == 1
+        self.out = Block.of(mapped.rows, out_times, out_diffs)
+        if mapped.errors is not None and len(mapped.errors):
+            assert mapped.error_source is not None
+            wrong = mapped.error_source
+            self.errors = Block.of(mapped.errors.reshape(-1, 1), times[wrong], diffs[wrong])
+            return True
+        return self.out.n > 0
+
+    def clear(self) -> None:
+        self.out.reset()
+        if self.errors.n:
+            self.errors = Block(1)
+        if self.out.room > 1024:
+            self.out = Block(self.width, self.diff_width)
+
+
+class ErrorsOperator(Operator):
+    """The error rows of a flat map or a reduce."""
+
+    __slots__ = ("source",)
+
+    def __init__(self, core: Core, scope: Scope, source: Operator) -> None:
+        super().__init__(core, scope, 1)
+        self.source = source
+
+    def run(self, vector: int) -> bool:
+        given: Block = self.source.errors  # type: ignore[attr-defined]
+        out = self.out
+        out.reserve(given.n)
+        out.n = transfer(given.d, out.d, 1, SAME, 0, 0)
+        return out.n > 0
+
+
+class ConcatOperator(Operator):
+    """The sum of collections; one that comes alone is passed on as it is."""
+
+    __slots__ = ("_own", "sources")
+
+    def __init__(self, core: Core, scope: Scope, sources: list[Operator]) -> None:
+        super().__init__(core, scope, sources[0].width, sources[0].diff_width)
+        assert all(s.width == self.width and s.diff_width == self.diff_width for s in sources)
+        self.sources = sources
+        self._own = self.out
+
+    def run(self, vector: int) -> bool:
+        given = [source.out for source in self.sources if source.out.n]
+        if not given:
+            return False
+        if len(given) == 1:
+            self.out = given[0]
+            return True
+        out = self.out = self._own
+        out.reserve(sum(block.n for block in given))
+        for block in given:
+            transfer(block.d, out.d, 1, SAME, 0, 0)
+        return out.sync() > 0
+
+    def clear(self) -> None:
+        self.out = self._own
+        self.out.clear()
+
+
+class NegateOperator(Operator):
+    """The collection with every diff negated."""
+
+    __slots__ = ("source",)
+
+    def __init__(self, core: Core, scope: Scope, source: Operator) -> None:
+        super().__init__(core, scope, source.width, source.diff_width)
+        self.source = source
+
+    def run(self, vector: int) -> bool:
+        given = self.source.out
+        out = self.out
+        out.reserve(given.n)
+        out.n = transfer(given.d, out.d, -1, SAME, 0, 0)
+        return out.n > 0
+
+
+class ConsolidateOperator(Operator):
+    """Equal updates of one pass added up."""
+
+    __slots__ = ("source",)
+
+    def __init__(self, core: Core, scope: Scope, source: Operator) -> None:
+        super().__init__(core, scope, source.width, source.diff_width)
+        self.source = source
+
+    def run(self, vector: int) -> bool:
+        given = self.source.out
+        out = self.out
+        out.reserve(given.n)
+        out.n = sort_block(given.d, out.d, 0)
+        return out.n > 0

@@ -1,0 +1,201 @@
+"""Reduce: each key's group through a Reducer, called once a pass over all segments of all touched keys."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.batch import Block, Words, sorted_block
+from ivm.graph import Reduced, Reducer
+from ivm.kernels.reduce import differences_partial, differences_total, segments_partial, segments_total
+from ivm.kernels.sort import sort_block
+from ivm.scheduler import Core, Later, Operator, Scope
+from ivm.spine import Spine
+
+
+class ReduceOperator(Operator):
+    """Output [key | out vals], itself an arrangement; ``errors`` holds the error rows of the pass.
+
+    Outside loops what stood before is computed anew from the input's trace, so that no output has to be kept. In
+    loops corrections are taken against the output's own trace. Cost of a pass: the groups of the touched keys, or with
+    the reducer's ``limit`` their first rows.
+    """
+
+    __slots__ = (
+        "_error_spine", "_heads", "_later", "_limit", "_offsets", "_owed", "_reducer", "_unsorted", "_vals", "errors",
+        "keyed_errors", "source",
+    )  # fmt: skip
+
+    ARRANGED = True
+
+    def __init__(self, core: Core, scope: Scope, source: Operator, reducer: Reducer) -> None:
+        super().__init__(core, scope, source.key_width + reducer.out_width)
+        self.source = source
+        self.key_width = source.key_width
+        self._reducer = reducer
+        self._limit = -1 if reducer.limit is None else reducer.limit
+        self._heads = Block(self.key_width, 2)
+        self._offsets = Block(1)
+        self._vals = Block(source.width - source.key_width, source.diff_width)
+        self._unsorted = Block(self.width)
+        self._later = Later(self, self.key_width)
+        self._owed = Block(self.key_width)
+        self.errors = Block(1)
+        self.keyed_errors = Block(self.key_width + 1)
+        self._error_spine: Spine | None = None
+        if scope.depth:
+            self.arrange()
+
+    def arrange(self) -> None:
+        """Keeps an output spine from now on."""
+        if self.spine is None:
+            self.spine = Spine(self.width, self.key_width, self.scope.depth, 1, self._out_order())
+            if self.scope.depth:
+                self._error_spine = Spine(self.key_width + 1, self.key_width, self.scope.depth, 1, None)
+
+    def _out_order(self) -> Words | None:
+        """The input's order of the key, integers for the values."""
+        assert self.source.spine is not None
+        given = self.source.spine.order_words
+        if given is None or not given[1 : 1 + self.key_width].any():
+            return None
+        return np.concatenate([given[: 1 + self.key_width], np.zeros(self.width - self.key_width, np.int64)])
+
+    def spines(self) -> list[Spine]:
+        """The output's, and inside loops the errors'."""
+        return [spine for spine in (self.spine, self._error_spine) if spine is not None]
+
+    def run(self, vector: int) -> bool:
+        if self.scope.depth:
+            self._partial(vector)
+        else:
+            self._total()
+        self.ran = True
+        if self.out.n and self.spine is not None:
+            self.spine.insert(self.out)
+        return self.out.n > 0 or self.errors.n > 0
+
+    def _call(self) -> tuple[Reduced, Words]:
+        """The reducer's answer for the non-empty segments, and which heads they belong to."""
+        heads = self._heads.sync()
+        self._vals.sync()
+        offsets = self._offsets.rows[: heads + 1, 0]
+        full = np.nonzero(offsets[1:] > offsets[:-1])[0]
+        keys, _, _ = self._heads.arrays()
+        vals, _, diffs = self._vals.arrays()
+        if len(full) < heads:
+            keys = keys[full]
+            offsets = np.append(offsets[full], offsets[-1])
+        reduced = self._reducer(keys, offsets, vals, diffs)
+        return reduced, full
+
+    def _grow(self) -> None:
+        self._heads.grow()
+        self._offsets.reserve(self._heads.room + 1)
+        self._vals.grow()
+
+    def _total(self) -> None:
+        source = self.source
+        delta = source.out
+        if not delta.n:
+            return
+        assert source.spine is not None
+        self._prepare(2 * delta.n)
+        while not segments_total(
+            source.spine.desc, delta.d, self.core.nothing, self._heads.d, self._offsets.d, self._vals.d, self._limit,
+            not self.ran, self.core.stats,
+        ):  # fmt: skip
+            self._grow()
+        if not self._heads.sync():
+            return
+        reduced, full = self._call()
+        order = 0 if self.spine is None else self.spine.order
+        self._emit(reduced.segment, reduced.vals, full, self._unsorted, self.out, order)
+        if reduced.errors is not None and len(reduced.errors):
+            assert reduced.error_segment is not None
+            unsorted = Block(self.key_width + 1)
+            self._emit(reduced.error_segment, reduced.errors, full, unsorted, self.keyed_errors, 0)
+            self._port()
+        self._release()
+
+    def _prepare(self, count: int) -> None:
+        self._heads.reserve(count + 8)
+        self._offsets.reserve(self._heads.room + 1)
+        self._vals.reserve(count + 8)
+
+    def _release(self) -> None:
+        self._heads.clear()
+        self._offsets.clear()
+        self._vals.clear()
+
+    def _emit(self, segment: Words, vals: Words, full: Words, unsorted: Block, out: Block, order: int) -> None:
+        count = len(segment)
+        unsorted.reserve(2 * count)
+        unsorted.n = differences_total(
+            self._heads.d, np.ascontiguousarray(full[segment], np.int64), _matrix(vals, count), unsorted.d
+        )
+        out.reserve(unsorted.n)
+        out.n = sort_block(unsorted.d, out.d, order)
+        unsorted.clear()
+
+    def _partial(self, vector: int) -> None:
+        source = self.source
+        delta = source.out
+        later = self._later
+        owed = self._owed
+        assert source.spine is not None
+        assert self.spine is not None
+        assert self._error_spine is not None
+        if later.due >= 0 and later.take(vector, owed) > 1:
+            owed = sorted_block(owed, source.spine.order)
+        if not delta.n and not owed.n:
+            return
+        start = later.block.n
+        self._prepare(delta.n + owed.n)
+        later.block.reserve(start + delta.n + owed.n + 8)
+        while not segments_partial(
+            source.spine.desc, delta.d, owed.d, self.core.nothing, self._heads.d, self._offsets.d, self._vals.d,
+            later.block.d, self._limit, vector, self.core.stats,
+        ):  # fmt: skip
+            self._grow()
+            later.block.grow()
+        self._owed.clear()
+        if later.block.sync() > start:
+            later.added(start)
+        reduced, full = self._call()
+        self._correct(reduced.segment, reduced.vals, full, self.spine, self.out)
+        errors, error_segment = reduced.errors, reduced.error_segment
+        if errors is None or error_segment is None:
+            errors, error_segment = np.empty((0, 1), np.int64), np.empty(0, np.int64)
+        self._correct(error_segment, errors, full, self._error_spine, self.keyed_errors)
+        if self.keyed_errors.n:
+            self._error_spine.insert(self.keyed_errors)
+            self._port()
+        self._release()
+
+    def _correct(self, segment: Words, vals: Words, full: Words, spine: Spine, out: Block) -> None:
+        """Appends f(input) minus what was emitted to ``out``, sorted."""
+        count = len(segment)
+        ascending = np.argsort(segment, kind="stable")
+        heads = np.ascontiguousarray(full[segment][ascending], np.int64)
+        rows = _matrix(_matrix(vals, count)[ascending], count)
+        unsorted = Block(spine.width, 1, 2 * count + 32)
+        while not differences_partial(self._heads.d, heads, rows, spine.desc, self.core.nothing, unsorted.d):
+            unsorted.grow()
+        out.reserve(unsorted.sync())
+        out.n = sort_block(unsorted.d, out.d, spine.order)
+
+    def _port(self) -> None:
+        """The error rows without their keys."""
+        rows, times, diffs = self.keyed_errors.arrays()
+        self.errors = Block.of(rows[:, -1:], times.copy(), diffs.copy())
+        self.keyed_errors.reset()
+
+    def clear(self) -> None:
+        self.out.clear()
+        if self.errors.n:
+            self.errors = Block(1)
+
+
+def _matrix(vals: Words, count: int) -> Words:
+    """A reducer's values as a contiguous int64 matrix."""
+    return np.ascontiguousarray(vals, np.int64).reshape(count, -1 if count else (vals.shape[-1] or 1))

@@ -1,0 +1,71 @@
+"""Threshold (distinct, positive part): wholly in kernels. Its output is an arrangement of its input's layout."""
+
+from __future__ import annotations
+
+from ivm.batch import Block, sorted_block
+from ivm.graph import Keep
+from ivm.kernels.threshold import DISTINCT, POSITIVE, threshold_partial, threshold_total
+from ivm.scheduler import Core, Later, Operator, Scope
+from ivm.spine import Spine
+
+
+class ThresholdOperator(Operator):
+    """Cost of a pass: the histories of the touched rows."""
+
+    __slots__ = ("_keep", "_later", "_owed", "source")
+
+    ARRANGED = True
+
+    def __init__(self, core: Core, scope: Scope, source: Operator, keep: Keep) -> None:
+        super().__init__(core, scope, source.width)
+        assert source.diff_width == 1
+        assert source.key_width == source.width, "Threshold reads an arrangement without values"
+        self.source = source
+        self.key_width = source.key_width
+        self._keep = DISTINCT if keep is Keep.DISTINCT else POSITIVE
+        self._later = Later(self, self.width)
+        self._owed = Block(self.width)
+        if scope.depth:
+            self.arrange()
+
+    def arrange(self) -> None:
+        """Keeps an output spine from now on."""
+        if self.spine is None:
+            given = self.source.spine
+            assert given is not None
+            self.spine = Spine(self.width, self.key_width, self.scope.depth, 1, given.order_words)
+
+    def run(self, vector: int) -> bool:
+        given = self.source
+        assert given.spine is not None
+        core = self.core
+        out = self.out
+        if not self.scope.depth:
+            out.reserve(given.out.n)
+            out.n = threshold_total(given.spine.desc, given.out.d, core.nothing, out.d, self._keep, core.stats)
+        else:
+            self._partial(given.out, given.spine, vector)
+        if out.n and self.spine is not None:
+            self.spine.insert(out)
+        return out.n > 0
+
+    def _partial(self, delta: Block, trace: Spine, vector: int) -> None:
+        out = self.out
+        later = self._later
+        owed = self._owed
+        assert self.spine is not None
+        if later.due >= 0 and later.take(vector, owed) > 1:
+            owed = sorted_block(owed, trace.order)
+        start = later.block.n
+        out.reserve(2 * (delta.n + owed.n) + 8)
+        later.block.reserve(start + delta.n + owed.n + 8)
+        while not threshold_partial(
+            trace.desc, delta.d, owed.d, self.spine.desc, self.core.nothing, out.d, later.block.d, self._keep, vector,
+            self.core.stats,
+        ):  # fmt: skip
+            out.grow()
+            later.block.grow()
+        out.sync()
+        self._owed.clear()
+        if later.block.sync() > start:
+            later.added(start)

@@ -1,0 +1,246 @@
+"""Running a dataflow: scopes, passes, and operators as the scheduler sees them.
+
+A *pass* runs one scope at one loop vector, for all ordinals of the step at once. Operators that have something to do
+are woken, and run in topological order (by rank); what they emit at later vectors waits in their own buffers, and the
+scope's agenda says which vectors are due. A nested scope is one item of its parent's pass: it runs all of its vectors
+that lie under the parent's vector, least first, until nothing is due; it is entered again when something is owed at a
+later vector of the parent.
+"""
+
+from __future__ import annotations
+
+import threading
+from heapq import heappop, heappush
+from typing import ClassVar
+
+import numpy as np
+
+from ivm.batch import Block
+from ivm.errors import SqlError
+from ivm.graph import NodeId
+from ivm.kernels.blocks import extract, least_vector
+from ivm.kernels.join import STATS
+from ivm.spine import Spine
+from ivm.time import check_depth, enter_vector, leave_vector, max_round
+
+
+class Core:
+    """What all operators of a dataflow share."""
+
+    __slots__ = ("cancel", "failing", "newest", "nothing", "since", "stats")
+
+    def __init__(self) -> None:
+        self.stats = np.zeros(STATS, np.int64)
+        self.nothing = Block(1, 1, 1).d
+        self.since = 0
+        self.newest = 0
+        self.cancel = threading.Event()
+        self.failing: SqlError | None = None
+
+
+class Operator:
+    """One node at work. ``out`` holds what it emitted in the current pass, all at the pass's loop vector.
+
+    ``spine`` is set on arrangements; then ``out`` is sorted and consolidated, and the spine holds it already.
+    """
+
+    __slots__ = (
+        "consumers", "core", "diff_width", "error", "id", "key_width", "out", "queued", "rank", "ran", "scope", "spine",
+        "width",
+    )  # fmt: skip
+
+    ARRANGED: ClassVar[bool] = False
+
+    def __init__(self, core: Core, scope: Scope, width: int, diff_width: int = 1) -> None:
+        self.core = core
+        self.scope = scope
+        self.width = width
+        self.diff_width = diff_width
+        self.key_width = width
+        self.id = NodeId(-1)
+        self.rank = -1
+        self.queued = False
+        self.ran = False
+        self.out = Block(width, diff_width)
+        self.spine: Spine | None = None
+        self.consumers: list[Operator] = []
+        self.error: SqlError | None = None
+
+    def run(self, vector: int) -> bool:
+        """Does this pass's work; whether ``out`` has something."""
+        raise NotImplementedError
+
+    def wake(self) -> None:
+        """Lets the operator run in the current pass of its scope."""
+        if not self.queued:
+            self.queued = True
+            heappush(self.scope.heap, self.rank)
+
+    def clear(self) -> None:
+        """Forgets what the pass emitted."""
+        if self.out.n:
+            self.out.clear()
+
+    def spines(self) -> list[Spine]:
+        """All spines that the operator owns."""
+        return [self.spine] if self.spine is not None else []
+
+    def compact(self, since: int) -> None:
+        """Lets its spines compact."""
+        for spine in self.spines():
+            spine.allow_compaction(since)
+
+    def fail(self, error: SqlError) -> None:
+        """Marks it and everything downstream as failed."""
+        if self.error is None:
+            self.error = error
+            for consumer in self.consumers:
+                consumer.fail(error)
+
+
+class Later:
+    """Updates of an operator that wait for their loop vectors."""
+
+    __slots__ = ("block", "due", "owner")
+
+    def __init__(self, owner: Operator, width: int, diff_width: int = 1) -> None:
+        self.owner = owner
+        self.block = Block(width, diff_width, 8)
+        self.due = -1
+
+    def added(self, start: int) -> None:
+        """To be called after updates were appended to ``block`` from index ``start`` on."""
+        least = int(least_vector(self.block.d, start, self.owner.scope.depth))
+        if least >= 0 and (self.due < 0 or least < self.due):
+            self.due = least
+            self.owner.scope.schedule(least, self.owner)
+
+    def take(self, vector: int, target: Block) -> int:
+        """Moves the updates at the vector to the end of ``target``; the target's count."""
+        if self.due != vector:
+            return target.n
+        block = self.block
+        target.reserve(target.n + block.n)
+        self.due = int(extract(block.d, target.d, vector, self.owner.scope.depth))
+        if block.sync() == 0:
+            block.clear()
+        if self.due >= 0:
+            self.owner.scope.schedule(self.due, self.owner)
+        return target.sync()
+
+
+class Scope:
+    """A loop, or the whole dataflow (depth 0). ``outer`` is the parent's vector while it runs."""
+
+    __slots__ = (
+        "agenda", "core", "depth", "due", "entries", "error", "heap", "leaving", "limit", "max_round", "members",
+        "nested", "outer", "parent", "queued", "rank", "ran", "return_at_limit", "touched",
+    )  # fmt: skip
+
+    def __init__(self, core: Core, parent: Scope | None, limit: int | None = None, return_at_limit: bool = False) -> None:
+        self.core = core
+        self.parent = parent
+        self.depth = 0 if parent is None else parent.depth + 1
+        check_depth(self.depth)
+        self.limit = limit
+        self.return_at_limit = return_at_limit
+        self.max_round = max_round(self.depth) if self.depth else 0
+        self.members: dict[int, Operator | Scope] = {}
+        self.heap: list[int] = []
+        self.touched: list[Operator] = []
+        self.agenda: dict[int, list[Operator | Scope]] = {}
+        self.due: list[int] = []
+        self.entries: list[Operator] = []
+        self.leaving: list[Operator] = []
+        self.outer = 0
+        self.rank = -1
+        self.queued = False
+        self.ran = False
+        self.error: SqlError | None = None
+        above = parent
+        while above is not None and above.depth:
+            above.max_round = min(above.max_round, max_round(self.depth))
+            above = above.parent
+
+    def wake(self) -> None:
+        """Lets the whole loop run in the current pass of its parent."""
+        if not self.queued and self.parent is not None:
+            self.queued = True
+            heappush(self.parent.heap, self.rank)
+
+    def schedule(self, vector: int, item: Operator | Scope) -> None:
+        """Lets an item run at a loop vector that is yet to come."""
+        items = self.agenda.get(vector)
+        if items is not None:
+            if item not in items:
+                items.append(item)
+            return
+        self.agenda[vector] = [item]
+        heappush(self.due, vector)
+        if self.depth > 1:
+            outer = leave_vector(vector, self.depth)
+            if outer != self.outer and self.parent is not None:
+                self.parent.schedule(outer, self)
+
+    def enter(self, entry: Operator) -> None:
+        """Lets an entering operator deliver at round 0 of the coming run."""
+        self.entries.append(entry)
+        self.wake()
+
+    def run(self, outer: int) -> bool:
+        """Runs every vector due under the parent's vector ``outer``."""
+        self.outer = outer
+        if self.error is not None:
+            self.drop()
+            return False
+        if self.entries:
+            first = enter_vector(outer, self.depth - 1) if self.depth > 1 else 0
+            for entry in self.entries:
+                self.schedule(first, entry)
+            self.entries.clear()
+        due = self.due
+        while due and (self.depth == 1 or leave_vector(due[0], self.depth) == outer):
+            if self.core.cancel.is_set():
+                self.fail(SqlError("57014", "canceling statement due to user request"))
+            if self.error is not None:
+                self.drop()
+                break
+            vector = heappop(due)
+            for item in self.agenda.pop(vector):
+                item.wake()
+            self.run_pass(vector)
+        for leave in self.leaving:
+            leave.run(outer)
+        self.leaving.clear()
+        return False
+
+    def run_pass(self, vector: int) -> None:
+        """Runs everything awake, in rank order, then forgets what was emitted."""
+        heap = self.heap
+        members = self.members
+        touched = self.touched
+        while heap:
+            item = members[heappop(heap)]
+            item.queued = False
+            if item.run(vector):
+                touched.append(item)  # type: ignore[arg-type]
+                for consumer in item.consumers:  # type: ignore[union-attr]
+                    consumer.wake()
+        for operator in touched:
+            operator.clear()
+        touched.clear()
+
+    def drop(self) -> None:
+        """Forgets all work that waits, after a failure."""
+        self.due.clear()
+        self.agenda.clear()
+        self.entries.clear()
+        self.leaving.clear()
+
+    def fail(self, error: SqlError) -> None:
+        """Ends the loop for good: what depends on it has failed."""
+        self.error = error
+        if error.sqlstate == "57014":
+            self.core.failing = error
+        for item in self.members.values():
+            item.fail(error)

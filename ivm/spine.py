@@ -1,0 +1,245 @@
+"""Spines: layers of batches, merged with fuel.
+
+Layer 0 is a small buffer that is updated in place. Above it are levels of capacity ``ROOM * 4**(k+1)``, each holding
+one batch or the merge of two. A batch that comes to an occupied level starts a merge there; every insertion then spends
+fuel in proportion to its size on each merge in progress, so that no insertion pays for a cascade; a merge that is not
+done when the next batch comes to its level is finished first. A merged batch too large for its level moves up, one
+that compaction has shrunk moves down. After TimelyDataflow/differential-dataflow, ``spine_fueled.rs``; batches
+need not be adjacent in time here, since nothing reads a spine by ranges of time.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+import numpy as np
+
+from ivm.batch import Batch, Block, Words, address, sorted_block
+from ivm.kernels.memory import (
+    HEAD, L_COUNT, L_DIFFS, L_DIFF_STRIDE, L_ROWS, L_SIGN, L_TIMES, L_TIME_STRIDE, LAYER_WORDS, T_DEPTH, T_DIFF_WIDTH,
+    T_KEY_WIDTH, T_LAYERS, T_ORDER, T_ROOM, T_SINCE, T_WIDTH,
+)  # fmt: skip
+from ivm.kernels.merge import M_DONE, MERGE_WORDS, compact, insert_small, merge
+from ivm.kernels.read import collect
+
+ROOM: Final = 64
+_DIRECT: Final = 32
+EVERYTHING: Final = 2**62
+
+
+class Merge:
+    """Two batches becoming one: both stay readable until it is done."""
+
+    __slots__ = ("block", "left", "right", "since", "state", "trace")
+
+    def __init__(self, left: Batch, right: Batch, head: Words, since: int) -> None:
+        self.left = left
+        self.right = right
+        self.since = since
+        self.state = np.zeros(MERGE_WORDS, np.int64)
+        self.trace = np.concatenate([head[:HEAD], left.layer, right.layer])
+        self.block = Block(int(head[T_WIDTH]), int(head[T_DIFF_WIDTH]), left.n + right.n)
+
+    def work(self, fuel: int) -> int:
+        """Reads at least ``fuel`` updates, or all that are left; returns how many."""
+        read = merge(self.trace, HEAD, HEAD + LAYER_WORDS, self.block.d, self.state, fuel, self.since)
+        return int(read)
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to read."""
+        return bool(self.state[M_DONE])
+
+
+class Level:
+    """One batch, or a merge of two."""
+
+    __slots__ = ("batch", "merge")
+
+    def __init__(self) -> None:
+        self.batch: Batch | None = None
+        self.merge: Merge | None = None
+
+
+class Spine:
+    """The updates of one arrangement. ``desc`` is the trace descriptor that kernels get, valid until the next insert.
+
+    Cost of an insert of n updates: O(n log) amortised, and at most about ``FUEL * n`` for each level.
+    """
+
+    FUEL: ClassVar[int] = 8
+
+    __slots__ = (
+        "_keep", "_levels", "_small", "depth", "desc", "diff_width", "fenced", "key_width", "merged",
+        "order", "order_words", "parts", "since", "width",
+    )  # fmt: skip
+
+    def __init__(
+        self, width: int, key_width: int, depth: int = 0, diff_width: int = 1, order: Words | None = None
+    ) -> None:
+        """``order``: as ``ivm.kernels.order`` wants it, None for integers throughout."""
+        self.width = width
+        self.key_width = key_width
+        self.depth = depth
+        self.diff_width = diff_width
+        self.since = 0
+        self.merged = 0
+        self.order_words = order
+        self.order = 0 if order is None else address(order)
+        self.fenced = width > 0 and (order is None or order[1] == 0)
+        self._levels: list[Level] = []
+        self._small = np.zeros(ROOM * (width + 1 + diff_width), np.int64)
+        self.parts: tuple[Batch, ...] = ()
+        self.desc = np.zeros(HEAD + LAYER_WORDS, np.int64)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """Rebuilds the descriptor after the set of batches has changed."""
+        small = self.desc[HEAD + L_COUNT]
+        parts: list[Batch] = []
+        for level in self._levels:
+            if level.batch is not None:
+                parts.append(level.batch)
+            if level.merge is not None:
+                parts += (level.merge.left, level.merge.right)
+        base = address(self._small)
+        head = np.zeros(HEAD + LAYER_WORDS, np.int64)
+        head[T_LAYERS] = 1 + len(parts)
+        head[T_WIDTH] = self.width
+        head[T_KEY_WIDTH] = self.key_width
+        head[T_DEPTH] = self.depth
+        head[T_DIFF_WIDTH] = self.diff_width
+        head[T_ORDER] = self.order
+        head[T_SINCE] = self.since
+        head[T_ROOM] = ROOM
+        head[HEAD + L_COUNT] = small
+        _point(head, base, self.width, self.diff_width)
+        self.parts = tuple(parts)
+        self.desc = np.concatenate([head, *(part.layer for part in parts)]) if parts else head
+
+    @property
+    def count(self) -> int:
+        """How many updates are held, those of unfinished merges as they were before."""
+        return int(self.desc[HEAD + L_COUNT]) + sum(part.n for part in self.parts)
+
+    def allow_compaction(self, since: int) -> None:
+        """Times up to the ordinal ``since`` may become ``since`` from now on."""
+        if since > self.since:
+            self.since = since
+            self.desc[T_SINCE] = since
+
+    def insert(self, block: Block) -> None:
+        """Adds a sorted, consolidated block; large ones by taking a copy of it as a batch."""
+        n = block.n
+        if n <= _DIRECT:
+            if insert_small(self.desc, block.d) >= 0:
+                return
+            self._spill()
+            insert_small(self.desc, block.d)
+            return
+        copy = Block(self.width, self.diff_width, n)
+        copy.rows[:] = block.rows[:n]
+        copy.times[:] = block.times[:n]
+        copy.diffs[:] = block.diffs[:n]
+        copy.n = n
+        copy.d[0] = n
+        self.adopt(Batch(copy, self.fenced))
+
+    def adopt(self, batch: Batch) -> None:
+        """Adds a batch as it is."""
+        self._work(self.FUEL * batch.n)
+        self._place(batch, _level_of(batch.n))
+        self._refresh()
+
+    def _spill(self) -> None:
+        """Makes a batch of the small layer."""
+        n = int(compact(self.desc))
+        if n:
+            block = Block(self.width, self.diff_width, n)
+            small = self._small
+            stop = ROOM * self.width
+            block.rows[:] = small[: n * self.width].reshape(n, self.width)
+            block.times[:] = small[stop : stop + n]
+            block.diffs[:] = small[stop + ROOM : stop + ROOM + n * self.diff_width].reshape(n, self.diff_width)
+            block.n = n
+            block.d[0] = n
+            self.desc[HEAD + L_COUNT] = 0
+            self._work(self.FUEL * ROOM)
+            self._place(Batch(block, self.fenced), 0)
+        self._refresh()
+
+    def _work(self, fuel: int) -> None:
+        for k in range(len(self._levels) - 1, -1, -1):
+            level = self._levels[k]
+            if level.merge is not None:
+                self.merged += level.merge.work(fuel)
+                if level.merge.done:
+                    self._settle(k)
+
+    def _place(self, batch: Batch, k: int) -> None:
+        """Puts a batch on level k; what is merging there is finished first."""
+        while len(self._levels) <= k:
+            self._levels.append(Level())
+        level = self._levels[k]
+        if level.merge is not None:
+            self.merged += level.merge.work(EVERYTHING)
+            self._settle(k)
+        if level.merge is None and level.batch is None:
+            level.batch = batch
+        elif level.merge is None:
+            assert level.batch is not None
+            level.merge = Merge(level.batch, batch, self.desc, self.since)
+            level.batch = None
+        else:
+            self._place(batch, k)
+
+    def _settle(self, k: int) -> None:
+        """Moves a finished merge's batch to where its size belongs."""
+        level = self._levels[k]
+        assert level.merge is not None
+        block = level.merge.block
+        level.merge = None
+        if block.sync() == 0:
+            return
+        batch = Batch(block, self.fenced)
+        fitting = _level_of(batch.n)
+        if fitting > k:
+            self._place(batch, k + 1)
+        elif fitting < k - 1:
+            self._place(batch, fitting)
+        else:
+            level.batch = batch
+
+    def contents(self, since: int) -> Block:
+        """All updates with ordinals raised to ``since``, sorted and consolidated, in a block of its own."""
+        block = Block(self.width, self.diff_width, max(self.count, 1))
+        collect(self.desc, block.d, EVERYTHING, since)
+        block.sync()
+        return sorted_block(block, self.order)
+
+    def frozen(self) -> tuple[Words, Words, tuple[Batch, ...]]:
+        """(descriptor, copy of the small layer, batches): what a published version holds."""
+        small = self._small.copy()
+        desc = self.desc.copy()
+        _point(desc, address(small), self.width, self.diff_width)
+        return desc, small, self.parts
+
+
+def _point(desc: Words, base: int, width: int, diff_width: int) -> None:
+    """Lets layer 0 of a descriptor point into a small buffer."""
+    desc[HEAD + L_ROWS] = base
+    desc[HEAD + L_TIMES] = base + 8 * ROOM * width
+    desc[HEAD + L_TIME_STRIDE] = 8
+    desc[HEAD + L_DIFFS] = base + 8 * ROOM * (width + 1)
+    desc[HEAD + L_DIFF_STRIDE] = 8 * diff_width
+    desc[HEAD + L_SIGN] = 1
+
+
+def _level_of(n: int) -> int:
+    """The least level whose capacity is at least n."""
+    k = 0
+    room = 4 * ROOM
+    while room < n:
+        room *= 4
+        k += 1
+    return k

@@ -1,0 +1,77 @@
+"""Published arrangements: immutable versions that any thread may read without a lock."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.batch import Batch, Block, Words, sorted_block
+from ivm.kernels.memory import HEAD, L_COUNT, L_TIMES, L_TIME_STRIDE, LAYER_WORDS, T_LAYERS
+from ivm.kernels.read import collect, lookup
+from ivm.spine import Spine
+
+
+class Version:
+    """An arrangement as it was when it was published.
+
+    ``width`` and ``key_width`` in words; ``since``: the least ordinal that can be read; ``upper``: the newest ordinal
+    when it was published. Diffs have one word.
+    """
+
+    __slots__ = ("_batches", "_small", "desc", "key_width", "order_address", "order_words", "since", "upper", "width")
+
+    def __init__(self, spine: Spine, upper: int) -> None:
+        self.width = spine.width
+        self.key_width = spine.key_width
+        self.since = spine.since
+        self.upper = upper
+        self.order_words = spine.order_words
+        self.order_address = spine.order
+        self.desc, self._small, self._batches = spine.frozen()
+
+    @property
+    def batches(self) -> tuple[Batch, ...]:
+        """The layers above the small one."""
+        return self._batches
+
+    @property
+    def count(self) -> int:
+        """How many updates are held, an upper bound of the rows at any time."""
+        return int(self.desc[HEAD + L_COUNT]) + sum(batch.n for batch in self._batches)
+
+    def rows_at(self, at: int) -> tuple[Words, Words]:
+        """(rows int64[m, width] in the arrangement's order, diffs int64[m], none 0) accumulated over times <= ``at``.
+
+        Cost: all updates held, a copy when there is one sorted layer.
+        """
+        block = Block(self.width, 1, max(self.count, 1))
+        collect(self.desc, block.d, at, max(at, self.upper))
+        block.sync()
+        rows, _, diffs = sorted_block(block, self.order_address).arrays()
+        return rows, diffs[:, 0]
+
+    def lookup(self, keys: Words, at: int) -> tuple[Words, Words, Words]:
+        """(rows, diffs, index of each row's key in ``keys``) accumulated over times <= ``at``, rows in order.
+
+        ``keys`` int64[k, key_width]. Cost: a seek for each key and layer, and what is found.
+        """
+        count = len(keys)
+        sought = Block.of(keys, np.zeros(count, np.int64), np.ones((count, 1), np.int64))
+        block = Block(self.width, 1, 64)
+        while not lookup(self.desc, sought.d, block.d, at):
+            block.reset()
+            block.grow()
+        block.sync()
+        rows, index, diffs = sorted_block(block, self.order_address).arrays()
+        return rows, diffs[:, 0], index
+
+    def timeless(self) -> Words:
+        """A trace descriptor of the same contents with every time 0; keep this version alive while it is used."""
+        desc = self.desc.copy()
+        for k in range(int(desc[T_LAYERS])):
+            at = HEAD + LAYER_WORDS * k
+            desc[at + L_TIMES] = _ZERO.ctypes.data
+            desc[at + L_TIME_STRIDE] = 0
+        return desc
+
+
+_ZERO = np.zeros(1, np.int64)

@@ -1,0 +1,152 @@
+"""Types of columns, and the layout of rows as int64 words.
+
+Every SQL value is one int64 *word*. Its codec depends on the type's storage:
+
+- ``DIRECT``: an order-preserving integer. bool 0/1; int2/4/8, oid and reg* as they are; date in days and
+  timestamp, timestamptz, time in microseconds (dates and timestamps since 2000-01-01, the reserved words
+  ``NEGATIVE_INFINITY`` and ``POSITIVE_INFINITY`` for the infinities); numeric(p, s) with p <= 18 as value * 10**s;
+  float4 and float8 as the order-preserving image of the double's bits (``float_to_word``).
+- ``NUMERIC``: an unconstrained (or wide) numeric, tagged: an even word holds it inline,
+  ``mantissa << 6 | scale << 1`` with 0 <= scale <= 31; an odd word is a dictionary id.
+- ``INTERNED``: a dictionary id (always odd) of the value's bytes.
+
+A row is ``len(columns)`` words and, when any column is nullable, one null word for every 64 columns at the end:
+bit ``i % 64`` of null word ``i // 64`` is set when column i is NULL, and the column's own word is then 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+NEGATIVE_INFINITY: Final = -(2**63)
+POSITIVE_INFINITY: Final = 2**63 - 1
+DIRECT_NUMERIC_DIGITS: Final = 18
+
+
+class Kind(Enum):
+    """The families of types; a value is Postgres's internal name of the type."""
+
+    BOOL = "bool"
+    INT2 = "int2"
+    INT4 = "int4"
+    INT8 = "int8"
+    FLOAT4 = "float4"
+    FLOAT8 = "float8"
+    NUMERIC = "numeric"
+    TEXT = "text"
+    VARCHAR = "varchar"
+    BPCHAR = "bpchar"
+    NAME = "name"
+    CHAR1 = "char"
+    BYTEA = "bytea"
+    DATE = "date"
+    TIME = "time"
+    TIMESTAMP = "timestamp"
+    TIMESTAMPTZ = "timestamptz"
+    INTERVAL = "interval"
+    UUID = "uuid"
+    JSONB = "jsonb"
+    OID = "oid"
+    REGCLASS = "regclass"
+    REGTYPE = "regtype"
+    REGPROC = "regproc"
+    REGNAMESPACE = "regnamespace"
+    ARRAY = "array"
+    UNKNOWN = "unknown"
+    RECORD = "record"
+    VOID = "void"
+
+
+class Storage(Enum):
+    """How a value becomes a word."""
+
+    DIRECT = "direct"
+    NUMERIC = "numeric"
+    INTERNED = "interned"
+
+
+_INTERNED: Final = frozenset(
+    {
+        Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.BYTEA, Kind.INTERVAL, Kind.UUID, Kind.JSONB,
+        Kind.ARRAY, Kind.UNKNOWN, Kind.RECORD,
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SqlType:
+    """A column's type: its kind and what narrows it.
+
+    ``precision``: digits of a numeric, characters of varchar/bpchar, fractional digits of times; ``scale`` of a
+    numeric; ``element`` of an array. None means unconstrained.
+    """
+
+    kind: Kind
+    precision: int | None = None
+    scale: int | None = None
+    element: SqlType | None = None
+
+    @property
+    def storage(self) -> Storage:
+        """How this type's values become words."""
+        if self.kind is Kind.NUMERIC:
+            direct = self.precision is not None and self.precision <= DIRECT_NUMERIC_DIGITS
+            return Storage.DIRECT if direct else Storage.NUMERIC
+        return Storage.INTERNED if self.kind in _INTERNED else Storage.DIRECT
+
+    @property
+    def has_equality_class(self) -> bool:
+        """Whether equal values may have different words (1.0 and 1.00, -0 and 0, '1 mon' and '30 days')."""
+        return self.storage is Storage.NUMERIC or self.kind in (
+            Kind.FLOAT4, Kind.FLOAT8, Kind.INTERVAL, Kind.BPCHAR, Kind.JSONB,
+        ) or (self.element is not None and self.element.has_equality_class)  # fmt: skip
+
+
+BOOL: Final = SqlType(Kind.BOOL)
+INT2: Final = SqlType(Kind.INT2)
+INT4: Final = SqlType(Kind.INT4)
+INT8: Final = SqlType(Kind.INT8)
+FLOAT4: Final = SqlType(Kind.FLOAT4)
+FLOAT8: Final = SqlType(Kind.FLOAT8)
+NUMERIC: Final = SqlType(Kind.NUMERIC)
+TEXT: Final = SqlType(Kind.TEXT)
+VARCHAR: Final = SqlType(Kind.VARCHAR)
+NAME: Final = SqlType(Kind.NAME)
+CHAR1: Final = SqlType(Kind.CHAR1)
+BYTEA: Final = SqlType(Kind.BYTEA)
+DATE: Final = SqlType(Kind.DATE)
+TIME: Final = SqlType(Kind.TIME)
+TIMESTAMP: Final = SqlType(Kind.TIMESTAMP)
+TIMESTAMPTZ: Final = SqlType(Kind.TIMESTAMPTZ)
+INTERVAL: Final = SqlType(Kind.INTERVAL)
+UUID: Final = SqlType(Kind.UUID)
+OID: Final = SqlType(Kind.OID)
+REGCLASS: Final = SqlType(Kind.REGCLASS)
+REGTYPE: Final = SqlType(Kind.REGTYPE)
+REGPROC: Final = SqlType(Kind.REGPROC)
+REGNAMESPACE: Final = SqlType(Kind.REGNAMESPACE)
+UNKNOWN: Final = SqlType(Kind.UNKNOWN)
+VOID: Final = SqlType(Kind.VOID)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType:
+    """A column of rows in flight: its type and whether it may be NULL."""
+
+    type: SqlType
+    nullable: bool = True
+
+
+Schema = tuple[ColumnType, ...]
+
+
+def null_words(schema: Schema) -> int:
+    """How many null words a row of this schema ends with."""
+    return (len(schema) + 63) // 64 if any(c.nullable for c in schema) else 0
+
+
+def row_width(schema: Schema) -> int:
+    """How many words a row of this schema has, null words included."""
+    return len(schema) + null_words(schema)

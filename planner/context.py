@@ -1,0 +1,48 @@
+"""What an evaluation may know beyond its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ivm.words import SqlType
+from storage.dictionary import Dictionary
+
+
+class SessionFunctions(Protocol):
+    """What functions about the session and the catalog ask; sql/ implements it."""
+
+    def current_user(self) -> str: ...
+    def session_user(self) -> str: ...
+    def current_database(self) -> str: ...
+    def current_schema(self) -> str | None: ...
+    def current_schemas(self, implicit: bool) -> tuple[str, ...]: ...
+    def setting(self, name: str) -> str | None:
+        """The value of a run-time setting, None if there is no such setting."""
+        ...
+
+    def format_type(self, oid: int, typmod: int | None) -> str | None: ...
+    def reg_out(self, type: SqlType, oid: int) -> str:
+        """The text form of a reg* value: the object's name, or the number if it has none."""
+        ...
+
+    def reg_in(self, type: SqlType, text: str) -> int:
+        """The oid of a reg* value's text form; SqlError (42P01, 42704, 42883, 3F000) if there is no such object."""
+        ...
+
+    def table_is_visible(self, oid: int) -> bool | None: ...
+    def view_definition(self, oid: int) -> str | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """``parameters``: the datums of $1, $2, …; ``now`` and ``statement_now``: µs since 2000-01-01 UTC (of the
+    transaction, of the statement); ``epoch``: the query's own time, for mz_now()."""
+
+    dictionary: Dictionary
+    parameters: tuple[object, ...] = ()
+    now: int = 0
+    statement_now: int = 0
+    timezone: str = "UTC"
+    epoch: int = 0
+    session: SessionFunctions | None = None

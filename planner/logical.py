@@ -1,0 +1,222 @@
+"""Relational algebra with positional columns: what a query means, before any decision on how.
+
+Every node is a multiset of rows; ``schema`` gives the columns. Names live in the binder only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import assert_never
+
+from ivm.words import INT8, ColumnType, Schema
+from planner.scalar import Aggregate, Scalar, SortKey
+
+
+@dataclass(frozen=True, slots=True)
+class Get:
+    """A stored relation (table, materialized view or system relation) by its catalog id."""
+
+    relation: int
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A recursive binding, by the id that its ``LetRec`` gives it."""
+
+    binding: int
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Constant rows of expressions without columns; no columns and one row for a SELECT without FROM."""
+
+    rows: tuple[tuple[Scalar, ...], ...]
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """The rows for which the predicate is true (not false, not NULL)."""
+
+    input: Rel
+    predicate: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """One computed column for each expression."""
+
+    input: Rel
+    exprs: tuple[Scalar, ...]
+
+
+class JoinKind(Enum):
+    INNER = "inner"
+    LEFT = "left"
+    RIGHT = "right"
+    FULL = "full"
+    SEMI = "semi"
+    ANTI = "anti"
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Left's columns then right's (SEMI and ANTI: left's only); ``on`` sees both, left's first.
+
+    ``lateral``: the right side may have ``OuterColumn`` of level 1, which are the left side's columns.
+    """
+
+    kind: JoinKind
+    left: Rel
+    right: Rel
+    on: Scalar
+    lateral: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """GROUP BY: the keys' columns, then the aggregates'. Without keys: exactly one row, also for no input."""
+
+    input: Rel
+    keys: tuple[Scalar, ...]
+    aggregates: tuple[Aggregate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """Each row once."""
+
+    input: Rel
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """For each value of ``keys`` the rows from ``offset`` on, ``limit`` at most (None: all), in ``order``.
+
+    Also DISTINCT ON (limit 1). Limit and offset are INT8 expressions without columns. Ties break by value.
+    """
+
+    input: Rel
+    keys: tuple[Scalar, ...]
+    order: tuple[SortKey, ...]
+    limit: Scalar | None
+    offset: Scalar | None
+
+
+class SetKind(Enum):
+    UNION = "union"
+    INTERSECT = "intersect"
+    EXCEPT = "except"
+
+
+@dataclass(frozen=True, slots=True)
+class SetOperation:
+    """UNION, INTERSECT or EXCEPT of two inputs with equal types, ALL or distinct."""
+
+    kind: SetKind
+    all: bool
+    left: Rel
+    right: Rel
+
+
+@dataclass(frozen=True, slots=True)
+class TableFunction:
+    """For each row of ``input``: its columns, then the columns of each row that the function returns.
+
+    ``function`` is a key in ``planner.table_functions.TABLE_FUNCTIONS`` (generate_series, unnest, …);
+    ``ordinality`` appends a bigint count from 1.
+    """
+
+    input: Rel
+    function: str
+    args: tuple[Scalar, ...]
+    columns: Schema
+    ordinality: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Recursive:
+    """WITH RECURSIVE: ``base UNION [ALL] step``, where the step's ``Reference(binding)`` is the working table.
+
+    The node itself is the whole result, used by every reference outside the step.
+    """
+
+    binding: int
+    base: Rel
+    step: Rel
+    all: bool
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class LetRec:
+    """WITH MUTUALLY RECURSIVE: bindings (id, value) in textual order, then ``body``, which may refer to them."""
+
+    bindings: tuple[tuple[int, Rel], ...]
+    schemas: tuple[Schema, ...]
+    body: Rel
+    limit: int | None = None
+    return_at_limit: bool = False
+
+
+Rel = (
+    Get | Reference | Values | Filter | Project | Join | Reduce | Distinct | TopK | SetOperation | TableFunction
+    | Recursive | LetRec
+)  # fmt: skip
+
+
+def schema(rel: Rel) -> Schema:
+    """The columns of a relation."""
+    match rel:
+        case Get() | Reference() | Values() | Recursive():
+            return rel.schema
+        case Filter() | Distinct() | TopK():
+            return schema(rel.input)
+        case Project():
+            return tuple(ColumnType(e.type, e.nullable) for e in rel.exprs)
+        case Join():
+            return _join_schema(rel)
+        case Reduce():
+            return tuple(ColumnType(e.type, e.nullable) for e in (*rel.keys, *rel.aggregates))
+        case SetOperation():
+            left, right = schema(rel.left), schema(rel.right)
+            keep_left = rel.kind is SetKind.EXCEPT
+            return tuple(
+                ColumnType(a.type, a.nullable or (b.nullable and not keep_left))
+                for a, b in zip(left, right, strict=True)
+            )
+        case TableFunction():
+            extra = (ColumnType(INT8, False),) if rel.ordinality else ()
+            return (*schema(rel.input), *rel.columns, *extra)
+        case LetRec():
+            return schema(rel.body)
+        case _:
+            assert_never(rel)
+
+
+def _join_schema(join: Join) -> Schema:
+    left = schema(join.left)
+    if join.kind in (JoinKind.SEMI, JoinKind.ANTI):
+        return left
+    right = schema(join.right)
+    if join.kind in (JoinKind.RIGHT, JoinKind.FULL):
+        left = tuple(ColumnType(c.type, True) for c in left)
+    if join.kind in (JoinKind.LEFT, JoinKind.FULL):
+        right = tuple(ColumnType(c.type, True) for c in right)
+    return (*left, *right)
+
+
+@dataclass(frozen=True, slots=True)
+class Finishing:
+    """What is done to the rows of a one-shot query after the maintained part: order and slice them.
+
+    ``order`` refers to the relation's columns; only the first ``width`` columns are shown (ORDER BY may need more).
+    """
+
+    order: tuple[SortKey, ...] = ()
+    limit: Scalar | None = None
+    offset: Scalar | None = None
+    width: int | None = None

@@ -1,0 +1,125 @@
+"""Logical → physical: one match over the relational nodes, every decision made here and in the ``lower_*`` files."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from ivm.words import Schema
+from planner.logical import (
+    Distinct, Filter, Get, Join, LetRec, Project, Recursive, Reduce, Reference, Rel, SetOperation, TableFunction, TopK,
+    Values, schema,
+)  # fmt: skip
+from planner.lower_join import lower_join
+from planner.lower_recursion import lower_letrec, lower_recursive
+from planner.lower_reduce import lower_reduce
+from planner.lower_sets import lower_distinct, lower_set_operation
+from planner.lower_state import Indexes, Lowering
+from planner.lower_topk import lower_table_function, lower_topk
+from planner.moves import width
+from planner.physical import Constants, Flow, Plan, Table, TableErrors
+from planner.raising import can_raise
+from planner.scalar import Column, Literal, Scalar
+from planner.traverse import conjuncts, substitute, walk
+
+
+def lower(rel: Rel, indexes: Indexes) -> Plan:
+    """The physical plan of a relation that ``planner.transform.pipeline.optimize`` has been through."""
+    low = Lowering(indexes, lambda _: _impossible())
+    low.rel = lambda r: lower_rel(low, r)
+    return low.builder.finish(low.coerce(low.rel(rel), schema(rel)))
+
+
+def _impossible() -> Flow:
+    raise AssertionError
+
+
+def lower_rel(low: Lowering, rel: Rel) -> Flow:
+    """A relation's flow; one object is lowered once."""
+    found = low.memo.get(low.remembered(rel))
+    if found is not None:
+        return found[1]
+    flow = _lower(low, rel)
+    low.memo[low.remembered(rel)] = (rel, flow)
+    return flow
+
+
+def _lower(low: Lowering, rel: Rel) -> Flow:
+    match rel:
+        case Get():
+            return _get(low, rel)
+        case Reference():
+            return low.coerce(low.bindings[rel.binding], rel.schema)
+        case Values():
+            return _values(low, rel)
+        case Filter() | Project():
+            return _chain(low, rel)
+        case Join():
+            return lower_join(low, rel)
+        case Reduce():
+            return lower_reduce(low, rel)
+        case Distinct():
+            return lower_distinct(low, low.rel(rel.input))
+        case TopK():
+            return lower_topk(low, rel)
+        case SetOperation():
+            return lower_set_operation(low, rel)
+        case TableFunction():
+            return lower_table_function(low, rel)
+        case Recursive():
+            return lower_recursive(low, rel)
+        case LetRec():
+            return lower_letrec(low, rel)
+        case _:
+            assert_never(rel)
+
+
+def _get(low: Lowering, rel: Get) -> Flow:
+    low.builder.note(low.builder.add(TableErrors(rel.relation), 1))
+    return low.builder.flow(low.builder.add(Table(rel.relation, rel.schema), width(rel.schema)), rel.schema)
+
+
+def _values(low: Lowering, rel: Values) -> Flow:
+    node = low.builder.add(Constants(rel.rows, rel.schema), width(rel.schema))
+    if any(can_raise(e) for row in rel.rows for e in row):
+        low.builder.fails(node)
+    return low.builder.flow(node, rel.schema)
+
+
+def _chain(low: Lowering, rel: Filter | Project) -> Flow:
+    """Filters and projections on top of one another as one program, as far as nothing is computed twice."""
+    exprs: tuple[Scalar, ...] | None = None
+    predicates: tuple[Scalar, ...] = ()
+    node: Rel = rel
+    while isinstance(node, Filter | Project):
+        if isinstance(node, Filter):
+            predicates = (*conjuncts(node.predicate), *predicates)
+        elif not _may_merge(node.exprs, (*predicates, *(exprs or ()))) or (predicates and _raises(node.exprs)):
+            break
+        else:
+            predicates = tuple(substitute(p, node.exprs) for p in predicates)
+            exprs = node.exprs if exprs is None else tuple(substitute(e, node.exprs) for e in exprs)
+        node = node.input
+    flow = low.rel(node)
+    if exprs is None and predicates:
+        return low.compute(flow, predicates, None)
+    return _declared(low.compute(flow, predicates, exprs), schema(rel))
+
+
+def _declared(flow: Flow, declared: Schema) -> Flow:
+    """The flow with the types that the plan gives its columns (the same words under another name)."""
+    retyped = tuple(type(a)(d.type, a.nullable) for a, d in zip(flow.schema, declared, strict=True))
+    return Flow(flow.source, flow.gather, retyped)
+
+
+def _raises(exprs: tuple[Scalar, ...]) -> bool:
+    return any(can_raise(e) for e in exprs)
+
+
+def _may_merge(inner: tuple[Scalar, ...], outer: tuple[Scalar, ...]) -> bool:
+    """Whether substituting ``inner`` into ``outer`` computes nothing twice and drops nothing that may raise."""
+    uses: dict[int, int] = {}
+    for expr in outer:
+        for part in walk(expr):
+            if isinstance(part, Column):
+                uses[part.index] = uses.get(part.index, 0) + 1
+    return all(isinstance(e, Column | Literal) or uses.get(i, 0) <= 1 for i, e in enumerate(inner)) or not outer

@@ -1,0 +1,180 @@
+"""GROUP BY: one reduce for all accumulable aggregates, one for each ordered, basic or DISTINCT one, joined on the key.
+
+Every part has a row for exactly the groups that have an input row (FILTER and NULLs are inside the values), so that
+an inner join of the parts is right. Without keys each part also gets a constant row that adds nothing, so that the
+one group is always there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ivm.graph import Concat, NodeId, Order
+from ivm.words import INT8, ColumnType, Schema
+from planner import moves
+from planner.accumulate import Accumulation, AggregateCall
+from planner.aggregates import AGGREGATES, AggregateKind, without_filter
+from planner.lower_state import Lowering, by_class
+from planner.logical import Reduce, schema
+from planner.moves import Cell
+from planner.physical import Constants, Flow, Pair
+from planner.programs import Keyed, Weigh, Weight
+from planner.reduce_folds import AccumulateFold, BasicFold, OrderedFold
+from planner.scalar import Aggregate, Literal, Scalar
+from planner.traverse import (
+    aggregate_scalars, column_types, columns_of, own_columns, renumber, with_aggregate_scalars,
+)  # fmt: skip
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An arrangement [key | vals] and where the results of some aggregates stand in it."""
+
+    node: NodeId
+    width: int
+    at: tuple[tuple[int, Cell], ...]
+    """(the aggregate's position, its cell)."""
+
+
+def lower_reduce(low: Lowering, rel: Reduce) -> Flow:
+    """Any GROUP BY, and aggregation without one."""
+    flow = low.rel(rel.input)
+    flow, rel = _computed(low, flow, rel)
+    keys = tuple(by_class(k) for k in rel.keys)
+    shown = [i for i, k in enumerate(rel.keys) if k.type.has_equality_class]
+    extra = tuple(Aggregate("any_value(anyelement)", (rel.keys[i],), rel.keys[i].type) for i in shown)
+    aggregates = (*rel.aggregates, *extra)
+    parts = _parts(low, flow, keys, aggregates)
+    joined = _join_parts(low, parts, moves.width(column_types(keys)))
+    return _result(joined, keys, shown, len(rel.aggregates), schema(rel))
+
+
+def _computed(low: Lowering, flow: Flow, rel: Reduce) -> tuple[Flow, Reduce]:
+    """With an open move below, only the columns that are read, in one go."""
+    if not isinstance(flow.source, Pair):
+        return flow, rel
+    exprs = (*rel.keys, *(e for a in rel.aggregates for e in aggregate_scalars(a)))
+    used = frozenset().union(*(columns_of(e) for e in exprs)) if exprs else frozenset()
+    flow, place = low.narrow(flow, used)
+    aggregates = tuple(
+        with_aggregate_scalars(a, tuple(renumber(e, place.__getitem__) for e in aggregate_scalars(a)))
+        for a in rel.aggregates
+    )
+    return flow, replace(rel, keys=tuple(renumber(k, place.__getitem__) for k in rel.keys), aggregates=aggregates)
+
+
+def _parts(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], aggregates: tuple[Aggregate, ...]) -> list[Part]:
+    together: list[tuple[int, Aggregate]] = []
+    parts: list[Part] = []
+    distinct: dict[tuple[Scalar, ...], list[tuple[int, Aggregate]]] = {}
+    for i, aggregate in enumerate(aggregates):
+        match AGGREGATES[aggregate.function].kind:
+            case AggregateKind.ACCUMULABLE:
+                plain = without_filter(aggregate)
+                if plain.distinct and plain.args:
+                    distinct.setdefault(plain.args, []).append((i, plain))
+                else:
+                    together.append((i, plain))
+            case AggregateKind.ORDERED:
+                parts.append(_ordered(low, flow, keys, i, without_filter(aggregate)))
+            case AggregateKind.BASIC:
+                parts.append(_basic(low, flow, keys, i, aggregate))
+    parts += [_distinct(low, flow, keys, args, some) for args, some in distinct.items()]
+    if together or not parts:
+        parts.insert(0, _accumulated(low, flow, keys, together))
+    return parts
+
+
+def _accumulated(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], some: list[tuple[int, Aggregate]]) -> Part:
+    args = tuple(dict.fromkeys(arg for _, a in some for arg in a.args))
+    calls = tuple(
+        AggregateCall(a.function, tuple(args.index(x) for x in a.args), tuple(x.type for x in a.args)) for _, a in some
+    )
+    layout = Accumulation(tuple(dict.fromkeys(calls)))
+    program = Weigh(flow.schema, keys, args, layout)
+    node = low.builder.map(flow, program)
+    if not keys:
+        empty = _constant(low, (0,) * program.out_width)
+        weighed = low.builder.map(empty, Weight(program.out_width, layout.empty_weights))
+        node = low.builder.add(Concat((node, weighed)), program.out_width)
+    arranged = low.builder.arrange(_raw(node, program.out_width), moves.identity(program.out_width), program.key_width)
+    fold = AccumulateFold(layout)
+    grouped = low.builder.group(arranged, program.key_width, fold)
+    at = moves.cells(layout.schema, program.key_width)
+    cells = tuple((i, at[layout.calls.index(c)]) for (i, _), c in zip(some, calls, strict=True))
+    return Part(grouped, program.key_width + fold.out_width, cells)
+
+
+def _raw(node: NodeId, width: int) -> Flow:
+    return Flow(node, moves.identity(width), (ColumnType(INT8, False),) * width)
+
+
+def _constant(low: Lowering, words: tuple[int, ...]) -> Flow:
+    row: Schema = (ColumnType(INT8, False),) * len(words)
+    node = low.builder.add(Constants((tuple(Literal(w, INT8) for w in words),), row), len(words))
+    return low.builder.flow(node, row)
+
+
+def _ordered(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], position: int, aggregate: Aggregate) -> Part:
+    return _grouped(low, flow, keys, position, OrderedFold(aggregate))
+
+
+def _basic(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], position: int, aggregate: Aggregate) -> Part:
+    return _grouped(low, flow, keys, position, BasicFold(aggregate))
+
+
+def _grouped(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], position: int, fold: OrderedFold | BasicFold) -> Part:
+    order = fold.order
+    as_bytes = any(o is not Order.WORD for o in order)
+    program = Keyed(flow.schema, keys, fold.exprs)
+    node = low.builder.map(flow, program)
+    if not keys:
+        empty = _constant(low, (0, *fold.empty_row))
+        node = low.builder.add(Concat((node, low.builder.force(empty))), program.out_width)
+    whole = (Order.WORD,) * program.key_width + order if as_bytes else ()
+    gather = moves.identity(program.out_width)
+    arranged = low.builder.arrange(_raw(node, program.out_width), gather, program.key_width, whole)
+    grouped = low.builder.group(arranged, program.key_width, fold)
+    start = program.key_width
+    cell = Cell(start, (start + 1, 0) if fold.out_width > 1 else None)
+    return Part(grouped, start + fold.out_width, ((position, cell),))
+
+
+def _distinct(
+    low: Lowering, flow: Flow, keys: tuple[Scalar, ...], args: tuple[Scalar, ...], some: list[tuple[int, Aggregate]]
+) -> Part:
+    """DISTINCT: the set of (key, argument by equality class) first; sums of equal values are equal."""
+    classes = tuple(by_class(a) for a in args)
+    once = low.distinct_rows(low.compute(flow, (), (*keys, *classes)))
+    own = own_columns(once.schema)
+    new_keys, new_args = own[: len(keys)], own[len(keys) :]
+    plain = [(i, replace(a, args=new_args, distinct=False)) for i, a in some]
+    return _accumulated(low, once, new_keys, plain)
+
+
+def _join_parts(low: Lowering, parts: list[Part], key_width: int) -> tuple[Flow, dict[int, Cell]]:
+    """All parts' results beside the key, and where each stands."""
+    first, *rest = parts
+    at = dict(first.at)
+    node, width = first.node, first.width
+    for part in rest:
+        total = width + part.width - key_width
+        by = width - key_width
+        at |= {i: Cell(c.word + by, None if c.null is None else (c.null[0] + by, c.null[1])) for i, c in part.at}
+        pair = Flow(Pair(node, part.node, total), moves.identity(total), (ColumnType(INT8, False),) * total)
+        if part is rest[-1]:
+            return pair, at
+        joined = low.builder.force(pair)
+        node, width = low.builder.arrange(_raw(joined, total), moves.identity(total), key_width), total
+    return _raw(node, width), at
+
+
+def _result(
+    joined: tuple[Flow, dict[int, Cell]], keys: tuple[Scalar, ...], shown: list[int], count: int, row: Schema
+) -> Flow:
+    flow, at = joined
+    cells = list(moves.cells(column_types(keys)))
+    for position, key in enumerate(shown):
+        cells[key] = at[count + position]
+    cells += [at[i] for i in range(count)]
+    sources = [c if s.nullable else Cell(c.word) for c, s in zip(cells, row, strict=True)]
+    return Flow(flow.source, moves.compose(flow.gather, moves.row_of(sources, row)), row)

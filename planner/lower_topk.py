@@ -1,0 +1,55 @@
+"""ORDER BY with LIMIT inside a view, and table functions."""
+
+from __future__ import annotations
+
+from ivm.graph import Order
+from ivm.words import INT8, ColumnType, Kind, Storage
+from planner import moves
+from planner.folds import TopFold
+from planner.logical import TableFunction, TopK, schema
+from planner.lower_state import Lowering, by_class
+from planner.physical import Flow
+from planner.programs import Keyed, Repeat
+from planner.reducers import order_words
+from planner.scalar import SortKey
+from planner.table_program import Expand
+from planner.traverse import own_columns
+
+
+def lower_topk(low: Lowering, rel: TopK) -> Flow:
+    """Arranged by (keys, order, row): the first rows of each group. Ties are broken by the row's values."""
+    flow = low.rel(rel.input)
+    keys = tuple(by_class(k) for k in rel.keys)
+    words = [w for key in _full_order(rel, flow) for w in order_words(key)]
+    program = Keyed(flow.schema, keys, tuple(e for e, _ in words), rows=True)
+    node = low.builder.map(flow, program)
+    key_width, width = program.key_width, program.out_width
+    order: tuple[Order, ...] = ()
+    if any(o is not Order.WORD for _, o in words):
+        order = (Order.WORD,) * key_width + tuple(o for _, o in words) + (Order.WORD,) * moves.width(flow.schema)
+    raw = Flow(node, moves.identity(width), (ColumnType(INT8, False),) * width)
+    arranged = low.builder.arrange(raw, moves.identity(width), key_width, order)
+    row_words = moves.width(flow.schema)
+    fold = TopFold(len(words), row_words, rel.limit, rel.offset)
+    grouped = low.builder.group(arranged, key_width, fold)
+    total = key_width + fold.out_width
+    counted = Flow(grouped, moves.identity(total), (ColumnType(INT8, False),) * total)
+    return low.builder.flow(low.builder.map(counted, Repeat(key_width, row_words)), flow.schema)
+
+
+def _full_order(rel: TopK, flow: Flow) -> list[SortKey]:
+    """The ORDER BY, then the interned columns that it leaves out: a tie must not be broken by ids."""
+    order = list(rel.order)
+    named = {k.expr for k in order}
+    for column in own_columns(flow.schema):
+        comparable = column.type.kind not in (Kind.RECORD, Kind.UNKNOWN)
+        if column.type.storage is not Storage.DIRECT and column not in named and comparable:
+            order.append(SortKey(column))
+    return order
+
+
+def lower_table_function(low: Lowering, rel: TableFunction) -> Flow:
+    """Each row with the rows that the function makes of it."""
+    flow = low.rel(rel.input)
+    program = Expand(flow.schema, rel.function, rel.args, rel.columns, rel.ordinality, schema(rel))
+    return low.builder.flow(low.builder.map(flow, program), schema(rel))

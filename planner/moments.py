@@ -1,0 +1,107 @@
+"""What a group's sums make: avg, variance and standard deviation with Postgres's scales, from exact totals."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+from planner.aggregates import Family
+from planner.limbs import Total
+from storage.numeric import from_parts
+
+_SAMPLE = (Family.VAR_SAMP, Family.STDDEV_SAMP)
+_ROOTS = (Family.STDDEV_SAMP, Family.STDDEV_POP)
+
+
+def _leading(mantissa: int, scale: int) -> tuple[int, int]:
+    """The weight of a number's first base-10000 digit, and that digit; (0, 0) for zero."""
+    digits = str(abs(mantissa))
+    if mantissa == 0:
+        return 0, 0
+    adjusted = len(digits) - 1 - scale
+    weight = adjusted // 4
+    return weight, int(digits[: adjusted - 4 * weight + 1].ljust(adjusted - 4 * weight + 1, "0"))
+
+
+def division_scale(left: tuple[int, int], right: tuple[int, int]) -> int:
+    """The display scale of a quotient of (mantissa, scale) numerics: PostgreSQL's ``select_div_scale``."""
+    (weight1, first1), (weight2, first2) = _leading(*left), _leading(*right)
+    quotient_weight = weight1 - weight2 - (first1 <= first2)
+    return min(max(16 - quotient_weight * 4, left[1], right[1], 0), 1000)
+
+
+def divide(left: tuple[int, int], right: tuple[int, int], scale: int) -> int:
+    """The quotient's mantissa at a scale, rounded half away from zero."""
+    shift = scale + right[1] - left[1]
+    numerator, denominator = left[0], right[0]
+    if shift >= 0:
+        numerator *= 10**shift
+    else:
+        denominator *= 10**-shift
+    quotient, rest = divmod(abs(numerator), abs(denominator))
+    quotient += 2 * rest >= abs(denominator)
+    return quotient if (numerator < 0) == (denominator < 0) else -quotient
+
+
+def numeric_average(total: Total, count: int) -> Decimal:
+    """sum / count."""
+    if total.special:
+        return Decimal(total.special)
+    left, right = (total.mantissa, total.scale), (count, 0)
+    scale = division_scale(left, right)
+    return from_parts(divide(left, right, scale), scale)
+
+
+def numeric_moment(family: Family, count: int, total: Total, squares: Total) -> Decimal | None:
+    """variance or stddev, after PostgreSQL's ``numeric_stddev_internal``; None is NULL."""
+    if count <= (1 if family in _SAMPLE else 0):
+        return None
+    if total.special:
+        return Decimal("NaN")
+    scale = 2 * total.scale
+    square_sum = squares.mantissa * 10 ** max(scale - squares.scale, 0)
+    spread = count * square_sum - total.mantissa**2
+    if spread <= 0:
+        return Decimal(0)
+    left = (spread, scale)
+    right = (count * (count - 1) if family in _SAMPLE else count * count, 0)
+    result_scale = division_scale(left, right)
+    variance = divide(left, right, result_scale)
+    if family not in _ROOTS:
+        return from_parts(variance, result_scale)
+    square = variance * 10**result_scale
+    root = math.isqrt(square)
+    return from_parts(root + (square - root * root > root), result_scale)
+
+
+def float_sum(total: Total) -> float:
+    """The sum rounded once; OverflowError past the largest double."""
+    if total.special:
+        return float(total.special)
+    return _ratio(total.mantissa, total.scale, 1)
+
+
+def float_average(total: Total, count: int) -> float:
+    """The quotient of the exact sum, rounded once."""
+    if total.special:
+        return float(total.special)
+    return _ratio(total.mantissa, total.scale, count)
+
+
+def _ratio(mantissa: int, scale: int, count: int) -> float:
+    if scale <= 0:
+        return (mantissa << -scale) / count
+    return mantissa / (count << scale)
+
+
+def float_moment(family: Family, count: int, total: Total, squares: Total) -> float | None:
+    """variance or stddev of doubles from exact sums; None is NULL. OverflowError as ``float_sum``."""
+    if count <= (1 if family in _SAMPLE else 0):
+        return None
+    if total.special or squares.special:
+        return math.nan
+    mean_part = Fraction(total.mantissa) ** 2 * Fraction(2) ** (-2 * total.scale)
+    spread = count * Fraction(squares.mantissa) * Fraction(2) ** -squares.scale - mean_part
+    variance = float(max(spread, Fraction(0)) / (count * (count - 1) if family in _SAMPLE else count * count))
+    return math.sqrt(variance) if family in _ROOTS else variance

@@ -1,0 +1,127 @@
+"""The algebra of ``Gather``: building, composing and recognising pure moves of words and null bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ivm.graph import Gather, Words
+from ivm.words import Schema, null_words, row_width
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Where a column stands in a row: its word, and the bit that says NULL (None: it never is)."""
+
+    word: int
+    null: tuple[int, int] | None = None
+
+
+def width(schema: Schema) -> int:
+    """The words of a row in the engine: rows without columns are one zero word, since no matrix may be 0 wide."""
+    return max(row_width(schema), 1)
+
+
+def cells(schema: Schema, base: int = 0) -> tuple[Cell, ...]:
+    """The columns of a row of this schema that starts at word ``base``."""
+    nulls = base + len(schema)
+    return tuple(
+        Cell(base + i, (nulls + i // 64, i % 64) if c.nullable else None) for i, c in enumerate(schema)
+    )
+
+
+def row_of(sources: Sequence[Cell | None], schema: Schema) -> Gather:
+    """The gather that makes a row of ``schema`` from cells; None is a column that is all NULL.
+
+    No gather can set a bit that no row has, so what pads with NULLs sets the bits afterwards (``mfp.Pad``).
+    """
+    assert len(sources) == len(schema)
+    words = [-1 if s is None else s.word for s in sources] + [-1] * null_words(schema)
+    first = len(schema)
+    bits = []
+    for i, source in enumerate(sources):
+        if source is not None and source.null is not None:
+            assert schema[i].nullable, "a nullable cell in a column that is NOT NULL"
+            bits.append((*source.null, first + i // 64, i % 64))
+    return Gather(tuple(words) or (-1,), tuple(bits))
+
+
+def assume_not_null(cell: Cell) -> Cell:
+    """The cell without its null bit, where the caller has dropped the NULLs."""
+    return Cell(cell.word)
+
+
+def identity(width: int) -> Gather:
+    """The gather that changes nothing."""
+    return Gather(tuple(range(width)))
+
+
+def is_identity(gather: Gather, width: int) -> bool:
+    """Whether a gather over rows of ``width`` words changes nothing."""
+    return gather == identity(width)
+
+
+def columns(schema: Schema, indexes: Sequence[int], target: Schema | None = None) -> Gather:
+    """Some columns of a row, in another order, as a row of ``target`` (the same columns' own schema by default).
+
+    ``target`` may be nullable where the source is not; where it is the other way round the caller knows that no
+    NULL comes.
+    """
+    target = target or tuple(schema[i] for i in indexes)
+    if target == schema and tuple(indexes) == tuple(range(len(schema))):
+        return identity(width(schema))
+    at = cells(schema)
+    return row_of([at[i] if t.nullable else assume_not_null(at[i]) for i, t in zip(indexes, target, strict=True)], target)
+
+
+def compose(first: Gather, second: Gather) -> Gather:
+    """The gather that does ``first`` and then ``second``."""
+    words = tuple(-1 if w < 0 else first.words[w] for w in second.words)
+    onto: dict[int, list[tuple[int, int, int]]] = {}
+    for word, bit, out, out_bit in first.bits:
+        onto.setdefault(out, []).append((word, bit, out_bit))
+    bits: list[tuple[int, int, int, int]] = []
+    for k, w in enumerate(second.words):
+        bits += [(word, bit, k, out_bit) for word, bit, out_bit in onto.get(w, ())]
+    for w, b, out, out_bit in second.bits:
+        bits += [(word, bit, out, out_bit) for word, bit in _sources(first, onto, w, b)]
+    drops = list(first.drop_if)
+    for w, b in second.drop_if:
+        drops += _sources(first, onto, w, b)
+    return Gather(words, tuple(dict.fromkeys(bits)), tuple(dict.fromkeys(drops)))
+
+
+def _sources(
+    first: Gather, onto: dict[int, list[tuple[int, int, int]]], word: int, bit: int
+) -> list[tuple[int, int]]:
+    found = [(w, b) for w, b, out_bit in onto.get(word, ()) if out_bit == bit]
+    if first.words[word] >= 0:
+        found.append((first.words[word], bit))
+    return found
+
+
+def append(gather: Gather, words: Sequence[int]) -> Gather:
+    """The same gather with more words copied at the end."""
+    return Gather((*gather.words, *words), gather.bits, gather.drop_if)
+
+
+def apply(gather: Gather, rows: Words) -> tuple[Words, Words | None]:
+    """The rows moved (int64[m, len(words)]) and the source of each (None: no row was dropped). Plain numpy."""
+    source: Words | None = None
+    if gather.drop_if:
+        keep = np.ones(len(rows), np.bool_)
+        for word, bit in gather.drop_if:
+            keep &= (rows[:, word] >> np.int64(bit)) & 1 == 0
+        source = np.flatnonzero(keep).astype(np.int64)
+        rows = rows[source]
+    if is_identity(Gather(gather.words, gather.bits), rows.shape[1]):
+        return rows, source
+    out = np.zeros((len(rows), len(gather.words)), np.int64)
+    for k, w in enumerate(gather.words):
+        if w >= 0:
+            out[:, k] = rows[:, w]
+    for word, bit, target, target_bit in gather.bits:
+        out[:, target] |= ((rows[:, word] >> np.int64(bit)) & 1) << np.int64(target_bit)
+    return out, source

@@ -1,0 +1,159 @@
+"""Equality classes and order of words, vectorised: what GROUP BY, joins, ORDER BY, min and max key by.
+
+All functions take words without NULLs, int64[n]. Results for interned values are remembered in the dictionary's memos.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, Final
+
+import numpy as np
+
+from ivm.rows import Words
+from ivm.words import Kind, SqlType, Storage
+from storage.codec import decode, encode, float_to_word
+from storage.dictionary import Dictionary
+from storage.numeric import POWERS, inline_parts, inline_words, is_interned
+from storage.order import NOTHING, canonical, order_parts, sort_key
+
+BYTE_ORDERED: Final = frozenset({Kind.TEXT, Kind.VARCHAR, Kind.NAME, Kind.UNKNOWN, Kind.BYTEA, Kind.UUID})
+"""Interned types whose bytes compare as the values do, and equal only themselves."""
+_FLOATS: Final = (Kind.FLOAT4, Kind.FLOAT8)
+_NEGATIVE_ZERO: Final = -1
+_MEMO_LIMIT: Final = 1 << 16
+_EXACT_DIGITS: Final = 10**15
+
+
+def comparable(type: SqlType) -> bool:
+    """Whether Postgres has a default order for the type."""
+    if type.element is not None:
+        return comparable(type.element)
+    return type.kind not in (Kind.RECORD, Kind.VOID)
+
+
+def equality_class(type: SqlType, words: Words, dictionary: Dictionary) -> Words:
+    """The canonical word of each value's equality class, a word of the same type."""
+    if not type.has_equality_class:
+        return words
+    if type.kind in _FLOATS:
+        return np.where(words == _NEGATIVE_ZERO, np.int64(0), words)
+    if type.storage is Storage.NUMERIC:
+        return _numeric_class(type, words, dictionary)
+    return _by_value("equality_class", type, words, dictionary, lambda values: _classes(type, values, dictionary))
+
+
+def order_prefix(type: SqlType, words: Words, dictionary: Dictionary) -> Words:
+    """A word for each value that orders as far as it goes: a < b implies prefix(a) <= prefix(b)."""
+    if type.storage is Storage.DIRECT:
+        return equality_class(type, words, dictionary)
+    if type.kind in BYTE_ORDERED:
+        return dictionary.arena.prefixes(np.ascontiguousarray(words))
+    if type.storage is Storage.NUMERIC:
+        return _numeric_prefix(type, words, dictionary)
+    return _by_value("order_prefix", type, words, dictionary, lambda values: _prefixes(type, values))
+
+
+def order_bytes(type: SqlType, words: Words, dictionary: Dictionary) -> Words:
+    """The id of bytes that compare as the values do, among values of one prefix. Interns them."""
+    if type.kind in BYTE_ORDERED:
+        return words
+    assert type.storage is not Storage.DIRECT, "a DIRECT type is ordered by its prefix"
+    if type.storage is Storage.NUMERIC:
+        mantissa, _ = inline_parts(words)
+        plain = ~is_interned(words) & (np.abs(mantissa) < _EXACT_DIGITS)
+        if np.count_nonzero(plain) == len(words):
+            return np.full(len(words), dictionary.intern_one(NOTHING))
+    return _by_value(
+        "order_bytes", type, words, dictionary, lambda values: dictionary.intern([order_parts(type, v)[1] for v in values])
+    )
+
+
+def compare(type: SqlType, left: Words, right: Words, dictionary: Dictionary) -> Words:
+    """-1, 0 or 1 for each pair, int64[n]."""
+    if type.kind in BYTE_ORDERED:
+        return dictionary.arena.compare(np.ascontiguousarray(left), np.ascontiguousarray(right))
+    a, b = order_prefix(type, left, dictionary), order_prefix(type, right, dictionary)
+    signs = (a > b).astype(np.int64) - (a < b)
+    if type.storage is Storage.DIRECT:
+        return signs
+    ties = np.flatnonzero((signs == 0) & (left != right))
+    if len(ties):
+        signs[ties] = _compare_values(type, left[ties], right[ties], dictionary)
+    return signs
+
+
+def equal(type: SqlType, left: Words, right: Words, dictionary: Dictionary) -> Any:
+    """Whether the values of each pair are equal, bool[n]."""
+    return equality_class(type, left, dictionary) == equality_class(type, right, dictionary)
+
+
+def _compare_values(type: SqlType, left: Words, right: Words, dictionary: Dictionary) -> list[int]:
+    pairs = zip(_sort_keys(type, left, dictionary), _sort_keys(type, right, dictionary), strict=True)
+    return [(a > b) - (a < b) for a, b in pairs]
+
+
+def _sort_keys(type: SqlType, words: Words, dictionary: Dictionary) -> list[bytes]:
+    return [sort_key(type, v) for v in decode_words(type, words, dictionary)]
+
+
+def decode_words(type: SqlType, words: Words, dictionary: Dictionary) -> list[Any]:
+    """The datums of words without NULLs."""
+    from ivm.rows import Vector
+
+    return decode(type, Vector(words), dictionary)
+
+
+def _classes(type: SqlType, values: list[Any], dictionary: Dictionary) -> Words:
+    return encode(type, [canonical(type, v) for v in values], dictionary).words
+
+
+def _prefixes(type: SqlType, values: list[Any]) -> Words:
+    return np.array([order_parts(type, v)[0] for v in values], np.int64)
+
+
+def _by_value(
+    name: str, type: SqlType, words: Words, dictionary: Dictionary, compute: Callable[[list[Any]], Words]
+) -> Words:
+    """Once for each distinct word, remembered."""
+    memo: dict[Hashable, int] = dictionary.memos.setdefault((name, type), {})
+    keys: list[int] = words.tolist()
+    known = [memo.get(k) for k in keys]
+    if None not in known:
+        return np.array(known, np.int64)
+    missing = list(dict.fromkeys(k for k, v in zip(keys, known, strict=True) if v is None))
+    values = decode_words(type, np.array(missing, np.int64), dictionary)
+    found = dict(zip(missing, compute(values).tolist(), strict=True))
+    if len(memo) + len(found) > _MEMO_LIMIT:
+        memo.clear()
+    if len(found) <= _MEMO_LIMIT:
+        memo.update(found)
+    return np.array([found[k] if v is None else v for k, v in zip(keys, known, strict=True)], np.int64)
+
+
+def _numeric_class(type: SqlType, words: Words, dictionary: Dictionary) -> Words:
+    mantissa, scale = inline_parts(words)
+    wide = is_interned(words)
+    shorter = (scale > 0) & ~wide & (mantissa % 10 == 0)
+    while np.count_nonzero(shorter):
+        mantissa = np.where(shorter, mantissa // 10, mantissa)
+        scale = scale - shorter
+        shorter = (scale > 0) & ~wide & (mantissa % 10 == 0)
+    result = inline_words(mantissa, scale)
+    rows = np.flatnonzero(wide)
+    if len(rows):
+        result[rows] = _by_value(
+            "equality_class", type, words[rows], dictionary, lambda values: _classes(type, values, dictionary)
+        )
+    return result
+
+
+def _numeric_prefix(type: SqlType, words: Words, dictionary: Dictionary) -> Words:
+    mantissa, scale = inline_parts(words)
+    # both exact in a double, so that their quotient is the correctly rounded value
+    exact = ~is_interned(words) & (np.abs(mantissa) < 2**53) & (scale <= 18)
+    result = float_to_word(mantissa / POWERS[np.minimum(scale, 18)].astype(np.float64) + 0.0)
+    rows = np.flatnonzero(~exact)
+    if len(rows):
+        result[rows] = _by_value("order_prefix", type, words[rows], dictionary, lambda values: _prefixes(type, values))
+    return result

@@ -1,0 +1,317 @@
+"""The physical plan: every decision made, as a list of nodes in the engine's own terms.
+
+A plan is in static single assignment: ``nodes[i]`` names its inputs by their position, which is smaller than i
+(a loop's variable gets its body through ``connections``). Most nodes are the engine's own specs over such
+positions. What needs a catalog, a dictionary or parameters is said by the nodes below, and bound when rendered.
+Equal nodes are one node: building goes through ``Builder``, which looks each up first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from typing import Protocol, assert_never
+
+from ivm.graph import (
+    Arrange, Concat, Consolidate, Errors, Gather, Join, Leave, Mapped, Negate, NodeId, Order, Project, Reducer,
+    Threshold, Words,
+)  # fmt: skip
+from ivm.words import Schema
+from planner import moves
+from planner.context import Context
+from planner.scalar import Scalar
+
+
+class Program(Hashable, Protocol):
+    """A pure function of rows, bound to a context only when it runs. Equal programs compute the same."""
+
+    @property
+    def out_width(self) -> int: ...
+    @property
+    def diff_width(self) -> int: ...
+    @property
+    def can_fail(self) -> bool: ...
+    def run(self, rows: Words, context: Context) -> Mapped: ...
+
+
+class Fold(Hashable, Protocol):
+    """A pure function of groups, bound to a context when rendered."""
+
+    @property
+    def out_width(self) -> int: ...
+    @property
+    def can_fail(self) -> bool: ...
+    def bind(self, context: Context) -> Reducer: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A stored relation's rows."""
+
+    relation: int
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class TableErrors:
+    """The error rows of a stored relation (a materialized view); nothing for a table."""
+
+    relation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Rows of expressions without columns."""
+
+    rows: tuple[tuple[Scalar, ...], ...]
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Each row through a program."""
+
+    input: NodeId
+    program: Program
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Each key's group of an arrangement through a fold; itself an arrangement [key | out vals]."""
+
+    input: NodeId
+    fold: Fold
+
+
+@dataclass(frozen=True, slots=True)
+class LoopVariable:
+    """A variable of the plan's loop ``scope``; ``number`` tells a scope's variables apart."""
+
+    scope: int
+    number: int
+    width: int
+
+
+Node = (
+    Table | TableErrors | Constants | Map | Group | LoopVariable | Project | Errors | Concat | Negate | Consolidate
+    | Arrange | Join | Threshold | Leave
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A loop: the scope around it (None: outermost) and its limit in rounds."""
+
+    parent: int | None
+    limit: int | None = None
+    return_at_limit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Rows in ``schema``'s layout come out of node ``rows``, error rows (one word each) out of ``errors``."""
+
+    nodes: tuple[Node, ...]
+    widths: tuple[int, ...]
+    scopes: tuple[Scope, ...]
+    connections: tuple[tuple[NodeId, NodeId], ...]
+    rows: NodeId
+    errors: NodeId | None
+    schema: Schema
+
+
+def inputs(node: Node) -> tuple[NodeId, ...]:
+    """The nodes that a node reads (a variable's body excluded)."""
+    match node:
+        case Table() | TableErrors() | Constants() | LoopVariable():
+            return ()
+        case Concat():
+            return node.inputs
+        case Join():
+            return (node.left, node.right)
+        case Map() | Group() | Project() | Errors() | Negate() | Consolidate() | Arrange() | Threshold() | Leave():
+            return (node.input,)
+        case _:
+            assert_never(node)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A join that is not built yet: its gather is still open to what stands above."""
+
+    left: NodeId
+    right: NodeId
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A collection while it is lowered: its source's rows, moved by ``gather``, are rows of ``schema``.
+
+    The move is kept apart so that the next arrangement or join absorbs it.
+    """
+
+    source: NodeId | Pair
+    gather: Gather
+    schema: Schema
+
+
+@dataclass(slots=True)
+class Builder:
+    """A plan in the making."""
+
+    nodes: list[Node] = field(default_factory=list)
+    widths: list[int] = field(default_factory=list)
+    scopes: list[Scope] = field(default_factory=list)
+    connections: list[tuple[NodeId, NodeId]] = field(default_factory=list)
+    errors: list[NodeId] = field(default_factory=list)
+    """Error collections of the loop (or plan) that is being lowered."""
+    known: dict[Node, NodeId] = field(default_factory=dict)
+    scope_of: list[int | None] = field(default_factory=list)
+    open_scopes: list[int] = field(default_factory=list)
+
+    def add(self, node: Node, width: int) -> NodeId:
+        """The position of a node, new or found."""
+        found = self.known.get(node)
+        if found is not None:
+            return found
+        number = NodeId(len(self.nodes))
+        self.nodes.append(node)
+        self.widths.append(width)
+        self.scope_of.append(self._scope(node))
+        self.known[node] = number
+        return number
+
+    def _scope(self, node: Node) -> int | None:
+        if isinstance(node, LoopVariable):
+            return node.scope
+        around = [s for s in (self.scope_of[i] for i in inputs(node)) if s is not None]
+        innermost = max(around, default=None, key=self.depth)
+        if isinstance(node, Leave):
+            assert innermost is not None
+            return self.scopes[innermost].parent
+        return innermost
+
+    def depth(self, scope: int | None) -> int:
+        """How many loops a scope is in, itself included."""
+        return 0 if scope is None else 1 + self.depth(self.scopes[scope].parent)
+
+    def flow(self, node: NodeId, schema: Schema) -> Flow:
+        """A node whose rows are already in the schema's layout."""
+        assert self.widths[node] == moves.width(schema), (self.nodes[node], self.widths[node], schema)
+        return Flow(node, moves.identity(self.widths[node]), schema)
+
+    def force(self, flow: Flow) -> NodeId:
+        """A node whose rows are in the flow's schema's layout."""
+        return self.gathered(flow, flow.gather)
+
+    def gathered(self, flow: Flow, gather: Gather) -> NodeId:
+        """A node with the flow's source moved by ``gather`` (which is relative to the source)."""
+        if isinstance(flow.source, Pair):
+            return self.add(Join(flow.source.left, flow.source.right, gather), len(gather.words))
+        if moves.is_identity(gather, self.widths[flow.source]):
+            return flow.source
+        return self.add(Project(flow.source, gather), len(gather.words))
+
+    def move(self, flow: Flow, indexes: tuple[int, ...], target: Schema | None = None) -> Flow:
+        """Some of the flow's columns, as ``target``."""
+        target = target or tuple(flow.schema[i] for i in indexes)
+        return Flow(flow.source, moves.compose(flow.gather, moves.columns(flow.schema, indexes, target)), target)
+
+    def map(self, flow: Flow, program: Program) -> NodeId:
+        """The flow through a program; its errors are noted."""
+        node = self.add(Map(self.force(flow), program), program.out_width)
+        if program.can_fail:
+            self.fails(node)
+        return node
+
+    def arrange(self, flow: Flow, gather: Gather, key_width: int, order: tuple[Order, ...] = ()) -> NodeId:
+        """The flow, gathered to [key | val] relative to its schema's layout."""
+        whole = moves.compose(flow.gather, gather)
+        if isinstance(flow.source, Pair):
+            node = self.force(flow)
+            return self.add(Arrange(node, gather, key_width, order), len(gather.words))
+        source = self.nodes[flow.source]
+        if isinstance(source, Threshold) and key_width == self.widths[flow.source] and not order:
+            if moves.is_identity(whole, key_width):
+                return flow.source
+        return self.add(Arrange(flow.source, whole, key_width, order), len(whole.words))
+
+    def group(self, arrangement: NodeId, key_width: int, fold: Fold) -> NodeId:
+        """A reduce over an arrangement; its errors are noted."""
+        node = self.add(Group(arrangement, fold), key_width + fold.out_width)
+        if fold.can_fail:
+            self.fails(node)
+        return node
+
+    def fails(self, node: NodeId) -> None:
+        """Notes that a node has an error collection."""
+        self.note(self.add(Errors(node), 1))
+
+    def note(self, errors: NodeId) -> None:
+        """Notes an error collection of the current loop."""
+        if errors not in self.errors:
+            self.errors.append(errors)
+
+    def open_scope(self, limit: int | None, return_at_limit: bool) -> int:
+        """A new loop inside the ones that are open. Its parent is where it is lowered."""
+        self.scopes.append(Scope(self.open_scopes[-1] if self.open_scopes else None, limit, return_at_limit))
+        self.open_scopes.append(len(self.scopes) - 1)
+        return len(self.scopes) - 1
+
+    def concat(self, nodes: tuple[NodeId, ...]) -> NodeId:
+        """The sum of collections of one width."""
+        if len(nodes) == 1:
+            return nodes[0]
+        return self.add(Concat(nodes), self.widths[nodes[0]])
+
+    def finish(self, flow: Flow) -> Plan:
+        """The plan, with only the nodes that its two roots reach."""
+        rows = self.force(flow)
+        errors = self.concat(tuple(self.errors)) if self.errors else None
+        return prune(
+            Plan(
+                tuple(self.nodes), tuple(self.widths), tuple(self.scopes), tuple(self.connections), rows, errors,
+                flow.schema,
+            )  # fmt: skip
+        )
+
+
+def prune(plan: Plan) -> Plan:
+    """The plan without nodes that nothing reads, renumbered."""
+    bodies = dict(plan.connections)
+    used: set[NodeId] = set()
+    todo = [plan.rows] if plan.errors is None else [plan.rows, plan.errors]
+    while todo:
+        number = todo.pop()
+        if number in used:
+            continue
+        used.add(number)
+        todo += inputs(plan.nodes[number])
+        if number in bodies:
+            todo.append(bodies[number])
+    place = {old: NodeId(new) for new, old in enumerate(sorted(used))}
+    return Plan(
+        tuple(with_inputs(plan.nodes[i], place) for i in place),
+        tuple(plan.widths[i] for i in place),
+        plan.scopes,
+        tuple((place[v], place[b]) for v, b in plan.connections if v in place),
+        place[plan.rows],
+        None if plan.errors is None else place[plan.errors],
+        plan.schema,
+    )
+
+
+def with_inputs(node: Node, place: dict[NodeId, NodeId]) -> Node:
+    """The same node over other inputs, by a map from the old ones."""
+    match node:
+        case Table() | TableErrors() | Constants() | LoopVariable():
+            return node
+        case Concat():
+            return Concat(tuple(place[i] for i in node.inputs))
+        case Join():
+            return replace(node, left=place[node.left], right=place[node.right])
+        case Map() | Group() | Project() | Errors() | Negate() | Consolidate() | Arrange() | Threshold() | Leave():
+            return replace(node, input=place[node.input])
+        case _:
+            assert_never(node)

@@ -1,0 +1,99 @@
+"""The aggregates' reducers as folds of a plan: what they are, before a dictionary is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ivm.graph import Order, Reducer
+from ivm.words import row_width
+from planner.accumulate import Accumulation
+from planner.aggregates import AGGREGATES, Family
+from planner.context import Context
+from planner.reducers import Accumulate, GroupLayout, basic_layout, ordered_layout
+from planner.scalar import Aggregate, Scalar
+from storage.dictionary import Dictionary
+
+_NONE = Dictionary(bytes(16))
+
+
+@dataclass(frozen=True, slots=True)
+class AccumulateFold:
+    """All the accumulable aggregates of a Reduce."""
+
+    layout: Accumulation
+
+    @property
+    def out_width(self) -> int:
+        return row_width(self.layout.schema)
+
+    @property
+    def can_fail(self) -> bool:
+        safe = (Family.COUNT, Family.BOOL_AND, Family.BOOL_OR)
+        return any(AGGREGATES[c.function].family not in safe for c in self.layout.calls)
+
+    def bind(self, context: Context) -> Reducer:
+        return Accumulate(self.layout, context.dictionary)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedFold:
+    """min, max or any_value."""
+
+    aggregate: Aggregate
+
+    @property
+    def layout(self) -> GroupLayout:
+        return ordered_layout(self.aggregate)
+
+    @property
+    def exprs(self) -> tuple[Scalar, ...]:
+        return self.layout.exprs
+
+    @property
+    def order(self) -> tuple[Order, ...]:
+        return self.layout.order
+
+    @property
+    def empty_row(self) -> tuple[int, ...]:
+        return self.layout.empty_row
+
+    @property
+    def out_width(self) -> int:
+        return self.layout.reducer.out_width
+
+    @property
+    def can_fail(self) -> bool:
+        return False
+
+    def bind(self, context: Context) -> Reducer:
+        return self.layout.reducer
+
+
+@dataclass(frozen=True, slots=True)
+class BasicFold:
+    """An aggregate of the whole group."""
+
+    aggregate: Aggregate
+
+    @property
+    def exprs(self) -> tuple[Scalar, ...]:
+        return basic_layout(self.aggregate, _NONE).exprs
+
+    @property
+    def order(self) -> tuple[Order, ...]:
+        return basic_layout(self.aggregate, _NONE).order
+
+    @property
+    def empty_row(self) -> tuple[int, ...]:
+        return basic_layout(self.aggregate, _NONE).empty_row
+
+    @property
+    def out_width(self) -> int:
+        return basic_layout(self.aggregate, _NONE).reducer.out_width
+
+    @property
+    def can_fail(self) -> bool:
+        return True
+
+    def bind(self, context: Context) -> Reducer:
+        return basic_layout(self.aggregate, context.dictionary).reducer

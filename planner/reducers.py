@@ -1,0 +1,273 @@
+"""The Reducers that aggregates render to, see ``planner/aggregates.py`` for the layouts that they expect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from ivm.errors import SqlError
+from ivm.graph import Order, Reduced
+from ivm.rows import Vector, Words, pack
+from ivm.words import BOOL, BYTEA, INT8, ColumnType, Kind, SqlType, row_width
+from planner.accumulate import SLOT_SHIFT, Accumulation
+from planner.aggregates import AGGREGATES, AggregateKind, Family, without_filter
+from planner.finish import Groups, finish
+from planner.functions import needs_order_bytes
+from planner.row_errors import error_words
+from planner.scalar import Aggregate, Call, Case, Literal, Scalar, SortKey
+from storage import codec
+from storage.dictionary import Dictionary
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulate:
+    """All the accumulable aggregates of a Reduce at once. Vals are () or (slot); diffs as ``layout`` has them."""
+
+    layout: Accumulation
+    dictionary: Dictionary
+
+    @property
+    def out_width(self) -> int:
+        return row_width(self.layout.schema)
+
+    @property
+    def limit(self) -> int | None:
+        return None
+
+    def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
+        segments = np.repeat(np.arange(len(keys)), np.diff(offsets))
+        main = np.flatnonzero(vals[:, 0] == 0) if self.layout.val_width else np.arange(len(vals))
+        main = main[diffs[main, 0] > 0]
+        segment = segments[main]
+        columns = {c: diffs[main, i] for i, c in enumerate(self.layout.components, 1)}
+        groups = Groups(len(main), columns, self._limbs(segment, segments, vals, diffs), self.dictionary)
+        vectors: list[Vector] = []
+        failures: dict[int, SqlError] = {}
+        for call in self.layout.calls:
+            vector, failed = finish(call, groups)
+            vectors.append(vector)
+            for group, error in failed:
+                failures.setdefault(group, error)
+        rows = pack(vectors, self.layout.schema, len(main))
+        if not failures:
+            return Reduced(segment, rows)
+        bad = np.array(sorted(failures), np.int64)
+        good = np.ones(len(main), np.bool_)
+        good[bad] = False
+        errors = error_words([failures[group] for group in bad.tolist()], [None] * len(bad), self.dictionary)
+        return Reduced(segment[good], rows[good], errors, segment[bad])
+
+    def _limbs(self, kept: Words, segments: Words, vals: Words, diffs: Words) -> dict[object, dict[int, dict[int, int]]]:
+        sets: dict[object, dict[int, dict[int, int]]] = {s: {} for s in self.layout.slot_sets}
+        if not sets:
+            return sets
+        group_of = {segment: group for group, segment in enumerate(kept.tolist())}
+        rows = np.flatnonzero(vals[:, 0])
+        slots = vals[rows, 0]
+        which, codes = (slots >> SLOT_SHIFT).tolist(), (slots & ((1 << SLOT_SHIFT) - 1)).tolist()
+        amounts, owners = diffs[rows, 0].tolist(), segments[rows].tolist()
+        for owner, number, code, amount in zip(owners, which, codes, amounts, strict=True):
+            group = group_of.get(owner)
+            if group is not None:
+                sets[self.layout.slot_sets[number - 1]].setdefault(group, {})[code] = amount
+        return sets
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """The first row's value: min, max. ``value``: its word in the vals; ``null``: the 0/1 word that tells a NULL (None:
+    there is none); ``complement``: the word is kept as its complement. Vals out: word, then null word if ``null``."""
+
+    value: int
+    null: int | None
+    complement: bool
+
+    @property
+    def out_width(self) -> int:
+        return 1 if self.null is None else 2
+
+    @property
+    def limit(self) -> int | None:
+        return 1
+
+    def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
+        first = offsets[:-1]
+        words = vals[first, self.value]
+        if self.complement:
+            words = ~words
+        out = np.empty((len(keys), self.out_width), np.int64)
+        out[:, 0] = words
+        if self.null is not None:
+            none = vals[first, self.null]
+            out[:, 0] = np.where(none != 0, 0, words)
+            out[:, 1] = none
+        return Reduced(np.arange(len(keys)), out)
+
+
+@dataclass(frozen=True, slots=True)
+class Basic:
+    """An aggregate of the whole group, in the arrangement's order. Vals: kept 0/1, ``skip`` ordering words, then each
+    argument's word and 0/1 NULL. ``distinct``: rows equal in the ordering words count once. Vals out: word, null word.
+    """
+
+    function: str
+    types: tuple[SqlType, ...]
+    skip: int
+    distinct: bool
+    dictionary: Dictionary
+
+    @property
+    def out_width(self) -> int:
+        return 2
+
+    @property
+    def limit(self) -> int | None:
+        return None
+
+    def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
+        function = AGGREGATES[self.function]
+        result = function.result_type(self.types)
+        first = 1 + self.skip
+        columns = [
+            codec.decode(t, _vector(vals, first + 2 * i), self.dictionary) for i, t in enumerate(self.types)
+        ]
+        counts = np.where(vals[:, 0] != 0, np.maximum(diffs[:, 0], 0), 0)
+        if self.distinct:
+            counts = np.minimum(counts, 1)
+            same = (vals[1:, :first] == vals[:-1, :first]).all(axis=1)
+            starts = np.zeros(len(vals), np.bool_)
+            starts[offsets[:-1]] = True
+            counts[1:][same & ~starts[1:]] = 0
+        datums = [
+            _basic(function.family, columns, counts, int(low), int(high))
+            for low, high in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+        ]
+        vector = codec.encode(result, datums, self.dictionary)
+        schema = (ColumnType(result),)
+        return Reduced(np.arange(len(keys)), pack([vector], schema, len(keys)))
+
+
+def _vector(vals: Words, at: int) -> Vector:
+    nulls = vals[:, at + 1] != 0
+    return Vector(vals[:, at], nulls if nulls.any() else None)
+
+
+def _basic(family: Family, columns: list[list[object]], counts: Words, low: int, high: int) -> object:
+    rows = np.repeat(np.arange(low, high), counts[low:high]).tolist()
+    if not rows:
+        return None
+    values = [columns[0][row] for row in rows]
+    if family is Family.ARRAY_AGG:
+        return tuple(values)
+    if family is Family.STRING_AGG:
+        return _string_agg(values, [columns[1][row] for row in rows])
+    numbers: list[int] = [v for v in values if isinstance(v, int)]
+    if not numbers:
+        return None
+    total = numbers[0]
+    for number in numbers[1:]:
+        if family is Family.BIT_AND:
+            total &= number
+        elif family is Family.BIT_OR:
+            total |= number
+        else:
+            total ^= number
+    return total
+
+
+def _string_agg(values: list[object], delimiters: list[object]) -> str | bytes | None:
+    out: str | bytes | None = None
+    for value, delimiter in zip(values, delimiters, strict=True):
+        if value is None:
+            continue
+        if out is None:
+            out = value  # type: ignore[assignment]
+        else:
+            out += (delimiter or value[:0]) + value  # type: ignore[operator, index]
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLayout:
+    """How one ordered or basic aggregate is arranged: ``exprs`` give one word each (null bits are not needed), ``order``
+    one for each of them; ``empty_row`` is the row that makes a group without input."""
+
+    exprs: tuple[Scalar, ...]
+    order: tuple[Order, ...]
+    reducer: First | Basic
+
+    @property
+    def empty_row(self) -> tuple[int, ...]:
+        first = 1 if isinstance(self.reducer, First) and self.reducer.null is not None else 0
+        return (first,) + (0,) * (len(self.exprs) - 1)
+
+
+_TRUE: Final = Literal(True, BOOL)
+
+
+def is_null(expr: Scalar) -> Scalar:
+    """0/1: the expression is NULL."""
+    return Call("is null", (expr,), BOOL, False)
+
+
+def order_words(key: SortKey) -> list[tuple[Scalar, Order]]:
+    """The words that sort rows as an ORDER BY key does, each with its order; NULLs are placed by the first."""
+    words: list[tuple[Scalar, Order]] = []
+    expr = key.expr
+    if expr.nullable:
+        placed = "is not null" if key.nulls_first else "is null"
+        words.append((Call(placed, (expr,), BOOL, False), Order.WORD))
+    prefix: Scalar = Call("order_prefix", (expr,), INT8, expr.nullable)
+    if key.descending:
+        prefix = Call("~(int8)", (prefix,), INT8, expr.nullable)
+    words.append((prefix, Order.WORD))
+    if needs_order_bytes(expr.type):
+        order = Order.BYTES_DESCENDING if key.descending else Order.BYTES
+        words.append((Call("order_bytes", (expr,), BYTEA, expr.nullable), order))
+    return words
+
+
+def ordered_layout(aggregate: Aggregate) -> GroupLayout:
+    """The arrangement and reducer of min, max or any_value."""
+    aggregate = without_filter(aggregate)
+    function = AGGREGATES[aggregate.function]
+    assert function.kind is AggregateKind.ORDERED, aggregate.function
+    expr = aggregate.args[0]
+    words = order_words(SortKey(expr, function.family is Family.MAX))
+    if expr.nullable:
+        null: int | None = 0
+    elif aggregate.nullable:
+        # a group without input has the flag's only other value
+        words.insert(0, (Literal(False, BOOL), Order.WORD))
+        null = 0
+    else:
+        null = None
+    if needs_order_bytes(expr.type) or expr.type.kind in (Kind.FLOAT4, Kind.FLOAT8):
+        words.append((expr, Order.WORD))
+        complement = False
+    else:
+        complement = function.family is Family.MAX
+    exprs = tuple(expr for expr, _ in words)
+    return GroupLayout(exprs, tuple(order for _, order in words), First(len(words) - 1, null, complement))
+
+
+def basic_layout(aggregate: Aggregate, dictionary: Dictionary) -> GroupLayout:
+    """The arrangement and reducer of an aggregate of the whole group."""
+    keys = list(aggregate.order)
+    named = {key.expr for key in keys}
+    # ties, and groups without ORDER BY, by the arguments' own order: never by ids
+    keys += [SortKey(arg) for arg in aggregate.args if arg not in named]
+    words = [word for key in keys for word in order_words(key)]
+    kept: Scalar = _TRUE
+    if aggregate.filter is not None:
+        kept = Case(((aggregate.filter, _TRUE),), Literal(False, BOOL), BOOL, False)
+    exprs = [kept, *(expr for expr, _ in words)]
+    order = [Order.WORD, *(order for _, order in words)]
+    for arg in aggregate.args:
+        exprs += [arg, is_null(arg)]
+        order += [Order.WORD, Order.WORD]
+    types = tuple(arg.type for arg in aggregate.args)
+    reducer = Basic(aggregate.function, types, len(words), aggregate.distinct, dictionary)
+    return GroupLayout(tuple(exprs), tuple(order), reducer)

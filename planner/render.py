@@ -1,0 +1,263 @@
+"""Physical plan → nodes of a Dataflow: one match, no decisions.
+
+Sharing: a node is looked up by its spec over the dataflow's own node ids, so that equal sub-plans of all views are
+one node. Nodes inside a loop belong to that loop's scope and so are never another plan's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+import numpy as np
+
+from ivm import graph
+from ivm.dataflow import Dataflow
+from ivm.errors import SqlError
+from ivm.graph import (
+    Arrange, Concat, Consolidate, Errors, Join, Leave, Negate, NodeId, NodeSpec, Project, ScopeId, Threshold, Words,
+)  # fmt: skip
+from ivm.rows import Vector, pack
+from ivm.words import Schema
+from planner import moves
+from planner.context import Context
+from planner.evaluate import evaluate
+from planner.layout import table_layout
+from planner.mfp import Bound
+from planner.physical import (
+    Constants, Group, LoopVariable, Map, Node, Plan, Scope, Table, TableErrors, inputs, with_inputs,
+)  # fmt: skip
+from planner.row_errors import error_words
+from planner.scalar import Literal, Scalar
+from storage import codec
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A view in the dataflow: its Output, the Output of its error rows (None: it cannot fail) and all its nodes."""
+
+    relation: int
+    schema: Schema
+    output: NodeId
+    errors: NodeId | None
+    nodes: tuple[NodeId, ...]
+
+
+@dataclass(slots=True)
+class Stored:
+    """A relation in the dataflow. ``rows``: its whole rows; ``arrangements``: by key columns, () the whole row."""
+
+    schema: Schema
+    rows: NodeId
+    primary_key: tuple[int, ...] = ()
+    arrangements: dict[tuple[int, ...], NodeId] = field(default_factory=dict)
+    installed: Installed | None = None
+    nodes: tuple[NodeId, ...] = ()
+
+
+@dataclass(slots=True)
+class Renderer:
+    """The relations and views of one Dataflow.
+
+    New nodes are dormant until ``dataflow.hydrate``; every relation keeps its nodes by ``retain`` and gives them
+    back when it is dropped.
+    """
+
+    dataflow: Dataflow
+    context: Context
+    stored: dict[int, Stored] = field(default_factory=dict)
+    known: dict[NodeSpec, NodeId] = field(default_factory=dict)
+
+    def add_table(self, relation: int, schema: Schema, primary_key: tuple[int, ...]) -> NodeId:
+        """A table's Input and its arrangement by primary key (by whole row without one)."""
+        rows = self.dataflow.add(graph.Input(moves.width(schema)))
+        self.stored[relation] = Stored(schema, rows, primary_key)
+        self.add_arrangement(relation, primary_key)
+        return rows
+
+    def add_arrangement(self, relation: int, columns: tuple[int, ...]) -> NodeId:
+        """One more arrangement of a relation, kept until the relation is dropped."""
+        stored = self.stored[relation]
+        found = stored.arrangements.get(columns)
+        if found is not None:
+            return found
+        layout = table_layout(stored.schema, columns)
+        node = self._add(Arrange(stored.rows, layout.gather, layout.key_width))
+        self.dataflow.retain(node)
+        stored.arrangements[columns] = node
+        stored.nodes = (*stored.nodes, node)
+        return node
+
+    def install(self, plan: Plan, relation: int) -> Installed:
+        """A view: its nodes and Outputs, not yet hydrated."""
+        render = _Render(self, plan)
+        places = render.all()
+        rows = places[plan.rows]
+        assert rows is not None
+        output = self.dataflow.add(graph.Output(rows))
+        failing = None if plan.errors is None else places[plan.errors]
+        errors = None if failing is None else self.dataflow.add(graph.Output(failing))
+        roots = (output,) if errors is None else (output, errors)
+        nodes = tuple(dict.fromkeys(n for n in (*places, *roots) if n is not None))
+        for node in nodes:
+            if node not in roots:
+                self.dataflow.retain(node)
+        installed = Installed(relation, plan.schema, output, errors, nodes)
+        self.stored[relation] = Stored(plan.schema, rows, (), {(): output}, installed, nodes)
+        return installed
+
+    def drop_relation(self, relation: int) -> None:
+        """Gives back a relation's nodes; what other views share stays."""
+        stored = self.stored.pop(relation)
+        for node in reversed(stored.nodes):
+            self.dataflow.release(node)
+        if stored.installed is None:
+            self.dataflow.release(stored.rows)
+        self._forget()
+
+    def input(self, relation: int) -> NodeId:
+        """A table's Input, for ``feed``."""
+        return self.stored[relation].rows
+
+    def output(self, relation: int) -> NodeId:
+        """A view's Output, for ``changes`` and reads."""
+        installed = self.stored[relation].installed
+        assert installed is not None, relation
+        return installed.output
+
+    def errors(self, relation: int) -> NodeId | None:
+        """The Output of a view's error rows, None for a table and for a view that cannot fail."""
+        installed = self.stored[relation].installed
+        return None if installed is None else installed.errors
+
+    def arrangement(self, relation: int, columns: tuple[int, ...]) -> NodeId | None:
+        """The arrangement by these columns; () is a table's own one (by primary key or row), a view's Output."""
+        stored = self.stored[relation]
+        return stored.arrangements.get(columns or stored.primary_key)
+
+    def keys(self, relation: int) -> tuple[tuple[int, ...], ...]:
+        """The key columns of a relation's arrangements, for ``Indexes``."""
+        stored = self.stored.get(relation)
+        return () if stored is None else tuple(k for k in stored.arrangements if k)
+
+    def _add(self, spec: NodeSpec) -> NodeId:
+        found = self.known.get(spec)
+        if found is None:
+            found = self.dataflow.add(spec)
+            self.known[spec] = found
+        return found
+
+    def _forget(self) -> None:
+        """Nodes that the dataflow has freed are no longer to be found."""
+        alive = {n for s in self.stored.values() for n in (*s.nodes, s.rows)}
+        self.known = {spec: node for spec, node in self.known.items() if node in alive}
+
+
+class _Render:
+    """One plan while it is rendered. A place is None where an error collection does not exist."""
+
+    def __init__(self, renderer: Renderer, plan: Plan) -> None:
+        self.renderer, self.plan = renderer, plan
+        self.places: list[NodeId | None] = []
+        self.failures: dict[int, NodeId] = {}
+        self.scopes: dict[int, ScopeId] = {}
+
+    def all(self) -> list[NodeId | None]:
+        for node in self.plan.nodes:
+            self.places.append(self.node(node))
+        for variable, body in self.plan.connections:
+            self.renderer.dataflow.connect(self._at(variable), self._at(body))
+        return self.places
+
+    def _at(self, number: NodeId) -> NodeId:
+        place = self.places[number]
+        assert place is not None
+        return place
+
+    def scope(self, number: int) -> ScopeId:
+        if number not in self.scopes:
+            scope: Scope = self.plan.scopes[number]
+            parent = None if scope.parent is None else self.scope(scope.parent)
+            self.scopes[number] = self.renderer.dataflow.scope(parent, scope.limit, scope.return_at_limit)
+        return self.scopes[number]
+
+    def node(self, node: Node) -> NodeId | None:
+        renderer = self.renderer
+        match node:
+            case Table():
+                return renderer.stored[node.relation].rows
+            case TableErrors():
+                return _errors_of(renderer.stored.get(node.relation))
+            case Constants():
+                return self._constants(node)
+            case LoopVariable():
+                return renderer.dataflow.add(graph.Variable(self.scope(node.scope), node.width))
+            case Concat():
+                present = tuple(p for i in node.inputs if (p := self.places[i]) is not None)
+                return renderer._add(Concat(present)) if len(present) > 1 else (present[0] if present else None)
+            case Map():
+                return renderer._add(graph.FlatMap(self._at(node.input), Bound(node.program, renderer.context)))
+            case Group():
+                return renderer._add(graph.Reduce(self._at(node.input), node.fold.bind(renderer.context)))
+            case Errors() if node.input in self.failures or isinstance(self.plan.nodes[node.input], Constants):
+                return self.failures.get(node.input)
+            case Project() | Errors() | Negate() | Consolidate() | Arrange() | Join() | Threshold() | Leave():
+                if any(self.places[i] is None for i in inputs(node)):
+                    return None
+                return renderer._add(self._moved(node))
+            case _:
+                assert_never(node)
+
+    def _moved(self, node: Project | Errors | Negate | Consolidate | Arrange | Join | Threshold | Leave) -> NodeSpec:
+        moved = with_inputs(node, {i: self._at(i) for i in inputs(node)})
+        assert not isinstance(moved, Table | TableErrors | Constants | LoopVariable | Map | Group)
+        return moved
+
+    def _constants(self, node: Constants) -> NodeId:
+        words, errors = constant_rows(node.rows, node.schema, self.renderer.context)
+        add, number = self.renderer._add, len(self.places)
+        if len(errors):
+            rows = tuple(tuple(r) for r in errors.tolist())
+            self.failures[number] = add(graph.Constant(1, rows))
+        return add(graph.Constant(moves.width(node.schema), tuple(tuple(r) for r in words.tolist())))
+
+
+def _errors_of(stored: Stored | None) -> NodeId | None:
+    if stored is None or stored.installed is None or stored.installed.errors is None:
+        return None
+    return stored.installed.errors
+
+
+def constant_rows(rows: Sequence[tuple[Scalar, ...]], schema: Schema, context: Context) -> tuple[Words, Words]:
+    """Rows of expressions without columns as words (int64[n, width]) and error rows (int64[e, 1]).
+
+    Literals are encoded a column at a time.
+    """
+    if not schema:
+        return np.zeros((len(rows), 1), np.int64), np.zeros((0, 1), np.int64)
+    good = np.ones(len(rows), np.bool_)
+    errors: list[SqlError] = []
+    vectors = [_column(rows, i, column.type, good, errors, context) for i, column in enumerate(schema)]
+    nullable = tuple(replace(c, nullable=c.nullable or v.nulls is not None) for c, v in zip(schema, vectors, strict=True))
+    assert all(c.nullable == n.nullable or not good.all() for c, n in zip(schema, nullable, strict=True))
+    words = pack(vectors, nullable, len(rows))[good][:, : moves.width(schema)]
+    return words, error_words(errors, [None] * len(errors), context.dictionary)
+
+
+def _column(
+    rows: Sequence[tuple[Scalar, ...]], i: int, type_: object, good: Words, errors: list[SqlError], context: Context
+) -> Vector:
+    cells = [row[i] for row in rows]
+    if all(isinstance(c, Literal) for c in cells):
+        return codec.encode(type_, [c.value for c in cells if isinstance(c, Literal)], context.dictionary)
+    words, nulls = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)
+    for k, cell in enumerate(cells):
+        (vector,), failures = evaluate((cell,), [], 1, context)
+        if failures is not None and len(failures.rows):
+            good[k] = False
+            errors.append(failures.errors[0])
+            continue
+        words[k] = vector.words[0]
+        nulls[k] = vector.nulls is not None and bool(vector.nulls[0])
+    return Vector(words, nulls if nulls.any() else None)

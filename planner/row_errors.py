@@ -1,0 +1,43 @@
+"""Errors as data: an error row is one word, the dictionary id of a JSON text that says what failed and on which row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+
+from ivm.errors import SqlError
+from ivm.graph import Words
+from storage.dictionary import Dictionary
+
+
+def encode_error(error: SqlError, row: str | None = None) -> bytes:
+    """The bytes of an error row: sqlstate, message, detail, hint and the text of the row it stands for."""
+    fields = {
+        "sqlstate": error.sqlstate, "message": error.message, "detail": error.detail, "hint": error.hint, "row": row,
+    }  # fmt: skip
+    return json.dumps({k: v for k, v in fields.items() if v is not None}, ensure_ascii=False).encode()
+
+
+def decode_error(data: bytes) -> tuple[SqlError, str | None]:
+    """What ``encode_error`` was given."""
+    fields = json.loads(data)
+    error = SqlError(fields["sqlstate"], fields["message"], fields.get("detail"), fields.get("hint"))
+    return error, fields.get("row")
+
+
+def error_words(errors: Sequence[SqlError], rows: Sequence[str | None], dictionary: Dictionary) -> Words:
+    """Error rows, int64[n, 1]."""
+    if not errors:
+        return np.zeros((0, 1), np.int64)
+    ids = dictionary.intern([encode_error(e, r) for e, r in zip(errors, rows, strict=True)])
+    return np.asarray(ids, np.int64).reshape(-1, 1)
+
+
+def first_error(words: Words, dictionary: Dictionary) -> SqlError:
+    """The error that a reader gets: the least of the error rows by their text, so that it does not vary."""
+    error, row = decode_error(min(dictionary.lookup(np.ascontiguousarray(words[:, 0]))))
+    if error.detail is None and row is not None:
+        error.detail = f"Failing row contains {row}."
+    return error

@@ -1,0 +1,159 @@
+"""Type conversion: untyped literals, implicit and assignment casts, and the common type of several expressions.
+
+Rules of PostgreSQL's chapter 10 (parse_coerce.c).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ivm.errors import SqlError
+from ivm.words import BOOL, TEXT, Kind, SqlType
+from planner.casts import CastContext, cast_context
+from planner.scalar import Call, Case, Coalesce, Literal, Parameter, Scalar
+from sql.bind.environment import Environment
+from sql.bind.literals import typed_literal
+from sql.types import format_type, is_preferred, type_category
+
+_RANK: Final[dict[CastContext, int]] = {"implicit": 0, "assignment": 1, "explicit": 2}
+
+
+def type_name(type_: SqlType) -> str:
+    """A type as error messages name it, without modifiers."""
+    return format_type(type_, False)
+
+
+def same_family(a: SqlType, b: SqlType) -> bool:
+    """Whether two types differ in modifiers at most."""
+    if a.kind is not b.kind:
+        return False
+    if a.element is not None and b.element is not None:
+        return same_family(a.element, b.element)
+    return a.element is b.element
+
+
+def castable(source: SqlType, target: SqlType, context: CastContext) -> bool:
+    """Whether source goes to target in this context."""
+    weakest = cast_context(source, target)
+    return weakest is not None and _RANK[weakest] <= _RANK[context]
+
+
+def cast(
+    env: Environment, expr: Scalar, target: SqlType, context: CastContext, at: int, *, attempt: bool = False
+) -> Scalar:
+    """``expr`` as ``target``. Raises 42846 (explicit) or 42804 where there is no such cast."""
+    source = expr.type
+    if source.kind is Kind.UNKNOWN:
+        converted = _from_unknown(env, expr, target, context, at, attempt)
+        if converted is not None:
+            return converted
+        source = expr.type
+    if source == target:
+        return expr
+    if target.precision is None and target.element is None and source.kind is target.kind and not attempt:
+        return expr if target.kind is not Kind.NUMERIC else _call(expr, target, context, attempt)
+    if not castable(source, target, context):
+        code = "42846" if context == "explicit" else "42804"
+        raise SqlError(code, f"cannot cast type {type_name(source)} to {type_name(target)}", position=at + 1)
+    return _call(expr, target, context, attempt)
+
+
+def _call(expr: Scalar, target: SqlType, context: CastContext, attempt: bool) -> Scalar:
+    if attempt:
+        return Call("try_cast", (expr,), target, True)
+    key = "assignment_cast" if context == "assignment" else "cast"
+    return Call(key, (expr,), target, expr.nullable)
+
+
+def _from_unknown(
+    env: Environment, expr: Scalar, target: SqlType, context: CastContext, at: int, attempt: bool
+) -> Scalar | None:
+    """An untyped literal or parameter as ``target``; None where it is neither (an UNKNOWN column)."""
+    if isinstance(expr, Parameter):
+        known = env.parameters.infer(expr.index, target)
+        typed = Parameter(expr.index, known, expr.nullable)
+        if known == target:
+            return typed
+        return cast(env, typed, target, context, at, attempt=attempt)
+    if isinstance(expr, Literal):
+        return typed_literal(expr.value, target, context, at, attempt)
+    if isinstance(expr, Case):
+        arms = tuple((c, cast(env, v, target, context, at)) for c, v in expr.arms)
+        return Case(arms, cast(env, expr.otherwise, target, context, at), target, expr.nullable)
+    if isinstance(expr, Coalesce):
+        return Coalesce(tuple(cast(env, a, target, context, at) for a in expr.args), target)
+    return None
+
+
+def resolve_unknown(env: Environment, expr: Scalar, at: int = 0) -> Scalar:
+    """An expression with a type: what is still untyped becomes text."""
+    return cast(env, expr, TEXT, "implicit", at) if expr.type.kind is Kind.UNKNOWN else expr
+
+
+def to_boolean(env: Environment, expr: Scalar, what: str, at: int) -> Scalar:
+    """A condition. Raises 42804 as Postgres words it."""
+    if expr.type.kind not in (Kind.BOOL, Kind.UNKNOWN):
+        raise SqlError(
+            "42804", f"argument of {what} must be type boolean, not type {type_name(expr.type)}", position=at + 1
+        )
+    return cast(env, expr, BOOL, "implicit", at)
+
+
+def common_type(types: Sequence[SqlType], what: str, positions: Sequence[int]) -> SqlType:
+    """Postgres's select_common_type: of UNION, CASE, VALUES, IN … Raises 42804 where types do not match."""
+    chosen = _common(types)
+    if isinstance(chosen, int):
+        first = next(t for t in types if t.kind is not Kind.UNKNOWN)
+        raise SqlError(
+            "42804", f"{what} types {type_name(first)} and {type_name(types[chosen])} cannot be matched",
+            position=positions[chosen] + 1,
+        )  # fmt: skip
+    return chosen
+
+
+def try_common_type(types: Sequence[SqlType]) -> SqlType | None:
+    """The same, None where types do not match."""
+    chosen = _common(types)
+    return None if isinstance(chosen, int) else chosen
+
+
+def _common(types: Sequence[SqlType]) -> SqlType | int:
+    """The common type, or the index of the first type that does not match."""
+    known = [t for t in types if t.kind is not Kind.UNKNOWN]
+    if not known:
+        return TEXT
+    if all(t == known[0] for t in types):
+        return known[0]
+    chosen = _plain(known[0])
+    for i, type_ in enumerate(types):
+        if type_.kind is Kind.UNKNOWN or same_family(type_, chosen):
+            continue
+        if type_category(type_) != type_category(chosen):
+            return i
+        if (
+            not is_preferred(chosen)
+            and cast_context(chosen, type_) == "implicit"
+            and cast_context(type_, chosen) != "implicit"
+        ):
+            chosen = _plain(type_)
+    for i, type_ in enumerate(types):
+        if not castable(type_, chosen, "implicit"):
+            return i
+    return known[0] if all(t == known[0] for t in known) else chosen
+
+
+def _plain(type_: SqlType) -> SqlType:
+    return SqlType(type_.kind, element=_plain(type_.element) if type_.element is not None else None)
+
+
+def assign(env: Environment, expr: Scalar, target: SqlType, column: str, at: int) -> Scalar:
+    """A value for a column. Raises 42804 with Postgres's words and hint."""
+    if expr.type.kind is not Kind.UNKNOWN and expr.type != target and not castable(expr.type, target, "assignment"):
+        raise SqlError(
+            "42804",
+            f'column "{column}" is of type {type_name(target)} but expression is of type {type_name(expr.type)}',
+            hint="You will need to rewrite or cast the expression.",
+            position=at + 1,
+        )
+    return cast(env, expr, target, "assignment", at)

@@ -1,0 +1,90 @@
+"""What binding a statement carries along: the catalog, the parameters, the CTEs in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from ivm.errors import SqlError
+from ivm.words import TEXT, UNKNOWN, Kind, Schema, SqlType
+from planner.logical import Rel, schema
+from planner.scalar import Parameter
+from sql.catalog import CatalogReader
+from sql.syntax.nodes import TypeName
+from sql.types import array_of, type_from_name
+
+MAX_PARAMETERS = 65535
+
+
+class Parameters:
+    """The types of ``$1, $2, …``: given by the client, or taken from the first context that demands one."""
+
+    def __init__(self, given: tuple[SqlType | None, ...] = ()) -> None:
+        self.types: list[SqlType | None] = [None if t is None or t.kind is Kind.UNKNOWN else t for t in given]
+
+    def reference(self, index: int, at: int) -> Parameter:
+        """The parameter as an expression, of type UNKNOWN as long as nothing tells its type."""
+        if not 1 <= index <= MAX_PARAMETERS:
+            raise SqlError("42P02", f"there is no parameter ${index}", position=at + 1)
+        while len(self.types) < index:
+            self.types.append(None)
+        return Parameter(index, self.types[index - 1] or UNKNOWN)
+
+    def infer(self, index: int, type_: SqlType) -> SqlType:
+        """The parameter's type, which becomes ``type_`` if it has none yet."""
+        known = self.types[index - 1]
+        if known is None:
+            known = self.types[index - 1] = _plain(type_)
+        return known
+
+    def finished(self) -> tuple[SqlType, ...]:
+        return tuple(t or TEXT for t in self.types)
+
+
+def _plain(type_: SqlType) -> SqlType:
+    """A type without modifiers, as Postgres gives to parameters."""
+    return SqlType(type_.kind, element=type_.element)
+
+
+@dataclass(frozen=True, slots=True)
+class CteBinding:
+    """A CTE in sight: its plan (the same object at each use) and the columns' names.
+
+    ``uses``: for the working table of a recursion that is being bound, the offsets of its references.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    rel: Rel
+    uses: list[int] | None = None
+
+    @property
+    def schema(self) -> Schema:
+        return schema(self.rel)
+
+
+@dataclass(slots=True)
+class Environment:
+    """One statement's binding. ``views``: the views being expanded, against cycles."""
+
+    catalog: CatalogReader
+    parameters: Parameters
+    ctes: Mapping[str, CteBinding | None] = field(default_factory=dict)
+    bindings: count[int] = field(default_factory=lambda: count(1))
+    views: tuple[int, ...] = ()
+
+    def with_ctes(self, ctes: Mapping[str, CteBinding | None]) -> Environment:
+        return replace(self, ctes=ctes)
+
+    def for_view(self, relation: int) -> Environment:
+        """For a view's own definition: it sees no CTEs and no parameters of ours."""
+        return replace(self, ctes={}, parameters=Parameters(), views=(*self.views, relation))
+
+    def type(self, name: TypeName) -> SqlType:
+        """The type that a name means. Raises 42704, 0A000, 22023."""
+        text = name.name
+        if text.startswith("interval "):
+            return array_of(SqlType(Kind.INTERVAL)) if name.array else SqlType(Kind.INTERVAL)
+        type_ = type_from_name(text, name.args, name.at + 1)
+        return array_of(type_) if name.array else type_

@@ -1,0 +1,193 @@
+"""What names mean in a query: the columns and tables of FROM, and the enclosing queries around them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from ivm.errors import SqlError
+from planner.scalar import Coalesce, Column, OuterColumn, Scalar
+from sql.catalog import Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """A named column: ``expr`` computes it from the query's input rows. ``table`` and ``attribute`` as OutputColumn."""
+
+    name: str
+    expr: Scalar
+    table: int = 0
+    attribute: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A table in FROM under its alias. ``relation``: the stored relation that it is, if it is one."""
+
+    alias: str
+    columns: tuple[Visible, ...]
+    schema_name: str | None = None
+    relation: Relation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """``visible``: the columns of ``*``, in order (merged ones once); ``ranges``: what qualified names may name."""
+
+    visible: tuple[Visible, ...] = ()
+    ranges: tuple[Range, ...] = ()
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names of one query level. ``parent`` is the level that ``OuterColumn`` level 1 refers to from here.
+
+    ``used`` and ``passed`` tell whether a name was found here, or beyond, from a level below.
+    """
+
+    namespace: Namespace = field(default_factory=Namespace)
+    parent: Scope | None = None
+    used: bool = False
+    passed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A resolved column, as an expression at the level that asked."""
+
+    expr: Scalar
+    visible: Visible
+
+
+def find_column(scope: Scope, parts: tuple[str, ...], at: int) -> Found:
+    """The column that a name means. Raises 42702, 42703, 42P01."""
+    level, here = 0, scope
+    while True:
+        found = _in_namespace(here.namespace, parts, at)
+        if found is not None:
+            here.used = here.used or level > 0
+            return Found(_at_level(found.expr, level), found)
+        if here.parent is None:
+            raise missing(scope, parts, at)
+        here.passed = True
+        here, level = here.parent, level + 1
+
+
+def _at_level(expr: Scalar, level: int) -> Scalar:
+    if level == 0:
+        return expr
+    if isinstance(expr, Column):
+        return OuterColumn(level, expr.index, expr.type, expr.nullable)
+    return map_columns(expr, lambda c: OuterColumn(level, c.index, c.type, c.nullable))
+
+
+def map_columns(expr: Scalar, change: Callable[[Column], Scalar]) -> Scalar:
+    """A name's expression (a column or a merge of columns) over other columns."""
+    if isinstance(expr, Column):
+        return change(expr)
+    assert isinstance(expr, Coalesce), expr
+    return Coalesce(tuple(map_columns(a, change) for a in expr.args), expr.type)
+
+
+def _in_namespace(namespace: Namespace, parts: tuple[str, ...], at: int) -> Visible | None:
+    name = parts[-1]
+    if len(parts) == 1:
+        return _one([c for c in namespace.visible if c.name == name], name, at)
+    range_ = find_range(namespace, parts[:-1], at)
+    if range_ is None:
+        return None
+    found = _one([c for c in range_.columns if c.name == name], name, at)
+    if found is None:
+        shown = ".".join(parts[-2:])
+        raise SqlError("42703", f"column {shown} does not exist", hint=_hint(namespace, name), position=at + 1)
+    return found
+
+
+def _one(found: list[Visible], name: str, at: int) -> Visible | None:
+    if len(found) > 1:
+        raise SqlError("42702", f'column reference "{name}" is ambiguous', position=at + 1)
+    return found[0] if found else None
+
+
+def find_range(namespace: Namespace, qualifier: tuple[str, ...], at: int) -> Range | None:
+    """The table of FROM that a qualifier names, None if there is none here. Raises 42P09."""
+    alias = qualifier[-1]
+    schema_name = qualifier[-2] if len(qualifier) > 1 else None
+    found = [
+        r for r in namespace.ranges if r.alias == alias and (schema_name is None or r.schema_name == schema_name)
+    ]
+    if len(found) > 1:
+        raise SqlError("42P09", f'table reference "{alias}" is ambiguous', position=at + 1)
+    return found[0] if found else None
+
+
+def missing(scope: Scope, parts: tuple[str, ...], at: int) -> SqlError:
+    """The error for a name that no level knows."""
+    if len(parts) > 1:
+        return missing_table(scope, parts[:-1], at)
+    message = f'column "{parts[0]}" does not exist'
+    here: Scope | None = scope
+    while here is not None:
+        if any(r.alias == parts[0] for r in here.namespace.ranges):
+            return SqlError("0A000", "a whole row as a value is not supported", position=at + 1)
+        here = here.parent
+    return SqlError("42703", message, hint=_hint(scope.namespace, parts[0]), position=at + 1)
+
+
+def missing_table(scope: Scope, qualifier: tuple[str, ...], at: int) -> SqlError:
+    """42P01 for a qualifier, with a hint where the table stands in FROM under another name."""
+    alias = qualifier[-1]
+    here: Scope | None = scope
+    while here is not None:
+        for range_ in here.namespace.ranges:
+            if range_.relation is not None and range_.relation.name == alias and range_.alias != alias:
+                return SqlError(
+                    "42P01", f'invalid reference to FROM-clause entry for table "{alias}"',
+                    hint=f'Perhaps you meant to reference the table alias "{range_.alias}".', position=at + 1,
+                )  # fmt: skip
+        here = here.parent
+    return SqlError("42P01", f'missing FROM-clause entry for table "{alias}"', position=at + 1)
+
+
+def _hint(namespace: Namespace, name: str) -> str | None:
+    """The nearest column names, as Postgres's hint."""
+    known = [(c.name, r.alias) for r in namespace.ranges for c in r.columns]
+    close = difflib.get_close_matches(name, {c for c, _ in known}, n=1, cutoff=0.6)
+    if not close:
+        return None
+    shown = [f'"{alias}.{column}"' for column, alias in known if column == close[0]][:2]
+    return f"Perhaps you meant to reference the column {' or the column '.join(shown)}."
+
+
+def rename(namespace: Namespace, alias: str, columns: tuple[str, ...], at: int) -> Namespace:
+    """All visible columns as one table ``alias (columns)``. Raises 42P10 for too many names."""
+    if len(columns) > len(namespace.visible):
+        raise SqlError(
+            "42P10",
+            f'table "{alias}" has {len(namespace.visible)} columns available but {len(columns)} columns specified',
+            position=at + 1,
+        )
+    renamed = tuple(
+        replace(c, name=columns[i]) if i < len(columns) else c for i, c in enumerate(namespace.visible)
+    )
+    return Namespace(renamed, (Range(alias, renamed),))
+
+
+def shift(namespace: Namespace, by: int, nullable: bool) -> Namespace:
+    """The namespace of a join's side: columns moved by ``by``, and nullable if the join may pad that side."""
+
+    def move(column: Column) -> Column:
+        return Column(column.index + by, column.type, column.nullable or nullable)
+
+    return _mapped(namespace, move) if by or nullable else namespace
+
+
+def _mapped(namespace: Namespace, change: Callable[[Column], Scalar]) -> Namespace:
+    def visible(c: Visible) -> Visible:
+        return Visible(c.name, map_columns(c.expr, change), c.table, c.attribute)
+
+    ranges = tuple(
+        Range(r.alias, tuple(visible(c) for c in r.columns), r.schema_name, r.relation) for r in namespace.ranges
+    )
+    return Namespace(tuple(visible(c) for c in namespace.visible), ranges)

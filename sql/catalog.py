@@ -1,0 +1,213 @@
+"""Names → objects. The dataclasses are what the binder sees; ``Catalog`` (below) keeps and persists them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, Final, Protocol
+
+from ivm.errors import SqlError
+from ivm.words import ColumnType, Kind, Schema, SqlType
+
+
+class RelationKind(Enum):
+    TABLE = "r"
+    VIEW = "v"
+    MATERIALIZED_VIEW = "m"
+    SYSTEM = "s"
+    """A relation of pg_catalog or information_schema; shown to clients as a table or view of that schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column of a stored relation. ``default`` is the DEFAULT expression's SQL text."""
+
+    name: str
+    type: SqlType
+    nullable: bool = True
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A table, view or system relation. ``id`` is also its Postgres oid (user objects from 16384 on).
+
+    ``primary_key``: positions of the key's columns, empty without one. ``definition``: a view's SELECT text, bound
+    anew in ``public`` when a view is used. ``retain``: microseconds of history kept. ``created``: the epoch of the
+    commit that made it. ``dependencies``: ids of the relations that a view's definition names, views inside them too.
+    """
+
+    id: int
+    schema_name: str
+    name: str
+    kind: RelationKind
+    columns: tuple[TableColumn, ...]
+    primary_key: tuple[int, ...] = ()
+    definition: str | None = None
+    retain: int = 0
+    created: int = 0
+    dependencies: tuple[int, ...] = ()
+
+    @property
+    def schema(self) -> Schema:
+        """The columns as the planner sees them."""
+        return tuple(ColumnType(c.type, c.nullable) for c in self.columns)
+
+
+class CatalogReader(Protocol):
+    """What the binder asks of the catalog."""
+
+    def resolve(self, schema_name: str | None, name: str) -> Relation | None:
+        """The relation of that name: in the schema, or along the search path (pg_catalog, then public)."""
+        ...
+
+    def by_id(self, relation: int) -> Relation | None: ...
+
+
+FIRST_USER_ID: Final = 16384
+PUBLIC: Final = "public"
+INTERNAL_SCHEMAS: Final = ("pg_catalog", "information_schema", "freshet")
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The user's relations, immutable: a change makes a new catalog, so that readers keep the one they began with.
+
+    ``system`` holds the relations of the internal schemas, which are the same in every catalog and not persisted.
+    Invariant: ``version`` differs between any two catalogs that a server has ever shown.
+    """
+
+    relations: Mapping[int, Relation] = field(default_factory=dict)
+    names: Mapping[tuple[str, str], Relation] = field(default_factory=dict)
+    next_id: int = FIRST_USER_ID
+    version: int = 0
+    system: Mapping[tuple[str, str], Relation] = field(default_factory=dict)
+    system_ids: Mapping[int, Relation] = field(default_factory=dict)
+
+    def resolve(self, schema_name: str | None, name: str) -> Relation | None:
+        if schema_name is not None:
+            return self.names.get((schema_name, name)) or self.system.get((schema_name, name))
+        return self.system.get(("pg_catalog", name)) or self.names.get((PUBLIC, name))
+
+    def by_id(self, relation: int) -> Relation | None:
+        return self.relations.get(relation) or self.system_ids.get(relation)
+
+    def with_system(self, relations: Iterable[Relation]) -> Catalog:
+        """The same catalog with these internal relations."""
+        known = tuple(relations)
+        return replace(
+            self,
+            system={(r.schema_name, r.name): r for r in known},
+            system_ids={r.id: r for r in known},
+        )
+
+    def with_relation(self, relation: Relation, version: int) -> Catalog:
+        """The catalog with one relation added, or replaced when its id is known."""
+        relations = {**self.relations, relation.id: relation}
+        return self._of(relations, max(self.next_id, relation.id + 1), version)
+
+    def without(self, ids: Iterable[int], version: int) -> Catalog:
+        """The catalog without these relations."""
+        gone = frozenset(ids)
+        relations = {i: r for i, r in self.relations.items() if i not in gone}
+        return self._of(relations, self.next_id, version)
+
+    def dependents(self, ids: Iterable[int]) -> list[Relation]:
+        """Every relation outside of ``ids`` that needs one of them, in order of creation, transitively."""
+        needed = set(ids)
+        found = []
+        for relation in sorted(self.relations.values(), key=lambda r: r.id):
+            if relation.id not in needed and needed.intersection(relation.dependencies):
+                needed.add(relation.id)
+                found.append(relation)
+        return found
+
+    def stored(self) -> list[Relation]:
+        """Tables and materialized views in an order in which each comes after what it depends on."""
+        kinds = (RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW)
+        return sorted((r for r in self.relations.values() if r.kind in kinds), key=lambda r: r.id)
+
+    def to_json(self) -> bytes:
+        """All that is persisted; ``from_json`` reads it back."""
+        relations = [_relation_to_json(r) for r in sorted(self.relations.values(), key=lambda r: r.id)]
+        body = {"format": 1, "next_id": self.next_id, "version": self.version, "relations": relations}
+        return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
+
+    def from_json(self, data: bytes) -> Catalog:
+        """The persisted catalog, with this one's internal relations."""
+        body = json.loads(data)
+        if body["format"] != 1:
+            raise SqlError("XX001", f"the catalog has format {body['format']}, this version reads format 1")
+        relations = {r.id: r for r in map(_relation_from_json, body["relations"])}
+        return self._of(relations, body["next_id"], body["version"])
+
+    def _of(self, relations: dict[int, Relation], next_id: int, version: int) -> Catalog:
+        names = {(r.schema_name, r.name): r for r in relations.values()}
+        return replace(self, relations=relations, names=names, next_id=next_id, version=version)
+
+
+@dataclass(slots=True)
+class Recorder:
+    """A CatalogReader that notes which relations were asked for: a view's dependencies, a plan's inputs."""
+
+    catalog: CatalogReader
+    seen: set[int] = field(default_factory=set)
+
+    def resolve(self, schema_name: str | None, name: str) -> Relation | None:
+        relation = self.catalog.resolve(schema_name, name)
+        if relation is not None:
+            self.seen.add(relation.id)
+        return relation
+
+    def by_id(self, relation: int) -> Relation | None:
+        found = self.catalog.by_id(relation)
+        if found is not None:
+            self.seen.add(found.id)
+        return found
+
+
+def _type_to_json(type_: SqlType) -> list[object]:
+    element = None if type_.element is None else _type_to_json(type_.element)
+    return [type_.kind.value, type_.precision, type_.scale, element]
+
+
+def _type_from_json(data: Sequence[Any]) -> SqlType:
+    kind, precision, scale, element = data
+    return SqlType(Kind(kind), precision, scale, None if element is None else _type_from_json(element))
+
+
+def _relation_to_json(relation: Relation) -> dict[str, object]:
+    columns = [[c.name, _type_to_json(c.type), c.nullable, c.default] for c in relation.columns]
+    return {
+        "id": relation.id,
+        "schema": relation.schema_name,
+        "name": relation.name,
+        "kind": relation.kind.value,
+        "columns": columns,
+        "primary_key": list(relation.primary_key),
+        "definition": relation.definition,
+        "retain": relation.retain,
+        "created": relation.created,
+        "dependencies": list(relation.dependencies),
+    }
+
+
+def _relation_from_json(data: Mapping[str, Any]) -> Relation:
+    columns = tuple(
+        TableColumn(name, _type_from_json(type_), nullable, default)
+        for name, type_, nullable, default in data["columns"]
+    )
+    return Relation(
+        data["id"],
+        data["schema"],
+        data["name"],
+        RelationKind(data["kind"]),
+        columns,
+        tuple(data["primary_key"]),
+        data["definition"],
+        data["retain"],
+        data["created"],
+        tuple(data["dependencies"]),
+    )

@@ -1,0 +1,83 @@
+"""Epochs: microseconds since 1970, strictly monotone, above every epoch that was ever read at or promised.
+
+A commit's epoch is in the log, so a restart knows it. An epoch that was only read at (``AS OF now()``, a
+subscription's progress) is not; for those the file ``lease`` holds a ceiling, raised ahead of use, and a restart
+begins above it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+LEASE_AHEAD: Final = 2_000_000
+"""µs by which the ceiling is raised. Small, since epochs after a crash begin at it, ahead of the wall clock."""
+POSTGRES_EPOCH: Final = 946_684_800_000_000
+"""2000-01-01 in µs since 1970: timestamps' zero."""
+
+
+def wall_clock() -> int:
+    """The wall clock in µs since 1970."""
+    return time.time_ns() // 1000
+
+
+class EpochClock:
+    """The one oracle for the times of reads and writes. Used by the engine thread only (``now`` by anyone)."""
+
+    def __init__(self, path: Path | None, source: Callable[[], int] = wall_clock) -> None:
+        self._path = path
+        self._source = source
+        self._ceiling = _read_lease(path) if path is not None else 0
+        self.last = self._ceiling
+
+    def now(self) -> int:
+        """The present: never before an epoch that was given out."""
+        return max(self._source(), self.last)
+
+    def advance(self) -> int:
+        """The next commit's epoch."""
+        self.last = max(self._source(), self.last + 1)
+        return self.last
+
+    def restore(self, epoch: int) -> None:
+        """A commit of that epoch was found in the log or the store."""
+        self.last = max(self.last, epoch)
+
+    def observe(self, epoch: int) -> None:
+        """Someone reads at this epoch: later commits lie above it, also after a crash."""
+        if epoch <= self.last:
+            return
+        if epoch > self._ceiling:
+            self._raise(epoch + LEASE_AHEAD)
+        self.last = epoch
+
+    def close(self) -> None:
+        """A clean end: the ceiling comes down to what was given out."""
+        if self._ceiling > self.last:
+            self._raise(self.last)
+
+    def _raise(self, ceiling: int) -> None:
+        self._ceiling = ceiling
+        if self._path is None:
+            return
+        temporary = self._path.with_suffix(".new")
+        with temporary.open("w") as file:
+            file.write(str(ceiling))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(self._path)
+        folder = os.open(self._path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _read_lease(path: Path) -> int:
+    try:
+        return int(path.read_text())
+    except FileNotFoundError:
+        return 0

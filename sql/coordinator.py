@@ -1,0 +1,126 @@
+"""The single owner: opens the data folder, runs the engine thread, and gives sessions what they share."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final, TypeVar
+
+from ivm.errors import SqlError
+from sql.clock import EpochClock
+from sql.constraints import KeyIndex
+from sql.engine import Engine
+from sql.engine_thread import EngineThread
+from sql.persist import Persistence
+from sql.prepared import Statements
+from sql.recovery import restore
+from sql.session import Session
+from sql.snapshot import Published
+from sql.transaction import WriteToken
+
+T = TypeVar("T")
+READERS: Final = 2
+SWITCH_SECONDS: Final = 0.0005
+"""How long a Python thread may keep the interpreter while the engine waits for it: part of a commit's p99."""
+DEFAULT_MEMORY: Final = 1 << 30
+
+
+class Coordinator:
+    """Everything that sessions share. ``files``: the folders that COPY FROM 'path' may read."""
+
+    def __init__(self, engine: Engine, files: tuple[Path, ...] = ()) -> None:
+        self.engine = engine
+        self.files = files
+        self.keys = KeyIndex(engine)
+        self.token = WriteToken()
+        self.statements = Statements()
+        self.readers = ThreadPoolExecutor(READERS, "reader")
+        self.sessions: set[Session] = set()
+        self._temporary = 1 << 40
+        self._thread = EngineThread(asyncio.get_running_loop(), engine.flush, engine.dataflow.cancel)
+        self._thread.start()
+
+    @classmethod
+    async def open(
+        cls,
+        folder: Path,
+        memory: int = DEFAULT_MEMORY,
+        files: tuple[Path, ...] = (),
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> Coordinator:
+        """Opens (or makes) a data folder and brings its state back. SqlError 55006, XX001."""
+        sys.setswitchinterval(SWITCH_SECONDS)
+        persistence = Persistence.open(folder, memory)
+        clock = EpochClock(folder / "lease")
+        engine = await asyncio.to_thread(restore, persistence, clock, progress)
+        return cls(engine, files)
+
+    def session(self, user: str, database: str, parameters: dict[str, str]) -> Session:
+        """A new client's session."""
+        session = Session(self, user, database, parameters)
+        self.sessions.add(session)
+        return session
+
+    def queue(self, work: Callable[[], T]) -> Awaitable[T]:
+        """Queue a job for the engine thread at once; done when its group is durable and published."""
+        return self._thread.wait(self._thread.queue(work))
+
+    async def submit(self, work: Callable[[], T]) -> T:
+        """Run a job on the engine thread."""
+        return await self.queue(work)
+
+    async def autocommit(self, work: Callable[[], T]) -> T:
+        """A job that is a whole transaction: it waits its turn for the write token, and is queued at once."""
+        await self.token.enter()
+        try:
+            job = self._thread.queue(work)
+        finally:
+            self.token.leave()
+        return await self._thread.wait(job)
+
+    async def read(self, work: Callable[[], T], cancel: threading.Event) -> T:
+        """Run a read on a reader thread; ``cancel`` is set when the caller is cancelled."""
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self.readers, work)
+        except asyncio.CancelledError:
+            cancel.set()
+            raise
+
+    async def published_at_least(self, epoch: int) -> Published:
+        """The newest state, when everything up to ``epoch`` (not in the future) is in it and stays the last before it."""
+        if epoch <= self.engine.published.epoch:
+            return self.engine.published
+        engine = self.engine
+
+        def observe() -> None:
+            engine.flush()
+            engine.clock.observe(epoch)
+
+        await self.submit(observe)
+        return engine.published
+
+    def temporary_id(self) -> int:
+        """An id for a relation that only a running subscription knows."""
+        self._temporary += 1
+        return self._temporary
+
+    async def close(self) -> None:
+        """A clean end: what was queued is committed, the store is brought up to date."""
+        for session in list(self.sessions):
+            await session.close()
+        stopped = await asyncio.to_thread(self._thread.stop, 3.0)
+        self.readers.shutdown(wait=False, cancel_futures=True)
+        if not stopped:
+            raise SqlError("57P01", "the engine is busy; what was acknowledged is in the log")
+        await asyncio.to_thread(self._close_storage)
+
+    def _close_storage(self) -> None:
+        self.engine.close()
+        self.engine.clock.close()
+        if self.engine.persistence is not None:
+            self.engine.persistence.close()

@@ -1,0 +1,134 @@
+"""INSERT, UPDATE, DELETE and TRUNCATE: from a statement's source rows to a writer's changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ivm.errors import SqlError
+from ivm.rows import RowSet, Words, pack
+from ivm.words import ColumnType, Schema
+from planner.context import Context
+from planner.evaluate import evaluate
+from planner.scalar import Scalar
+from sql.catalog import Relation
+from sql.constraints import LATEST, KeyIndex, duplicate_key, fit
+from sql.statements import Delete, Insert, Truncate, Update
+from sql.writer import Writer, ones
+
+RunSource = Callable[[], RowSet]
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """``count`` rows were inserted, changed or deleted; ``returning`` holds RETURNING's rows."""
+
+    count: int
+    returning: RowSet | None = None
+
+
+@dataclass(slots=True)
+class Changer:
+    """Runs statements that change rows, for one writer."""
+
+    writer: Writer
+    keys: KeyIndex
+    context: Context
+
+    def insert(self, statement: Insert, source: RowSet) -> Changed:
+        """Adds the source's rows."""
+        rows = fit(statement.table, source, self.context.dictionary)
+        rows = self.insert_rows(statement.table, rows, skip_duplicates=statement.do_nothing)
+        returned = RowSet(rows, statement.table.schema)
+        return Changed(len(rows), self._returning(statement.returning, returned))
+
+    def insert_rows(self, table: Relation, rows: Words, skip_duplicates: bool = False) -> Words:
+        """Adds rows of the table's layout after checking its key; gives those that were added."""
+        if table.primary_key and len(rows):
+            free = self.keys.free(table, rows[:0], rows, self.context)
+            if not free.all():
+                if not skip_duplicates:
+                    first = int(np.flatnonzero(~free)[0])
+                    raise duplicate_key(table, rows[first], self.context.dictionary)
+                rows = rows[free]
+        self._apply(table, rows[:0], rows)
+        return rows
+
+    def update(self, statement: Update, source: RowSet) -> Changed:
+        """Replaces old rows by new ones; of several matches of one row the first counts."""
+        table = statement.table
+        width = len(table.columns)
+        old = _slice(source, 0, table.schema)
+        kept = self._once(table, old)
+        source = RowSet(source.rows[kept], source.schema)
+        old, new = old[kept], fit(table, source, self.context.dictionary, first=width)
+        if table.primary_key:
+            free = self.keys.free(table, old, new, self.context)
+            if not free.all():
+                raise duplicate_key(table, new[int(np.flatnonzero(~free)[0])], self.context.dictionary)
+        self._apply(table, old, new)
+        columns = source.columns()[width:]
+        shown = RowSet(pack(columns, source.schema[width:], len(source)), source.schema[width:])
+        return Changed(len(new), self._returning(statement.returning, shown))
+
+    def delete(self, statement: Delete, source: RowSet) -> Changed:
+        """Takes the old rows away, each once."""
+        old = _slice(source, 0, statement.table.schema)
+        kept = self._once(statement.table, old)
+        self._apply(statement.table, old[kept], old[:0])
+        shown = RowSet(source.rows[kept], source.schema)
+        return Changed(len(kept), self._returning(statement.returning, shown))
+
+    def truncate(self, statement: Truncate) -> None:
+        """Takes every row away."""
+        published = self.writer.snapshot()
+        for table in statement.tables:
+            version = published.table(table.id)
+            rows, diffs = version.rows_at(published.ordinal)
+            self.writer.add(table.id, rows, -diffs)
+
+    def _apply(self, table: Relation, old: Words, new: Words) -> None:
+        for rows, diff in ((old, -1), (new, 1)):
+            if len(rows):
+                if table.primary_key:
+                    self.keys.note(table, rows, diff, self.context)
+                self.writer.add(table.id, rows, ones(len(rows), diff))
+
+    def _once(self, table: Relation, old: Words) -> Words:
+        """Positions of the rows to act on: each stored row once, however often the source gives it."""
+        if len(old) < 2:
+            return np.arange(len(old))
+        _, first, place, counts = np.unique(old, axis=0, return_index=True, return_inverse=True, return_counts=True)
+        if len(first) == len(old):
+            return np.arange(len(old))
+        if table.primary_key:
+            return np.sort(first)
+        version = self.writer.engine.renderer.table_version(self.writer.engine.head, table.id)
+        stored = np.zeros(len(first), np.int64)
+        _, diffs, index = version.lookup(np.ascontiguousarray(old[first]), LATEST)
+        np.add.at(stored, index, diffs)
+        order = np.argsort(place.reshape(-1), kind="stable")
+        starts = np.repeat(np.cumsum(counts) - counts, counts)
+        rank = np.arange(len(old)) - starts
+        keep = rank < stored[place.reshape(-1)[order]]
+        return np.sort(order[keep])
+
+    def _returning(self, exprs: tuple[Scalar, ...] | None, source: RowSet) -> RowSet | None:
+        if exprs is None:
+            return None
+        vectors, failures = evaluate(exprs, source.columns(), len(source), self.context)
+        if failures is not None:
+            raise failures.errors[0]
+        schema = tuple(ColumnType(e.type, True) for e in exprs)
+        return RowSet(pack(vectors, schema, len(source)), schema)
+
+
+def _slice(source: RowSet, first: int, schema: Schema) -> Words:
+    """The source's columns from ``first`` on as rows of ``schema``, where they are stored rows."""
+    columns = source.columns()[first : first + len(schema)]
+    for column, vector in zip(schema, columns, strict=True):
+        if not column.nullable and vector.nulls is not None and vector.nulls.any():
+            raise SqlError("XX000", "internal error: a stored row has NULL in a column that is NOT NULL")
+    return pack(columns, schema, len(source))

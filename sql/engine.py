@@ -1,0 +1,262 @@
+"""The engine's state and its groups of commits. Everything here runs on the engine thread.
+
+A *writer* (``sql/writer.py``) feeds one transaction's changes at the next ordinal; ``commit`` gives it its epoch and
+puts it into the group, ``flush`` ends the group: its records go to the log in one write and one sync, while the
+dataflow steps all of its epochs together; then the root is published. Nothing is acknowledged before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ivm.dataflow import Dataflow, Root
+from ivm.errors import SqlError
+from ivm.graph import NodeId
+from ivm.rows import Words
+from planner.context import Context
+from planner.physical import Plan
+from planner.render import Renderer
+from sql.catalog import Catalog, Relation
+from sql.clock import EpochClock
+from sql.persist import MAX_RECORD_BYTES, Persistence, created_relations, dropped_relations
+from sql.snapshot import Published
+from sql.timeline import Timeline
+from storage.dictionary import Dictionary
+from storage.record import CommitRecord, Entries, Update
+from storage.stored import Batch, History, merge_entries
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What one published group changed: by relation; ``epoch`` is the newest commit's."""
+
+    epoch: int
+    changes: dict[int, History]
+
+
+Listener = Callable[[Delta, Published], None]
+
+
+@dataclass(slots=True)
+class _Group:
+    records: list[CommitRecord] = field(default_factory=list)
+    before: Catalog | None = None
+    """The catalog before the first record that changes it."""
+    dropped: list[int] = field(default_factory=list)
+
+
+class Engine:
+    """Owns the dataflow, the renderer, the committed catalog and the group being built."""
+
+    def __init__(
+        self, dictionary: Dictionary, clock: EpochClock, catalog: Catalog, persistence: Persistence | None
+    ) -> None:
+        self.dictionary = dictionary
+        self.clock = clock
+        self.persistence = persistence
+        self.catalog = catalog
+        self.timeline = Timeline(0)
+        self.dataflow = Dataflow(dictionary.arena)
+        self.context = Context(dictionary)
+        self.renderer = Renderer(self.dataflow, self.context)
+        self.failures: dict[int, SqlError] = {}
+        self.listeners: list[Listener] = []
+        self.unstepped = False
+        self.since = 0
+        """Ordinals below it cannot be told apart in memory."""
+        self._outputs: dict[int, NodeId] = {}
+        self._versions = catalog.version
+        self._group = _Group()
+        self._unlogged: list[Entries] = []
+        self._unapplied: list[Entries] = []
+        self._log_thread = ThreadPoolExecutor(1, "log")
+        self.head: Root = self.dataflow.publish()
+        self.published = self._root()
+
+    def next_version(self) -> int:
+        """A catalog version never used before, also by a transaction that was rolled back."""
+        self._versions += 1
+        return self._versions
+
+    def settle(self) -> None:
+        """Step what was fed, so that ``head`` has it (unpublished)."""
+        if self.unstepped:
+            self.unstepped = False
+            self.dataflow.step()
+            self.head = self.dataflow.publish()
+
+    def feed(self, relation: int, rows: Words, diffs: Words, ordinal: int) -> None:
+        """Updates of a table at an ordinal; seen after the next step."""
+        self.dataflow.feed(self.renderer.input(relation), rows, np.full(len(rows), ordinal, np.int64), diffs)
+        self.unstepped = True
+
+    def add_table(self, table: Relation) -> None:
+        """A table's input and arrangement, empty."""
+        self.renderer.add_table(table.id, table.schema, table.primary_key)
+        self.unstepped = True
+
+    def install(self, plan: Plan, relation: int) -> None:
+        """A maintained view's dataflow; it has rows after ``hydrate`` and a step."""
+        self.renderer.install(plan, relation)
+        self._outputs[relation] = self.renderer.output(relation)
+        self.unstepped = True
+
+    def hydrate(self) -> None:
+        """Bring everything that was added to the present."""
+        self.dataflow.hydrate()
+        self.unstepped = True
+
+    def drop_relation(self, relation: int) -> None:
+        """Free what a table or view has in the dataflow."""
+        self._outputs.pop(relation, None)
+        self.failures.pop(relation, None)
+        self.renderer.drop_relation(relation)
+        self.unstepped = True
+
+    def check_room(self) -> None:
+        """Raises 53200 or 53100 while the store takes no more."""
+        if self.persistence is not None:
+            self.persistence.check_room()
+
+    def commit(self, updates: list[Update], catalog: Catalog, dropped: list[int]) -> int:
+        """A writer's fed changes become the group's next commit; gives its epoch. Durable only after ``flush``.
+
+        ``dropped``: relations whose dataflow goes when the group is published.
+        """
+        kept = tuple(u for u in updates if u.relation in catalog.relations)
+        if sum(u.rows.nbytes for u in kept) > MAX_RECORD_BYTES:
+            raise SqlError("54000", "the transaction is too large", hint="Split it into several transactions.")
+        epoch = self.clock.advance()
+        change = catalog.to_json() if catalog is not self.catalog else None
+        self.admit(CommitRecord(epoch, kept, self._drain_entries(), change), catalog, dropped)
+        return epoch
+
+    def admit(self, record: CommitRecord, catalog: Catalog, dropped: list[int]) -> None:
+        """A record, new or from the log, joins the group; its updates have been fed at the next ordinal."""
+        self.timeline.append(record.epoch)
+        group = self._group
+        if record.catalog is not None and group.before is None:
+            group.before = self.catalog
+        self.catalog = catalog
+        group.records.append(record)
+        group.dropped += dropped
+
+    def flush(self) -> None:
+        """Make the group durable, step it and publish it. A failed write ends the server (FatalStorageError)."""
+        group = self._group
+        if not group.records:
+            return
+        written = self._log_thread.submit(self.persistence.write, group.records) if self.persistence else None
+        self.settle()
+        self._publish(lambda: written.result() if written is not None else 0)
+
+    def flush_replayed(self, sequence: int) -> None:
+        """End a group of records that the log already has."""
+        if self._group.records:
+            self.settle()
+            self._publish(lambda: sequence)
+
+    def republish(self) -> None:
+        """Publish what was stepped without a commit: after a start, or when a temporary view came or went."""
+        self.unstepped = True
+        self.settle()
+        self.published = self._root()
+
+    def drain(self) -> None:
+        """Forget the views' changes so far: the store has them."""
+        for output in self._outputs.values():
+            self.dataflow.changes(output)
+        self._unapplied.clear()
+
+    def close(self) -> None:
+        self._log_thread.shutdown()
+
+    def _publish(self, written: Callable[[], int]) -> None:
+        group, self._group = self._group, _Group()
+        for relation in group.dropped:
+            self.drop_relation(relation)
+        if group.dropped:
+            self.settle()
+        delta = Delta(group.records[-1].epoch, self._changes(group))
+        sequence = written()
+        self.published = self._root()
+        self._hand_over(group, delta, sequence)
+        for listener in list(self.listeners):
+            listener(delta, self.published)
+
+    def _hand_over(self, group: _Group, delta: Delta, sequence: int) -> None:
+        self._unlogged.append(self._drain_new())
+        entries, self._unapplied = merge_entries(self._unapplied), []
+        if self.persistence is None:
+            self._compact(delta.epoch)
+            return
+        stored = {i: h for i, h in delta.changes.items() if i in self.catalog.relations}
+        before = (group.before or self.catalog).relations
+        changed = group.before is not None
+        batch = Batch(
+            delta.epoch, sequence, stored, entries, self.catalog.to_json() if changed else None,
+            created_relations(before, self.catalog.relations), dropped_relations(before, self.catalog.relations),
+        )  # fmt: skip
+        self.persistence.apply(batch, self.catalog)
+        self._compact(self.persistence.applied_epoch)
+
+    def _compact(self, epoch: int) -> None:
+        """Memory keeps history only from what the store has applied."""
+        ordinal = min(self.timeline.ordinal(epoch) or 0, self.published.ordinal)
+        if ordinal > self.since:
+            self.since = ordinal
+            self.dataflow.allow_compaction(ordinal)
+            self.timeline.forget(ordinal)
+
+    def _changes(self, group: _Group) -> dict[int, History]:
+        """The group's updates of every stored relation; drains the outputs."""
+        tables: dict[int, list[tuple[int, Update]]] = {}
+        for record in group.records:
+            for update in record.updates:
+                if update.relation in self.catalog.relations:
+                    tables.setdefault(update.relation, []).append((record.epoch, update))
+        changes = {relation: _history(parts) for relation, parts in tables.items()}
+        for relation, output in self._outputs.items():
+            failure = self.dataflow.failure(output)
+            if failure is not None:
+                self.failures[relation] = failure
+            drained = self.dataflow.changes(output)
+            if len(drained.rows):
+                changes[relation] = History(drained.rows, self._epochs(relation, drained.times), drained.diffs)
+        return changes
+
+    def _epochs(self, relation: int, times: Words) -> Words:
+        """Epochs of a view's changes; what it held when it was created counts from its creation."""
+        known: Relation | None = self.catalog.by_id(relation)
+        epochs = self.timeline.epochs(times)
+        return epochs if known is None else np.maximum(epochs, known.created)
+
+    def _drain_new(self) -> Entries:
+        entries = merge_entries([Entries(*e) for e in self.dictionary.drain_new()])
+        if len(entries.ids):
+            self._unapplied.append(entries)
+        return entries
+
+    def _drain_entries(self) -> Entries:
+        """Every entry that no record has yet: also what the last steps derived, since later rows may name it."""
+        parts = [*self._unlogged, self._drain_new()]
+        self._unlogged.clear()
+        return merge_entries(parts)
+
+    def _root(self) -> Published:
+        ordinal = self.timeline.last
+        return Published(
+            ordinal, self.timeline.epoch(ordinal), self.since, self.head, self.catalog, self.renderer,
+            dict(self.failures),
+        )  # fmt: skip
+
+
+def _history(parts: list[tuple[int, Update]]) -> History:
+    rows = np.concatenate([u.rows for _, u in parts]) if len(parts) > 1 else parts[0][1].rows
+    diffs = np.concatenate([u.diffs for _, u in parts]) if len(parts) > 1 else parts[0][1].diffs
+    counts = [len(u.rows) for _, u in parts]
+    return History(rows, np.repeat(np.array([epoch for epoch, _ in parts], np.int64), counts), diffs)

@@ -1,0 +1,143 @@
+"""The one thread that owns the engine, and the queue of jobs that leads to it.
+
+The thread takes all jobs that wait, runs them in order, ends the group (``flush``: durable, stepped, published) and
+answers all of them with one wake-up of the event loop. So a commit is acknowledged only when its group stands, and
+what a later job sees includes every earlier one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any, Final, Generic, TypeVar
+
+from ivm.errors import SqlError
+from storage.files import FatalStorageError
+
+T = TypeVar("T")
+GROUP_LIMIT: Final = 512
+"""Jobs in one group at most, so that the first of them does not wait for ever."""
+
+
+@dataclass(slots=True)
+class Job(Generic[T]):
+    """Work for the engine thread, and who waits for it."""
+
+    work: Callable[[], T]
+    future: asyncio.Future[T]
+    result: T | None = None
+    error: BaseException | None = None
+    cancelled: bool = False
+
+
+class EngineThread:
+    """Runs jobs one after the other on a thread of its own.
+
+    ``interrupt`` is polled by whatever may run long; it is set only while the job that it is meant for runs.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, flush: Callable[[], None], interrupt: threading.Event) -> None:
+        self._loop = loop
+        self._flush = flush
+        self._interrupt = interrupt
+        self._current: Job[Any] | None = None
+        self._guard = threading.Lock()
+        self._jobs: SimpleQueue[Job[Any] | None] = SimpleQueue()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def queue(self, work: Callable[[], T]) -> Job[T]:
+        """Queue a job, from the event loop. 57P01 when the server ends."""
+        if self._stopping:
+            raise SqlError("57P01", "the server is shutting down")
+        job = Job(work, self._loop.create_future())
+        self._jobs.put(job)
+        return job
+
+    async def wait(self, job: Job[T]) -> T:
+        """The job's result, once its group stands.
+
+        When the caller is cancelled the job is interrupted (57014) if it still can be, and what really happened is
+        reported: its error, or its result.
+        """
+        try:
+            return await asyncio.shield(job.future)
+        except asyncio.CancelledError:
+            self._cancel(job)
+            await asyncio.wait([job.future])
+            if job.future.exception() is not None:
+                raise
+            return job.future.result()
+
+    def _cancel(self, job: Job[Any]) -> None:
+        with self._guard:
+            job.cancelled = True
+            if self._current is job:
+                self._interrupt.set()
+
+    def stop(self, timeout: float) -> bool:
+        """Finish what was queued and end the thread; whether it ended in time."""
+        self._stopping = True
+        self._jobs.put(None)
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        try:
+            while self._turn():
+                pass
+        except BaseException:  # an engine that is broken must not go on: the log has all that was acknowledged
+            traceback.print_exc()
+            sys.stderr.flush()
+            os._exit(70)
+
+    def _turn(self) -> bool:
+        job = self._jobs.get()
+        group: list[Job[Any]] = []
+        while job is not None:
+            self._work(job)
+            group.append(job)
+            if len(group) >= GROUP_LIMIT or self._jobs.empty():
+                break
+            job = self._jobs.get()
+        self._flush()
+        self._loop.call_soon_threadsafe(_answer, group)
+        return job is not None
+
+    def _work(self, job: Job[Any]) -> None:
+        with self._guard:
+            self._current = job
+        try:
+            if job.cancelled:
+                raise SqlError("57014", "canceling statement due to user request")
+            job.result = job.work()
+        except SqlError as error:
+            job.error = error
+        except FatalStorageError:
+            raise
+        except Exception as error:  # a bug in one statement is that statement's error, not the server's end
+            traceback.print_exc()
+            job.error = SqlError("XX000", f"internal error: {type(error).__name__}: {error}")
+        finally:
+            with self._guard:
+                self._current = None
+                self._interrupt.clear()
+
+
+def _answer(group: list[Job[Any]]) -> None:
+    for job in group:
+        if job.future.done():
+            continue
+        if job.error is not None:
+            job.future.set_exception(job.error)
+        else:
+            job.future.set_result(job.result)

@@ -1,0 +1,89 @@
+"""Statement text → syntax tree: the front door of ``sql/syntax``.
+
+The grammar is our own (docs/decisions/parser.md tells why it is not sqlglot's): Postgres's precedence, its syntax
+errors with their positions, and nothing accepted that Postgres would refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from ivm.errors import SqlError
+from sql.syntax.lexer import Token, TokenKind, tokenize
+from sql.syntax.nodes import Expr, Statement, TypeName
+from sql.syntax.utility import StatementGrammar
+
+
+@dataclass(frozen=True, slots=True)
+class StatementText:
+    """One statement of a query string: its own text, and the 0-based offset where that starts in the string."""
+
+    text: str
+    offset: int = 0
+    tokens: tuple[Token, ...] | None = field(default=None, compare=False, repr=False)
+
+
+def split(text: str) -> list[StatementText]:
+    """The statements of a string, without their semicolons; empty ones (and comments alone) are left out.
+
+    Raises 42601 for what is no token, so that nothing of such a string runs (Postgres also lexes it whole first).
+    """
+    return list(_statements(text, tokenize(text)))
+
+
+def _statements(text: str, tokens: list[Token]) -> Iterator[StatementText]:
+    run: list[Token] = []
+    for token in tokens:
+        ends = token.kind is TokenKind.END or (token.kind is TokenKind.SYMBOL and token.value == ";")
+        if not ends:
+            run.append(token)
+            continue
+        if run:
+            start, end = run[0].start, run[-1].end
+            moved = tuple(Token(t.kind, t.value, t.start - start, t.end - start) for t in run)
+            last = Token(TokenKind.END, "", end - start, end - start)
+            yield StatementText(text[start:end], start, (*moved, last))
+        run = []
+
+
+def parse(statement: StatementText | str) -> Statement:
+    """The syntax tree of one statement. Raises 42601 with the position in the whole query string."""
+    if isinstance(statement, str):
+        statement = StatementText(statement)
+    tokens = list(statement.tokens) if statement.tokens is not None else tokenize(statement.text)
+    if len(tokens) == 1:
+        raise SqlError("42601", "empty statement")
+    try:
+        return StatementGrammar(statement.text, tokens).whole()
+    except SqlError as error:
+        raise moved(error, statement.offset) from None
+    except RecursionError:
+        raise SqlError("54001", "stack depth limit exceeded") from None
+
+
+def moved(error: SqlError, offset: int) -> SqlError:
+    """The same error with its position counted in the whole query string."""
+    if error.position is not None and offset:
+        error.position += offset
+    return error
+
+
+@lru_cache(maxsize=1024)
+def parse_expression(text: str) -> Expr:
+    """A stored expression: a column's DEFAULT."""
+    grammar = StatementGrammar(text, tokenize(text))
+    expr = grammar.expression()
+    if not grammar.at_end():
+        raise grammar.error()
+    return expr
+
+
+def parse_type_name(text: str) -> TypeName:
+    """A type's name as SQL writes it."""
+    grammar = StatementGrammar(text, tokenize(text))
+    type_ = grammar.type_name()
+    if not grammar.at_end():
+        raise grammar.error()
+    return type_

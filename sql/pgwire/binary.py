@@ -1,0 +1,194 @@
+"""Postgres's binary formats of single values: datum ↔ bytes, by type (``typsend`` and ``typreceive``)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, Final
+
+from ivm.errors import SqlError, unsupported
+from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, SqlType
+from storage.numeric import from_parts, mantissa_of, scale_of
+from storage.text import parse_datum
+from storage.text_array import array_shape, leaf_test
+from storage.text_number import fit_numeric
+from storage.text_style import DEFAULT_STYLE, TextStyle
+from storage.type_names import format_type, type_oid
+
+_INT2: Final = struct.Struct("!h")
+_INT4: Final = struct.Struct("!i")
+_INT8: Final = struct.Struct("!q")
+_UINT4: Final = struct.Struct("!I")
+_FLOAT4: Final = struct.Struct("!f")
+_FLOAT8: Final = struct.Struct("!d")
+_INTERVAL: Final = struct.Struct("!qii")
+_NUMERIC: Final = struct.Struct("!HhHH")
+_TEXTS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.UNKNOWN)
+_MAX_INT4: Final = 2**31 - 1
+_STRUCTS: Final[dict[Kind, struct.Struct]] = {
+    Kind.INT2: _INT2, Kind.INT4: _INT4, Kind.INT8: _INT8, Kind.FLOAT4: _FLOAT4, Kind.FLOAT8: _FLOAT8,
+    Kind.OID: _UINT4, Kind.REGCLASS: _UINT4, Kind.REGTYPE: _UINT4, Kind.REGPROC: _UINT4, Kind.REGNAMESPACE: _UINT4,
+    Kind.TIME: _INT8, Kind.TIMESTAMP: _INT8, Kind.TIMESTAMPTZ: _INT8,
+}  # fmt: skip
+_NUMERIC_SIGNS: Final = {0xC000: "NaN", 0xD000: "Infinity", 0xF000: "-Infinity"}
+
+
+def encode_binary(type_: SqlType, datum: Any) -> bytes:
+    """A datum that is not None → its binary form."""
+    kind = type_.kind
+    packer = _STRUCTS.get(kind)
+    if packer is not None:
+        return packer.pack(datum)
+    if kind in _TEXTS or kind is Kind.CHAR1:
+        return datum.encode("latin-1") or b"\0" if kind is Kind.CHAR1 else datum.encode()  # type: ignore[no-any-return]
+    match kind:
+        case Kind.BOOL:
+            return b"\x01" if datum else b"\x00"
+        case Kind.BYTEA | Kind.UUID:
+            return bytes(datum)
+        case Kind.JSONB:
+            return b"\x01" + datum.encode()  # type: ignore[no-any-return]
+        case Kind.DATE:
+            return _INT4.pack(max(-_MAX_INT4 - 1, min(_MAX_INT4, datum)))
+        case Kind.INTERVAL:
+            return _INTERVAL.pack(datum[2], datum[1], datum[0])
+        case Kind.NUMERIC:
+            return _encode_numeric(datum)
+        case Kind.ARRAY:
+            return _encode_array(type_, datum)
+        case Kind.VOID:
+            return b""
+        case _:
+            raise unsupported(f"binary output of type {format_type(type_)}")
+
+
+def decode_binary(type_: SqlType, data: bytes, style: TextStyle = DEFAULT_STYLE) -> object:
+    """The binary form → a datum; 22P03 when it has the wrong size, 08P01 or 22021 where it is broken."""
+    kind = type_.kind
+    packer = _STRUCTS.get(kind)
+    try:
+        if packer is not None:
+            return packer.unpack(data)[0]
+        if kind in _TEXTS or kind is Kind.CHAR1:
+            return parse_datum(type_, data.decode().rstrip("\0") if kind is Kind.CHAR1 else data.decode(), style)
+        match kind:
+            case Kind.BOOL:
+                return data != b"\x00"
+            case Kind.BYTEA:
+                return data
+            case Kind.UUID if len(data) == 16:
+                return data
+            case Kind.JSONB if data[:1] == b"\x01":
+                return parse_datum(type_, data[1:].decode(), style)
+            case Kind.DATE:
+                return _decode_date(_INT4.unpack(data)[0])
+            case Kind.INTERVAL:
+                micros, days, months = _INTERVAL.unpack(data)
+                return months, days, micros
+            case Kind.NUMERIC:
+                return fit_numeric(_decode_numeric(data), type_.precision, type_.scale)
+            case Kind.ARRAY:
+                return _decode_array(type_, data, style)
+            case _:
+                pass
+    except UnicodeDecodeError:
+        raise SqlError("22021", 'invalid byte sequence for encoding "UTF8"') from None
+    except (struct.error, IndexError):
+        pass
+    raise SqlError("22P03", f"incorrect binary data format for type {format_type(type_)}")
+
+
+def _decode_date(days: int) -> int:
+    if days == _MAX_INT4:
+        return POSITIVE_INFINITY
+    return NEGATIVE_INFINITY if days == -_MAX_INT4 - 1 else days
+
+
+def _encode_numeric(value: Decimal) -> bytes:
+    if not value.is_finite():
+        sign = 0xC000 if value.is_nan() else (0xF000 if value < 0 else 0xD000)
+        return _NUMERIC.pack(0, 0, sign, 0)
+    scale = scale_of(value)
+    # base-10000 digits on both sides of the point
+    fraction_digits = -(-scale // 4)
+    rest = abs(mantissa_of(value, scale)) * 10 ** (4 * fraction_digits - scale)
+    digits: list[int] = []
+    while rest:
+        rest, digit = divmod(rest, 10000)
+        digits.append(digit)
+    digits.reverse()
+    weight = len(digits) - fraction_digits - 1
+    while digits and digits[-1] == 0:
+        digits.pop()
+    sign = 0x4000 if value < 0 and digits else 0
+    return _NUMERIC.pack(len(digits), weight if digits else 0, sign, scale) + struct.pack(f"!{len(digits)}H", *digits)
+
+
+def _decode_numeric(data: bytes) -> Decimal:
+    count, weight, sign, scale = _NUMERIC.unpack_from(data)
+    if sign in _NUMERIC_SIGNS:
+        return Decimal(_NUMERIC_SIGNS[sign])
+    if sign not in (0, 0x4000) or len(data) != 8 + 2 * count:
+        raise struct.error
+    number = 0
+    for digit in struct.unpack_from(f"!{count}H", data, 8):
+        number = number * 10000 + digit
+    shift = 4 * (weight - count + 1) + scale
+    number = number * 10**shift if shift >= 0 else number // 10**-shift
+    return from_parts(-number if sign else number, scale)
+
+
+def _encode_array(type_: SqlType, datum: Any) -> bytes:
+    assert type_.element is not None
+    element, is_leaf = type_.element, leaf_test(type_.element.kind)
+    shape = array_shape(datum, is_leaf) if datum else ()
+    flat = _flatten(datum, len(shape))
+    parts = [struct.pack("!iiI", len(shape), any(item is None for item in flat), type_oid(element))]
+    parts += [struct.pack("!ii", length, 1) for length in shape]
+    for item in flat:
+        if item is None:
+            parts.append(b"\xff\xff\xff\xff")
+        else:
+            body = encode_binary(element, item)
+            parts.append(_INT4.pack(len(body)) + body)
+    return b"".join(parts)
+
+
+def _flatten(datum: Any, depth: int) -> list[Any]:
+    if depth == 0:
+        return []
+    if depth == 1:
+        return list(datum)
+    return [leaf for item in datum for leaf in _flatten(item, depth - 1)]
+
+
+def _decode_array(type_: SqlType, data: bytes, style: TextStyle) -> tuple[Any, ...]:
+    assert type_.element is not None
+    dimensions, _, oid = struct.unpack_from("!iiI", data)
+    if oid != type_oid(type_.element):
+        raise SqlError("42804", f"binary data has array element type {oid}, not {type_oid(type_.element)}")
+    if not 0 <= dimensions <= 6:
+        raise SqlError("54000", f"number of array dimensions ({dimensions}) exceeds the maximum allowed (6)")
+    shape: list[int] = []
+    for i in range(dimensions):
+        length, low = struct.unpack_from("!ii", data, 12 + 8 * i)
+        if low != 1:
+            raise unsupported("an array whose lower bound is not 1")
+        shape.append(length)
+    at = 12 + 8 * dimensions
+    items: list[Any] = []
+    while at < len(data):
+        size = _INT4.unpack_from(data, at)[0]
+        at += 4
+        if size < 0:
+            items.append(None)
+            continue
+        items.append(decode_binary(type_.element, data[at : at + size], style))
+        at += size
+    for length in reversed(shape[1:]):
+        items = [tuple(items[i : i + length]) for i in range(0, len(items), length)]
+    return tuple(items)
+
+
+Encoder = Callable[[SqlType, Any], bytes]

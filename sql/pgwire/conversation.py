@@ -1,0 +1,340 @@
+"""One client's queries: messages → calls on its session → answers, in the simple and the extended protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from typing import Any, Final, Literal, Protocol, assert_never
+
+from ivm.errors import SqlError, unsupported
+from ivm.rows import RowSet
+from ivm.words import SqlType
+from sql.pgwire.copy_out import frame_copy
+from sql.pgwire.messages import HEADER, ProtocolError
+from sql.pgwire.messages_backend import (
+    BIND_COMPLETE,
+    CLOSE_COMPLETE,
+    COPY_DONE,
+    EMPTY_QUERY,
+    NO_DATA,
+    PARSE_COMPLETE,
+    PORTAL_SUSPENDED,
+    READY,
+    CommandComplete,
+    CopyResponse,
+    Field,
+    ParameterDescription,
+    ParameterStatus,
+    Report,
+    RowDescription,
+)
+from sql.pgwire.messages_frontend import (
+    Bind,
+    Close,
+    CopyData,
+    CopyDone,
+    CopyFail,
+    Describe,
+    Execute,
+    Flush,
+    Frontend,
+    FunctionCall,
+    Parse,
+    Password,
+    Query,
+    Sync,
+    Terminate,
+)
+from sql.pgwire.protocol import ServerProtocol
+from sql.pgwire.values import encode_rows
+from sql.results import CommandResult, CopyInResult, CopyOutResult, EmptyResult, Notice, Result, RowsResult
+from sql.statements import OutputColumn
+from sql.types import type_length, type_oid, typmod
+
+log = logging.getLogger("freshet.wire")
+
+INLINE_ROWS: Final = 500
+"""Results up to so many rows are encoded where we stand; longer ones in a thread, beside everyone's commits."""
+CHUNK_ROWS: Final = 8192
+FLUSH_BYTES: Final = 1 << 16
+FATAL_STATES: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "28000", "53300"})
+"""SQLSTATEs with which Postgres ends the connection."""
+
+_encoders: Final = ThreadPoolExecutor(2, thread_name_prefix="encode")
+
+
+class ConnectionLostError(Exception):
+    """The client has gone: nothing can be read or written any more."""
+
+
+class WireSession(Protocol):
+    """What the wire asks of a session (``sql.session.Session``, or a fake one in tests)."""
+
+    notices: list[Notice]
+    parameter_changes: list[tuple[str, str]]
+    """Reported settings with new values, drained by the wire; at first the session's own starting values."""
+
+    @property
+    def transaction_status(self) -> Literal["I", "T", "E"]: ...
+    def simple(self, text: str) -> AsyncIterator[Result]: ...
+    async def parse(self, name: str, text: str, parameter_oids: Sequence[int]) -> None: ...
+    def describe_statement(self, name: str) -> tuple[tuple[SqlType, ...], tuple[OutputColumn, ...] | None]: ...
+    async def bind(
+        self,
+        portal: str,
+        statement: str,
+        parameters: Sequence[bytes | None],
+        formats: Sequence[int],
+        result_formats: Sequence[int],
+    ) -> None: ...
+    def describe_portal(self, name: str) -> tuple[OutputColumn, ...] | None: ...
+    async def execute(self, portal: str, max_rows: int) -> Result: ...
+    def close_statement(self, name: str) -> None: ...
+    def close_portal(self, name: str) -> None: ...
+    async def sync(self) -> None: ...
+    async def fail(self) -> None: ...
+    async def cancel(self) -> None: ...
+    async def close(self) -> None: ...
+
+
+class Channel(Protocol):
+    """The connection as the conversation sees it."""
+
+    async def next_message(self) -> Frontend: ...
+    def write(self, data: bytes) -> None: ...
+    async def drain(self) -> None: ...
+
+
+class Conversation:
+    """Drives one session. Invariant: between messages ``_out`` holds only answers of the pipeline in progress."""
+
+    def __init__(self, channel: Channel, protocol: ServerProtocol, session: WireSession) -> None:
+        self._channel = channel
+        self._protocol = protocol
+        self._session = session
+        self._out: list[bytes] = []
+        self._formats: dict[str, tuple[int, ...]] = {}
+
+    async def run(self) -> None:
+        """Answers messages until the client leaves. Raises SqlError for what ends the connection."""
+        while True:
+            try:
+                message = await self._channel.next_message()
+                if isinstance(message, Terminate):
+                    return
+                await self._answer(message)
+            except SqlError as error:
+                if error.sqlstate in FATAL_STATES or (isinstance(error, ProtocolError) and error.fatal):
+                    self._flush()
+                    raise
+                await self._fail(error)
+            except ConnectionLostError:
+                raise
+            except Exception as error:
+                log.exception("internal error")
+                state = "53200" if isinstance(error, MemoryError) else "XX000"
+                await self._fail(SqlError(state, f"internal error: {type(error).__name__}: {error}"))
+
+    async def _fail(self, error: SqlError) -> None:
+        """Reports an error; the session's transaction is failed, the pipeline is skipped up to Sync."""
+        await self._session.fail()
+        self._drain_session()
+        self._out.append(
+            Report(
+                "E", "ERROR", error.sqlstate, error.message, error.detail, error.hint, error.position
+            ).encode()
+        )  # fmt: skip
+        if self._protocol.fail():
+            self._flush()
+        else:
+            self._ready()
+
+    async def _answer(self, message: Frontend) -> None:
+        """One message. The commonest first: a match tries its cases in order."""
+        session, out = self._session, self._out
+        match message:
+            case Bind():
+                await session.bind(
+                    message.portal, message.statement, message.parameters, message.formats, message.result_formats
+                )
+                self._formats[message.portal] = message.result_formats
+                self._drain_session()
+                out.append(BIND_COMPLETE)
+            case Execute():
+                await self._send(await session.execute(message.portal, message.max_rows), described=True)
+            case Sync():
+                await self._sync()
+            case Parse():
+                await session.parse(message.name, message.text, message.parameter_oids)
+                self._drain_session()
+                out.append(PARSE_COMPLETE)
+            case Describe():
+                self._describe(message)
+            case Query():
+                await self._simple(message.text)
+            case Close(kind="S"):
+                session.close_statement(message.name)
+                out.append(CLOSE_COMPLETE)
+            case Close():
+                session.close_portal(message.name)
+                self._formats.pop(message.name, None)
+                out.append(CLOSE_COMPLETE)
+            case Flush():
+                self._flush()
+            case FunctionCall():
+                raise unsupported("the fast-path function call")
+            case Password():
+                raise ProtocolError("unexpected password message")
+            case CopyData() | CopyDone() | CopyFail() | Terminate():
+                raise AssertionError("the protocol gives these out elsewhere")
+            case _:
+                assert_never(message)
+
+    async def _sync(self) -> None:
+        """Sync: the implicit transaction ends; an error of its commit is reported here, and nothing is skipped."""
+        try:
+            await self._session.sync()
+        except SqlError as error:
+            if error.sqlstate in FATAL_STATES:
+                raise
+            self._protocol.end_pipeline()
+            await self._fail(error)
+            return
+        self._ready()
+
+    async def _simple(self, text: str) -> None:
+        results: Any = self._session.simple(text)
+        async with aclosing(results):
+            async for result in results:
+                await self._send(result, described=False)
+        self._ready()
+
+    def _describe(self, message: Describe) -> None:
+        formats: tuple[int, ...] = ()
+        if message.kind == "S":
+            parameters, columns = self._session.describe_statement(message.name)
+            self._out.append(ParameterDescription(tuple(map(type_oid, parameters))).encode())
+        else:
+            columns = self._session.describe_portal(message.name)
+            formats = self._formats.get(message.name, ())
+        self._out.append(NO_DATA if columns is None else describe_rows(columns, formats))
+
+    async def _send(self, result: Result, *, described: bool) -> None:
+        """A statement's result. ``described``: the client has asked for the RowDescription itself, if at all."""
+        self._drain_session()
+        out = self._out
+        match result:
+            case CommandResult():
+                out.append(CommandComplete(result.tag).encode())
+            case RowsResult():
+                if result.describe and not described:
+                    out.append(describe_rows(result.columns, result.formats))
+                if len(result.rows):
+                    await self._send_rows(result)
+                self._drain_session()
+                out.append(PORTAL_SUSPENDED if result.suspended else CommandComplete(result.tag).encode())
+            case EmptyResult():
+                out.append(EMPTY_QUERY)
+            case CopyInResult():
+                await self._copy_in(result)
+            case CopyOutResult():
+                await self._copy_out(result)
+            case _:
+                assert_never(result)
+
+    async def _send_rows(self, result: RowsResult) -> None:
+        rows, schema = result.rows.rows, result.rows.schema
+        if len(rows) <= INLINE_ROWS:
+            self._out.append(encode_rows(result.rows, result.formats, result.dictionary))
+            return
+        loop = asyncio.get_running_loop()
+        for start in range(0, len(rows), CHUNK_ROWS):
+            chunk = RowSet(rows[start : start + CHUNK_ROWS], schema)
+            self._out.append(
+                await loop.run_in_executor(_encoders, encode_rows, chunk, result.formats, result.dictionary)
+            )
+            await self._flush_and_wait()
+
+    async def _copy_in(self, result: CopyInResult) -> None:
+        """Feeds the client's data to the receiver up to CopyDone."""
+        self._out.append(CopyResponse("G", result.format, result.columns).encode())
+        self._flush()
+        self._protocol.start_copy()
+        while True:
+            message = await self._channel.next_message()
+            match message:
+                case CopyData():
+                    await result.feed(message.data)
+                case CopyDone():
+                    self._protocol.end_copy()
+                    done = await result.finish()
+                    self._drain_session()
+                    self._out.append(CommandComplete(done.tag).encode())
+                    return
+                case CopyFail():
+                    self._protocol.end_copy()
+                    await result.fail(message.message)
+                    raise SqlError("57014", f"COPY from stdin failed: {message.message}")
+                case _:
+                    raise AssertionError("the protocol lets only copy messages through")
+
+    async def _copy_out(self, result: CopyOutResult) -> None:
+        self._out.append(CopyResponse("H", result.format, result.columns).encode())
+        self._flush()
+        data: Any = result.data
+        async with aclosing(data):
+            async for chunk in data:
+                self._drain_session()
+                framed = frame_copy(chunk)
+                self._out += (HEADER.pack(b"d", len(chunk) + 4), chunk) if framed is None else (framed,)
+                await self._flush_and_wait()
+        self._drain_session()
+        self._out += (COPY_DONE, CommandComplete(result.tag()).encode())
+
+    def _drain_session(self) -> None:
+        """Notices and changed settings go out before the answer to the call that made them."""
+        session = self._session
+        if session.notices:
+            for notice in session.notices:
+                report = Report("N", notice.severity, notice.sqlstate, notice.message, notice.detail, notice.hint)
+                self._out.append(report.encode())
+            session.notices.clear()
+        if session.parameter_changes:
+            self._out += [ParameterStatus(name, value).encode() for name, value in session.parameter_changes]
+            session.parameter_changes.clear()
+
+    def _ready(self) -> None:
+        """ReadyForQuery, and everything out in one write."""
+        self._drain_session()
+        status = self._session.transaction_status
+        if status == "I":
+            self._formats.clear()
+        self._out.append(READY[status])
+        self._flush()
+        self._protocol.end_pipeline()
+
+    def _flush(self) -> None:
+        if self._out:
+            self._channel.write(b"".join(self._out))
+            self._out.clear()
+
+    async def _flush_and_wait(self) -> None:
+        self._flush()
+        await self._channel.drain()
+
+
+def describe_rows(columns: Sequence[OutputColumn], formats: Sequence[int]) -> bytes:
+    """The RowDescription of a result; ``formats`` as Bind gives them (none, one, or one for each column)."""
+    fields = []
+    for i, column in enumerate(columns):
+        form = 0 if not formats else formats[0] if len(formats) == 1 else formats[i]
+        fields.append(
+            Field(
+                column.name, column.table, column.attribute, type_oid(column.type), type_length(column.type),
+                typmod(column.type), form,
+            )
+        )  # fmt: skip
+    return RowDescription(tuple(fields)).encode()

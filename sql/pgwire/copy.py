@@ -1,0 +1,337 @@
+"""The data of COPY … FROM STDIN → vectors, in text and CSV; the loops are in ``copy_kernels``.
+
+Data comes in pieces cut anywhere. ``feed`` only keeps them; the work is done in ``parse`` on a megabyte or more at a
+time, mostly without the GIL, so a server calls it in a thread when ``ready`` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ivm.errors import SqlError, unsupported
+from ivm.rows import Mask, Vector, Words
+from ivm.words import Kind
+from sql.catalog import TableColumn
+from sql.pgwire import copy_kernels as k
+from sql.pgwire.copy_out import check_options
+from sql.pgwire.messages import invalid_bytes
+from sql.statements import CopyFormat, CopyOptions
+from storage.dictionary import Dictionary
+from storage.text import parse_rows
+from storage.text_style import DEFAULT_STYLE, TextStyle
+
+BLOCK: Final = 1 << 20
+"""Bytes worth a call of the kernel."""
+PATIENCE: Final = 8
+"""``feed`` itself parses when this many blocks wait."""
+SHOWN: Final = 100
+"""Bytes of a line or field in an error's context, as Postgres cuts them."""
+_INTEGER_BITS: Final = {Kind.INT2: 15, Kind.INT4: 31, Kind.INT8: 63, Kind.OID: 32}
+_BYTES: Final = frozenset({Kind.TEXT, Kind.VARCHAR})
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """What one call of ``copy_kernels.scan`` found, cut to its rows."""
+
+    data: NDArray[np.uint8]
+    words: Words
+    nulls: Mask
+    spans: Words
+    lines: Words
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """A value that does not convert: its row in the block, why, and its text."""
+
+    row: int
+    error: SqlError
+    text: str | None
+
+
+class CopyParser:
+    """One COPY's parser.
+
+    ``columns``: the columns in the data's order. ``table`` is for messages. Errors are Postgres's (22P04, 22P02,
+    22003, 22021, …), with its CONTEXT ("COPY t, line 3, column a: …") as the detail. The first error ends it: what
+    was parsed before is void.
+    """
+
+    def __init__(
+        self,
+        table: str,
+        columns: Sequence[TableColumn],
+        options: CopyOptions,
+        dictionary: Dictionary,
+        style: TextStyle = DEFAULT_STYLE,
+    ) -> None:
+        if options.format not in (CopyFormat.TEXT, CopyFormat.CSV):
+            raise unsupported(f"COPY FROM STDIN with format {options.format.value}")
+        if not columns:
+            raise unsupported("COPY of no columns")
+        check_options(options)
+        self.table, self.columns, self.options = table, tuple(columns), options
+        self._dictionary, self._style = dictionary, style
+        self._shape = np.zeros(k.SHAPE_SIZE, np.int64)
+        self._shape[k.CSV] = options.format is CopyFormat.CSV
+        for index, text in ((k.DELIMITER, options.delimiter), (k.QUOTE, options.quote), (k.ESCAPE, options.escape)):
+            self._shape[index] = ord(text[:1] or "\0")
+        self._null = np.frombuffer(options.null.encode(), np.uint8)
+        self._columns = _layout(self.columns, options)
+        self._state = np.zeros(k.STATE_SIZE, np.int64)
+        self._waiting: list[bytes] = []
+        self._waiting_bytes = 0
+        self._tail = b""
+        self._header = options.header
+        self._ended = False
+        self._parts: list[list[Vector]] = []
+        self.count = 0
+
+    @property
+    def ready(self) -> bool:
+        """Whether a call of ``parse`` is worth its while. A long unfinished row waits for as many bytes again."""
+        return self._waiting_bytes >= max(BLOCK, len(self._tail))
+
+    def feed(self, data: bytes) -> None:
+        """Takes data. Cost: none to speak of, unless nobody calls ``parse`` and much is waiting."""
+        if self._ended:
+            return
+        self._waiting.append(data)
+        self._waiting_bytes += len(data)
+        if self._waiting_bytes >= PATIENCE * max(BLOCK, len(self._tail)):
+            self.parse()
+
+    def parse(self) -> None:
+        """Parses all whole rows that have come. Raises SqlError."""
+        self._parse(final=False)
+
+    def finish(self) -> tuple[list[Vector], int]:
+        """The end of the data: the vectors of all columns, and how many rows there are. Raises SqlError."""
+        self._parse(final=True)
+        return [_concat([part[i] for part in self._parts]) for i in range(len(self.columns))], self.count
+
+    def _parse(self, final: bool) -> None:
+        if self._ended:
+            return
+        raw = b"".join((self._tail, *self._waiting))
+        self._waiting.clear()
+        self._waiting_bytes = 0
+        data = np.frombuffer(raw, np.uint8)
+        self._shape[k.FINAL] = final
+        state = self._state
+        state[k.AT] = 0
+        if self._header and not self._skip_header(raw, data):
+            return
+        room = int(np.count_nonzero(data == (13 if state[k.EOL] == k.EOL_CR else 10))) + 1
+        while self._scan(raw, data, min(room, BLOCK)):
+            pass
+        self._tail = raw[state[k.AT] :]
+        self._ended = final or state[k.STATUS] == k.END
+
+    def _skip_header(self, raw: bytes, data: NDArray[np.uint8]) -> bool:
+        k.skip_line(data, self._shape, self._state)
+        status = self._state[k.STATUS]
+        if status == k.MORE:
+            self._tail = raw
+            return False
+        if status not in (k.ROOM, k.END):
+            raise self._error(raw)
+        self._header = False
+        self._ended = bool(status == k.END)
+        return not self._ended
+
+    def _scan(self, raw: bytes, data: NDArray[np.uint8], room: int) -> bool:
+        """One call of the kernel and the conversion of its rows; whether there is more to scan."""
+        state, layout = self._state, self._columns
+        integers = int(np.count_nonzero(layout[0] >= 0))
+        width = layout.shape[1]
+        words = np.empty((integers, room), np.int64)
+        nulls = np.zeros((width, room), np.bool_)
+        spans = np.empty((width - integers, 2, room), np.int64)
+        scratch = np.empty(len(data), np.uint8)
+        lines = np.empty(room, np.int64)
+        start, line = int(state[k.AT]), int(state[k.LINE])
+        state[k.ROWS] = 0
+        k.scan(data, self._shape, self._null, layout, words, nulls, spans, lines, scratch, state)
+        rows, status = int(state[k.ROWS]), int(state[k.STATUS])
+        self._check_encoding(raw, data, start, int(state[k.AT]), line)
+        if rows:
+            block = _Block(data, words[:, :rows], nulls[:, :rows], spans[:, :, :rows], lines[:rows])
+            self._parts.append(self._vectors(block))
+            self.count += rows
+        if status not in (k.MORE, k.END, k.ROOM):
+            raise self._error(raw)
+        return status == k.ROOM
+
+    def _check_encoding(self, raw: bytes, data: NDArray[np.uint8], start: int, end: int, line: int) -> None:
+        """22021 when whole rows are not UTF-8, or hold a zero byte."""
+        if k.plain_ascii(data[start:end]):
+            return
+        piece = raw[start:end]
+        bad = _invalid_at(piece)
+        if bad >= 0:
+            lines = piece.count(b"\r" if self._state[k.EOL] == k.EOL_CR else b"\n", 0, bad)
+            error_ = invalid_bytes(piece, bad)
+            raise SqlError(error_.sqlstate, error_.message, f"COPY {self.table}, line {line + lines + 1}")
+
+    def _vectors(self, block: _Block) -> list[Vector]:
+        """The block's columns. Of all the values that do not convert, the first by row and column is told."""
+        vectors, failures = [], []
+        for i, column in enumerate(self.columns):
+            absent = block.nulls[i]
+            mask = absent.copy() if absent.any() else None
+            place = int(self._columns[1, i])
+            if self._columns[0, i] >= 0:
+                vectors.append(Vector(block.words[place].copy(), mask))
+                continue
+            data, offsets = k.gather(block.data, self._shape, block.spans[place], absent)
+            escaped = bool((block.spans[place, 1] < 0).any())
+            failed = _first_invalid(data, offsets) if escaped else None
+            if failed is None:
+                vector, failed = self._convert(column, data, offsets, mask)
+                vectors.append(vector)
+            if failed is not None:
+                failures.append((failed.row, i, failed))
+        if failures:
+            row, i, failed = min(failures, key=lambda f: f[:2])
+            raise self._in_field(failed.error, int(block.lines[row]), self.columns[i], failed.text)
+        return vectors
+
+    def _convert(
+        self, column: TableColumn, data: NDArray[np.uint8], offsets: Words, mask: Mask | None
+    ) -> tuple[Vector, _Failed | None]:
+        """A column that is not of integers: text is interned as it is, the rest goes through its input function."""
+        if column.type.kind in _BYTES and column.type.precision is None:
+            ids = self._dictionary.intern_packed(data, offsets)
+            return Vector(ids if mask is None else np.where(mask, 0, ids), mask), None
+        raw = data.tobytes()
+        texts: list[str | None] = [raw[a:b].decode() for a, b in pairwise(offsets.tolist())]
+        if mask is not None:
+            for row in np.flatnonzero(mask).tolist():
+                texts[row] = None
+        vector, failures = parse_rows(column.type, texts, self._dictionary, self._style)
+        if not failures:
+            return vector, None
+        row, error = failures[0]
+        return vector, _Failed(row, error, texts[row])
+
+    def _in_field(self, error: SqlError, line: int, column: TableColumn, text: str | None) -> SqlError:
+        """The error of one value, with Postgres's CONTEXT as its detail."""
+        where = f"COPY {self.table}, line {line}, column {column.name}"
+        if text is not None:
+            where += f': "{_shorten(text)}"'
+        return SqlError(error.sqlstate, error.message, where, error.hint)
+
+    def _error(self, raw: bytes) -> SqlError:
+        """The error that the kernel stopped at."""
+        state = self._state
+        status, line = int(state[k.STATUS]), int(state[k.LINE])
+        index = min(int(state[k.COLUMN]), len(self.columns) - 1)
+        column = self.columns[index]
+        if status == k.BAD_FIELD:
+            return self._bad_integer(raw, column, line)
+        text = raw[state[k.ROW_START] : state[k.ROW_END]].decode(errors="replace")
+        where = f'COPY {self.table}, line {line}: "{_shorten(text)}"'
+        csv = self.options.format is CopyFormat.CSV
+        match status:
+            case k.MISSING:
+                return SqlError("22P04", f'missing data for column "{column.name}"', where)
+            case k.EXTRA:
+                return SqlError("22P04", "extra data after last expected column", where)
+            case k.UNTERMINATED:
+                return SqlError("22P04", "unterminated CSV quoted field", where)
+            case k.LITERAL_CR | k.LITERAL_NL:
+                return _literal(status == k.LITERAL_CR, csv, f"COPY {self.table}, line {line}")
+            case k.MARKER_STYLE:
+                message = "end-of-copy marker does not match previous newline style"
+                return SqlError("22P04", message, f"COPY {self.table}, line {line}")
+            case _:
+                assert status == k.BAD_MARKER, "a status of the kernel that nobody reads"
+                return SqlError("22P04", "end-of-copy marker corrupt", f"COPY {self.table}, line {line}")
+
+    def _bad_integer(self, raw: bytes, column: TableColumn, line: int) -> SqlError:
+        """What the type's own input function says about the field."""
+        start, end = int(self._state[k.FIELD_START]), int(self._state[k.FIELD_END])
+        data = np.frombuffer(raw, np.uint8)
+        span = np.array([[start], [-end - 1]], np.int64)
+        field, _ = k.gather(data, self._shape, span, np.zeros(1, np.bool_))
+        text = field.tobytes().decode(errors="replace")
+        _, failures = parse_rows(column.type, [text], self._dictionary, self._style)
+        assert failures, "the kernel refuses an integer that its input function takes"
+        return self._in_field(failures[0][1], line, column, text)
+
+
+def _first_invalid(data: NDArray[np.uint8], offsets: Words) -> _Failed | None:
+    """The first value that escapes made invalid UTF-8 (22021)."""
+    if k.plain_ascii(data):
+        return None
+    raw = data.tobytes()
+    for row, (start, end) in enumerate(pairwise(offsets.tolist())):
+        value = raw[start:end]
+        bad = _invalid_at(value)
+        if bad >= 0:
+            return _Failed(row, invalid_bytes(value, bad), None)
+    return None
+
+
+def _invalid_at(raw: bytes) -> int:
+    """Where bytes stop being UTF-8 without zero bytes; -1 when they do not."""
+    zero = raw.find(b"\0")
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        return error.start if zero < 0 else min(error.start, zero)
+    return zero
+
+
+def _layout(columns: Sequence[TableColumn], options: CopyOptions) -> Words:
+    """The ``columns`` argument of ``copy_kernels.scan``."""
+    layout = np.zeros((4, len(columns)), np.int64)
+    integers = others = 0
+    for i, column in enumerate(columns):
+        bits = _INTEGER_BITS.get(column.type.kind)
+        layout[0, i] = -1 if bits is None else bits
+        layout[1, i] = others if bits is None else integers
+        integers, others = integers + (bits is not None), others + (bits is None)
+        layout[2, i] = i in options.force_not_null
+        layout[3, i] = i in options.force_null
+    return layout
+
+
+def _literal(carriage_return: bool, csv: bool, where: str) -> SqlError:
+    """A line end of another kind than the first one's."""
+    what = "carriage return" if carriage_return else "newline"
+    if csv:
+        message, hint = f"unquoted {what} found in data", f"Use quoted CSV field to represent {what}."
+    else:
+        escape = "\\r" if carriage_return else "\\n"
+        message, hint = f"literal {what} found in data", f'Use "{escape}" to represent {what}.'
+    return SqlError("22P04", message, where, hint)
+
+
+def _shorten(text: str) -> str:
+    """At most ``SHOWN`` bytes of a text, on whole characters, as Postgres's limit_printout_length."""
+    raw = text.encode()
+    return text if len(raw) <= SHOWN else raw[:SHOWN].decode(errors="ignore") + "..."
+
+
+def _concat(parts: list[Vector]) -> Vector:
+    """Vectors one after the other."""
+    if not parts:
+        return Vector(np.zeros(0, np.int64))
+    if len(parts) == 1:
+        return parts[0]
+    words = np.concatenate([part.words for part in parts])
+    if all(part.nulls is None for part in parts):
+        return Vector(words)
+    masks = [np.zeros(len(p.words), np.bool_) if p.nulls is None else p.nulls for p in parts]
+    return Vector(words, np.concatenate(masks))
+
+

@@ -1,0 +1,175 @@
+"""RowSets → the data of COPY … TO STDOUT, in text and CSV, in bulk.
+
+Postgres sends one CopyData for each row and some clients count on it (psycopg's ``copy.rows()``), so the formatted
+rows remember where each ends: ``CopyRows`` is bytes for whoever wants the payload, and ``frame_copy`` cuts it into
+messages in a kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+
+from ivm.errors import SqlError, unsupported
+from ivm.rows import RowSet, Words
+from ivm.words import Kind, SqlType
+from sql.pgwire.copy_kernels import frame_rows
+from sql.statements import CopyFormat, CopyOptions
+from storage.dictionary import Dictionary
+from storage.text import format_text
+from storage.text_style import DEFAULT_STYLE, TextStyle
+
+_PLAIN: Final = frozenset(
+    {
+        Kind.BOOL, Kind.INT2, Kind.INT4, Kind.INT8, Kind.OID, Kind.FLOAT4, Kind.FLOAT8, Kind.NUMERIC, Kind.UUID,
+    }
+)  # fmt: skip
+"""Types whose text is only of ``0-9 a-z A-Z + - .``: escapes occur only when the delimiter is one of those."""
+_ORDINARY: Final = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ+-.")
+_TEXT_ESCAPES: Final = {8: b"\\b", 9: b"\\t", 10: b"\\n", 11: b"\\v", 12: b"\\f", 13: b"\\r", 92: b"\\\\"}
+
+
+class CopyRows(bytes):
+    """Formatted rows, one after the other. ``ends``: int64[n], where each row ends."""
+
+    ends: Words
+
+    @staticmethod
+    def of(lines: Sequence[bytes]) -> CopyRows:
+        """Rows that are formatted already, each with its line end."""
+        rows = CopyRows(b"".join(lines))
+        rows.ends = np.cumsum(np.fromiter(map(len, lines), np.int64, len(lines)))
+        return rows
+
+
+def frame_copy(chunk: bytes) -> bytes | None:
+    """The CopyData messages of formatted rows, one for each; None for bytes that are no ``CopyRows``."""
+    if not isinstance(chunk, CopyRows):
+        return None
+    return frame_rows(np.frombuffer(chunk, np.uint8), chunk.ends).tobytes()
+
+
+def format_copy(
+    rowset: RowSet, options: CopyOptions, dictionary: Dictionary, style: TextStyle = DEFAULT_STYLE
+) -> CopyRows:
+    """The rows as COPY TO writes them, without a header. Cost: linear in the output."""
+    if options.format not in (CopyFormat.TEXT, CopyFormat.CSV):
+        raise unsupported(f"COPY TO with format {options.format.value}")
+    delimiter = options.delimiter.encode()
+    columns = []
+    for i, (column, vector) in enumerate(zip(rowset.schema, rowset.columns(), strict=True)):
+        values = format_text(column.type, vector, dictionary, style)
+        columns.append(_fields(values, column.type, options, i in options.force_quote, len(rowset.schema) == 1))
+    if not columns:
+        return CopyRows.of([b"\n"] * len(rowset))
+    if len(columns) == 1:
+        return CopyRows.of([value + b"\n" for value in columns[0]])
+    columns[-1] = [value + b"\n" for value in columns[-1]]
+    return CopyRows.of(list(map(delimiter.join, zip(*columns, strict=True))))
+
+
+def format_header(names: Sequence[str], options: CopyOptions) -> CopyRows:
+    """The header line of HEADER."""
+    delimiter = options.delimiter.encode()
+    raw = [name.encode() for name in names]
+    if options.format is CopyFormat.CSV:
+        raw = [_csv_quoter(options, False)(name) for name in raw]
+    else:
+        raw = [_text_escaper(delimiter)(name) for name in raw]
+    return CopyRows.of([delimiter.join(raw) + b"\n"])
+
+
+def _fields(
+    values: list[bytes | None], type_: SqlType, options: CopyOptions, forced: bool, single: bool
+) -> list[bytes]:
+    """One column's fields as they stand in the data."""
+    null = options.null.encode()
+    delimiter = options.delimiter.encode()
+    csv = options.format is CopyFormat.CSV
+    if type_.kind in _PLAIN and not forced and delimiter[0] not in _ORDINARY and not (csv and _could_be_plain(null)):
+        return [null if value is None else value for value in values]
+    if csv:
+        quote = _csv_quoter(options, single)
+        whole = _csv_quoted(options)
+        if forced:
+            return [null if value is None else whole(value) for value in values]
+        return [null if value is None else quote(value) for value in values]
+    escape = _text_escaper(delimiter)
+    return [null if value is None else escape(value) for value in values]
+
+
+def _could_be_plain(null: bytes) -> bool:
+    """Whether a NULL marker could be a value of a plain type, which must then be quoted."""
+    return bool(null) and all(byte in _ORDINARY for byte in null)
+
+
+def _text_escaper(delimiter: bytes) -> Callable[[bytes], bytes]:
+    """Backslash escapes of the text format; the delimiter is escaped too."""
+    escapes = {bytes([byte]): code for byte, code in _TEXT_ESCAPES.items()}
+    if delimiter not in escapes:
+        escapes[delimiter] = b"\\" + delimiter
+    others = [(raw, code) for raw, code in escapes.items() if raw != b"\\"]
+    special = frozenset(b"".join(escapes))
+
+    def escape(value: bytes) -> bytes:
+        if special.isdisjoint(value):
+            return value
+        value = value.replace(b"\\", b"\\\\")
+        for raw, code in others:
+            value = value.replace(raw, code)
+        return value
+
+    return escape
+
+
+def _csv_quoted(options: CopyOptions) -> Callable[[bytes], bytes]:
+    """Puts a field in quotes, whatever it holds."""
+    quote, escape = options.quote.encode(), options.escape.encode()
+
+    def whole(value: bytes) -> bytes:
+        if escape != quote:
+            value = value.replace(escape, escape + escape)
+        return quote + value.replace(quote, escape + quote) + quote
+
+    return whole
+
+
+def _csv_quoter(options: CopyOptions, single: bool) -> Callable[[bytes], bytes]:
+    """Quotes a field that needs it: the NULL marker, specials inside, and ``\\.`` alone on its line."""
+    null = options.null.encode()
+    special = frozenset((options.delimiter + options.quote + "\r\n").encode())
+    whole = _csv_quoted(options)
+
+    def quote(value: bytes) -> bytes:
+        if value == null or not special.isdisjoint(value) or (single and value == b"\\."):
+            return whole(value)
+        return value
+
+    return quote
+
+
+def check_options(options: CopyOptions) -> None:
+    """The rules of Postgres's ProcessCopyOptions for delimiter, NULL marker, quote and escape."""
+    csv = options.format is CopyFormat.CSV
+    if len(options.delimiter.encode()) != 1:
+        raise SqlError("0A000", "COPY delimiter must be a single one-byte character")
+    if options.delimiter in "\r\n":
+        raise SqlError("22023", "COPY delimiter cannot be newline or carriage return")
+    if "\r" in options.null or "\n" in options.null:
+        raise SqlError("22023", "COPY null representation cannot use newline or carriage return")
+    if not csv and options.delimiter in "\\.abcdefghijklmnopqrstuvwxyz0123456789":
+        raise SqlError("22023", f'COPY delimiter cannot be "{options.delimiter}"')
+    if options.delimiter in options.null:
+        raise SqlError("0A000", "COPY delimiter must not appear in the NULL specification")
+    if not csv:
+        return
+    if len(options.quote.encode()) != 1:
+        raise SqlError("0A000", "COPY quote must be a single one-byte character")
+    if options.delimiter == options.quote:
+        raise SqlError("22023", "COPY delimiter and quote must be different")
+    if len(options.escape.encode()) != 1:
+        raise SqlError("0A000", "COPY escape must be a single one-byte character")
+    if options.quote in options.null:
+        raise SqlError("0A000", "CSV quote character must not appear in the NULL specification")

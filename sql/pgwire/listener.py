@@ -1,0 +1,277 @@
+"""Sockets: one ``Connection`` and one task for each client, driving a session with the messages it sends.
+
+The protocol's rules are in ``protocol.py``; here they meet asyncio. Answers gather in a list and go out in one write
+at Sync, Flush, or when they grow large; reading stops while a client sends faster than its session works, and
+writing waits while a client reads slower than we send. A lost connection cancels what its session is running.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import itertools
+import logging
+import secrets
+from collections.abc import Callable
+from typing import Final, assert_never
+
+from ivm.errors import SqlError
+from sql.pgwire.conversation import ConnectionLostError, Conversation, WireSession
+from sql.pgwire.messages_backend import (
+    AUTHENTICATION_OK,
+    READY,
+    REFUSED,
+    BackendKeyData,
+    NegotiateProtocolVersion,
+    ParameterStatus,
+    Report,
+)
+from sql.pgwire.messages_frontend import CancelRequest, Frontend, GssEncRequest, SslRequest, Startup
+from sql.pgwire.protocol import Phase, ServerProtocol
+from sql.pgwire.startup import REPORTED, open_session
+
+log = logging.getLogger("freshet.wire")
+
+READ_HIGH: Final = 1 << 21
+"""Bytes received and not yet taken above which reading pauses, unless one message is longer."""
+LOST_SECONDS: Final = 1.0
+STARTUP_SECONDS: Final = 60.0
+"""How long a client may take to send its StartupMessage; Postgres's authentication_timeout."""
+
+SessionFactory = Callable[[str, str, dict[str, str]], WireSession]
+"""(user, database, startup parameters) → session; raises SqlError to refuse."""
+
+
+class Connection(asyncio.Protocol):
+    """One client's socket. Its task is the only one that acts on the session (but for cancel)."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._protocol = ServerProtocol()
+        self._transport: asyncio.Transport | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._arrived: asyncio.Future[None] | None = None
+        self._writable: asyncio.Future[None] | None = None
+        self._paused = self._full = self._lost = False
+        self.backend_id = 0
+        self.secret = b""
+        self.session: WireSession | None = None
+
+    # The transport's side.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._server.connections.add(self)
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def data_received(self, data: bytes) -> None:
+        self._protocol.receive(data)
+        if self._arrived is not None:
+            self._arrived.set_result(None)
+            self._arrived = None
+        elif self._protocol.pending > READ_HIGH and not self._paused:
+            assert self._transport is not None
+            self._transport.pause_reading()
+            self._paused = True
+
+    def pause_writing(self) -> None:
+        self._full = True
+
+    def resume_writing(self) -> None:
+        self._full = False
+        if self._writable is not None:
+            self._writable.set_result(None)
+            self._writable = None
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        self._lost = True
+        for waiter in (self._arrived, self._writable):
+            if waiter is not None and not waiter.done():
+                waiter.set_exception(ConnectionLostError())
+                waiter.exception()
+        self._arrived = self._writable = None
+        self._server.connections.discard(self)
+        self._server.keys.pop(self.backend_id, None)
+        if self.session is not None and self._task is not None and not self._task.done():
+            asyncio.get_running_loop().call_later(LOST_SECONDS, self._cancel_lost)
+
+    def _cancel_lost(self) -> None:
+        """What a client left running gets a little time (it may have sent COMMIT and gone), then is cancelled."""
+        if self._task is not None and not self._task.done():
+            self._server.cancel(self)
+
+    def cancel(self) -> None:
+        """A CancelRequest: ends what is running; an idle session is left alone."""
+        if self._arrived is None:
+            self._server.cancel(self)
+        elif self._protocol.phase is Phase.COPY_IN:
+            self._arrived.set_exception(SqlError("57014", "canceling statement due to user request"))
+            self._arrived = None
+
+    # What the conversation uses.
+
+    async def next_message(self) -> Frontend:
+        """The next message to act on. ProtocolError for bytes that are none; ConnectionLostError at the end."""
+        while True:
+            message = self._protocol.next_message()
+            if message is not None:
+                return message
+            if self._protocol.phase is Phase.ENDED:
+                raise ConnectionLostError
+            await self._wait_for_data()
+
+    async def _wait_for_data(self) -> None:
+        if self._lost:
+            raise ConnectionLostError
+        if self._paused:
+            assert self._transport is not None
+            self._transport.resume_reading()
+            self._paused = False
+        self._arrived = asyncio.get_running_loop().create_future()
+        await self._arrived
+
+    def write(self, data: bytes) -> None:
+        """Hands bytes to the transport at once."""
+        if not self._lost and self._transport is not None:
+            self._transport.write(data)
+
+    async def drain(self) -> None:
+        """Waits while the client is slower than we are."""
+        if self._lost:
+            raise ConnectionLostError
+        if self._full:
+            self._writable = asyncio.get_running_loop().create_future()
+            await self._writable
+
+    # The task.
+
+    async def _run(self) -> None:
+        try:
+            startup = await asyncio.wait_for(self._opening(), STARTUP_SECONDS)
+            if startup is not None:
+                await self._converse(startup)
+        except (ConnectionLostError, TimeoutError):
+            pass
+        except SqlError as error:
+            self.end(error)
+        except Exception as error:
+            log.exception("a connection failed")
+            self.end(SqlError("XX000", f"internal error: {error}"))
+        finally:
+            self._close()
+            if self.session is not None:
+                await self.session.close()
+
+    async def _opening(self) -> Startup | None:
+        """The startup phase up to the StartupMessage; None when a CancelRequest came instead."""
+        while True:
+            opening = self._protocol.next_opening()
+            match opening:
+                case None:
+                    await self._wait_for_data()
+                case SslRequest() | GssEncRequest():
+                    self.write(REFUSED)
+                case CancelRequest():
+                    self._server.cancel_by_key(opening)
+                    return None
+                case Startup():
+                    return opening
+                case _:
+                    assert_never(opening)
+
+    async def _converse(self, startup: Startup) -> None:
+        opened = open_session(startup)
+        session = self._server.session_factory(opened.user, opened.database, opened.parameters)
+        self.session = session
+        self._server.register(self)
+        out = [AUTHENTICATION_OK]
+        if startup.minor > 0 or opened.unknown:
+            out.insert(0, NegotiateProtocolVersion(0, opened.unknown).encode())
+        reported = {**REPORTED, "session_authorization": opened.user}
+        reported.update(session.parameter_changes)
+        session.parameter_changes.clear()
+        out += [ParameterStatus(name, value).encode() for name, value in reported.items()]
+        out += [BackendKeyData(self.backend_id, self.secret).encode(), READY[session.transaction_status]]
+        self.write(b"".join(out))
+        await Conversation(self, self._protocol, session).run()
+
+    def end(self, error: SqlError) -> None:
+        """Tells the client why, and closes."""
+        self.write(Report("E", "FATAL", error.sqlstate, error.message, error.detail, error.hint).encode())
+        self._close()
+
+    def _close(self) -> None:
+        self._protocol.end()
+        if self._transport is not None and not self._lost:
+            self._transport.close()
+
+    async def stop(self) -> None:
+        """Ends the task, waiting for its session to close."""
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+
+class Server:
+    """A listening socket and its connections. ``port`` is the real one when 0 was asked for."""
+
+    def __init__(self, session_factory: SessionFactory) -> None:
+        self.session_factory = session_factory
+        self.connections: set[Connection] = set()
+        self.keys: dict[int, Connection] = {}
+        self._ids = itertools.count(1)
+        self._cancels: set[asyncio.Task[None]] = set()
+        self._listening: asyncio.Server | None = None
+
+    async def listen(self, host: str, port: int) -> None:
+        loop = asyncio.get_running_loop()
+        self._listening = await loop.create_server(lambda: Connection(self), host, port, backlog=512)
+
+    @property
+    def port(self) -> int:
+        assert self._listening is not None
+        number: int = self._listening.sockets[0].getsockname()[1]
+        return number
+
+    def register(self, connection: Connection) -> None:
+        """Gives a connection the key that a CancelRequest must show."""
+        connection.backend_id = next(self._ids)
+        connection.secret = secrets.token_bytes(4)
+        self.keys[connection.backend_id] = connection
+
+    def cancel_by_key(self, request: CancelRequest) -> None:
+        """Cancels what the connection of that key is running; a wrong key does nothing, and tells nothing."""
+        connection = self.keys.get(request.backend_id)
+        if connection is not None and hmac.compare_digest(connection.secret, request.secret):
+            connection.cancel()
+
+    def cancel(self, connection: Connection) -> None:
+        """Asks a connection's session to stop what it is running."""
+        assert connection.session is not None
+        task = asyncio.get_running_loop().create_task(_cancel(connection.session))
+        self._cancels.add(task)
+        task.add_done_callback(self._cancels.discard)
+
+    async def close(self) -> None:
+        """Stops listening, tells every client (57P01) and closes its session."""
+        if self._listening is not None:
+            self._listening.close()
+        connections = list(self.connections)
+        for connection in connections:
+            connection.end(SqlError("57P01", "terminating connection due to administrator command"))
+        await asyncio.gather(*(connection.stop() for connection in connections))
+
+
+async def _cancel(session: WireSession) -> None:
+    try:
+        await session.cancel()
+    except SqlError as error:
+        log.warning("cancel failed: %s", error)
+
+
+async def serve(session_factory: SessionFactory, host: str, port: int) -> Server:
+    """Listens on ``host:port`` (port 0: any free one) and serves each client with a session of its own."""
+    server = Server(session_factory)
+    await server.listen(host, port)
+    return server

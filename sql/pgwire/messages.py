@@ -1,0 +1,83 @@
+"""What every message of protocol 3 is made of: framing, limits, strings, and the errors of the wire itself.
+
+A message is a type byte (absent at startup), an int32 length that counts itself, and a body. The messages stand in
+``messages_frontend`` (what clients send) and ``messages_backend`` (what we send), each with its fields, its limits,
+``encode`` and ``decode`` side by side. Source: PostgreSQL's documentation, "Message Formats".
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from ivm.errors import SqlError
+
+MAX_STARTUP_LENGTH: Final = 10_000
+"""Bytes of a startup packet; Postgres's MAX_STARTUP_PACKET_LENGTH."""
+MAX_SHORT_LENGTH: Final = 10_000
+"""Bytes of a message that carries no data (Sync, Execute, Describe …); PQ_SMALL_MESSAGE_LIMIT."""
+MAX_LONG_LENGTH: Final = 0x3FFF_FFFF
+"""Bytes of a message that carries data (Query, Parse, Bind, CopyData …); PQ_LARGE_MESSAGE_LIMIT."""
+
+INT16: Final = struct.Struct("!h")
+UINT16: Final = struct.Struct("!H")
+INT32: Final = struct.Struct("!i")
+UINT32: Final = struct.Struct("!I")
+HEADER: Final = struct.Struct("!ci")
+
+
+class ProtocolError(SqlError):
+    """08P01 and its like: bytes that are not the protocol. ``fatal``: the framing is lost, the connection ends."""
+
+    __slots__ = ("fatal",)
+
+    def __init__(self, message: str, *, sqlstate: str = "08P01", fatal: bool = False) -> None:
+        SqlError.__init__(self, sqlstate, message)
+        self.fatal = fatal
+
+
+def frame(kind: bytes, body: bytes) -> bytes:
+    """The message of type byte ``kind`` with this body."""
+    return HEADER.pack(kind, len(body) + 4) + body
+
+
+def cstring(text: str) -> bytes:
+    """A string with its terminating zero; the text holds none."""
+    raw = text.encode()
+    assert b"\0" not in raw, "a protocol string cannot hold a zero byte"
+    return raw + b"\0"
+
+
+def sized(value: bytes | None) -> bytes:
+    """A value with its int32 length before it; -1 alone for NULL."""
+    return b"\xff\xff\xff\xff" if value is None else INT32.pack(len(value)) + value
+
+
+def invalid_bytes(raw: bytes, start: int) -> ProtocolError:
+    """Postgres's 22021 for bytes that are not UTF-8, naming the sequence that begins at ``start``."""
+    first = raw[start]
+    length = 1 if first < 0xC0 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
+    shown = " ".join(f"0x{byte:02x}" for byte in raw[start : start + length])
+    return ProtocolError(f'invalid byte sequence for encoding "UTF8": {shown}', sqlstate="22021")
+
+
+def text_of(raw: bytes) -> str:
+    """UTF-8 text from the wire; 22021 when it is not UTF-8."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise invalid_bytes(raw, error.start) from None
+
+
+def string_at(body: bytes, at: int) -> tuple[str, int]:
+    """The zero-terminated string at ``at``, and where it ends."""
+    end = body.find(b"\0", at)
+    if end < 0:
+        raise ProtocolError("invalid string in message")
+    return text_of(body[at:end]), end + 1
+
+
+def finish(body: bytes, at: int) -> None:
+    """Checks that nothing is left after the last field."""
+    if at != len(body):
+        raise ProtocolError("invalid message format")

@@ -1,0 +1,234 @@
+"""Messages that the server sends, each with ``encode`` and (for tests and clients of our own) ``decode`` of a body."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+from sql.pgwire.messages import INT16, INT32, UINT16, ProtocolError, cstring, finish, frame, sized, string_at
+
+AUTHENTICATION_OK: Final = b"R\0\0\0\x08\0\0\0\0"
+PARSE_COMPLETE: Final = b"1\0\0\0\4"
+BIND_COMPLETE: Final = b"2\0\0\0\4"
+CLOSE_COMPLETE: Final = b"3\0\0\0\4"
+NO_DATA: Final = b"n\0\0\0\4"
+EMPTY_QUERY: Final = b"I\0\0\0\4"
+PORTAL_SUSPENDED: Final = b"s\0\0\0\4"
+COPY_DONE: Final = b"c\0\0\0\4"
+READY: Final = {status: b"Z\0\0\0\5" + status.encode() for status in "ITE"}
+"""ReadyForQuery by transaction status."""
+REFUSED: Final = b"N"
+"""The one-byte answer to SSLRequest and GSSENCRequest."""
+
+_ATTRIBUTES: Final = struct.Struct("!IhIhih")
+
+
+@dataclass(frozen=True, slots=True)
+class NegotiateProtocolVersion:
+    """The newest minor version we speak, and the ``_pq_.`` options we do not know."""
+
+    minor: int
+    options: tuple[str, ...]
+
+    def encode(self) -> bytes:
+        names = b"".join(cstring(option) for option in self.options)
+        return frame(b"v", struct.pack("!ii", 3 << 16 | self.minor, len(self.options)) + names)
+
+    @staticmethod
+    def decode(body: bytes) -> NegotiateProtocolVersion:
+        version, count = struct.unpack_from("!ii", body)
+        options, at = [], 8
+        for _ in range(count):
+            option, at = string_at(body, at)
+            options.append(option)
+        finish(body, at)
+        return NegotiateProtocolVersion(version & 0xFFFF, tuple(options))
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterStatus:
+    """A setting that clients follow."""
+
+    name: str
+    value: str
+
+    def encode(self) -> bytes:
+        return frame(b"S", cstring(self.name) + cstring(self.value))
+
+    @staticmethod
+    def decode(body: bytes) -> ParameterStatus:
+        name, at = string_at(body, 0)
+        value, at = string_at(body, at)
+        finish(body, at)
+        return ParameterStatus(name, value)
+
+
+@dataclass(frozen=True, slots=True)
+class BackendKeyData:
+    """The key with which a CancelRequest names this connection."""
+
+    backend_id: int
+    secret: bytes
+
+    def encode(self) -> bytes:
+        return frame(b"K", INT32.pack(self.backend_id) + self.secret)
+
+    @staticmethod
+    def decode(body: bytes) -> BackendKeyData:
+        return BackendKeyData(INT32.unpack_from(body)[0], body[4:])
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One column of a RowDescription; ``table`` and ``attribute`` 0 when it is no plain column."""
+
+    name: str
+    table: int
+    attribute: int
+    type_oid: int
+    type_size: int
+    type_modifier: int
+    format: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowDescription:
+    """The columns of the rows to come."""
+
+    fields: tuple[Field, ...]
+
+    def encode(self) -> bytes:
+        parts = [UINT16.pack(len(self.fields))]
+        for field in self.fields:
+            parts.append(cstring(field.name))
+            parts.append(
+                _ATTRIBUTES.pack(
+                    field.table, field.attribute, field.type_oid, field.type_size, field.type_modifier, field.format
+                )
+            )
+        return frame(b"T", b"".join(parts))
+
+    @staticmethod
+    def decode(body: bytes) -> RowDescription:
+        fields, at = [], 2
+        for _ in range(UINT16.unpack_from(body)[0]):
+            name, at = string_at(body, at)
+            fields.append(Field(name, *_ATTRIBUTES.unpack_from(body, at)))
+            at += _ATTRIBUTES.size
+        finish(body, at)
+        return RowDescription(tuple(fields))
+
+
+@dataclass(frozen=True, slots=True)
+class DataRow:
+    """One row. The listener sends rows that ``values.encode_rows`` made in bulk; this is the form they must have."""
+
+    values: tuple[bytes | None, ...]
+
+    def encode(self) -> bytes:
+        return frame(b"D", UINT16.pack(len(self.values)) + b"".join(map(sized, self.values)))
+
+    @staticmethod
+    def decode(body: bytes) -> DataRow:
+        values: list[bytes | None] = []
+        at = 2
+        for _ in range(UINT16.unpack_from(body)[0]):
+            length = INT32.unpack_from(body, at)[0]
+            at += 4
+            if length < 0:
+                values.append(None)
+                continue
+            values.append(body[at : at + length])
+            at += length
+        finish(body, at)
+        return DataRow(tuple(values))
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterDescription:
+    """The types of a prepared statement's parameters."""
+
+    oids: tuple[int, ...]
+
+    def encode(self) -> bytes:
+        return frame(b"t", struct.pack(f"!H{len(self.oids)}I", len(self.oids), *self.oids))
+
+    @staticmethod
+    def decode(body: bytes) -> ParameterDescription:
+        count = UINT16.unpack_from(body)[0]
+        finish(body, 2 + 4 * count)
+        return ParameterDescription(struct.unpack_from(f"!{count}I", body, 2))
+
+
+@dataclass(frozen=True, slots=True)
+class CommandComplete:
+    """The end of a statement, with its tag ("SELECT 3")."""
+
+    tag: str
+
+    def encode(self) -> bytes:
+        return frame(b"C", cstring(self.tag))
+
+    @staticmethod
+    def decode(body: bytes) -> CommandComplete:
+        tag, at = string_at(body, 0)
+        finish(body, at)
+        return CommandComplete(tag)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyResponse:
+    """The start of a COPY: ``direction`` "G" (in), "H" (out); ``format`` 0 text, 1 binary, for all ``columns``."""
+
+    direction: str
+    format: int
+    columns: int
+
+    def encode(self) -> bytes:
+        body = struct.pack("!bh", self.format, self.columns) + INT16.pack(self.format) * self.columns
+        return frame(self.direction.encode(), body)
+
+    @staticmethod
+    def decode(direction: str, body: bytes) -> CopyResponse:
+        form, columns = struct.unpack_from("!bh", body)
+        finish(body, 3 + 2 * columns)
+        return CopyResponse(direction, form, columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """ErrorResponse (``kind`` "E") or NoticeResponse ("N"); ``position``: characters from 1 into the statement."""
+
+    kind: str
+    severity: str
+    sqlstate: str
+    message: str
+    detail: str | None = None
+    hint: str | None = None
+    position: int | None = None
+
+    def encode(self) -> bytes:
+        position = None if self.position is None else str(self.position)
+        fields = (
+            ("S", self.severity), ("V", self.severity), ("C", self.sqlstate), ("M", self.message),
+            ("D", self.detail), ("H", self.hint), ("P", position),
+        )  # fmt: skip
+        body = b"".join(
+            code.encode() + cstring(value.replace("\0", "")) for code, value in fields if value is not None
+        )
+        return frame(self.kind.encode(), body + b"\0")
+
+    @staticmethod
+    def decode(kind: str, body: bytes) -> Report:
+        fields, at = {}, 0
+        while body[at : at + 1] != b"\0":
+            if at >= len(body):
+                raise ProtocolError("insufficient data left in message")
+            code = chr(body[at])
+            fields[code], at = string_at(body, at + 1)
+        position = fields.get("P")
+        return Report(
+            kind, fields["V"], fields["C"], fields["M"], fields.get("D"), fields.get("H"),
+            None if position is None else int(position),
+        )  # fmt: skip

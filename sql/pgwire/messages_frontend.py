@@ -1,0 +1,435 @@
+"""Messages that clients send, in the order of a connection's life. ``decode`` takes a body without type and length."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from sql.pgwire.messages import (
+    INT32,
+    MAX_LONG_LENGTH,
+    MAX_SHORT_LENGTH,
+    UINT16,
+    ProtocolError,
+    cstring,
+    finish,
+    frame,
+    sized,
+    string_at,
+)
+
+PROTOCOL_MAJOR: Final = 3
+SSL_REQUEST_CODE: Final = 80877103
+GSS_REQUEST_CODE: Final = 80877104
+CANCEL_REQUEST_CODE: Final = 80877102
+
+
+@dataclass(frozen=True, slots=True)
+class SslRequest:
+    """Asks for TLS before startup."""
+
+    def encode(self) -> bytes:
+        return struct.pack("!ii", 8, SSL_REQUEST_CODE)
+
+
+@dataclass(frozen=True, slots=True)
+class GssEncRequest:
+    """Asks for GSSAPI encryption before startup."""
+
+    def encode(self) -> bytes:
+        return struct.pack("!ii", 8, GSS_REQUEST_CODE)
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRequest:
+    """On a connection of its own: end what the connection with this key is running. ``secret``: 4 to 256 bytes."""
+
+    backend_id: int
+    secret: bytes
+
+    def encode(self) -> bytes:
+        return struct.pack("!iii", 12 + len(self.secret), CANCEL_REQUEST_CODE, self.backend_id) + self.secret
+
+    @staticmethod
+    def decode(body: bytes) -> CancelRequest:
+        """``body`` is what follows the request code."""
+        if not 8 <= len(body) <= 260:
+            raise ProtocolError("invalid length of startup packet", fatal=True)
+        return CancelRequest(INT32.unpack_from(body)[0], body[4:])
+
+
+@dataclass(frozen=True, slots=True)
+class Startup:
+    """Version (major, minor) and the parameters: user, database, options, and any setting."""
+
+    minor: int
+    parameters: tuple[tuple[str, str], ...]
+    major: int = PROTOCOL_MAJOR
+
+    def encode(self) -> bytes:
+        pairs = b"".join(cstring(name) + cstring(value) for name, value in self.parameters)
+        body = struct.pack("!HH", self.major, self.minor) + pairs + b"\0"
+        return INT32.pack(len(body) + 4) + body
+
+    @staticmethod
+    def decode(body: bytes) -> Startup:
+        """``body`` begins with the version. 0A000 for a major version that is not 3."""
+        major, minor = struct.unpack_from("!HH", body)
+        if major != PROTOCOL_MAJOR:
+            raise ProtocolError(
+                f"unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.0",
+                sqlstate="0A000",
+                fatal=True,
+            )
+        if body[-1:] != b"\0":
+            raise ProtocolError("invalid startup packet layout: expected terminator as last byte", fatal=True)
+        parameters, at = [], 4
+        while at < len(body) - 1:
+            name, at = string_at(body, at)
+            if at >= len(body):
+                raise ProtocolError("invalid startup packet layout: expected terminator as last byte", fatal=True)
+            value, at = string_at(body, at)
+            parameters.append((name, value))
+        finish(body, at + 1)
+        return Startup(minor, tuple(parameters), major)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The simple protocol: one or more statements as text."""
+
+    text: str
+    limit: ClassVar[int] = MAX_LONG_LENGTH
+
+    def encode(self) -> bytes:
+        return frame(b"Q", cstring(self.text))
+
+    @staticmethod
+    def decode(body: bytes) -> Query:
+        text, at = string_at(body, 0)
+        finish(body, at)
+        return Query(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Parse:
+    """Prepares a statement. ``parameter_oids``: 0 leaves a type to be inferred; may be fewer than the parameters."""
+
+    name: str
+    text: str
+    parameter_oids: tuple[int, ...] = ()
+    limit: ClassVar[int] = MAX_LONG_LENGTH
+
+    def encode(self) -> bytes:
+        count = len(self.parameter_oids)
+        return frame(
+            b"P", cstring(self.name) + cstring(self.text) + struct.pack(f"!H{count}I", count, *self.parameter_oids)
+        )
+
+    @staticmethod
+    def decode(body: bytes) -> Parse:
+        name, at = string_at(body, 0)
+        text, at = string_at(body, at)
+        oids, at = _counted(body, at, "I", 4)
+        finish(body, at)
+        return Parse(name, text, oids)
+
+
+def _counted(body: bytes, at: int, code: str, size: int) -> tuple[tuple[int, ...], int]:
+    """An int16 count and as many integers of ``size`` bytes; where they end."""
+    try:
+        count: int = UINT16.unpack_from(body, at)[0]
+        if not count:
+            return (), at + 2
+        return struct.unpack_from(f"!{count}{code}", body, at + 2), at + 2 + size * count
+    except struct.error:
+        raise ProtocolError("insufficient data left in message") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Makes a portal. ``formats``: none (all text), one for all, or one for each parameter; None is NULL."""
+
+    portal: str
+    statement: str
+    formats: tuple[int, ...]
+    parameters: tuple[bytes | None, ...]
+    result_formats: tuple[int, ...]
+    limit: ClassVar[int] = MAX_LONG_LENGTH
+
+    def encode(self) -> bytes:
+        parts = [
+            cstring(self.portal),
+            cstring(self.statement),
+            struct.pack(f"!H{len(self.formats)}h", len(self.formats), *self.formats),
+            UINT16.pack(len(self.parameters)),
+            *map(sized, self.parameters),
+            struct.pack(f"!H{len(self.result_formats)}h", len(self.result_formats), *self.result_formats),
+        ]
+        return frame(b"B", b"".join(parts))
+
+    @staticmethod
+    def decode(body: bytes) -> Bind:
+        portal, at = string_at(body, 0)
+        statement, at = string_at(body, at)
+        formats, at = _counted(body, at, "h", 2)
+        parameters, at = _values(body, at)
+        result_formats, at = _counted(body, at, "h", 2)
+        finish(body, at)
+        _check_formats(formats, len(parameters))
+        return Bind(portal, statement, formats, parameters, result_formats)
+
+
+def _values(body: bytes, at: int) -> tuple[tuple[bytes | None, ...], int]:
+    """Bind's parameters: a count, then each a length (-1 for NULL) and its bytes."""
+    values: list[bytes | None] = []
+    try:
+        count = UINT16.unpack_from(body, at)[0]
+        at += 2
+        for _ in range(count):
+            length = INT32.unpack_from(body, at)[0]
+            at += 4
+            if length == -1:
+                values.append(None)
+                continue
+            end = at + length
+            if length < 0 or end > len(body):
+                raise ProtocolError("insufficient data left in message")
+            values.append(body[at:end])
+            at = end
+    except struct.error:
+        raise ProtocolError("insufficient data left in message") from None
+    return tuple(values), at
+
+
+def _check_formats(formats: tuple[int, ...], parameters: int) -> None:
+    """Postgres's check of Bind: as many formats as parameters, or one, or none."""
+    if len(formats) > 1 and len(formats) != parameters:
+        raise ProtocolError(f"bind message has {len(formats)} parameter formats but {parameters} parameters")
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    """Asks for the shape of a statement (``kind`` "S") or a portal ("P")."""
+
+    kind: str
+    name: str
+    limit: ClassVar[int] = MAX_SHORT_LENGTH
+
+    def encode(self) -> bytes:
+        return frame(b"D", self.kind.encode() + cstring(self.name))
+
+    @staticmethod
+    def decode(body: bytes) -> Describe:
+        return Describe(*_kind_and_name(body, "DESCRIBE"))
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Drops a prepared statement (``kind`` "S") or a portal ("P"); one that is not there is no error."""
+
+    kind: str
+    name: str
+    limit: ClassVar[int] = MAX_SHORT_LENGTH
+
+    def encode(self) -> bytes:
+        return frame(b"C", self.kind.encode() + cstring(self.name))
+
+    @staticmethod
+    def decode(body: bytes) -> Close:
+        return Close(*_kind_and_name(body, "CLOSE"))
+
+
+def _kind_and_name(body: bytes, message: str) -> tuple[str, str]:
+    """The body of Describe and Close."""
+    if body[:1] not in (b"S", b"P"):
+        shown = body[0] if body else -1
+        raise ProtocolError(f"invalid {message} message subtype {shown}")
+    name, at = string_at(body, 1)
+    finish(body, at)
+    return chr(body[0]), name
+
+
+@dataclass(frozen=True, slots=True)
+class Execute:
+    """Runs a portal; ``max_rows`` 0 or less: all rows."""
+
+    portal: str
+    max_rows: int
+    limit: ClassVar[int] = MAX_SHORT_LENGTH
+
+    def encode(self) -> bytes:
+        return frame(b"E", cstring(self.portal) + INT32.pack(self.max_rows))
+
+    @staticmethod
+    def decode(body: bytes) -> Execute:
+        portal, at = string_at(body, 0)
+        if len(body) < at + 4:
+            raise ProtocolError("insufficient data left in message")
+        finish(body, at + 4)
+        return Execute(portal, INT32.unpack_from(body, at)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """Ends a pipeline: commits its implicit transaction, ends the skipping after an error."""
+
+    limit: ClassVar[int] = MAX_SHORT_LENGTH
+
+    def encode(self) -> bytes:
+        return b"S\0\0\0\4"
+
+    @staticmethod
+    def decode(body: bytes) -> Sync:
+        finish(body, 0)
+        return Sync()
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """Asks for the answers so far."""
+
+    limit: ClassVar[int] = MAX_SHORT_LENGTH
+
+    def encode(self) -> bytes:
+        return b"H\0\0\0\4"
+
+    @staticmethod
+    def decode(body: bytes) -> Flush:
+        finish(body, 0)
+        return Flush()
+
+
+@dataclass(frozen=True, slots=True)
+class Terminate:
+    """The client leaves."""
+
+    limit: ClassVar[int] = MAX_SHORT_LENGTH
+
+    def encode(self) -> bytes:
+        return b"X\0\0\0\4"
+
+    @staticmethod
+    def decode(body: bytes) -> Terminate:
+        finish(body, 0)
+        return Terminate()
+
+
+@dataclass(frozen=True, slots=True)
+class CopyData:
+    """A piece of a COPY's data, cut anywhere. The same message both ways."""
+
+    data: bytes
+    limit: ClassVar[int] = MAX_LONG_LENGTH
+
+    def encode(self) -> bytes:
+        return frame(b"d", self.data)
+
+    @staticmethod
+    def decode(body: bytes) -> CopyData:
+        return CopyData(body)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyDone:
+    """The end of a COPY's data."""
+
+    limit: ClassVar[int] = MAX_SHORT_LENGTH
+
+    def encode(self) -> bytes:
+        return b"c\0\0\0\4"
+
+    @staticmethod
+    def decode(body: bytes) -> CopyDone:
+        finish(body, 0)
+        return CopyDone()
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFail:
+    """The client gives a COPY up, and says why."""
+
+    message: str
+    limit: ClassVar[int] = MAX_SHORT_LENGTH
+
+    def encode(self) -> bytes:
+        return frame(b"f", cstring(self.message))
+
+    @staticmethod
+    def decode(body: bytes) -> CopyFail:
+        message, at = string_at(body, 0)
+        finish(body, at)
+        return CopyFail(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Password:
+    """An answer to an authentication request; its form depends on the request."""
+
+    data: bytes
+    limit: ClassVar[int] = 65_535
+
+    def encode(self) -> bytes:
+        return frame(b"p", self.data)
+
+    @staticmethod
+    def decode(body: bytes) -> Password:
+        return Password(body)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """The fast-path call of a function: framed, but answered with 0A000."""
+
+    body: bytes
+    limit: ClassVar[int] = MAX_LONG_LENGTH
+
+    def encode(self) -> bytes:
+        return frame(b"F", self.body)
+
+    @staticmethod
+    def decode(body: bytes) -> FunctionCall:
+        return FunctionCall(body)
+
+
+Opening = SslRequest | GssEncRequest | CancelRequest | Startup
+Frontend = (
+    Query | Parse | Bind | Describe | Close | Execute | Sync | Flush | Terminate
+    | CopyData | CopyDone | CopyFail | Password | FunctionCall
+)  # fmt: skip
+
+FRONTEND: Final[dict[int, type[Frontend]]] = {
+    ord("Q"): Query,
+    ord("P"): Parse,
+    ord("B"): Bind,
+    ord("D"): Describe,
+    ord("C"): Close,
+    ord("E"): Execute,
+    ord("S"): Sync,
+    ord("H"): Flush,
+    ord("X"): Terminate,
+    ord("d"): CopyData,
+    ord("c"): CopyDone,
+    ord("f"): CopyFail,
+    ord("p"): Password,
+    ord("F"): FunctionCall,
+}
+"""Types of messages after startup, by their type byte."""
+
+
+def decode_opening(body: bytes) -> Opening:
+    """A packet of the startup phase, by its request code or version; ``body`` follows the length."""
+    code = INT32.unpack_from(body)[0]
+    if code == CANCEL_REQUEST_CODE:
+        return CancelRequest.decode(body[4:])
+    if code in (SSL_REQUEST_CODE, GSS_REQUEST_CODE):
+        if len(body) != 4:
+            raise ProtocolError("invalid length of startup packet", fatal=True)
+        return SslRequest() if code == SSL_REQUEST_CODE else GssEncRequest()
+    try:
+        return Startup.decode(body)
+    except ProtocolError as error:
+        raise ProtocolError(error.message, sqlstate=error.sqlstate, fatal=True) from None
+
+

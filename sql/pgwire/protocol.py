@@ -1,0 +1,198 @@
+"""The protocol's state machine without sockets: bytes in, messages out, one at a time.
+
+``receive`` takes what came from the client; ``next_message`` gives the next message that the server should act on,
+or None when more bytes are needed. What may come next depends on what the server did with the last one, so messages
+are decoded only when asked for:
+
+- until startup is complete: packets of the startup phase;
+- after ``fail`` in an extended pipeline: everything is dropped up to Sync;
+- after a COPY IN has ended (or failed): what is left of its data is dropped;
+- during a COPY IN: Flush and Sync are ignored, as Postgres does, and anything but copy messages is an error.
+
+Invariant: after a fatal ProtocolError no message is ever given out again.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, assert_never
+
+from sql.pgwire.messages import INT32, MAX_STARTUP_LENGTH, ProtocolError
+from sql.pgwire.messages_frontend import (
+    FRONTEND,
+    CancelRequest,
+    Frontend,
+    GssEncRequest,
+    Opening,
+    SslRequest,
+    Startup,
+    decode_opening,
+)
+
+_QUERY: Final = ord("Q")
+_FUNCTION_CALL: Final = ord("F")
+_TERMINATE: Final = ord("X")
+
+
+class Phase(Enum):
+    """Where a connection stands."""
+
+    STARTUP = "startup"
+    QUERIES = "queries"
+    COPY_IN = "copy in"
+    ENDED = "ended"
+
+
+class ServerProtocol:
+    """The server's side of one connection. ``pending``: received bytes that no message has taken yet."""
+
+    __slots__ = ("_at", "_buffer", "_chunks", "_extended", "_needed", "_skip_to_sync", "_total", "phase")
+
+    def __init__(self) -> None:
+        self.phase = Phase.STARTUP
+        self._buffer = b""
+        self._at = 0
+        self._chunks: list[bytes] = []
+        self._total = 0
+        self._needed = 0
+        self._extended = False
+        self._skip_to_sync = False
+
+    @property
+    def pending(self) -> int:
+        return len(self._buffer) - self._at + self._total
+
+    def receive(self, data: bytes) -> None:
+        """Bytes from the client. Cost: linear in ``data``; a long message is put together once, when it is whole."""
+        if not self._total and self._at == len(self._buffer):
+            self._buffer, self._at = data, 0
+        else:
+            self._chunks.append(data)
+            self._total += len(data)
+
+    def _joined(self) -> bytes:
+        """The buffer with everything received; messages start at ``_at``."""
+        if self._total:
+            self._buffer = b"".join((self._buffer[self._at :], *self._chunks))
+            self._at = self._total = 0
+            self._chunks.clear()
+        return self._buffer
+
+    def next_opening(self) -> Opening | None:
+        """The next packet of the startup phase."""
+        assert self.phase is Phase.STARTUP
+        buffer = self._joined()
+        if self.pending < 4:
+            return None
+        length = INT32.unpack_from(buffer, self._at)[0]
+        if not 8 <= length <= MAX_STARTUP_LENGTH:
+            self.phase = Phase.ENDED
+            raise ProtocolError("invalid length of startup packet", fatal=True)
+        if self.pending < length:
+            return None
+        body = buffer[self._at + 4 : self._at + length]
+        self._at += length
+        try:
+            opening = decode_opening(body)
+        except ProtocolError:
+            self.phase = Phase.ENDED
+            raise
+        match opening:
+            case SslRequest() | GssEncRequest():
+                if self.pending:
+                    self.phase = Phase.ENDED
+                    raise ProtocolError("received unencrypted data after an encryption request", fatal=True)
+            case CancelRequest():
+                self.phase = Phase.ENDED
+            case Startup():
+                self.phase = Phase.QUERIES
+            case _:
+                assert_never(opening)
+        return opening
+
+    def next_message(self) -> Frontend | None:
+        """The next message to act on, None until more bytes come.
+
+        Raises ProtocolError: fatal ones end the connection; after others the message is gone and the server
+        reports the error and calls ``fail``, as for any error.
+        """
+        while self.phase in (Phase.QUERIES, Phase.COPY_IN):
+            if self.pending < self._needed:
+                return None
+            buffer, at = self._joined(), self._at
+            if len(buffer) - at < 5:
+                return None
+            kind = buffer[at]
+            length = INT32.unpack_from(buffer, at + 1)[0]
+            message = FRONTEND.get(kind)
+            if message is None or not 4 <= length <= message.limit:
+                raise self._lost(kind, message is None)
+            end = at + 1 + length
+            if len(buffer) < end:
+                self._needed = end - at
+                return None
+            self._at, self._needed = end, 0
+            if not self._dropped(kind):
+                self._note(kind)
+                return message.decode(buffer[at + 5 : end])
+        return None
+
+    def _lost(self, kind: int, unknown: bool) -> ProtocolError:
+        """The framing is gone: nothing after this can be understood."""
+        self.phase = Phase.ENDED
+        if unknown:
+            return ProtocolError(f"invalid frontend message type {kind}", fatal=True)
+        return ProtocolError("invalid message length", fatal=True)
+
+    def _dropped(self, kind: int) -> bool:
+        """Whether a message of this type is passed over in the present state."""
+        if self._skip_to_sync:
+            if kind not in b"SX":
+                return True
+            self._skip_to_sync = False
+            return False
+        if self.phase is Phase.COPY_IN:
+            return kind in b"SH"
+        return kind in b"dcf"
+
+    def _note(self, kind: int) -> None:
+        """Keeps the state in step with the message that is about to be given out."""
+        if kind == _TERMINATE:
+            self.phase = Phase.ENDED
+        elif self.phase is Phase.COPY_IN:
+            if kind not in b"dcf":
+                raise ProtocolError(f"unexpected message type 0x{kind:02X} during COPY from stdin")
+        elif kind == _QUERY:
+            self._extended = False
+        elif kind in b"PBDECHF":
+            self._extended = kind != _FUNCTION_CALL
+
+    def start_copy(self) -> None:
+        """CopyInResponse has been sent."""
+        assert self.phase is Phase.QUERIES
+        self.phase = Phase.COPY_IN
+
+    def end_copy(self) -> None:
+        """The COPY IN is over, well or not: later copy messages are dropped."""
+        if self.phase is Phase.COPY_IN:
+            self.phase = Phase.QUERIES
+
+    def fail(self) -> bool:
+        """An ErrorResponse has been sent for the last message.
+
+        True when it belongs to an extended pipeline: all is dropped up to Sync, whose ReadyForQuery ends it. False
+        for a simple query: ReadyForQuery comes now.
+        """
+        self.end_copy()
+        if self._extended:
+            self._skip_to_sync = True
+        return self._extended
+
+    def end_pipeline(self) -> None:
+        """ReadyForQuery has been sent: what comes next begins a new query or pipeline."""
+        self._extended = False
+        self._skip_to_sync = False
+
+    def end(self) -> None:
+        """The connection is over."""
+        self.phase = Phase.ENDED

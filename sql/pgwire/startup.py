@@ -1,0 +1,71 @@
+"""What a StartupMessage asks for, and the parameters that a client is told of before its first query."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from ivm.errors import SqlError, unsupported
+from sql.pgwire.messages_frontend import Startup
+
+SERVER_VERSION: Final = "15.0 (Freshet 0.1)"
+"""Compatible with a PostgreSQL 15: what psql and drivers decide by."""
+
+REPORTED: Final[dict[str, str]] = {
+    "server_version": SERVER_VERSION,
+    "server_encoding": "UTF8",
+    "client_encoding": "UTF8",
+    "DateStyle": "ISO, MDY",
+    "IntervalStyle": "postgres",
+    "TimeZone": "UTC",
+    "integer_datetimes": "on",
+    "standard_conforming_strings": "on",
+    "is_superuser": "on",
+    "session_authorization": "",
+    "application_name": "",
+    "default_transaction_read_only": "off",
+    "in_hot_standby": "off",
+}
+"""The settings that Postgres reports to clients, with the values that hold unless the session says otherwise."""
+
+_OPTION: Final = re.compile(r"(?:-c\s*|--)([\w.-]+)=((?:\\.|\S)*)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Who comes, to which database, with which settings; ``unknown``: ``_pq_.`` options that we do not speak."""
+
+    user: str
+    database: str
+    parameters: dict[str, str]
+    unknown: tuple[str, ...]
+
+
+def open_session(startup: Startup) -> Opened:
+    """Reads a StartupMessage. 28000 without a user, 0A000 for replication, 42601 for bad ``options``."""
+    given = dict(startup.parameters)
+    user = given.pop("user", "")
+    if not user:
+        raise SqlError("28000", "no PostgreSQL user name specified in startup packet")
+    database = given.pop("database", "") or user
+    if given.pop("replication", "false").lower() not in ("false", "off", "no", "0"):
+        raise unsupported("replication protocol")
+    unknown = tuple(name for name in given if name.startswith("_pq_."))
+    for name in unknown:
+        del given[name]
+    parameters = parse_options(given.pop("options", ""))
+    parameters.update(given)
+    return Opened(user, database, parameters, unknown)
+
+
+def parse_options(text: str) -> dict[str, str]:
+    """The settings of a startup ``options`` string: ``-c name=value`` and ``--name=value``, backslash escapes."""
+    found, at = {}, len(text) - len(text.lstrip())
+    while at < len(text):
+        match = _OPTION.match(text, at)
+        if match is None:
+            raise SqlError("42601", f"invalid command-line argument for server process: {text[at:]}")
+        found[match[1].replace("-", "_")] = re.sub(r"\\(.)", r"\1", match[2])
+        at = match.end()
+    return found

@@ -1,0 +1,175 @@
+"""Values on the wire: parameters in, result rows out as DataRow messages; text (format 0) and binary (1) by type."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ivm.errors import SqlError
+from ivm.rows import RowSet, Vector, Words
+from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, SqlType
+from sql.pgwire.binary import decode_binary, encode_binary
+from sql.pgwire.kernels import INTEGER_WIDTH, assemble, format_integers, message_bytes
+from storage import codec
+from storage.dictionary import Dictionary
+from storage.text import format_datum, format_text, parse_datum
+from storage.text_bulk import TEXT_KINDS
+from storage.text_style import DEFAULT_STYLE, TextStyle
+
+TEXT_FORMAT: Final = 0
+BINARY_FORMAT: Final = 1
+
+_SMALL: Final = 20
+_LENGTH: Final = struct.Struct("!i")
+_HEAD: Final = struct.Struct("!cih")
+_INTEGERS: Final = (Kind.INT2, Kind.INT4, Kind.INT8, Kind.OID)
+_BINARY_DTYPES: Final[dict[Kind, str]] = {
+    Kind.BOOL: ">u1", Kind.INT2: ">i2", Kind.INT4: ">i4", Kind.INT8: ">i8", Kind.OID: ">u4", Kind.REGCLASS: ">u4",
+    Kind.REGTYPE: ">u4", Kind.REGPROC: ">u4", Kind.REGNAMESPACE: ">u4", Kind.DATE: ">i4", Kind.TIME: ">i8",
+    Kind.TIMESTAMP: ">i8", Kind.TIMESTAMPTZ: ">i8", Kind.FLOAT4: ">f4", Kind.FLOAT8: ">f8",
+}  # fmt: skip
+
+Slices = tuple[NDArray[np.uint8], Words, Words]
+"""data, and each row's start and length (-1 for NULL) in it"""
+
+
+def decode_parameter(type_: SqlType, format_: int, data: bytes, style: TextStyle = DEFAULT_STYLE) -> object:
+    """A parameter's bytes → its datum. Raises what the type's input function does; 22021 for bytes that are no UTF-8."""
+    if format_ == BINARY_FORMAT:
+        return decode_binary(type_, data, style)
+    if format_ != TEXT_FORMAT:
+        raise SqlError("08P01", f"unsupported format code: {format_}")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        found = f"0x{data[error.start]:02x}"
+        raise SqlError("22021", f'invalid byte sequence for encoding "UTF8": {found}') from None
+    return parse_datum(type_, text, style)
+
+
+def column_formats(formats: Sequence[int], count: int) -> list[int]:
+    """Bind's result formats for every column: none is text, one is for all."""
+    if len(formats) == 0:
+        return [TEXT_FORMAT] * count
+    if len(formats) == 1:
+        return list(formats) * count
+    if len(formats) != count:
+        raise SqlError("08P01", f"bind message has {len(formats)} result formats but query has {count} columns")
+    return list(formats)
+
+
+def encode_rows(
+    rowset: RowSet, formats: Sequence[int], dictionary: Dictionary, style: TextStyle = DEFAULT_STYLE
+) -> bytes:
+    """All the rows' DataRow messages, concatenated. ``formats`` as in Bind (empty, one, or one for each column)."""
+    chosen = column_formats(formats, len(rowset.schema))
+    if len(rowset.rows) <= _SMALL:
+        return _encode_few(rowset, chosen, dictionary, style)
+    return _encode_many(rowset, chosen, dictionary, style)
+
+
+def _encode_few(rowset: RowSet, formats: list[int], dictionary: Dictionary, style: TextStyle) -> bytes:
+    width = len(rowset.schema)
+    writers = [_writer(c.type, f, dictionary, style) for c, f in zip(rowset.schema, formats, strict=True)]
+    has_nulls = rowset.rows.shape[1] > width
+    out: list[bytes] = []
+    for row in rowset.rows.tolist():
+        parts = [b""]
+        for i in range(width):
+            if has_nulls and row[width + i // 64] >> (i % 64) & 1:
+                parts.append(b"\xff\xff\xff\xff")
+            else:
+                body = writers[i](row[i])
+                parts.append(_LENGTH.pack(len(body)) + body)
+        body = b"".join(parts)
+        out.append(_HEAD.pack(b"D", len(body) + 6, width) + body)
+    return b"".join(out)
+
+
+def _format_int(word: int) -> bytes:
+    return b"%d" % word
+
+
+def _writer(type_: SqlType, format_: int, dictionary: Dictionary, style: TextStyle) -> Callable[[int], bytes]:
+    """A function from a word to its bytes on the wire."""
+    kind = type_.kind
+    if kind in TEXT_KINDS:
+        return dictionary.lookup_one
+    if format_ == TEXT_FORMAT:
+        if kind in _INTEGERS:
+            return _format_int
+        return lambda word: format_datum(type_, codec.decode_one(type_, word, dictionary), style).encode()
+    return lambda word: encode_binary(type_, codec.decode_one(type_, word, dictionary))
+
+
+def _encode_many(rowset: RowSet, formats: list[int], dictionary: Dictionary, style: TextStyle) -> bytes:
+    count, width = len(rowset.rows), len(rowset.schema)
+    if width == 0:
+        return _HEAD.pack(b"D", 6, 0) * count
+    starts, lengths = np.empty((width, count), np.int64), np.empty((width, count), np.int64)
+    pieces: list[NDArray[np.uint8]] = []
+    base = 0
+    for i, (column, vector) in enumerate(zip(rowset.schema, rowset.columns(), strict=True)):
+        data, column_starts, column_lengths = _slices(column.type, vector, formats[i], dictionary, style)
+        np.add(column_starts, base, out=starts[i])
+        lengths[i] = column_lengths
+        if vector.nulls is not None:
+            lengths[i][vector.nulls] = -1
+        pieces.append(data)
+        base += len(data)
+    out = np.empty(message_bytes(lengths), np.uint8)
+    assemble(np.concatenate(pieces), starts, lengths, out)
+    return out.tobytes()
+
+
+def _slices(type_: SqlType, vector: Vector, format_: int, dictionary: Dictionary, style: TextStyle) -> Slices:
+    kind, count = type_.kind, len(vector.words)
+    if kind in TEXT_KINDS:
+        return _text_slices(vector, dictionary)
+    if format_ == BINARY_FORMAT:
+        if kind in _BINARY_DTYPES:
+            data = _binary_words(kind, vector.words)
+            size = len(data) // count
+            return data, np.arange(count) * size, np.full(count, size)
+        datums = codec.decode(type_, vector, dictionary)
+        return _list_slices([None if d is None else encode_binary(type_, d) for d in datums])
+    if kind in _INTEGERS:
+        data = np.empty(count * INTEGER_WIDTH, np.uint8)
+        starts, lengths = np.empty(count, np.int64), np.empty(count, np.int64)
+        format_integers(np.ascontiguousarray(vector.words), data, starts, lengths)
+        return data, starts, lengths
+    if kind is Kind.BOOL:
+        return np.frombuffer(b"ft", np.uint8), vector.words, np.ones(count, np.int64)
+    return _list_slices(format_text(type_, vector, dictionary, style))
+
+
+def _text_slices(vector: Vector, dictionary: Dictionary) -> Slices:
+    count = len(vector.words)
+    if vector.nulls is None:
+        data, offsets = dictionary.packed(np.ascontiguousarray(vector.words))
+        return data, offsets[:-1], np.diff(offsets)
+    present = np.flatnonzero(~vector.nulls)
+    data, offsets = dictionary.packed(np.ascontiguousarray(vector.words[present]))
+    starts, lengths = np.zeros(count, np.int64), np.full(count, -1, np.int64)
+    starts[present], lengths[present] = offsets[:-1], np.diff(offsets)
+    return data, starts, lengths
+
+
+def _list_slices(values: Sequence[bytes | None]) -> Slices:
+    lengths = np.fromiter((-1 if v is None else len(v) for v in values), np.int64, len(values))
+    ends = np.cumsum(np.maximum(lengths, 0))
+    data = np.frombuffer(b"".join([v for v in values if v is not None]), np.uint8)
+    return data, ends - np.maximum(lengths, 0), lengths
+
+
+def _binary_words(kind: Kind, words: Words) -> NDArray[np.uint8]:
+    values: NDArray[Any] = words
+    if kind in (Kind.FLOAT4, Kind.FLOAT8):
+        values = codec.word_to_float(np.ascontiguousarray(words))
+    elif kind is Kind.DATE:
+        values = np.where(words == POSITIVE_INFINITY, 2**31 - 1, np.where(words == NEGATIVE_INFINITY, -(2**31), words))
+    return np.frombuffer(values.astype(_BINARY_DTYPES[kind]).tobytes(), np.uint8)

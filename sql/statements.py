@@ -1,0 +1,290 @@
+"""Bound statements: what the binder gives to the session and the coordinator. No names to look up any more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ivm.words import SqlType
+from planner.logical import Finishing, Rel
+from planner.scalar import Scalar
+from sql.catalog import Relation, RelationKind, TableColumn
+
+
+@dataclass(frozen=True, slots=True)
+class OutputColumn:
+    """A result column; ``table`` and ``attribute`` (from 1) when it is a plain column of a relation, else 0."""
+
+    name: str
+    type: SqlType
+    table: int = 0
+    attribute: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """SELECT, VALUES, TABLE or WITH. ``as_of``: an expression without columns (bigint epoch or timestamptz)."""
+
+    rel: Rel
+    finishing: Finishing
+    columns: tuple[OutputColumn, ...]
+    as_of: Scalar | None = None
+    as_of_at_least: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """``source`` yields whole rows in the table's column order, defaults filled in and casts applied.
+
+    ``returning``: expressions over the table's columns, shown as ``columns``. ``do_nothing``: ON CONFLICT DO NOTHING.
+    """
+
+    table: Relation
+    source: Rel
+    returning: tuple[Scalar, ...] | None = None
+    columns: tuple[OutputColumn, ...] = ()
+    do_nothing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """``source`` yields, for each row to change, the old row, the new row, then any columns of FROM.
+
+    ``returning`` is over (new row, FROM's columns). When FROM matches a row several times, one match is taken.
+    """
+
+    table: Relation
+    source: Rel
+    returning: tuple[Scalar, ...] | None = None
+    columns: tuple[OutputColumn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """``source`` yields the old row, then any columns of USING; ``returning`` is over all of them."""
+
+    table: Relation
+    source: Rel
+    returning: tuple[Scalar, ...] | None = None
+    columns: tuple[OutputColumn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    tables: tuple[Relation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """``source`` is the query of CREATE TABLE AS."""
+
+    schema_name: str
+    name: str
+    columns: tuple[TableColumn, ...]
+    primary_key: tuple[int, ...] = ()
+    retain: int | None = None
+    if_not_exists: bool = False
+    source: Query | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateView:
+    """A view (``materialized`` or not). ``definition`` is the SELECT's own text."""
+
+    schema_name: str
+    name: str
+    query: Query
+    definition: str
+    materialized: bool
+    replace: bool = False
+    if_not_exists: bool = False
+    retain: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    kind: RelationKind
+    names: tuple[tuple[str | None, str], ...]
+    if_exists: bool = False
+    cascade: bool = False
+
+
+class CopyFormat(Enum):
+    TEXT = "text"
+    CSV = "csv"
+    BINARY = "binary"
+    PARQUET = "parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOptions:
+    """Options of COPY with Postgres's defaults for the format filled in (``null``: the NULL marker)."""
+
+    format: CopyFormat = CopyFormat.TEXT
+    delimiter: str = "\t"
+    null: str = "\\N"
+    header: bool = False
+    quote: str = '"'
+    escape: str = '"'
+    force_quote: tuple[int, ...] = ()
+    force_not_null: tuple[int, ...] = ()
+    force_null: tuple[int, ...] = ()
+    engine: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFrom:
+    """``columns``: positions in the table, in the data's order. ``path`` None: STDIN."""
+
+    table: Relation
+    columns: tuple[int, ...]
+    defaults: tuple[Scalar | None, ...]
+    """For every column of the table: its default, cast to its type (None: NULL)."""
+    options: CopyOptions
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """``relation`` when a stored relation is followed directly, else its query."""
+
+    query: Query
+    snapshot: bool = True
+    progress: bool = False
+    as_of: Scalar | None = None
+    up_to: Scalar | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTo:
+    """COPY … TO STDOUT of a query or a subscription."""
+
+    source: Query | Subscribe
+    options: CopyOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """``stage``: logical, optimized or physical."""
+
+    statement: Statement
+    stage: str = "physical"
+
+
+@dataclass(frozen=True, slots=True)
+class Verify:
+    """VERIFY MATERIALIZED VIEW: a recompute from the tables at one epoch; the rows that differ come back."""
+
+    view: Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    read_only: bool = False
+    isolation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """SAVEPOINT, RELEASE or ROLLBACK TO, by ``action``: savepoint, release, rollback."""
+
+    action: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetVariable:
+    """SET [LOCAL]; ``value`` None: to the default (also RESET). ``name`` 'all' with None: RESET ALL."""
+
+    name: str
+    value: str | None
+    local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """SQL-level PREPARE; ``text`` is the statement's own text."""
+
+    name: str
+    types: tuple[SqlType, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Execute:
+    """SQL-level EXECUTE; arguments are expressions without columns."""
+
+    name: str
+    arguments: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Deallocate:
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Declare:
+    """DECLARE CURSOR for a query or a subscription."""
+
+    name: str
+    statement: Query | Subscribe
+    hold: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """FETCH: ``count`` None is ALL; ``timeout`` seconds to wait for a subscription's rows (None: do not wait)."""
+
+    name: str
+    count: int | None
+    timeout: float | None = None
+    move: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoOperation:
+    """Accepted for compatibility, does nothing (ANALYZE, VACUUM, LISTEN, COMMENT, GRANT …); answers ``tag``."""
+
+    tag: str
+    notice: str | None = None
+
+
+Statement = (
+    Query | Insert | Update | Delete | Truncate | CreateTable | CreateView | Drop | CopyFrom | CopyTo | Subscribe
+    | Explain | Verify | Begin | Commit | Rollback | Savepoint | SetVariable | Show | Prepare | Execute | Deallocate
+    | Declare | Fetch | Close | Discard | NoOperation
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class BoundStatement:
+    """A statement with the types of its parameters ($1 first), inferred where the client gave none."""
+
+    statement: Statement
+    parameters: tuple[SqlType, ...] = ()

@@ -1,0 +1,207 @@
+"""Text → tokens, by PostgreSQL's lexical rules (scan.l): nested comments, dollar quotes, E'' strings, operators.
+
+Positions are 0-based character offsets. Identifiers are folded to lower case unless quoted.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import Final, NamedTuple
+
+from ivm.errors import SqlError, unsupported
+
+
+class TokenKind(Enum):
+    """What a token is; WORD is an unquoted identifier or keyword, SYMBOL punctuation and operators."""
+
+    WORD = "word"
+    QUOTED = "quoted"
+    NUMBER = "number"
+    STRING = "string"
+    PARAMETER = "parameter"
+    SYMBOL = "symbol"
+    END = "end"
+
+
+class Token(NamedTuple):
+    """``value``: the folded name, the string's contents, the number's text, the parameter's index or the symbol."""
+
+    kind: TokenKind
+    value: str
+    start: int
+    end: int
+
+
+_SKIP: Final = re.compile(r"(?:[ \t\r\n\f\v]+|--[^\r\n]*)+")
+_TOKEN: Final = re.compile(
+    r"""
+    (?P<prefixed>[eEbBxXnN]'|[uU]&['"])
+    |(?P<word>[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*)
+    |(?P<number>(?:\d+(?:\.(?!\.)\d*)?|\.\d+)(?:[eE][+-]?\d+)?)
+    |(?P<string>')
+    |(?P<quoted>")
+    |(?P<parameter>\$\d+)
+    |(?P<dollar>\$(?:[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*)?\$)
+    |(?P<symbol>::|:=|\.\.|[()\[\],;.:])
+    |(?P<operator>[-+*/<>=~!@\#%^&|`?]+)
+    """,
+    re.VERBOSE,
+)
+_QUOTED_BODY: Final = re.compile(r'(?:[^"]|"")*')
+_STRING_BODY: Final = re.compile(r"(?:[^']|'')*")
+_ESCAPE_BODY: Final = re.compile(r"(?:[^'\\]|''|\\.)*", re.DOTALL)
+_CONTINUED: Final = re.compile(r"(?:[ \t\f\v]|--[^\r\n]*)*[\r\n](?:[ \t\r\n\f\v]+|--[^\r\n]*)*'")
+_ESCAPE: Final = re.compile(
+    r"\\(?:(?P<octal>[0-7]{1,3})|x(?P<hex>[0-9a-fA-F]{1,2})|u(?P<u4>[0-9a-fA-F]{4})|U(?P<u8>[0-9a-fA-F]{8})|(?P<char>.))",
+    re.DOTALL,
+)
+_ESCAPED: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_KEEPS_SIGN: Final = frozenset("~!@#%^&|`?")
+
+
+def tokenize(text: str, start: int = 0, end: int | None = None) -> list[Token]:
+    """The tokens of ``text[start:end]`` and one END token. Raises 42601 for what is no token."""
+    stop = len(text) if end is None else end
+    tokens: list[Token] = []
+    at = start
+    while True:
+        at = _skip(text, at, stop)
+        if at >= stop:
+            tokens.append(Token(TokenKind.END, "", stop, stop))
+            return tokens
+        token = _next(text, at)
+        tokens.append(token)
+        at = token.end
+
+
+def _skip(text: str, at: int, stop: int) -> int:
+    while at < stop:
+        match = _SKIP.match(text, at)
+        if match is not None:
+            at = match.end()
+        elif text.startswith("/*", at):
+            at = _comment(text, at)
+        else:
+            return at
+    return at
+
+
+def _comment(text: str, at: int) -> int:
+    depth, start = 0, at
+    while True:
+        opening, closing = text.find("/*", at), text.find("*/", at)
+        if closing < 0:
+            raise SqlError("42601", f'unterminated /* comment at or near "{text[start:]}"', position=start + 1)
+        if 0 <= opening < closing:
+            depth, at = depth + 1, opening + 2
+            continue
+        depth, at = depth - 1, closing + 2
+        if depth == 0:
+            return at
+
+
+def _next(text: str, at: int) -> Token:
+    match = _TOKEN.match(text, at)
+    if match is None:
+        raise SqlError("42601", f'syntax error at or near "{text[at]}"', position=at + 1)
+    end = match.end()
+    match match.lastgroup:
+        case "word":
+            return Token(TokenKind.WORD, _fold(match.group()), at, end)
+        case "symbol":
+            return Token(TokenKind.SYMBOL, match.group(), at, end)
+        case "operator":
+            return _operator(text, at, match.group())
+        case "number":
+            return _number(text, at, end)
+        case "string":
+            return _string(text, at, end)
+        case "quoted":
+            return _quoted(text, at, end)
+        case "parameter":
+            return Token(TokenKind.PARAMETER, match.group()[1:], at, end)
+        case "dollar":
+            return _dollar(text, at, match.group())
+        case _:
+            return _prefixed(text, at, end)
+
+
+def _fold(word: str) -> str:
+    return word.lower() if word.isascii() else "".join(c.lower() if c.isascii() else c for c in word)
+
+
+def _number(text: str, at: int, end: int) -> Token:
+    if end < len(text) and (text[end].isalpha() or text[end] == "_"):
+        junk = re.compile(r"\w+").match(text, end)
+        shown = text[at : junk.end() if junk else end]
+        raise SqlError("42601", f'trailing junk after numeric literal at or near "{shown}"', position=at + 1)
+    return Token(TokenKind.NUMBER, text[at:end], at, end)
+
+
+def _operator(text: str, at: int, run: str) -> Token:
+    """Postgres: an operator ends before a comment, and may end in + or - only with one of ~!@#%^&|`? in it."""
+    for opener in ("--", "/*"):
+        cut = run.find(opener)
+        if cut >= 0:
+            run = run[:cut]
+    while len(run) > 1 and run[-1] in "+-" and not _KEEPS_SIGN.intersection(run):
+        run = run[:-1]
+    return Token(TokenKind.SYMBOL, "<>" if run == "!=" else run, at, at + len(run))
+
+
+def _string(text: str, at: int, body: int) -> Token:
+    parts: list[str] = []
+    while True:
+        match = _STRING_BODY.match(text, body)
+        assert match is not None
+        if match.end() >= len(text):
+            raise SqlError("42601", f'unterminated quoted string at or near "{text[at:]}"', position=at + 1)
+        parts.append(match.group().replace("''", "'"))
+        end = match.end() + 1
+        continued = _CONTINUED.match(text, end)
+        if continued is None:
+            return Token(TokenKind.STRING, "".join(parts), at, end)
+        body = continued.end()
+
+
+def _quoted(text: str, at: int, body: int) -> Token:
+    match = _QUOTED_BODY.match(text, body)
+    assert match is not None
+    if match.end() >= len(text):
+        raise SqlError("42601", f'unterminated quoted identifier at or near "{text[at:]}"', position=at + 1)
+    if not match.group():
+        raise SqlError("42601", 'zero-length delimited identifier at or near """"', position=at + 1)
+    return Token(TokenKind.QUOTED, match.group().replace('""', '"'), at, match.end() + 1)
+
+
+def _dollar(text: str, at: int, tag: str) -> Token:
+    end = text.find(tag, at + len(tag))
+    if end < 0:
+        raise SqlError("42601", f'unterminated dollar-quoted string at or near "{text[at:]}"', position=at + 1)
+    return Token(TokenKind.STRING, text[at + len(tag) : end], at, end + len(tag))
+
+
+def _prefixed(text: str, at: int, body: int) -> Token:
+    prefix = text[at].lower()
+    if prefix == "n":
+        return _string(text, at, body)
+    if prefix != "e":
+        what = {"b": "bit string literals", "x": "bit string literals", "u": "U& strings and identifiers"}[prefix]
+        raise unsupported(what, position=at + 1)
+    match = _ESCAPE_BODY.match(text, body)
+    assert match is not None
+    if match.end() >= len(text) or text[match.end()] != "'":
+        raise SqlError("42601", f'unterminated quoted string at or near "{text[at:]}"', position=at + 1)
+    value = _ESCAPE.sub(_unescape, match.group().replace("''", "'"))
+    return Token(TokenKind.STRING, value, at, match.end() + 1)
+
+
+def _unescape(match: re.Match[str]) -> str:
+    code = match["octal"], match["hex"], match["u4"] or match["u8"]
+    if code[0] is not None:
+        return chr(int(code[0], 8) & 0xFF)
+    for digits in code[1:]:
+        if digits is not None:
+            return chr(int(digits, 16))
+    return _ESCAPED.get(match["char"], match["char"])

@@ -1,0 +1,362 @@
+"""Utility statements, and the dispatch over all statements by their first words."""
+
+from __future__ import annotations
+
+from ivm.errors import SqlError, unsupported
+from sql import statements as bound
+from sql.syntax.copying import CopyGrammar
+from sql.syntax.lexer import Token, TokenKind
+from sql.syntax.nodes import (
+    DeclareStatement,
+    ExecuteStatement,
+    ExplainStatement,
+    Expr,
+    PrepareStatement,
+    Query,
+    Statement,
+    SubscribeStatement,
+    Utility,
+    VerifyStatement,
+    With,
+)
+
+_QUERY_WORDS = ("select", "values", "table")
+_NOOPS = {
+    "analyze": "ANALYZE", "analyse": "ANALYZE", "vacuum": "VACUUM", "comment": "COMMENT", "grant": "GRANT",
+    "revoke": "REVOKE", "notify": "NOTIFY", "listen": "LISTEN", "unlisten": "UNLISTEN", "checkpoint": "CHECKPOINT",
+    "cluster": "CLUSTER", "reindex": "REINDEX",
+}  # fmt: skip
+_UNSUPPORTED = ("alter", "merge", "lock", "call", "do", "security", "import", "reassign", "load")
+
+
+class StatementGrammar(CopyGrammar):
+    """A whole statement."""
+
+    def whole(self) -> Statement:
+        """The statement and nothing after it."""
+        statement = self.statement()
+        if not self.at_end():
+            raise self.error()
+        return statement
+
+    def statement(self) -> Statement:
+        token = self.token
+        if self.is_symbol("("):
+            return self.query()
+        word = token.value if token.kind is TokenKind.WORD else ""
+        if word in _QUERY_WORDS:
+            return self.query()
+        if word == "with":
+            with_ = self.with_clause()
+            return self._data_statement(with_, token.start)
+        if word in ("insert", "update", "delete"):
+            return self._data_statement(None, token.start)
+        return self._definition(word)
+
+    def _data_statement(self, with_: With | None, at: int) -> Statement:
+        match self.token.value:
+            case "insert":
+                return self.insert(with_, at)
+            case "update":
+                return self.update(with_, at)
+            case "delete":
+                return self.delete(with_, at)
+            case _:
+                return self.query_after_with(with_, at)
+
+    def _definition(self, word: str) -> Statement:
+        match word:
+            case "create":
+                return self.create()
+            case "drop":
+                return self.drop()
+            case "truncate":
+                return self.truncate()
+            case "copy":
+                return self.copy()
+            case "subscribe":
+                return self.subscribe()
+            case "explain":
+                return self._explain()
+            case "verify":
+                self.advance()
+                self.expect("materialized", "view")
+                return VerifyStatement(self.table_name())
+            case "prepare" if not self.is_word("prepare", "transaction"):
+                return self._prepare()
+            case "execute":
+                return self._execute()
+            case "declare":
+                return self._declare()
+            case "refresh":
+                return self._refresh()
+            case _:
+                return Utility(self._utility(word))
+
+    def _utility(self, word: str) -> bound.Statement:
+        start = self.token
+        if word in _NOOPS:
+            self._rest()
+            return bound.NoOperation(_NOOPS[word])
+        match word:
+            case "begin" | "start":
+                return self._begin()
+            case "commit" | "end":
+                return self._finish(bound.Commit())
+            case "rollback" | "abort":
+                return self._rollback()
+            case "savepoint" | "release":
+                self.advance()
+                self.accept("savepoint")
+                return bound.Savepoint(word, self.label())
+            case "set":
+                return self._set()
+            case "reset":
+                self.advance()
+                return bound.SetVariable(self._variable(), None)
+            case "show":
+                self.advance()
+                return bound.Show(self._variable())
+            case "deallocate":
+                self.advance()
+                self.accept("prepare")
+                return bound.Deallocate(None if self.accept("all") else self.label())
+            case "fetch" | "move":
+                return self._fetch()
+            case "close":
+                self.advance()
+                return bound.Close(None if self.accept("all") else self.label())
+            case "discard":
+                self.advance()
+                return bound.Discard(self.label())
+            case _:
+                if word in _UNSUPPORTED or self.is_word("prepare", "transaction"):
+                    raise unsupported(word.upper(), position=start.start + 1)
+                raise self.error()
+
+    def _rest(self) -> list[Token]:
+        start = self.index
+        self.index = len(self.tokens) - 1
+        return self.tokens[start : self.index]
+
+    def _begin(self) -> bound.Begin:
+        self.advance()
+        self.accept_one_of("transaction", "work")
+        isolation, read_only = self._modes()
+        return bound.Begin(read_only, isolation)
+
+    def _modes(self) -> tuple[str | None, bool]:
+        isolation: str | None = None
+        read_only = False
+        while not self.at_end():
+            if self.accept("isolation", "level"):
+                isolation = self._isolation()
+            elif self.accept("read", "only"):
+                read_only = True
+            elif self.accept("read", "write"):
+                read_only = False
+            elif not (self.accept("not", "deferrable") or self.accept("deferrable")):
+                raise self.error()
+            self.accept_symbol(",")
+        return isolation, read_only
+
+    def _isolation(self) -> str:
+        for words in (("serializable",), ("repeatable", "read"), ("read", "committed"), ("read", "uncommitted")):
+            if self.accept(*words):
+                return " ".join(words)
+        if self.accept("strict", "serializable"):
+            return "serializable"
+        raise self.error()
+
+    def _finish(self, statement: bound.Statement) -> bound.Statement:
+        self.advance()
+        if self.is_word("prepared"):
+            raise unsupported("two-phase commit", position=self.token.start + 1)
+        self.accept_one_of("transaction", "work")
+        if self.accept("and", "chain"):
+            raise unsupported("AND CHAIN", position=self.token.start + 1)
+        self.accept("and", "no", "chain")
+        return statement
+
+    def _rollback(self) -> bound.Statement:
+        result = self._finish(bound.Rollback())
+        if self.accept("to"):
+            self.accept("savepoint")
+            return bound.Savepoint("rollback", self.label())
+        return result
+
+    def _variable(self) -> str:
+        if self.accept("time", "zone"):
+            return "timezone"
+        if self.accept("transaction", "isolation", "level"):
+            return "transaction_isolation"
+        if self.accept("session", "authorization"):
+            return "session_authorization"
+        return ".".join(self.dotted())
+
+    def _set(self) -> bound.Statement:
+        self.advance()
+        if self.is_word("constraints"):
+            self._rest()
+            return bound.NoOperation("SET CONSTRAINTS")
+        if self.accept("session", "characteristics", "as", "transaction"):
+            isolation, _ = self._modes()
+            return bound.SetVariable("default_transaction_isolation", isolation or "serializable")
+        if self.accept("transaction"):
+            isolation, _ = self._modes()
+            return bound.SetVariable("transaction_isolation", isolation or "serializable", True)
+        local = self.accept("local")
+        if not local:
+            self.accept("session")
+        if self.accept("time", "zone"):
+            return bound.SetVariable("timezone", self._set_value(), local)
+        name = self._variable()
+        if not self.accept_symbol("="):
+            self.expect("to")
+        return bound.SetVariable(name, self._set_value(), local)
+
+    def _set_value(self) -> str | None:
+        if self.accept("default"):
+            return None
+        values = [self._one_value()]
+        while self.accept_symbol(","):
+            values.append(self._one_value())
+        return ", ".join(values)
+
+    def _one_value(self) -> str:
+        sign = "-" if self.accept_symbol("-") else ""
+        token = self.token
+        if token.kind in (TokenKind.END, TokenKind.SYMBOL, TokenKind.PARAMETER):
+            raise self.error()
+        if token.value == "interval" and self.ahead().kind is TokenKind.STRING:
+            self.advance()
+            token = self.token
+        self.advance()
+        return sign + token.value
+
+    def _explain(self) -> ExplainStatement:
+        at = self.advance().start
+        stage = "physical"
+        if self.is_symbol("(") and not self.starts_query():
+            self._explain_options()
+        elif self.is_one_of("logical", "optimized", "physical", "raw", "decorrelated"):
+            word = self.advance().value
+            stage = {"raw": "logical", "decorrelated": "optimized"}.get(word, word)
+            self.accept("plan")
+            self.expect("for")
+        else:
+            if self.is_one_of("analyze", "analyse"):
+                raise unsupported("EXPLAIN ANALYZE", position=at + 1)
+            self.accept("plan", "for")
+            self.accept("verbose")
+        return ExplainStatement(self.statement(), stage)
+
+    def _explain_options(self) -> None:
+        self.expect_symbol("(")
+        while True:
+            at = self.token.start
+            option = self.label()
+            value = "on"
+            if not (self.is_symbol(",") or self.is_symbol(")")):
+                value = self.advance().value
+            if option in ("analyze", "analyse") and value not in ("off", "false", "0"):
+                raise unsupported("EXPLAIN ANALYZE", position=at + 1)
+            if option == "format" and value != "text":
+                raise unsupported(f"EXPLAIN format {value}", position=at + 1)
+            if not self.accept_symbol(","):
+                break
+        self.expect_symbol(")")
+
+    def _prepare(self) -> PrepareStatement:
+        self.advance()
+        name = self.name()
+        types = []
+        if self.accept_symbol("("):
+            types.append(self.type_name())
+            while self.accept_symbol(","):
+                types.append(self.type_name())
+            self.expect_symbol(")")
+        self.expect("as")
+        start = self.token.start
+        self.statement()
+        return PrepareStatement(name, tuple(types), self.source(start, self.index))
+
+    def _execute(self) -> ExecuteStatement:
+        self.advance()
+        name = self.name()
+        arguments: tuple[Expr, ...] = ()
+        if self.accept_symbol("("):
+            arguments = self.expressions()
+            self.expect_symbol(")")
+        return ExecuteStatement(name, arguments)
+
+    def _declare(self) -> DeclareStatement:
+        self.advance()
+        name = self.name()
+        while self.is_one_of("binary", "insensitive", "asensitive", "no", "scroll"):
+            if self.is_word("binary"):
+                raise unsupported("binary cursors", position=self.token.start + 1)
+            if self.is_word("scroll"):
+                raise unsupported("scrollable cursors", position=self.token.start + 1)
+            self.advance()
+            if self.tokens[self.index - 1].value == "no":
+                self.expect("scroll")
+        self.expect("cursor")
+        hold = self.accept("with", "hold")
+        if not hold:
+            self.accept("without", "hold")
+        self.expect("for")
+        statement = self.statement()
+        if not isinstance(statement, SubscribeStatement | Query):
+            raise SqlError("42601", "DECLARE CURSOR can only be used with a query", position=1)
+        return DeclareStatement(name, statement, hold)
+
+    def _fetch(self) -> bound.Fetch:
+        move = self.advance().value == "move"
+        count: int | None = 1
+        if self.accept("all") or self.accept("forward", "all"):
+            count = None
+        elif self.accept("next"):
+            count = 1
+        elif self.is_one_of("prior", "first", "last", "absolute", "relative", "backward"):
+            raise unsupported("moving a cursor backward or to a position", position=self.token.start + 1)
+        else:
+            self.accept("forward")
+            if self.is_symbol("-"):
+                raise unsupported("moving a cursor backward or to a position", position=self.token.start + 1)
+            if self.token.kind is TokenKind.NUMBER:
+                count = self.integer()
+        if not self.accept("from"):
+            self.accept("in")
+        name = self.label()
+        return bound.Fetch(name, count, self._timeout(), move)
+
+    def _timeout(self) -> float | None:
+        """Materialize's ``FETCH … WITH (timeout = '1s')``."""
+        if not self.accept("with"):
+            return None
+        self.expect_symbol("(")
+        self.expect("timeout")
+        self.accept_symbol("=")
+        token = self.advance()
+        self.expect_symbol(")")
+        text = token.value.strip().lower()
+        scale = 1.0
+        for suffix, factor in (("ms", 0.001), ("milliseconds", 0.001), ("seconds", 1.0), ("second", 1.0), ("s", 1.0)):
+            if text.endswith(suffix):
+                text, scale = text[: -len(suffix)].strip(), factor
+                break
+        try:
+            return float(text) * scale
+        except ValueError:
+            raise SqlError("22023", f'invalid timeout: "{token.value}"', position=token.start + 1) from None
+
+    def _refresh(self) -> Statement:
+        self.advance()
+        self.expect("materialized", "view")
+        self.accept("concurrently")
+        self.table_name()
+        if not self.accept("with", "no", "data"):
+            self.accept("with", "data")
+        notice = "materialized views are always up to date; REFRESH does nothing"
+        return Utility(bound.NoOperation("REFRESH MATERIALIZED VIEW", notice))

@@ -1,0 +1,155 @@
+"""Postgres's type names → ``SqlType``; OIDs and typmods are re-exported from ``storage/type_names.py``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from ivm.errors import SqlError, unsupported
+from ivm.words import Kind, SqlType
+from storage.type_names import (
+    INFO,
+    TYPE_INFOS,
+    TypeInfo,
+    format_type,
+    internal_name,
+    is_preferred,
+    type_category,
+    type_from_oid,
+    type_length,
+    type_oid,
+    typmod,
+    with_typmod,
+)
+
+__all__ = [
+    "INFO", "TYPE_INFOS", "TypeInfo", "array_of", "format_type", "internal_name", "is_preferred", "parse_type",
+    "type_category", "type_from_name", "type_from_oid", "type_length", "type_oid", "typmod", "with_typmod",
+]  # fmt: skip
+
+_ALIASES: Final[dict[str, Kind]] = {
+    "bool": Kind.BOOL, "boolean": Kind.BOOL,
+    "int2": Kind.INT2, "smallint": Kind.INT2,
+    "int": Kind.INT4, "int4": Kind.INT4, "integer": Kind.INT4,
+    "int8": Kind.INT8, "bigint": Kind.INT8,
+    "float4": Kind.FLOAT4, "real": Kind.FLOAT4,
+    "float8": Kind.FLOAT8, "float": Kind.FLOAT8, "double precision": Kind.FLOAT8,
+    "numeric": Kind.NUMERIC, "decimal": Kind.NUMERIC, "dec": Kind.NUMERIC,
+    "text": Kind.TEXT,
+    "varchar": Kind.VARCHAR, "character varying": Kind.VARCHAR, "char varying": Kind.VARCHAR,
+    "bpchar": Kind.BPCHAR, "char": Kind.BPCHAR, "character": Kind.BPCHAR,
+    "name": Kind.NAME, '"char"': Kind.CHAR1,
+    "bytea": Kind.BYTEA, "date": Kind.DATE,
+    "time": Kind.TIME, "time without time zone": Kind.TIME,
+    "timestamp": Kind.TIMESTAMP, "timestamp without time zone": Kind.TIMESTAMP,
+    "timestamptz": Kind.TIMESTAMPTZ, "timestamp with time zone": Kind.TIMESTAMPTZ,
+    "interval": Kind.INTERVAL, "uuid": Kind.UUID, "jsonb": Kind.JSONB, "oid": Kind.OID,
+    "regclass": Kind.REGCLASS, "regtype": Kind.REGTYPE, "regproc": Kind.REGPROC, "regnamespace": Kind.REGNAMESPACE,
+    "unknown": Kind.UNKNOWN, "record": Kind.RECORD, "void": Kind.VOID,
+}  # fmt: skip
+
+_KNOWN_UNSUPPORTED: Final = frozenset(
+    {
+        "json", "xml", "money", "timetz", "time with time zone", "bit", "varbit", "bit varying", "inet", "cidr",
+        "macaddr", "macaddr8", "point", "line", "lseg", "box", "path", "polygon", "circle", "tsvector", "tsquery",
+        "int4range", "int8range", "numrange", "tsrange", "tstzrange", "daterange", "nchar", "national character",
+        "hstore", "pg_lsn", "xid", "cid", "tid", "xid8", "txid_snapshot", "regprocedure", "regoper", "regoperator",
+        "regrole", "regconfig", "regdictionary", "regcollation",
+    }
+)  # fmt: skip
+
+_NAME: Final = re.compile(
+    r"""^\s*(?P<name>"[^"]+"|[A-Za-z_][\w.]*(?:\s+(?:precision|varying))?)
+        \s*(?:\(\s*(?P<args>[-\d\s,]+)\))?
+        (?P<tail>\s+(?:with|without)\s+time\s+zone)?
+        (?P<array>(?:\s*\[\s*\d*\s*\])+|\s+array(?:\s*\[\s*\d+\s*\])?)?\s*$""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def array_of(element: SqlType) -> SqlType:
+    """The array type of an element; an array's is itself, since Postgres's arrays have no declared dimensions."""
+    return element if element.kind is Kind.ARRAY else SqlType(Kind.ARRAY, element=element)
+
+
+def parse_type(text: str, position: int | None = None) -> SqlType:
+    """A type as written in SQL: ``character varying(10)[]``, ``timestamp(3) with time zone``, ``_int4``, …
+
+    Raises 42601 when it is no type name at all, 42704 when there is no such type, 0A000 when we lack it.
+    """
+    match = _NAME.match(text)
+    if match is None:
+        raise SqlError("42601", f'syntax error at or near "{text.strip()}"', position=position)
+    name = " ".join((match["name"] + (match["tail"] or "")).lower().split())
+    args = [int(part) for part in match["args"].split(",")] if match["args"] else []
+    type_ = type_from_name(name, args, position)
+    return array_of(type_) if match["array"] else type_
+
+
+def type_from_name(name: str, args: Sequence[int] = (), position: int | None = None) -> SqlType:
+    """The type of a (lower-case, unquoted, alias or internal) name and its modifiers.
+
+    ``char`` is character(1); the one-byte type is ``"char"`` with its quotes. Raises 42704, 0A000, 22023 as Postgres.
+    """
+    name = name.removeprefix("pg_catalog.")
+    if name.endswith("[]"):
+        return array_of(type_from_name(name[:-2].rstrip(), args, position))
+    if name in ("int2vector", "oidvector"):
+        return array_of(SqlType(Kind.INT2 if name == "int2vector" else Kind.OID))
+    if name.startswith("_") and name[1:] in _ALIASES:
+        return array_of(type_from_name("bpchar" if name == "_bpchar" else name[1:], args, position))
+    if len(name) > 2 and name[0] == name[-1] == '"' and name != '"char"':
+        name = name[1:-1]
+    kind = _ALIASES.get(name)
+    if kind is None:
+        if name in _KNOWN_UNSUPPORTED:
+            raise unsupported(f"type {name}", position=position)
+        raise SqlError("42704", f'type "{name}" does not exist', position=position)
+    return _modified(kind, name, args, position)
+
+
+def _modified(kind: Kind, name: str, args: Sequence[int], position: int | None) -> SqlType:
+    if kind is Kind.NUMERIC and args:
+        return _numeric(args, position)
+    if name == "float" and args:
+        if not 1 <= args[0] <= 53:
+            raise SqlError("22023", _float_message(args[0]), position=position)
+        return SqlType(Kind.FLOAT4 if args[0] <= 24 else Kind.FLOAT8)
+    if kind in (Kind.VARCHAR, Kind.BPCHAR):
+        return _characters(kind, name, args, position)
+    if kind in (Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL) and args:
+        if args[0] < 0:
+            raise SqlError("22023", f"{name}({args[0]}) precision must not be negative", position=position)
+        return SqlType(kind, min(args[0], 6))
+    if args:
+        raise SqlError("42601", f'type modifier is not allowed for type "{name}"', position=position)
+    return SqlType(kind)
+
+
+def _float_message(digits: int) -> str:
+    return f"precision for type float must be {'at least 1 bit' if digits < 1 else 'less than 54 bits'}"
+
+
+def _characters(kind: Kind, name: str, args: Sequence[int], position: int | None) -> SqlType:
+    if not args:
+        return SqlType(kind, 1) if name in ("char", "character") else SqlType(kind)
+    label = "char" if kind is Kind.BPCHAR else "varchar"
+    if args[0] < 1:
+        raise SqlError("22023", f"length for type {label} must be at least 1", position=position)
+    if args[0] > 10485760:
+        raise SqlError("22023", f"length for type {label} cannot exceed 10485760", position=position)
+    return SqlType(kind, args[0])
+
+
+def _numeric(args: Sequence[int], position: int | None) -> SqlType:
+    precision, scale = args[0], args[1] if len(args) > 1 else 0
+    if len(args) > 2:
+        raise SqlError("22023", "invalid NUMERIC type modifier", position=position)
+    if not 1 <= precision <= 1000:
+        raise SqlError("22023", f"NUMERIC precision {precision} must be between 1 and 1000", position=position)
+    if not -1000 <= scale <= 1000:
+        raise SqlError("22023", f"NUMERIC scale {scale} must be between -1000 and 1000", position=position)
+    if scale < 0 or scale > precision:
+        raise unsupported(f"numeric({precision},{scale}), whose scale is not within its precision,", position=position)
+    return SqlType(Kind.NUMERIC, precision, scale)

@@ -1,0 +1,129 @@
+"""One transaction's changes before they are committed: the tentative ordinal.
+
+The writer's changes are fed at the next ordinal and stepped without being published, so that the transaction sees
+them, in tables and in views, and nobody else does; taking them back feeds the opposite at the same ordinal. There is
+at most one writer at a time (the write token, or one job of the engine thread), so the ordinal is its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ivm.rows import Words
+from planner.logical import Rel
+from planner.lower import lower
+from planner.transform.pipeline import optimize
+from sql.catalog import Catalog, Relation, RelationKind
+from sql.engine import Engine
+from sql.snapshot import Published
+from storage.record import Update
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place to roll back to."""
+
+    updates: int
+    created: int
+    catalog: Catalog
+
+
+@dataclass(slots=True)
+class Writer:
+    """Changes at ``ordinal``; ``catalog`` is the transaction's own.
+
+    Invariant: what ``updates[:fed]`` says has been fed to the dataflow, the rest has not.
+    """
+
+    engine: Engine
+    ordinal: int
+    catalog: Catalog
+    updates: list[Update] = field(default_factory=list)
+    created: list[Relation] = field(default_factory=list)
+    fed: int = 0
+
+    @classmethod
+    def begin(cls, engine: Engine) -> Writer:
+        return cls(engine, engine.timeline.last + 1, engine.catalog)
+
+    def add(self, relation: int, rows: Words, diffs: Words) -> None:
+        """More changes of a table; constraints have been checked."""
+        if len(rows):
+            self.updates.append(Update(relation, rows, diffs))
+
+    def snapshot(self) -> Published:
+        """The state with this transaction's changes."""
+        self._feed()
+        engine = self.engine
+        engine.settle()
+        at = max(self.ordinal if self.updates or self.created else 0, engine.timeline.last)
+        return Published(at, engine.timeline.epoch(engine.timeline.last), engine.since, engine.head, self.catalog, engine.renderer, engine.failures)
+
+    def create(self, relation: Relation, rel: Rel | None) -> None:
+        """A table, a view, or a materialized view of ``rel``, which is hydrated before this returns."""
+        engine = self.engine
+        self.catalog = self.catalog.with_relation(relation, engine.next_version())
+        if relation.kind is RelationKind.VIEW:
+            return
+        if relation.kind is RelationKind.TABLE:
+            engine.add_table(relation)
+        else:
+            assert rel is not None, "a materialized view has a query"
+            self._feed()
+            engine.settle()
+            engine.install(lower(optimize(rel), engine.renderer), relation.id)
+        self.created.append(relation)
+        engine.hydrate()
+        engine.settle()
+
+    def drop(self, ids: Iterable[int]) -> None:
+        """Relations go with the commit; until then only this transaction misses them."""
+        self.catalog = self.catalog.without(ids, self.engine.next_version())
+
+    def mark(self) -> Mark:
+        return Mark(len(self.updates), len(self.created), self.catalog)
+
+    def rollback_to(self, mark: Mark) -> None:
+        """Take back everything after a mark: the opposite of what was fed, at the same ordinal."""
+        self.engine.unstepped |= len(self.updates) > mark.updates
+        for update in self.updates[mark.updates : self.fed]:
+            self._feed_one(Update(update.relation, update.rows, -update.diffs))
+        del self.updates[mark.updates :]
+        self.fed = min(self.fed, mark.updates)
+        if len(self.created) > mark.created:
+            self.engine.settle()
+            for relation in reversed(self.created[mark.created :]):
+                self.engine.drop_relation(relation.id)
+            del self.created[mark.created :]
+        self.engine.settle()
+        self.catalog = mark.catalog
+
+    def rollback(self) -> None:
+        """Take back everything."""
+        self.rollback_to(Mark(0, 0, self.engine.catalog))
+
+    def commit(self) -> int:
+        """Into the engine's group; gives the epoch, or the newest one when nothing was changed."""
+        engine = self.engine
+        if not self.updates and self.catalog is engine.catalog:
+            return engine.timeline.epoch(engine.timeline.last)
+        self._feed()
+        dropped = [i for i in engine.catalog.relations if i not in self.catalog.relations]
+        dropped += [r.id for r in self.created if r.id not in self.catalog.relations]
+        return engine.commit(self.updates, self.catalog, dropped)
+
+    def _feed(self) -> None:
+        for update in self.updates[self.fed :]:
+            self._feed_one(update)
+        self.fed = len(self.updates)
+
+    def _feed_one(self, update: Update) -> None:
+        self.engine.feed(update.relation, update.rows, update.diffs, self.ordinal)
+
+
+def ones(count: int, value: int = 1) -> Words:
+    """A diff for each of ``count`` rows."""
+    return np.full(count, value, np.int64)

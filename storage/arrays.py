@@ -1,0 +1,71 @@
+"""Arrays as bytes. They contain their elements' bytes, never ids, so that an array stands for itself alone.
+
+Layout, big-endian: u8 dimensions; u32 length of each; then the elements, innermost dimension fastest: u32 length of
+its bytes plus one, 0 for NULL, and the bytes. Lower bounds are always 1. The empty array has 0 dimensions.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+_U32: Final = struct.Struct(">I")
+
+
+def shape(value: Any, scalar_tuple: bool = False) -> tuple[int, ...]:
+    """The lengths of an array datum's dimensions, () for the empty array. ``scalar_tuple``: elements are tuples
+    themselves (intervals)."""
+    lengths: list[int] = []
+    while isinstance(value, tuple) and value:
+        if scalar_tuple and not any(v is None or isinstance(v, tuple) for v in value):
+            break
+        lengths.append(len(value))
+        value = next((v for v in value if v is not None), None)
+    return tuple(lengths)
+
+
+def elements(value: Any, depth: int) -> Iterator[Any]:
+    """The elements of an array datum of ``depth`` dimensions, the last one fastest."""
+    for item in value:
+        if depth > 1:
+            yield from elements(item, depth - 1)
+        else:
+            yield item
+
+
+def nest(items: list[Any], lengths: tuple[int, ...]) -> tuple[Any, ...]:
+    """Flat elements as the datum of an array with these dimensions."""
+    for length in reversed(lengths[1:]):
+        items = [tuple(items[i : i + length]) for i in range(0, len(items), length)]
+    return tuple(items)
+
+
+def array_to_bytes(value: Any, element_bytes: Callable[[Any], bytes], scalar_tuple: bool = False) -> bytes:
+    """An array datum's bytes."""
+    lengths = shape(value, scalar_tuple)
+    parts = [bytes([len(lengths)]), *(_U32.pack(n) for n in lengths)]
+    for item in elements(value, len(lengths)):
+        if item is None:
+            parts.append(b"\0\0\0\0")
+        else:
+            data = element_bytes(item)
+            parts += (_U32.pack(len(data) + 1), data)
+    return b"".join(parts)
+
+
+def array_from_bytes(data: bytes, element: Callable[[bytes], Any]) -> tuple[Any, ...]:
+    """The inverse of ``array_to_bytes``."""
+    dimensions = data[0]
+    lengths = struct.unpack_from(f">{dimensions}I", data, 1)
+    at = 1 + 4 * dimensions
+    items: list[Any] = []
+    while at < len(data):
+        size = _U32.unpack_from(data, at)[0]
+        at += 4
+        if size == 0:
+            items.append(None)
+        else:
+            items.append(element(data[at : at + size - 1]))
+            at += size - 1
+    return nest(items, lengths)

@@ -1,0 +1,309 @@
+"""What makes a restart fast: stepped commits move into the store behind the commit path, and the log is cut.
+
+The ``Applier`` takes batches of stepped commits (tables and view deltas together), applies them in bulk from a thread
+of its own, lets history go that nobody retains, checkpoints the store and cuts the log at what the checkpoint holds.
+``recover`` is the other direction: the store, then the log after it.
+
+Invariant: the log is cut only at a sequence number that a verified checkpoint holds.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ivm.errors import SqlError
+from ivm.rows import Words
+from storage.duck import Store
+from storage.files import FatalStorageError
+from storage.log import CommitLog
+from storage.record import CommitRecord, Entries, decode_record
+from storage.stored import Batch, merge_batches
+
+Retention = Callable[[int, int], int]
+"""(relation, high water) → the epoch whose past nobody needs any more. Called from the applier's thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """When the applier moves: a batch waits at most ``seconds`` and until ``rows`` updates wait.
+
+    ``room``: updates that may wait before ``wait_for_room`` holds its caller back; ``transaction``: the most of them in
+    one transaction (one batch may be larger); ``checkpoint_rows``, ``checkpoint_seconds``: the same for checkpoints;
+    ``retry_seconds``: the pause after an error that may pass (memory, a full disk); ``fold_seconds``: how much history
+    past its retention is let go at once.
+    """
+
+    rows: int = 100_000
+    seconds: float = 1.0
+    room: int = 4_000_000
+    transaction: int = 2_000_000
+    checkpoint_rows: int = 2_000_000
+    checkpoint_seconds: float = 30.0
+    retry_seconds: float = 1.0
+    fold_seconds: float = 60.0
+
+
+class Applier:
+    """Applies batches to the store in the background, in order.
+
+    ``on_error`` is called from its thread: with a SqlError when the store refused (53200, 53100) and will be tried
+    again, with anything else when the applier has ended for good; ``flush`` and ``close`` raise that.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        log: CommitLog,
+        on_error: Callable[[Exception], None],
+        retention: Retention | None = None,
+        pace: Pace | None = None,
+    ) -> None:
+        self._store = store
+        self._log = log
+        self._on_error = on_error
+        self._retention = retention
+        self._pace = pace or Pace()
+        self._changed = threading.Condition()
+        self._waiting: deque[Batch] = deque()
+        self._waiting_size = 0
+        self._oldest = 0.0
+        self._submitted = store.high_water()
+        self._flushing = 0
+        self._closing = False
+        self._busy = False
+        self._failure: Exception | None = None
+        self._last_error: Exception | None = None
+        self._unchecked = 0
+        self._checkpointed = time.monotonic()
+        self._checkpoint_wanted = False
+        self._touched: set[int] = set(store.relations())
+        self._thread = threading.Thread(target=self._run, name="applier", daemon=True)
+        self._thread.start()
+
+    @property
+    def high_water(self) -> int:
+        """The epoch up to which the store holds everything."""
+        return self._store.high_water()
+
+    @property
+    def waiting(self) -> int:
+        """How many updates wait."""
+        return self._waiting_size
+
+    def submit(self, batch: Batch) -> None:
+        """Hands over the next batch; its arrays must not change any more. Never blocks."""
+        with self._changed:
+            self._raise_failure()
+            assert batch.high_water > self._submitted, "batches come in order of their epochs"
+            self._submitted = batch.high_water
+            if not self._waiting:
+                self._oldest = time.monotonic()
+            self._waiting.append(batch)
+            self._waiting_size += batch.size
+            self._changed.notify_all()
+
+    def wait_for_room(self, timeout: float | None = None) -> bool:
+        """Holds the caller back while too much waits (memory); False when the timeout came first."""
+        with self._changed:
+            room = self._changed.wait_for(lambda: self._waiting_size < self._pace.room or self._failure, timeout)
+            self._raise_failure()
+            return bool(room)
+
+    def flush(self, checkpoint: bool = False) -> None:
+        """Returns when everything submitted is in the store (and, on demand, checkpointed and cut from the log).
+
+        Raises what keeps it from getting there.
+        """
+        with self._changed:
+            self._last_error = None
+            self._flushing += 1
+            self._checkpoint_wanted |= checkpoint
+            self._changed.notify_all()
+            try:
+                self._changed.wait_for(lambda: self._failure or self._last_error or self._settled())
+                self._raise_failure()
+                if self._last_error is not None:
+                    raise self._last_error
+            finally:
+                self._flushing -= 1
+
+    def close(self, flush: bool = True) -> None:
+        """Ends the thread, everything applied and checkpointed first if asked; the log keeps what is not."""
+        try:
+            if flush and self._failure is None:
+                self.flush(checkpoint=True)
+        finally:
+            with self._changed:
+                self._closing = True
+                self._changed.notify_all()
+            self._thread.join()
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise FatalStorageError(f"commits cannot be moved into the store: {self._failure}") from self._failure
+
+    def _settled(self) -> bool:
+        return not (self._waiting or self._busy or self._checkpoint_wanted)
+
+    def _pause(self) -> float | None:
+        """Seconds until there is something to do: 0 for now, None for when something changes."""
+        now = time.monotonic()
+        if self._checkpoint_wanted:
+            return 0.0
+        if self._waiting:
+            if self._flushing or self._waiting_size >= self._pace.rows:
+                return 0.0
+            return max(0.0, self._oldest + self._pace.seconds - now)
+        if self._unchecked:
+            return max(0.0, self._checkpointed + self._pace.checkpoint_seconds - now)
+        return None
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._closing and (pause := self._pause()) != 0.0:
+                    self._changed.wait(pause)
+                if self._closing:
+                    return
+                batches = self._next_batches()
+                self._busy = True
+            try:
+                self._advance(batches)
+                self._rest()
+            except SqlError as error:
+                self._report(error)
+                with self._changed:
+                    self._changed.wait_for(lambda: self._closing, self._pace.retry_seconds)
+            except Exception as error:  # the thread's end: nobody else would hear of it
+                with self._changed:
+                    self._failure = error
+                    self._changed.notify_all()
+                self._on_error(error)
+                return
+
+    def _rest(self) -> None:
+        with self._changed:
+            self._busy = False
+            self._changed.notify_all()
+
+    def _report(self, error: SqlError) -> None:
+        with self._changed:
+            self._last_error = error
+            self._busy = False
+            self._changed.notify_all()
+        self._on_error(error)
+
+    def _next_batches(self) -> list[Batch]:
+        """The oldest batches, as many as fit in one transaction; they keep waiting until they are applied."""
+        batches: list[Batch] = []
+        size = 0
+        for batch in self._waiting:
+            if batches and size + batch.size > self._pace.transaction:
+                break
+            batches.append(batch)
+            size += batch.size
+        return batches
+
+    def _advance(self, batches: Sequence[Batch]) -> None:
+        if batches:
+            merged = merge_batches(batches)
+            self._store.apply(merged)
+            self._touched |= merged.relations.keys()
+            self._unchecked += 1 + merged.size
+            with self._changed:
+                for _ in batches:
+                    self._waiting_size -= self._waiting.popleft().size
+                self._oldest = time.monotonic()
+                self._changed.notify_all()
+            self._fold()
+        due = time.monotonic() >= self._checkpointed + self._pace.checkpoint_seconds
+        wanted = self._checkpoint_wanted and not self._waiting
+        if wanted or (self._unchecked and (due or self._unchecked >= self._pace.checkpoint_rows)):
+            self._checkpoint(wanted)
+
+    def _fold(self) -> None:
+        if self._retention is None:
+            return
+        kept = self._store.relations()
+        high_water = self._store.high_water()
+        for relation in sorted(self._touched):
+            if relation not in kept:
+                self._touched.discard(relation)
+                continue
+            before = min(self._retention(relation, high_water), high_water)
+            if before - self._store.since(relation) >= self._pace.fold_seconds * 1e6:
+                self._store.forget(relation, before)
+                if before == high_water:
+                    self._touched.discard(relation)
+
+    def _checkpoint(self, wanted: bool) -> None:
+        sequence = self._store.checkpoint()
+        self._unchecked = 0
+        self._checkpointed = time.monotonic()
+        if sequence:
+            try:
+                self._log.cut(sequence)
+            except OSError as error:
+                raise SqlError("58030", "old segments of the commit log cannot be removed", str(error)) from error
+        with self._changed:
+            if wanted:
+                self._checkpoint_wanted = False
+            self._changed.notify_all()
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What a restart finds: the store as of ``high_water``, and the commits of the log after it, oldest first.
+
+    ``relations``: the ids kept and their width in words; ``loads``: epochs by load id, the tail's included.
+    """
+
+    store: Store
+    high_water: int
+    catalog: bytes | None
+    entries: Entries
+    relations: dict[int, int]
+    loads: dict[str, int]
+    tail: tuple[tuple[int, CommitRecord], ...]
+
+    @property
+    def last_epoch(self) -> int:
+        """The newest commit's epoch, 0 when there never was one."""
+        return self.tail[-1][1].epoch if self.tail else self.high_water
+
+    def rows(self, relation: int) -> tuple[Words, Words]:
+        """A relation's rows at the high water, int64[n, width], and their diffs: read from the store when asked."""
+        return self.store.rows(relation, self.high_water)
+
+
+def recover(store: Store, log: CommitLog) -> Recovered:
+    """Reads what was committed: the store, and every log record after it with its sequence number.
+
+    Raises XX001 when the log does not go on where the store ends, or is damaged.
+    """
+    applied = store.log_sequence()
+    if log.last < applied or log.first > applied + 1:
+        raise SqlError(
+            "XX001",
+            f"the commit log holds the records {log.first} to {log.last}, but the store ends at record {applied}",
+            detail="Commits between them are missing; the log and the store are not of one time.",
+            hint="Restore the whole data folder from one backup.",
+        )
+    tail: list[tuple[int, CommitRecord]] = []
+    epoch = store.high_water()
+    loads = store.loads()
+    for sequence, data in log.replay(applied):
+        record = decode_record(data)
+        if record.epoch <= epoch:
+            raise SqlError("XX001", f"log record {sequence} has epoch {record.epoch}, not after {epoch}")
+        epoch = record.epoch
+        if record.load is not None:
+            loads[record.load] = epoch
+        tail.append((sequence, record))
+    return Recovered(
+        store, store.high_water(), store.catalog(), store.dictionary(), store.relations(), loads, tuple(tail)
+    )

@@ -1,0 +1,208 @@
+"""Datums ↔ words; what an interned value's bytes are.
+
+Datums (see ``planner/scalar.py``): bool, int, float, Decimal, str, bytes; dates as int days, times as int µs since
+2000-01-01 (``NEGATIVE_INFINITY``, ``POSITIVE_INFINITY`` for the infinities), interval (months, days, µs), uuid 16
+bytes, jsonb its canonical text, "char" a str of at most one character, an array a tuple (nested for more dimensions).
+float4's datum is a double that is a real's value.
+
+Bytes of interned types: strings and jsonb UTF-8; bytea and uuid as they are; interval three big-endian int64 (months,
+days, µs); numerics see ``storage.numeric``; arrays see ``storage.arrays``.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ivm.rows import Mask, Vector, Words
+from ivm.words import Kind, SqlType, Storage
+from storage.arrays import array_from_bytes, array_to_bytes
+from storage.dictionary import Dictionary
+from storage.numeric import decode_direct, decode_numeric, encode_direct, encode_numeric, numeric_text
+
+INTERVAL: Final = struct.Struct(">qqq")
+_WORD: Final = struct.Struct(">q")
+_DOUBLE: Final = struct.Struct("<d")
+_LONG: Final = struct.Struct("<q")
+_NAN_WORD: Final = 0x7FF8000000000000
+_SIGN: Final = 2**63 - 1
+_FLOATS: Final = (Kind.FLOAT4, Kind.FLOAT8)
+
+
+def float_to_word(values: NDArray[np.float64]) -> Words:
+    """Doubles as order-preserving words; every NaN is one word, above infinity. -0.0 is just below 0.0."""
+    bits = np.ascontiguousarray(values, np.float64).view(np.int64)
+    words: Words = bits ^ ((bits >> np.int64(63)) & np.int64(_SIGN))
+    nan = np.isnan(values)
+    return np.where(nan, np.int64(_NAN_WORD), words) if np.count_nonzero(nan) else words
+
+
+def word_to_float(words: Words) -> NDArray[np.float64]:
+    """The inverse of ``float_to_word``, float64."""
+    bits = words ^ ((words >> np.int64(63)) & np.int64(_SIGN))
+    return bits.view(np.float64)
+
+
+def _one_float_to_word(value: float) -> int:
+    bits: int = _LONG.unpack(_DOUBLE.pack(value))[0] if value == value else _NAN_WORD  # noqa: PLR0124
+    return bits if bits >= 0 else bits ^ _SIGN
+
+
+def _one_word_to_float(word: int) -> float:
+    value: float = _DOUBLE.unpack(_LONG.pack(word if word >= 0 else word ^ _SIGN))[0]
+    return value
+
+
+def to_bytes(type: SqlType, datum: Any) -> bytes:
+    """A datum's bytes: what is interned, or, for types that are not, what stands for it inside an array."""
+    match type.kind:
+        case Kind.TEXT | Kind.VARCHAR | Kind.BPCHAR | Kind.NAME | Kind.UNKNOWN | Kind.JSONB:
+            return datum.encode()  # type: ignore[no-any-return]
+        case Kind.BYTEA | Kind.UUID | Kind.RECORD:
+            return bytes(datum)
+        case Kind.INTERVAL:
+            return INTERVAL.pack(*datum)
+        case Kind.ARRAY:
+            element = type.element
+            assert element is not None
+            return array_to_bytes(datum, lambda part: to_bytes(element, part), element.kind is Kind.INTERVAL)
+        case Kind.NUMERIC:
+            return numeric_text(datum).encode()
+        case _:
+            return _WORD.pack(_direct_encoder(type)(datum))
+
+
+def from_bytes(type: SqlType, data: bytes) -> Any:
+    """The inverse of ``to_bytes``."""
+    match type.kind:
+        case Kind.TEXT | Kind.VARCHAR | Kind.BPCHAR | Kind.NAME | Kind.UNKNOWN | Kind.JSONB:
+            return data.decode()
+        case Kind.BYTEA | Kind.UUID | Kind.RECORD:
+            return data
+        case Kind.INTERVAL:
+            return INTERVAL.unpack(data)
+        case Kind.ARRAY:
+            element = type.element
+            assert element is not None
+            return array_from_bytes(data, lambda part: from_bytes(element, part))
+        case Kind.NUMERIC:
+            return Decimal(data.decode())
+        case _:
+            return _direct_decoder(type)(_WORD.unpack(data)[0])
+
+
+def encode(type: SqlType, values: Sequence[object], dictionary: Dictionary) -> Vector:
+    """Datums (None is NULL) → words."""
+    nulls: Mask | None = None
+    if None in values:
+        nulls = np.array([v is None for v in values], np.bool_)
+        present = [v for v in values if v is not None]
+        words = np.zeros(len(values), np.int64)
+        words[~nulls] = _encode_present(type, present, dictionary)
+        return Vector(words, nulls)
+    return Vector(_encode_present(type, values, dictionary))
+
+
+def decode(type: SqlType, vector: Vector, dictionary: Dictionary) -> list[object]:
+    """Words → datums (None is NULL); the inverse of ``encode``."""
+    if vector.nulls is None:
+        return _decode_present(type, vector.words, dictionary)
+    out: list[object] = [None] * len(vector.words)
+    rows = np.flatnonzero(~vector.nulls)
+    for row, datum in zip(rows.tolist(), _decode_present(type, vector.words[rows], dictionary), strict=True):
+        out[row] = datum
+    return out
+
+
+def encode_one(type: SqlType, datum: object, dictionary: Dictionary) -> int:
+    """The word of one datum that is not None."""
+    match type.storage:
+        case Storage.INTERNED:
+            return dictionary.intern_one(to_bytes(type, datum))
+        case Storage.NUMERIC:
+            return encode_numeric(datum, dictionary)  # type: ignore[arg-type]
+        case _:
+            return _direct_encoder(type)(datum)
+
+
+def encode_one_direct(type: SqlType, datum: Any) -> int:
+    """The word of a datum of a DIRECT type."""
+    return _direct_encoder(type)(datum)
+
+
+def decode_one(type: SqlType, word: int, dictionary: Dictionary) -> Any:
+    """The datum of one word that is not NULL's."""
+    match type.storage:
+        case Storage.INTERNED:
+            return from_bytes(type, dictionary.lookup_one(word))
+        case Storage.NUMERIC:
+            return decode_numeric(word, dictionary)
+        case _:
+            return _direct_decoder(type)(word)
+
+
+def _encode_present(type: SqlType, values: Sequence[Any], dictionary: Dictionary) -> Words:
+    match type.storage:
+        case Storage.INTERNED:
+            return dictionary.intern([to_bytes(type, v) for v in values])
+        case Storage.NUMERIC:
+            return np.array([encode_numeric(v, dictionary) for v in values], np.int64)
+        case _:
+            if type.kind in _FLOATS:
+                return float_to_word(np.array(values, np.float64))
+            encoder = _direct_encoder(type)
+            if encoder is int:
+                return np.array(values, np.int64)
+            return np.array([encoder(v) for v in values], np.int64)
+
+
+def _decode_present(type: SqlType, words: Words, dictionary: Dictionary) -> list[Any]:
+    match type.storage:
+        case Storage.INTERNED:
+            return [from_bytes(type, v) for v in dictionary.lookup(words)]
+        case Storage.NUMERIC:
+            return [decode_numeric(w, dictionary) for w in words.tolist()]
+        case _:
+            if type.kind in _FLOATS:
+                return word_to_float(words).tolist()  # type: ignore[no-any-return]
+            decoder = _direct_decoder(type)
+            return words.tolist() if decoder is int else [decoder(w) for w in words.tolist()]  # type: ignore[no-any-return]
+
+
+def _char_to_word(value: str) -> int:
+    return (value.encode() or b"\0")[0]
+
+
+def _word_to_char(word: int) -> str:
+    return chr(word) if word else ""
+
+
+def _direct_encoder(type: SqlType) -> Callable[[Any], int]:
+    match type.kind:
+        case Kind.FLOAT4 | Kind.FLOAT8:
+            return _one_float_to_word
+        case Kind.NUMERIC:
+            return lambda value: encode_direct(value, type)
+        case Kind.CHAR1:
+            return _char_to_word
+        case _:
+            return int
+
+
+def _direct_decoder(type: SqlType) -> Callable[[int], Any]:
+    match type.kind:
+        case Kind.BOOL:
+            return bool
+        case Kind.FLOAT4 | Kind.FLOAT8:
+            return _one_word_to_float
+        case Kind.NUMERIC:
+            return lambda word: decode_direct(word, type)
+        case Kind.CHAR1:
+            return _word_to_char
+        case _:
+            return int

@@ -1,0 +1,455 @@
+"""The DuckDB door: one file that holds catalog, dictionary and the rows of tables and views, as words.
+
+Per relation there is ``base_<id>`` (words, diff: the rows as of the relation's ``since``) and ``updates_<id>`` (words,
+epoch, diff: what came after). ``apply`` moves everything forward in one transaction; the *high water* is the epoch up
+to which all is there. Only ids and generated column names enter SQL text; values go in through Arrow or as parameters.
+
+DuckDB is asked to store, sum and group int64 columns, never to evaluate a user's expression: its semantics are not
+Postgres's. Its own log may lose flipped bytes silently, so ours is cut only after ``checkpoint`` has emptied it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+
+from ivm.errors import SqlError
+from ivm.rows import Words
+from ivm.words import row_width
+from storage.files import FatalStorageError
+from storage.readable import readable_view
+from storage.record import NO_ENTRIES, Entries
+from storage.stored import Batch, History, StoredRelation
+
+__all__ = ["Batch", "History", "Store", "StoredRelation"]
+
+FORMAT: Final = 1
+_FILE: Final = "store.duckdb"
+_FOLD_AT_LEAST: Final = 100_000
+_UNCLEAR: Final = (duckdb.FatalException, duckdb.InternalException, duckdb.IOException)
+"""After one of these a commit may have happened or not."""
+_SETTINGS: Final = (
+    "enable_external_access=false",
+    "autoinstall_known_extensions=false",
+    "autoload_known_extensions=false",
+    "allow_community_extensions=false",
+    "python_enable_replacements=false",
+    "preserve_insertion_order=false",
+    "checkpoint_threshold='1TB'",  # only checkpoint() checkpoints: a stall has its place
+    "lock_configuration=true",
+)
+_TABLES: Final = (
+    "CREATE TABLE IF NOT EXISTS state"
+    " (format BIGINT, secret BLOB, high_water BIGINT, log_sequence BIGINT, catalog BLOB)",
+    "CREATE TABLE IF NOT EXISTS relations (id BIGINT, width BIGINT, since BIGINT, folded BIGINT)",
+    "CREATE TABLE IF NOT EXISTS dictionary (id BIGINT, value BLOB)",
+    "CREATE TABLE IF NOT EXISTS loads (load VARCHAR, epoch BIGINT)",
+    "CREATE SCHEMA IF NOT EXISTS readable",
+    'CREATE TABLE IF NOT EXISTS readable.names (relation BIGINT, name VARCHAR, "column" VARCHAR, column_name VARCHAR)',
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    width: int
+    since: int
+    folded: int
+
+
+class Store:
+    """One DuckDB file. Every method may be called from any thread; writers take turns, readers see a snapshot.
+
+    Raises 53200 when DuckDB's memory does not suffice, 53100 for a full disk, XX001 for a damaged file,
+    FatalStorageError when what it holds is not known any more.
+    """
+
+    def __init__(self, folder: Path, memory_bytes: int, threads: int) -> None:
+        self._path = folder / _FILE
+        self._memory_bytes = memory_bytes
+        self._threads = threads
+        self._writing = threading.RLock()
+        self._gate = threading.Condition()
+        self._readers = 0
+        self._connect()
+
+    @classmethod
+    def open(cls, folder: Path, memory_bytes: int = 1 << 30, threads: int = 1) -> Store:
+        """Opens the store of a data folder, or starts one. DuckDB holds at most ``memory_bytes`` (at least 64 MiB)."""
+        temporary = folder / "temp"
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(parents=True, mode=0o700)
+        return cls(folder, memory_bytes, threads)
+
+    def close(self) -> None:
+        """Waits for readers and closes; what was applied is durable without it."""
+        with self._writing, self._gate:
+            self._gate.wait_for(lambda: self._readers == 0)
+            self._connection.close()
+
+    @property
+    def secret(self) -> bytes:
+        """The database's own 32 random bytes: the key of the dictionary's hash."""
+        return self._secret
+
+    def high_water(self) -> int:
+        """The epoch up to which everything has been applied, 0 at first."""
+        return self._high_water
+
+    def log_sequence(self) -> int:
+        """The last log record that was applied, 0 at first."""
+        return self._log_sequence
+
+    def relations(self) -> dict[int, int]:
+        """The relations kept, and their width in words."""
+        return {id_: kept.width for id_, kept in self._relations.items()}
+
+    def since(self, relation: int) -> int:
+        """The oldest epoch at which the relation can be read."""
+        return self._relations[relation].since
+
+    def catalog(self) -> bytes | None:
+        """The catalog as of the high water."""
+        with self._reading() as cursor:
+            value = _one(cursor, "SELECT catalog FROM state")[0]
+        return None if value is None else bytes(value)
+
+    def loads(self) -> dict[str, int]:
+        """The epochs of the loads that were committed, by load id."""
+        with self._reading() as cursor:
+            return {str(load): int(epoch) for load, epoch in cursor.execute("SELECT load, epoch FROM loads").fetchall()}
+
+    def dictionary(self) -> Entries:
+        """Every dictionary entry."""
+        with self._reading() as cursor:
+            table = cursor.sql("SELECT id, value FROM dictionary").to_arrow_table()
+        values = table.column("value").cast(pa.large_binary()).combine_chunks()
+        if isinstance(values, pa.ChunkedArray):
+            values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], pa.large_binary())
+        if len(values) == 0:
+            return NO_ENTRIES
+        _, offsets, data = values.buffers()
+        ends = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
+        content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+        return Entries(_column(table, "id"), content[ends[0] : ends[-1]], ends - ends[0])
+
+    def rows(self, relation: int, epoch: int | None = None) -> tuple[Words, Words]:
+        """The rows at an epoch (by default the high water): int64[n, width], distinct, unordered; diffs int64[n] != 0.
+
+        Raises 22023 for an epoch outside [since, high water].
+        """
+        with self._reading() as cursor:
+            kept, epoch = self._readable(cursor, relation, epoch)
+            words = _words(kept.width)
+            table = cursor.sql(
+                f"SELECT {_columns(words)} sum(diff)::BIGINT AS diff FROM "
+                f"(SELECT * FROM base_{relation} UNION ALL "
+                f"SELECT {_columns(words)} diff FROM updates_{relation} WHERE epoch <= ?) "
+                f"{_grouped(words)} HAVING sum(diff) <> 0",
+                params=[epoch],
+            ).to_arrow_table()
+        return _matrix(table, words), _column(table, "diff")
+
+    def range_updates(self, relation: int, after: int, upto: int) -> History:
+        """The updates with after < epoch <= upto, ordered by epoch.
+
+        Raises 22023 where an end lies outside [since, high water].
+        """
+        with self._reading() as cursor:
+            kept, _ = self._readable(cursor, relation, after)
+            self._readable(cursor, relation, upto)
+            words = _words(kept.width)
+            table = cursor.sql(
+                f"SELECT * FROM updates_{relation} WHERE epoch > ? AND epoch <= ? ORDER BY epoch", params=[after, upto]
+            ).to_arrow_table()
+        return History(_matrix(table, words), _column(table, "epoch"), _column(table, "diff"))
+
+    def create_relation(self, relation: int, width: int) -> None:
+        """Keeps a relation of rows of ``width`` words; nothing happens if it is kept already."""
+        if relation not in self._relations:
+            self._transact(lambda: self._create(relation, width))
+
+    def drop_relation(self, relation: int) -> None:
+        """Forgets a relation and its history; nothing happens if it is not kept."""
+        self._transact(lambda: self._drop(relation))
+
+    def apply(self, batch: Batch) -> bool:
+        """Applies a batch in one transaction; False when the store holds it already.
+
+        Idempotent: updates at or below the high water are left out, so a batch may overlap what was applied before.
+        An update of a relation that is not kept keeps it, at the width of its rows.
+        """
+        with self._writing:
+            if batch.high_water <= self._high_water:
+                return False
+            self._transact(lambda: self._apply(batch), batch.high_water)
+            return True
+
+    def forget(self, relation: int, before: int) -> None:
+        """Gives up history: afterwards the relation can be read at ``before`` and later only.
+
+        Cost: the updates folded, and now and then (amortised over as many folded rows) the whole base.
+        Raises 22023 for an epoch above the high water.
+        """
+        with self._writing:
+            if before > self._high_water:
+                raise _outside(relation, before, self._relations[relation].since, self._high_water)
+            if before > self._relations[relation].since:
+                self._transact(lambda: self._fold(relation, before))
+
+    def checkpoint(self) -> int:
+        """Moves DuckDB's own log into its file, verifies that, and gives the log sequence that the file holds.
+
+        The commit log may be cut up to there. 0 when readers kept DuckDB's log from being emptied.
+        """
+        with self._writing, _translated():
+            sequence = self._log_sequence
+            self._connection.execute("CHECKPOINT")
+            wal = self._path.with_name(_FILE + ".wal")
+            emptied = not wal.exists() or wal.stat().st_size == 0
+            held = _one(self._connection, "SELECT log_sequence FROM state")[0]
+            return sequence if emptied and held == sequence else 0
+
+    def _connect(self) -> None:
+        config: dict[str, str | bool | int | float | list[str]] = {
+            "memory_limit": f"{max(self._memory_bytes, 64 << 20)}B",
+            "threads": str(self._threads),
+            "temp_directory": str(self._path.parent / "temp"),
+        }
+        with _translated(f"{self._path}: "):
+            self._connection = duckdb.connect(str(self._path), config=config)
+            for setting in _SETTINGS:
+                self._connection.execute(f"SET {setting}")
+            for table in _TABLES:
+                self._connection.execute(table)
+            if _one(self._connection, "SELECT count(*) FROM state")[0] == 0:
+                self._connection.execute("INSERT INTO state VALUES (?, ?, 0, 0, NULL)", [FORMAT, os.urandom(32)])
+            self._load_state()
+
+    def _load_state(self) -> None:
+        found, secret, high_water, sequence = _one(
+            self._connection, "SELECT format, secret, high_water, log_sequence FROM state"
+        )
+        if found != FORMAT:
+            raise SqlError("XX001", f"{self._path} has format {found}; this server reads format {FORMAT}",
+                           hint="Start the server version that wrote it.")  # fmt: skip
+        self._secret, self._high_water, self._log_sequence = bytes(secret), int(high_water), int(sequence)
+        rows = self._connection.execute("SELECT id, width, since, folded FROM relations").fetchall()
+        self._relations = {int(row[0]): _Kept(*map(int, row[1:])) for row in rows}
+
+    @contextmanager
+    def _reading(self) -> Iterator[DuckDBPyConnection]:
+        """A cursor inside a transaction of its own: one snapshot for all it reads."""
+        with self._gate:
+            self._readers += 1
+        try:
+            with _translated():
+                cursor = self._connection.cursor()
+                try:
+                    cursor.begin()
+                    yield cursor
+                finally:
+                    cursor.close()
+        finally:
+            with self._gate:
+                self._readers -= 1
+                self._gate.notify_all()
+
+    def _readable(self, cursor: DuckDBPyConnection, relation: int, epoch: int | None) -> tuple[_Kept, int]:
+        """The relation as the cursor's snapshot sees it, and the epoch to read at, which it checks."""
+        rows = cursor.execute("SELECT width, since, folded FROM relations WHERE id = ?", [relation]).fetchall()
+        if not rows:
+            raise SqlError("42P01", f"the store does not keep relation {relation}")
+        high_water = int(_one(cursor, "SELECT high_water FROM state")[0])
+        kept = _Kept(*rows[0])
+        if epoch is not None and not kept.since <= epoch <= high_water:
+            raise _outside(relation, epoch, kept.since, high_water)
+        return kept, high_water if epoch is None else epoch
+
+    def _transact(self, work: Callable[[], None], target: int | None = None) -> None:
+        """Runs work in a transaction. ``target``: the high water that tells whether an unclear commit happened."""
+        with self._writing, _translated():
+            before = dict(self._relations), self._high_water, self._log_sequence
+            try:
+                self._connection.execute("BEGIN")
+                work()
+                self._connection.execute("COMMIT")
+            except _UNCLEAR as error:
+                self._reopen(error)
+                if target is None or self._high_water < target:
+                    raise
+            except BaseException:
+                self._relations, self._high_water, self._log_sequence = before
+                self._connection.execute("ROLLBACK")
+                raise
+
+    def _reopen(self, cause: duckdb.Error) -> None:
+        """After an error that leaves a commit unclear: what the file says now is what holds."""
+        with self._gate:
+            self._gate.wait_for(lambda: self._readers == 0)
+            try:
+                self._connection.close()
+                self._connect()
+            except (duckdb.Error, SqlError) as error:
+                raise FatalStorageError(f"the store cannot be reopened after {cause}: {error}") from error
+
+    def _apply(self, batch: Batch) -> None:
+        for relation in batch.created:
+            self._drop(relation.id)
+            self._create(relation.id, row_width(relation.schema))
+            self._label(relation)
+        for id_, history in batch.relations.items():
+            if id_ not in batch.dropped:
+                self._create(id_, history.rows.shape[1])
+                self._insert_updates(id_, history)
+        for id_ in batch.dropped:
+            self._drop(id_)
+        if len(batch.entries.ids):
+            self._insert("dictionary", {"id": batch.entries.ids, "value": _binary(batch.entries)})
+        if batch.loads:
+            self._connection.executemany("INSERT INTO loads VALUES (?, ?)", [list(load) for load in batch.loads])
+        if batch.catalog is not None:
+            self._connection.execute("UPDATE state SET catalog = ?", [batch.catalog])
+        ends = [batch.high_water, batch.log_sequence]
+        self._connection.execute("UPDATE state SET high_water = ?, log_sequence = ?", ends)
+        self._high_water, self._log_sequence = batch.high_water, batch.log_sequence
+
+    def _insert_updates(self, relation: int, history: History) -> None:
+        rows, epochs, diffs = history
+        assert rows.shape == (len(epochs), self._relations[relation].width), "rows as wide as the relation"
+        assert len(diffs) == len(epochs), "one diff for each row"
+        if len(epochs) and int(epochs.min()) <= self._high_water:
+            new = epochs > self._high_water
+            rows, epochs, diffs = rows[new], epochs[new], diffs[new]
+        if len(epochs):
+            columns: dict[str, object] = {f"w{i}": np.ascontiguousarray(rows[:, i]) for i in range(rows.shape[1])}
+            self._insert(f"updates_{relation}", columns | {"epoch": epochs, "diff": diffs})
+
+    def _insert(self, table: str, columns: dict[str, object]) -> None:
+        self._connection.register("incoming", pa.table(columns))
+        self._connection.execute(f"INSERT INTO {table} SELECT * FROM incoming")
+        self._connection.unregister("incoming")
+
+    def _create(self, relation: int, width: int) -> None:
+        if relation in self._relations:
+            return
+        words = _columns([f"{word} BIGINT" for word in _words(width)])
+        self._connection.execute(f"CREATE TABLE base_{relation} ({words} diff BIGINT)")
+        self._connection.execute(f"CREATE TABLE updates_{relation} ({words} epoch BIGINT, diff BIGINT)")
+        self._connection.execute("INSERT INTO relations VALUES (?, ?, 0, 0)", [relation, width])
+        self._relations = self._relations | {relation: _Kept(width, 0, 0)}
+
+    def _drop(self, relation: int) -> None:
+        if relation not in self._relations:
+            return
+        self._connection.execute(f"DROP VIEW IF EXISTS readable.r{int(relation)}")
+        self._connection.execute(f"DROP TABLE base_{relation}")
+        self._connection.execute(f"DROP TABLE updates_{relation}")
+        self._connection.execute("DELETE FROM relations WHERE id = ?", [relation])
+        self._connection.execute("DELETE FROM readable.names WHERE relation = ?", [relation])
+        self._relations = {id_: kept for id_, kept in self._relations.items() if id_ != relation}
+
+    def _label(self, relation: StoredRelation) -> None:
+        self._connection.execute(readable_view(relation.id, relation.schema))
+        names = relation.column_names or ("",) * len(relation.schema)
+        for i, name in enumerate(names):
+            self._connection.execute(
+                "INSERT INTO readable.names VALUES (?, ?, ?, ?)", [relation.id, relation.name, f"c{i}", name]
+            )
+
+    def _fold(self, relation: int, before: int) -> None:
+        kept = self._relations[relation]
+        words = _words(kept.width)
+        summed = f"SELECT {_columns(words)} sum(diff)::BIGINT AS diff FROM"
+        grouped = f"{_grouped(words)} HAVING sum(diff) <> 0"
+        execute = self._connection.execute
+        insert = f"INSERT INTO base_{relation} {summed} updates_{relation} WHERE epoch <= ? {grouped}"
+        inserted = int(execute(insert, [before]).fetchall()[0][0])
+        execute(f"DELETE FROM updates_{relation} WHERE epoch <= ?", [before])
+        size = int(_one(self._connection, f"SELECT count(*) FROM base_{relation}")[0])
+        folded = kept.folded + inserted if size > inserted else 0
+        if folded > max(_FOLD_AT_LEAST, size // 2):
+            execute(f"CREATE TABLE folding AS {summed} base_{relation} {grouped}")
+            execute(f"DELETE FROM base_{relation}")
+            execute(f"INSERT INTO base_{relation} SELECT * FROM folding")
+            execute("DROP TABLE folding")
+            folded = 0
+        execute("UPDATE relations SET since = ?, folded = ? WHERE id = ?", [before, folded, relation])
+        self._relations = self._relations | {relation: _Kept(kept.width, before, folded)}
+
+
+@contextmanager
+def _translated(where: str = "") -> Iterator[None]:
+    """DuckDB's errors as what a user sees; a broken invariant of ours stays FatalStorageError."""
+    try:
+        yield
+    except duckdb.OutOfMemoryException as error:
+        raise SqlError("53200", "the store is out of memory", detail=_first_line(error),
+                       hint="Give the server more with --memory.") from error  # fmt: skip
+    except duckdb.IOException as error:
+        text = _first_line(error)
+        if "No space left" in text:
+            raise SqlError("53100", f"{where}the disk is full", detail=text) from error
+        if "lock" in text.lower():
+            raise SqlError("55006", f"{where}in use by another program", detail=text,
+                           hint="Close the other DuckDB client, or stop the other server.") from error  # fmt: skip
+        raise SqlError("XX001", f"{where}the store cannot be read or written", detail=text) from error
+    except duckdb.SerializationException as error:
+        raise SqlError("XX001", f"{where}the store is damaged", detail=_first_line(error)) from error
+    except duckdb.Error as error:
+        raise FatalStorageError(f"{where}the store failed: {error}") from error
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _outside(relation: int, epoch: int, since: int, high_water: int) -> SqlError:
+    return SqlError("22023", f"no history of relation {relation} at {epoch}",
+                    detail=f"It can be read from {since} to {high_water}.")  # fmt: skip
+
+
+def _one(cursor: DuckDBPyConnection, query: str) -> tuple[Any, ...]:
+    (row,) = cursor.execute(query).fetchall()  # all: DuckDB 2 refuses sql() beside a result not read to its end
+    return tuple(row)
+
+
+def _words(width: int) -> list[str]:
+    return [f"w{i}" for i in range(width)]
+
+
+def _columns(names: Sequence[str]) -> str:
+    """Names to stand before another one; a relation may have no columns at all."""
+    return "".join(f"{name}, " for name in names)
+
+
+def _grouped(words: Sequence[str]) -> str:
+    return f"GROUP BY {', '.join(words)}" if words else ""
+
+
+def _column(table: pa.Table, name: str) -> Words:
+    return np.asarray(table.column(name).to_numpy(), np.int64)
+
+
+def _matrix(table: pa.Table, words: Sequence[str]) -> Words:
+    rows = np.empty((table.num_rows, len(words)), np.int64)
+    for i, word in enumerate(words):
+        rows[:, i] = table.column(word).to_numpy()
+    return rows
+
+
+def _binary(entries: Entries) -> pa.Array:
+    offsets = np.ascontiguousarray(entries.offsets, np.int64)
+    data = np.ascontiguousarray(entries.data)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(entries.ids), buffers)

@@ -1,0 +1,250 @@
+"""The file seam: what the commit log asks of a disk, the real disk, and one that forgets what was not synced.
+
+A plain ``kill -9`` never tests fsync, because the kernel keeps what was written. ``ForgetfulFiles`` does: bytes
+reach the real file only when they are synced, and a file's creation or removal only when its folder is, so that after
+a kill (of the process, or ``kill()`` within a test) the folder holds what a power cut would have left.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from random import Random
+from typing import Protocol
+
+from ivm.errors import SqlError
+
+
+class FatalStorageError(Exception):
+    """What was written may not be on disk: a failed write or fsync. The server must end; nothing is retried.
+
+    After a failed fsync the kernel may have dropped the dirty pages and call the next fsync a success, so only a
+    restart, which reads what the disk really holds, tells what was kept.
+    """
+
+
+class AppendFile(Protocol):
+    """A file open for appending. Not thread-safe."""
+
+    def write(self, data: bytes) -> None: ...
+
+    def sync(self) -> None:
+        """Returns when every byte written before is on disk (fdatasync)."""
+        ...
+
+    def close(self) -> None:
+        """Closes without syncing."""
+        ...
+
+
+class Files(Protocol):
+    """A disk. All raise OSError."""
+
+    def make_folder(self, folder: Path) -> None: ...
+
+    def names(self, folder: Path) -> list[str]:
+        """The names in a folder, sorted."""
+        ...
+
+    def read(self, path: Path) -> bytes: ...
+
+    def create(self, path: Path) -> AppendFile:
+        """A new file (it must not exist); there for good only after ``sync_folder``."""
+        ...
+
+    def append(self, path: Path) -> AppendFile:
+        """An existing file, positioned at its end."""
+        ...
+
+    def truncate(self, path: Path, size: int) -> None:
+        """Cuts a file that is not open; durable on return."""
+        ...
+
+    def remove(self, path: Path) -> None:
+        """Removes a file; gone for good only after ``sync_folder``."""
+        ...
+
+    def sync_folder(self, folder: Path) -> None: ...
+
+
+class _RealAppendFile:
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._descriptor, view) :]
+
+    def sync(self) -> None:
+        os.fdatasync(self._descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class RealFiles:
+    """The disk."""
+
+    def make_folder(self, folder: Path) -> None:
+        if not folder.is_dir():
+            folder.mkdir(parents=True, mode=0o700)
+            self.sync_folder(folder.parent)
+
+    def names(self, folder: Path) -> list[str]:
+        return sorted(os.listdir(folder))
+
+    def read(self, path: Path) -> bytes:
+        return path.read_bytes()
+
+    def create(self, path: Path) -> AppendFile:
+        return _RealAppendFile(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600))
+
+    def append(self, path: Path) -> AppendFile:
+        return _RealAppendFile(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC))
+
+    def truncate(self, path: Path, size: int) -> None:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.ftruncate(descriptor, size)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def remove(self, path: Path) -> None:
+        path.unlink()
+
+    def sync_folder(self, folder: Path) -> None:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+class _ForgetfulAppendFile:
+    """``synced`` is what the disk holds for sure, ``pending`` what was written after it."""
+
+    def __init__(self, files: ForgetfulFiles, path: Path, synced: bytes) -> None:
+        self._files = files
+        self.path = path
+        self.synced = bytearray(synced)
+        self.pending = bytearray()
+
+    def write(self, data: bytes) -> None:
+        self._files.check_alive()
+        self.pending += data
+
+    def sync(self) -> None:
+        self._files.check_sync()
+        self.synced += self.pending
+        if self.path.exists():
+            with self.path.open("ab") as real:
+                real.write(self.pending)
+        self.pending.clear()
+
+    def close(self) -> None:
+        pass
+
+
+class ForgetfulFiles:
+    """A disk whose real folder holds only what was synced.
+
+    ``fail_sync``: when set, the next syncs raise OSError. ``kill(random)``: nothing works after it; with a Random, a
+    random prefix of each file's pending bytes survives, as a disk may have written some of them (a torn tail).
+    """
+
+    def __init__(self) -> None:
+        self.fail_sync = False
+        self.syncs = 0
+        self._dead = False
+        self._open: dict[Path, _ForgetfulAppendFile] = {}
+        self._created: dict[Path, _ForgetfulAppendFile] = {}
+        self._removed: set[Path] = set()
+
+    def check_alive(self) -> None:
+        """Raises OSError once killed."""
+        if self._dead:
+            raise OSError("the disk is gone")
+
+    def check_sync(self) -> None:
+        """Counts a sync, and raises OSError where one is to fail."""
+        self.check_alive()
+        self.syncs += 1
+        if self.fail_sync:
+            raise OSError(5, "Input/output error")
+
+    def kill(self, random: Random | None = None) -> None:
+        """The power goes."""
+        self._dead = True
+        for path, file in self._open.items():
+            if random is not None and file.pending and path.exists():
+                with path.open("ab") as real:
+                    real.write(file.pending[: random.randint(0, len(file.pending))])
+
+    def make_folder(self, folder: Path) -> None:
+        self.check_alive()
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def names(self, folder: Path) -> list[str]:
+        self.check_alive()
+        real = {path for path in folder.iterdir() if path not in self._removed}
+        return sorted(path.name for path in real | {p for p in self._created if p.parent == folder})
+
+    def read(self, path: Path) -> bytes:
+        self.check_alive()
+        file = self._open.get(path)
+        return bytes(file.synced + file.pending) if file is not None else path.read_bytes()
+
+    def create(self, path: Path) -> AppendFile:
+        self.check_alive()
+        if path in self._created or (path.exists() and path not in self._removed):
+            raise FileExistsError(path)
+        file = _ForgetfulAppendFile(self, path, b"")
+        self._open[path] = self._created[path] = file
+        return file
+
+    def append(self, path: Path) -> AppendFile:
+        self.check_alive()
+        file = self._open[path] = self._open.get(path) or _ForgetfulAppendFile(self, path, path.read_bytes())
+        return file
+
+    def truncate(self, path: Path, size: int) -> None:
+        self.check_sync()
+        self._open.pop(path, None)
+        os.truncate(path, size)
+
+    def remove(self, path: Path) -> None:
+        self.check_alive()
+        self._open.pop(path, None)
+        if self._created.pop(path, None) is None:
+            self._removed.add(path)
+
+    def sync_folder(self, folder: Path) -> None:
+        self.check_sync()
+        for path in [p for p in self._removed if p.parent == folder]:
+            path.unlink()
+            self._removed.remove(path)
+        for path in [p for p in self._created if p.parent == folder]:
+            path.write_bytes(self._created.pop(path).synced)
+
+
+def lock_folder(folder: Path) -> int:
+    """Locks a data folder for this process until it ends; gives the descriptor that holds the lock.
+
+    Raises 55006 when another process holds it. To be taken before the log is opened: opening cuts a torn tail off,
+    which under a running server would be a record still being written.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise SqlError(
+            "55006",
+            f"the data folder {folder} is in use by another server",
+            hint="Stop that server, or give this one a folder of its own with --data.",
+        ) from None
+    return descriptor

@@ -1,0 +1,349 @@
+"""The commit log: what makes a commit durable.
+
+A log is a folder of segment files named by their first sequence number. A segment is a 32-byte head and then *groups*.
+A group is what one ``sync`` wrote: a head (magic, number of records, payload's length, first sequence number,
+checksums of payload and head) and the records, each after its length. Records are numbered 1, 2, 3, … without gaps.
+
+Invariant: a group is written only after the group before it is on disk. So whatever stands before the last group was
+durable, and damage there is an error (XX001, naming file and offset), never a shorter history. The last group may be
+*torn*, its sync never having returned: it is cut off if it is short, or if one of its 512-byte sectors was never
+written (all zero). Payloads are masked, so that data never looks like that; a last group that is there in full and
+does not match its checksum is damage too. A segment that another follows ends with an empty group, so that a lost last
+segment is noticed as well.
+
+Cost: ``append`` copies nothing; ``sync`` is one write and one fdatasync, however many records wait.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from ivm.errors import SqlError
+from storage.files import AppendFile, FatalStorageError, Files, RealFiles
+
+__all__ = ["CommitLog", "FatalStorageError"]
+
+_SEGMENT_MAGIC: Final = b"FRESHLG1"
+_SEGMENT: Final = struct.Struct("<8sQ12xI")
+_GROUP_MAGIC: Final = 0x50524746
+_GROUP: Final = struct.Struct("<IIQQII")
+_LENGTH: Final = struct.Struct("<I")
+_SECTOR: Final = 512
+_MASK: Final = np.frombuffer(bytes.fromhex("a5c3962d78e11b5a") * 8192, np.uint8)
+_SEGMENT_BYTES: Final = 64 << 20
+_MAX_RECORD: Final = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A group's head; ``end`` is where the group ends in its file."""
+
+    count: int
+    first: int
+    start: int
+    end: int
+    checksum: int
+
+
+@dataclass(slots=True)
+class _Segment:
+    """A file of the log; its records are ``first`` … ``last`` (first - 1 when it has none)."""
+
+    path: Path
+    first: int
+    last: int
+    size: int
+    ended: bool = False
+
+
+class CommitLog:
+    """An append-only sequence of records. ``append`` and ``sync`` may be called from different threads.
+
+    After any failure to write or sync the log is dead: every call raises FatalStorageError.
+    """
+
+    def __init__(self, folder: Path, files: Files, segments: list[_Segment], segment_bytes: int) -> None:
+        self._folder = folder
+        self._files = files
+        self._segments = segments
+        self._segment_bytes = segment_bytes
+        self._queue = threading.Lock()
+        self._disk = threading.Lock()
+        self._waiting: list[bytes] = []
+        self._appended = self._durable = segments[-1].last if segments else 0
+        self._file: AppendFile | None = files.append(segments[-1].path) if segments else None
+        self._failure: BaseException | None = None
+
+    @classmethod
+    def open(cls, folder: Path, files: Files | None = None, segment_bytes: int = _SEGMENT_BYTES) -> CommitLog:
+        """Opens a log, or starts one, and cuts a torn tail off. Lock the data folder first (``lock_folder``).
+
+        Raises XX001 for damage, reading every checksum.
+        """
+        disk = files or RealFiles()
+        disk.make_folder(folder)
+        return cls(folder, disk, _open_segments(disk, folder), segment_bytes)
+
+    @property
+    def first(self) -> int:
+        """The sequence number of the oldest record kept (one above ``last`` when there is none)."""
+        with self._disk:
+            return self._segments[0].first if self._segments else self._appended + 1
+
+    @property
+    def last(self) -> int:
+        """The sequence number last given out, 0 in a new log."""
+        return self._appended
+
+    @property
+    def durable(self) -> int:
+        """The newest record that is on disk for sure."""
+        return self._durable
+
+    def append(self, record: bytes) -> int:
+        """Queues a record for the next ``sync`` and gives its sequence number. Cost: O(1)."""
+        if not 0 < len(record) <= _MAX_RECORD:
+            raise SqlError("54000", "the transaction is too large for one log record",
+                           detail=f"It has {len(record)} bytes; at most {_MAX_RECORD} fit.",
+                           hint="Split it into several transactions.")  # fmt: skip
+        with self._queue:
+            self._check()
+            self._waiting.append(record)
+            self._appended += 1
+            return self._appended
+
+    def sync(self) -> int:
+        """Makes durable every record appended before the call; gives the sequence number that is durable now.
+
+        Raises FatalStorageError when the disk fails: nothing may be acknowledged then, nor tried again.
+        """
+        with self._disk:
+            with self._queue:
+                self._check()
+                records, self._waiting = self._waiting, []
+            if records:
+                try:
+                    self._write(records)
+                except OSError as error:
+                    self._failure = error
+                    raise FatalStorageError(f"the commit log could not be written: {error}") from error
+            return self._durable
+
+    def replay(self, after: int = 0) -> Iterator[tuple[int, bytes]]:
+        """The durable records above ``after``, oldest first, with their sequence numbers. Checks every checksum."""
+        with self._disk:
+            segments = [replace(segment) for segment in self._segments]
+        for segment in segments:
+            if segment.last <= after:
+                continue
+            data = self._files.read(segment.path)[: segment.size]
+            for group in _groups(data, segment.path, segment.first):
+                for sequence, record in _records(data, segment.path, group):
+                    if sequence > after:
+                        yield sequence, record
+
+    def cut(self, sequence: int) -> None:
+        """Removes whole segments that hold nothing above ``sequence``; the newest one stays.
+
+        Only for records whose effects are durable elsewhere: after a verified checkpoint of the store.
+        """
+        with self._disk:
+            self._check()
+            while len(self._segments) > 1 and self._segments[0].last <= sequence:
+                self._files.remove(self._segments[0].path)
+                self._files.sync_folder(self._folder)  # one by one, oldest first: no gap after a kill
+                self._segments.pop(0)
+
+    def close(self) -> None:
+        """Syncs and closes."""
+        self.sync()
+        with self._disk:
+            if self._file is not None:
+                self._file.close()
+                self._file = None
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise FatalStorageError("the commit log failed before; restart the server") from self._failure
+
+    def _write(self, records: list[bytes]) -> None:
+        first = self._durable + 1
+        group = _encode_group(records, first)
+        segment = self._segments[-1] if self._segments else None
+        if segment is None or (segment.size > _SEGMENT.size and segment.size + len(group) > self._segment_bytes):
+            segment = self._new_segment(first)
+        assert self._file is not None
+        self._file.write(group)
+        self._file.sync()
+        segment.size += len(group)
+        segment.last = self._durable = first + len(records) - 1
+
+    def _new_segment(self, first: int) -> _Segment:
+        path = self._folder / f"{first:020d}.log"
+        head = _segment_head(first)
+        file = self._files.create(path)
+        file.write(head)
+        file.sync()
+        self._files.sync_folder(self._folder)
+        if self._file is not None:
+            end = _encode_group([], first)
+            self._file.write(end)
+            self._file.sync()
+            self._file.close()
+            self._segments[-1].size += len(end)
+        self._file = file
+        self._segments.append(_Segment(path, first, first - 1, len(head)))
+        return self._segments[-1]
+
+
+def _damage(path: Path, offset: int, what: str) -> SqlError:
+    return SqlError(
+        "XX001",
+        f"the commit log is damaged: {path}, byte {offset}: {what}",
+        detail="Commits after this place cannot be read, so the server does not start with a shorter history.",
+        hint="Restore the data folder from a backup, or the disk's copy of this file.",
+    )
+
+
+def _masked(payload: bytes) -> bytes:
+    """XOR with a fixed mask, its own inverse: makes sectors of zeros (as unwritten ones are) not look like data."""
+    mask = _MASK[: len(payload)] if len(payload) <= len(_MASK) else np.resize(_MASK, len(payload))
+    return (np.frombuffer(payload, np.uint8) ^ mask).tobytes()
+
+
+def _segment_head(first: int) -> bytes:
+    body = _SEGMENT.pack(_SEGMENT_MAGIC, first, 0)[:-4]
+    return body + _LENGTH.pack(zlib.crc32(body))
+
+
+def _encode_group(records: list[bytes], first: int) -> bytes:
+    parts: list[bytes] = []
+    for record in records:
+        parts += (_LENGTH.pack(len(record)), record)
+    payload = _masked(b"".join(parts))
+    body = _GROUP.pack(_GROUP_MAGIC, len(records), len(payload), first, zlib.crc32(payload), 0)[:-4]
+    return body + _LENGTH.pack(zlib.crc32(body)) + payload
+
+
+def _group_at(data: bytes, offset: int) -> _Group | None:
+    """The group whose head stands at ``offset``, None where no intact head does."""
+    if offset + _GROUP.size > len(data):
+        return None
+    magic, count, length, first, checksum, head_checksum = _GROUP.unpack_from(data, offset)
+    start = offset + _GROUP.size
+    if magic != _GROUP_MAGIC or zlib.crc32(data[offset : start - 4]) != head_checksum:
+        return None
+    return _Group(count, first, start, start + length, checksum)
+
+
+def _intact(data: bytes, group: _Group) -> bool:
+    return group.end <= len(data) and zlib.crc32(memoryview(data)[group.start : group.end]) == group.checksum
+
+
+def _groups(data: bytes, path: Path, first: int) -> Iterator[_Group]:
+    """The groups of a segment whose tail is known to be good; XX001 otherwise."""
+    offset = _SEGMENT.size
+    while offset < len(data):
+        group = _group_at(data, offset)
+        if group is None or group.first != first or not _intact(data, group):
+            raise _damage(path, offset, "a group of records does not match its checksum")
+        yield group
+        offset, first = group.end, first + group.count
+
+
+def _records(data: bytes, path: Path, group: _Group) -> Iterator[tuple[int, bytes]]:
+    payload = _masked(data[group.start : group.end])
+    offset = 0
+    for sequence in range(group.first, group.first + group.count):
+        if offset + _LENGTH.size > len(payload):
+            raise _damage(path, group.start, "a group's records do not fill it")
+        (length,) = _LENGTH.unpack_from(payload, offset)
+        offset += _LENGTH.size
+        yield sequence, payload[offset : offset + length]
+        offset += length
+    if offset != len(payload):
+        raise _damage(path, group.start, "a group's records do not fill it")
+
+
+def _torn(data: bytes, offset: int) -> bool:
+    """Whether what stands at ``offset``, the start of a bad group, is one whose sync never returned.
+
+    True when it is cut short, or when a sector of it was never written; false when an intact group follows it, which
+    was written only after this one was on disk.
+    """
+    group = _group_at(data, offset)
+    if group is not None:
+        return group.end > len(data) or (group.end == len(data) and _unwritten_sector(data, offset))
+    if len(data) - offset < _GROUP.size:
+        return True
+    magic = _LENGTH.pack(_GROUP_MAGIC)
+    later = data.find(magic, offset + 1)
+    while later >= 0:
+        if _group_at(data, later) is not None:
+            return False
+        later = data.find(magic, later + 1)
+    return _unwritten_sector(data, offset)
+
+
+def _unwritten_sector(data: bytes, offset: int) -> bool:
+    start = offset
+    while start < len(data):
+        end = min(len(data), (start // _SECTOR + 1) * _SECTOR)
+        if end - start >= 16 and not any(data[start:end]):
+            return True
+        start = end
+    return False
+
+
+def _open_segments(disk: Files, folder: Path) -> list[_Segment]:
+    """Every segment of a folder, checked and without its torn tail."""
+    paths = [folder / name for name in disk.names(folder) if name.endswith(".log")]
+    if paths and not any(disk.read(paths[-1])[: _SEGMENT.size]):
+        disk.remove(paths[-1])  # created, and the power went before its head was written
+        disk.sync_folder(folder)
+        paths.pop()
+    segments: list[_Segment] = []
+    for path in paths:
+        data = disk.read(path)
+        segment = _check_head(path, data, segments)
+        if path == paths[-1]:
+            limit = len(data)
+        else:  # only the empty group that ends a segment may be torn there, and only if nothing was written since
+            bare = path == paths[-2] and len(disk.read(paths[-1])) <= _SEGMENT.size
+            limit = _GROUP.size if bare else 0
+        _check_groups(disk, segment, data, limit)
+        segments.append(segment)
+    if segments and segments[-1].ended:
+        raise _damage(segments[-1].path, segments[-1].size, "the segment that follows this one is missing")
+    return segments
+
+
+def _check_head(path: Path, data: bytes, before: list[_Segment]) -> _Segment:
+    magic, first, _ = _SEGMENT.unpack_from(data) if len(data) >= _SEGMENT.size else (b"", 0, 0)
+    if magic != _SEGMENT_MAGIC or data[: _SEGMENT.size] != _segment_head(first) or path.name != f"{first:020d}.log":
+        raise _damage(path, 0, "not the head of a segment of this name")
+    if before and first != before[-1].last + 1:
+        raise _damage(path, 0, f"records {before[-1].last + 1} to {first - 1} are missing")
+    return _Segment(path, first, first - 1, _SEGMENT.size)
+
+
+def _check_groups(disk: Files, segment: _Segment, data: bytes, limit: int) -> None:
+    """Walks a segment's groups, filling ``segment`` in; cuts off a torn tail of at most ``limit`` bytes."""
+    while segment.size < len(data):
+        group = _group_at(data, segment.size)
+        expected = group is not None and group.first == segment.last + 1 and not segment.ended
+        if group is None or not expected or not _intact(data, group):
+            if len(data) - segment.size > limit or not _torn(data, segment.size):
+                raise _damage(segment.path, segment.size, "a group of records does not match its checksum")
+            disk.truncate(segment.path, segment.size)
+            return
+        segment.ended = group.count == 0
+        segment.last, segment.size = segment.last + group.count, group.end

@@ -1,0 +1,104 @@
+"""Numeric values ↔ words. ``ivm.words`` tells the tagged layout; here is which value takes which form.
+
+Identity is the value with its display scale, and each identity has exactly one word: inline when
+``0 <= scale <= 31`` and ``-2**57 <= mantissa < 2**57``, else the id of its text as Postgres prints it
+(``NaN``, ``Infinity``, ``-Infinity``, digits). In a numeric(p, s) that is DIRECT, the word ``DIRECT_NAN`` is NaN
+(it sorts last, as it should); infinities do not fit one, in Postgres either.
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Final
+
+import numpy as np
+
+from ivm.rows import Mask, Words
+from ivm.words import SqlType
+from storage.dictionary import Dictionary
+
+INLINE_SCALE: Final = 31
+INLINE_LIMIT: Final = 2**57
+DIRECT_NAN: Final = 2**63 - 1
+WIDE: Final = Context(prec=150_000, rounding=ROUND_HALF_UP, Emin=-999_999, Emax=999_999, traps=[])
+"""Digits enough that nothing in Postgres's range is rounded."""
+_ONE: Final = Decimal(1)
+POWERS: Final = np.array([10**k for k in range(19)], np.int64)
+
+
+def inline_parts(words: Words) -> tuple[Words, Words]:
+    """Mantissa and scale of inline words."""
+    return words >> 6, (words >> 1) & 31
+
+
+def inline_words(mantissa: Words, scale: Words | int) -> Words:
+    """The words of values that fit inline (not checked)."""
+    return (mantissa << np.int64(6)) | (np.asarray(scale, np.int64) << np.int64(1))
+
+
+def is_interned(words: Words) -> Mask:
+    """Which words are dictionary ids."""
+    return (words & 1) != 0
+
+
+def scale_of(value: Decimal) -> int:
+    """The display scale of a finite value."""
+    exponent = value.as_tuple().exponent
+    assert isinstance(exponent, int)
+    return max(-exponent, 0)
+
+
+def mantissa_of(value: Decimal, scale: int) -> int:
+    """A finite value as an integer of 10**-scale; digits below that are cut."""
+    return int(WIDE.scaleb(value, scale))
+
+
+def from_parts(mantissa: int, scale: int) -> Decimal:
+    """``mantissa * 10**-scale`` with that display scale (scale >= 0)."""
+    return WIDE.scaleb(Decimal(mantissa), -scale)
+
+
+def encode_numeric(value: Decimal, dictionary: Dictionary) -> int:
+    """The word of a value as an unconstrained numeric."""
+    if value.is_finite():
+        exponent = value.as_tuple().exponent
+        if exponent > 0:  # type: ignore[operator]
+            value = WIDE.quantize(value, _ONE)
+            exponent = 0
+        scale = -int(exponent)
+        if scale <= INLINE_SCALE:
+            mantissa = mantissa_of(value, scale)
+            if -INLINE_LIMIT <= mantissa < INLINE_LIMIT:
+                return mantissa << 6 | scale << 1
+    return dictionary.intern_one(numeric_text(value).encode())
+
+
+def decode_numeric(word: int, dictionary: Dictionary) -> Decimal:
+    """The value of a word of an unconstrained numeric."""
+    if word & 1:
+        return Decimal(dictionary.lookup_one(word).decode())
+    return WIDE.scaleb(Decimal(word >> 6), -(word >> 1 & 31))
+
+
+def numeric_text(value: Decimal) -> str:
+    """A value as Postgres prints it."""
+    if value.is_finite():
+        return f"{value.copy_abs() if value.is_zero() else value:f}"
+    return "NaN" if value.is_nan() else ("-Infinity" if value < 0 else "Infinity")
+
+
+def encode_direct(value: Decimal, type: SqlType) -> int:
+    """The word of a value in a DIRECT numeric(p, s) that it fits."""
+    if value.is_nan():
+        return DIRECT_NAN
+    word = mantissa_of(value, type.scale or 0)
+    assert abs(word) < 10 ** (type.precision or 0), "a numeric that does not fit its column"
+    return word
+
+
+def decode_direct(word: int, type: SqlType) -> Decimal:
+    """The value of a word of a DIRECT numeric(p, s)."""
+    if word == DIRECT_NAN:
+        return Decimal("NaN")
+    scale = type.scale or 0
+    return from_parts(word, scale) if scale >= 0 else Decimal(word * 10**-scale)

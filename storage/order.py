@@ -1,0 +1,185 @@
+"""Equality and order of single values: canonical datums of equality classes, and memcmp-able sort keys.
+
+``order_parts`` splits a value's order in two: a prefix word that orders by itself as far as it goes, and bytes that
+decide among equal prefixes. Numerics: the nearest double's word (correct rounding is monotone), then how far the
+value lies from the shortest decimal that reads as this double: nothing at all for values of up to 15 digits.
+Intervals: the total µs, cut to int64, then what was cut. Others: the first eight bytes of the sort key, then all.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from decimal import Decimal
+from typing import Any, Final
+
+from ivm.words import Kind, SqlType
+from storage.arrays import elements, nest, shape
+from storage.codec import encode_one_direct, to_bytes
+from storage.numeric import WIDE
+
+DAY: Final = 86_400_000_000
+NOTHING: Final = b"\x80"
+"""The order bytes of a value that its prefix says everything about."""
+_LEAST: Final = -(2**63)
+_MOST: Final = 2**63 - 1
+_STRINGS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.NAME, Kind.UNKNOWN, Kind.BYTEA, Kind.UUID)
+_FLOAT8: Final = SqlType(Kind.FLOAT8)
+
+
+def interval_total(value: tuple[int, int, int]) -> int:
+    """What intervals compare by: µs, a month being 30 days and a day 24 hours."""
+    months, days, microseconds = value
+    return (months * 30 + days) * DAY + microseconds
+
+
+def canonical(type: SqlType, datum: Any) -> Any:
+    """The one datum that stands for all that equal this one."""
+    match type.kind:
+        case Kind.NUMERIC:
+            return canonical_numeric(datum)
+        case Kind.FLOAT4 | Kind.FLOAT8:
+            return datum + 0.0
+        case Kind.BPCHAR:
+            return datum.rstrip(" ")
+        case Kind.INTERVAL:
+            days, microseconds = divmod(interval_total(datum), DAY)
+            return (*divmod(days, 30), microseconds)
+        case Kind.JSONB:
+            return _canonical_json(datum)
+        case Kind.ARRAY:
+            element = type.element
+            assert element is not None
+            lengths = shape(datum, element.kind is Kind.INTERVAL)
+            items = [None if e is None else canonical(element, e) for e in elements(datum, len(lengths))]
+            return nest(items, lengths)
+        case _:
+            return datum
+
+
+def canonical_numeric(value: Decimal) -> Decimal:
+    """The value with as few fractional digits as it needs."""
+    if not value.is_finite():
+        return value
+    if value.is_zero():
+        return Decimal(0)
+    value = WIDE.create_decimal(value).normalize(WIDE)
+    return WIDE.quantize(value, Decimal(1)) if int(value.as_tuple().exponent) > 0 else value
+
+
+def sort_key(type: SqlType, datum: Any) -> bytes:
+    """Bytes that memcmp as the values compare; equal for equal values."""
+    match type.kind:
+        case Kind.NUMERIC | Kind.INTERVAL:
+            prefix, rest = order_parts(type, datum)
+            return _word(prefix) + rest
+        case Kind.JSONB:
+            return _json_key(_parse_json(datum), True)
+        case Kind.ARRAY:
+            return _array_key(type, datum)
+        case Kind.BPCHAR:
+            return bytes(datum.rstrip(" ").encode())
+        case kind if kind in _STRINGS:
+            return to_bytes(type, datum)
+        case _:
+            return _word(encode_one_direct(type, canonical(type, datum)))
+
+
+def order_parts(type: SqlType, datum: Any) -> tuple[int, bytes]:
+    """The prefix word, and the bytes that decide among equal prefixes."""
+    if type.kind is Kind.NUMERIC:
+        return numeric_parts(datum)
+    if type.kind is Kind.INTERVAL:
+        total = interval_total(datum)
+        cut = min(max(total, _LEAST), _MOST)
+        return cut, NOTHING if cut == total else _signed_key(Decimal(total - cut))
+    key = sort_key(type, datum)
+    return prefix_word(key), key
+
+
+def prefix_word(key: bytes) -> int:
+    """The first eight bytes as an order-preserving int64; what the arena keeps of each value."""
+    return int.from_bytes(key[:8].ljust(8, b"\0"), "big") - 2**63
+
+
+def numeric_parts(value: Decimal) -> tuple[int, bytes]:
+    """``order_parts`` of a numeric."""
+    nearest = float(value) + 0.0
+    prefix = encode_one_direct(_FLOAT8, nearest)
+    if value.is_nan():
+        return prefix, NOTHING
+    if value.is_infinite():
+        return prefix, b"\xff" if value > 0 else b"\x00"
+    if nearest in (float("inf"), float("-inf")):
+        return prefix, _signed_key(value)
+    return prefix, _signed_key(WIDE.subtract(value, Decimal(repr(nearest))))
+
+
+def _signed_key(value: Decimal) -> bytes:
+    """A finite value as memcmp-able bytes: sign, exponent of the first digit, digits; complemented below zero."""
+    if value.is_zero():
+        return NOTHING
+    digits = "".join(map(str, value.as_tuple().digits)).lstrip("0").rstrip("0")
+    body = struct.pack(">I", value.adjusted() + 2**31) + digits.encode()
+    if value > 0:
+        return b"\x81" + body
+    return b"\x7f" + bytes(255 - b for b in body) + b"\xff"
+
+
+def _word(word: int) -> bytes:
+    return struct.pack(">Q", word + 2**63)
+
+
+def _delimited(key: bytes) -> bytes:
+    """A key that stays in order when others follow it."""
+    return key.replace(b"\0", b"\0\xff") + b"\0\x01"
+
+
+def _array_key(type: SqlType, datum: Any) -> bytes:
+    """Element by element, NULL last, the shorter first; then by dimensions, as Postgres's array_cmp."""
+    element = type.element
+    assert element is not None
+    lengths = shape(datum, element.kind is Kind.INTERVAL)
+    parts = [
+        b"\x02" if item is None else b"\x01" + _delimited(sort_key(element, item))
+        for item in elements(datum, len(lengths))
+    ]
+    return b"".join(parts) + b"\x00" + struct.pack(f">{len(lengths) + 1}I", len(lengths), *lengths)
+
+
+def _parse_json(text: str) -> Any:
+    return json.loads(text, parse_float=Decimal, parse_int=Decimal)
+
+
+def _canonical_json(text: str) -> str:
+    return _write_json(_parse_json(text))
+
+
+def _write_json(value: Any) -> str:
+    if isinstance(value, Decimal):
+        return f"{canonical_numeric(value):f}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_write_json, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k, ensure_ascii=False)}: {_write_json(v)}" for k, v in value.items()) + "}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _json_key(value: Any, top: bool = False) -> bytes:
+    """Object > array > boolean > number > string > null; the smaller container first; an empty top array is least."""
+    match value:
+        case None:
+            return b"\x10"
+        case str():
+            return b"\x20" + _delimited(value.encode())
+        case bool():
+            return b"\x41" if value else b"\x40"
+        case Decimal():
+            return b"\x30" + _delimited(sort_key(SqlType(Kind.NUMERIC), value))
+        case list():
+            if top and not value:
+                return b"\x01"
+            return b"\x50" + struct.pack(">I", len(value)) + b"".join(map(_json_key, value))
+        case _:
+            parts = [_delimited(k.encode()) + _json_key(v) for k, v in value.items()]
+            return b"\x60" + struct.pack(">I", len(value)) + b"".join(parts)

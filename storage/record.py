@@ -1,0 +1,164 @@
+"""One commit as the bytes of a log record.
+
+Layout, little-endian: a head (magic, version, flags, epoch, number of updates, checksum of the rest), then for each
+update the relation's id, its width in words, its number of rows, how its diffs are kept, the rows raw and row-major,
+the diffs raw (nothing where all are alike); then, where flagged, the dictionary's new entries (ids, lengths, bytes),
+the catalog's change and the load's id, each after its length.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ivm.errors import SqlError
+from ivm.rows import Words
+
+_MAGIC: Final = b"FC"
+VERSION: Final = 1
+_HEAD: Final = struct.Struct("<2sBBqII")
+_UPDATE: Final = struct.Struct("<qHxxxxxxQq")
+_ENTRIES: Final = struct.Struct("<QQ")
+_LENGTH: Final = struct.Struct("<Q")
+_ENTRIES_FLAG, _CATALOG_FLAG, _LOAD_FLAG = 1, 2, 4
+_DIFFS_DIFFER: Final = 0
+"""In place of the one diff that all rows have (which is never 0)."""
+
+
+class Entries(NamedTuple):
+    """Dictionary entries: ``ids`` int64[n], ``offsets`` int64[n + 1]; value i is ``data[offsets[i]:offsets[i+1]]``."""
+
+    ids: Words
+    data: NDArray[np.uint8]
+    offsets: Words
+
+
+NO_ENTRIES: Final = Entries(np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(1, np.int64))
+
+
+class Update(NamedTuple):
+    """What one commit does to one relation: ``rows`` int64[n, width], ``diffs`` int64[n], none of them 0."""
+
+    relation: int
+    rows: Words
+    diffs: Words
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CommitRecord:
+    """A commit: the changes of tables (views follow from them), what they need, and DDL.
+
+    ``entries``: values that the dictionary did not have before; ``catalog``: a change of the catalog, JSON as the
+    catalog writes it; ``load``: the id of the load that this commit is, so that a retried load is the same load.
+    """
+
+    epoch: int
+    updates: tuple[Update, ...] = ()
+    entries: Entries = NO_ENTRIES
+    catalog: bytes | None = None
+    load: str | None = None
+
+
+def encode_record(record: CommitRecord) -> bytes:
+    """The record's bytes. Cost: O(size), one copy."""
+    flags = 0
+    parts: list[bytes] = []
+    for update in record.updates:
+        parts += _encode_update(update)
+    if len(record.entries.ids):
+        flags |= _ENTRIES_FLAG
+        ids, data, offsets = record.entries
+        parts += (_ENTRIES.pack(len(ids), len(data)), _raw(ids), _raw(np.diff(offsets)), data.tobytes())
+    if record.catalog is not None:
+        flags |= _CATALOG_FLAG
+        parts += (_LENGTH.pack(len(record.catalog)), record.catalog)
+    if record.load is not None:
+        flags |= _LOAD_FLAG
+        load = record.load.encode()
+        parts += (_LENGTH.pack(len(load)), load)
+    body = b"".join(parts)
+    head = (_MAGIC, VERSION, flags, record.epoch, len(record.updates))
+    return _HEAD.pack(*head, zlib.crc32(body, zlib.crc32(_HEAD.pack(*head, 0)))) + body
+
+
+def decode_record(data: bytes) -> CommitRecord:
+    """The inverse of ``encode_record``: XX001 for anything else, whatever the bytes."""
+    if len(data) < _HEAD.size:
+        raise _corrupt("it is too short")
+    magic, version, flags, epoch, count, checksum = _HEAD.unpack_from(data)
+    if magic != _MAGIC:
+        raise _corrupt("it does not begin as one")
+    if version != VERSION:
+        raise SqlError("XX001", f"a commit's log record has version {version}; this server reads version {VERSION}",
+                       hint="Start the server version that wrote it, and shut it down in order.")  # fmt: skip
+    head = _HEAD.pack(magic, version, flags, epoch, count, 0)
+    if checksum != zlib.crc32(memoryview(data)[_HEAD.size :], zlib.crc32(head)) or flags >= 8:
+        raise _corrupt("its checksum does not match")
+    reader = _Reader(data, _HEAD.size)
+    updates = tuple(_decode_update(reader) for _ in range(count))
+    entries = _decode_entries(reader) if flags & _ENTRIES_FLAG else NO_ENTRIES
+    catalog = reader.take(reader.length()).tobytes() if flags & _CATALOG_FLAG else None
+    load = str(reader.take(reader.length()), "utf-8") if flags & _LOAD_FLAG else None
+    if reader.offset != len(data):
+        raise _corrupt("it goes on past its end")
+    return CommitRecord(epoch, updates, entries, catalog, load)
+
+
+def _corrupt(what: str) -> SqlError:
+    return SqlError("XX001", f"a commit's log record is damaged: {what}")
+
+
+def _raw(words: Words) -> bytes:
+    return words.astype("<i8", copy=False).tobytes()
+
+
+def _encode_update(update: Update) -> tuple[bytes, ...]:
+    rows, diffs = update.rows, update.diffs
+    assert rows.shape == (len(diffs), rows.shape[1]), "one diff for each row"
+    constant = int(diffs[0]) if len(diffs) and (len(diffs) == 1 or (diffs == diffs[0]).all()) else _DIFFS_DIFFER
+    head = _UPDATE.pack(update.relation, rows.shape[1], len(rows), constant)
+    return (head, _raw(rows)) if constant != _DIFFS_DIFFER else (head, _raw(rows), _raw(diffs))
+
+
+def _decode_update(reader: _Reader) -> Update:
+    relation, width, count, constant = _UPDATE.unpack(reader.take(_UPDATE.size))
+    rows = reader.words(width * count).reshape(count, width)
+    diffs = reader.words(count) if constant == _DIFFS_DIFFER else np.full(count, constant, np.int64)
+    return Update(relation, rows, diffs)
+
+
+def _decode_entries(reader: _Reader) -> Entries:
+    count, size = _ENTRIES.unpack(reader.take(_ENTRIES.size))
+    ids = reader.words(count)
+    lengths = reader.words(count)
+    offsets = np.zeros(count + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    if count and (lengths.min() < 0 or lengths.max() > size or offsets[-1] != size or offsets.min() < 0):
+        raise _corrupt("its dictionary entries do not fill their data")
+    return Entries(ids, np.frombuffer(reader.take(size), np.uint8).copy(), offsets)
+
+
+class _Reader:
+    """Takes pieces off bytes; a piece that is not there is damage."""
+
+    def __init__(self, data: bytes, offset: int) -> None:
+        self._data = memoryview(data)
+        self.offset = offset
+
+    def take(self, size: int) -> memoryview:
+        if size > len(self._data) - self.offset:
+            raise _corrupt("it ends early")
+        piece = self._data[self.offset : self.offset + size]
+        self.offset += size
+        return piece
+
+    def length(self) -> int:
+        return int(_LENGTH.unpack(self.take(_LENGTH.size))[0])
+
+    def words(self, count: int) -> Words:
+        return np.frombuffer(self.take(count * 8), "<i8").astype(np.int64)

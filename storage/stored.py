@@ -1,0 +1,96 @@
+"""What goes into the store and comes out of it, apart from DuckDB: histories, and batches of commits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from ivm.rows import Words
+from ivm.words import Schema
+from storage.record import NO_ENTRIES, Entries
+
+
+class History(NamedTuple):
+    """Updates in time: ``rows`` int64[n, width], ``epochs`` int64[n], ``diffs`` int64[n]."""
+
+    rows: Words
+    epochs: Words
+    diffs: Words
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRelation:
+    """A table or materialized view to keep; names only label its typed view."""
+
+    id: int
+    schema: Schema
+    name: str = ""
+    column_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Every change of the commits above the store's high water up to ``high_water``, tables and views together.
+
+    ``log_sequence``: the log record that ends it. ``catalog``: the whole catalog as of then, None when unchanged.
+    """
+
+    high_water: int
+    log_sequence: int
+    relations: dict[int, History] = field(default_factory=dict)
+    entries: Entries = NO_ENTRIES
+    catalog: bytes | None = None
+    created: tuple[StoredRelation, ...] = ()
+    dropped: tuple[int, ...] = ()
+    loads: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def size(self) -> int:
+        """How many updates it holds."""
+        return sum(len(history.diffs) for history in self.relations.values())
+
+
+def merge_batches(batches: Sequence[Batch]) -> Batch:
+    """Consecutive batches, at least one, oldest first, as one. Cost: O(size)."""
+    if len(batches) == 1:
+        return batches[0]
+    histories: dict[int, list[History]] = {}
+    for batch in batches:
+        for relation, history in batch.relations.items():
+            histories.setdefault(relation, []).append(history)
+    catalogs = [batch.catalog for batch in batches if batch.catalog is not None]
+    return Batch(
+        batches[-1].high_water,
+        batches[-1].log_sequence,
+        {relation: _concatenate(parts) for relation, parts in histories.items()},
+        merge_entries([batch.entries for batch in batches]),
+        catalogs[-1] if catalogs else None,
+        tuple(relation for batch in batches for relation in batch.created),
+        tuple(relation for batch in batches for relation in batch.dropped),
+        tuple(load for batch in batches for load in batch.loads),
+    )
+
+
+def merge_entries(parts: Sequence[Entries]) -> Entries:
+    """Dictionary entries of several sources, which name no id twice, in order."""
+    parts = [part for part in parts if len(part.ids)]
+    if len(parts) <= 1:
+        return parts[0] if parts else NO_ENTRIES
+    lengths = np.concatenate([np.diff(part.offsets) for part in parts])
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    data = np.concatenate([part.data[part.offsets[0] : part.offsets[-1]] for part in parts])
+    return Entries(np.concatenate([part.ids for part in parts]), data, offsets)
+
+
+def _concatenate(parts: Sequence[History]) -> History:
+    if len(parts) == 1:
+        return parts[0]
+    return History(
+        np.concatenate([part.rows for part in parts]),
+        np.concatenate([part.epochs for part in parts]),
+        np.concatenate([part.diffs for part in parts]),
+    )

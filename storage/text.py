@@ -1,0 +1,309 @@
+"""Postgres's text form of every type, in and out, one datum at a time or in bulk.
+
+Datums are those of ``planner/scalar.py``: jsonb is its canonical text (str), uuid 16 bytes, an array a tuple (nested
+for more dimensions), reg* and oid ints. Errors are ``SqlError`` with
+Postgres's SQLSTATE and message: 22P02 bad syntax, 22003 out of range, 22007 bad date, 22008 date out of range, …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, cast
+
+import numpy as np
+
+from ivm.errors import SqlError, unsupported
+from ivm.rows import Mask, Vector
+from ivm.words import Kind, SqlType, Storage
+from storage import codec
+from storage.dictionary import Dictionary
+from storage.text_array import format_array, leaf_test, parse_array
+from storage.text_bulk import format_bulk, parse_bulk
+from storage.text_interval import format_interval, parse_interval
+from storage.text_json import canonical_json
+from storage.text_number import (
+    format_float4,
+    format_float8,
+    format_numeric,
+    parse_bool,
+    parse_float,
+    parse_integer,
+    parse_numeric,
+    parse_oid,
+)
+from storage.text_style import DEFAULT_STYLE, TextStyle
+from storage.text_time import (
+    format_date,
+    format_time,
+    format_timestamp,
+    format_timestamptz,
+    parse_date,
+    parse_time,
+    parse_timestamp,
+    parse_timestamptz,
+)
+from storage.type_names import format_type
+
+__all__ = ["DEFAULT_STYLE", "TextStyle", "format_datum", "format_text", "parse_datum", "parse_rows", "parse_text"]
+
+
+def parse_text(
+    type_: SqlType, values: Sequence[str | None], dictionary: Dictionary, style: TextStyle = DEFAULT_STYLE
+) -> Vector:
+    """Text → words; None is NULL. Raises the first failing value's SqlError."""
+    vector, failures = parse_rows(type_, values, dictionary, style)
+    if failures:
+        raise failures[0][1]
+    return vector
+
+
+def parse_rows(
+    type_: SqlType, values: Sequence[str | None], dictionary: Dictionary, style: TextStyle = DEFAULT_STYLE
+) -> tuple[Vector, list[tuple[int, SqlError]]]:
+    """``parse_text`` that goes on: the vector (a failed row is NULL in it) and (row, error) for each failure."""
+    fast = parse_bulk(type_, values, dictionary)
+    if fast is not None:
+        return fast, []
+    datums: list[object] = []
+    failures: list[tuple[int, SqlError]] = []
+    seen: dict[str, object] = {}
+    for row, text in enumerate(values):
+        if text is None:
+            datums.append(None)
+            continue
+        if text in seen:
+            datums.append(seen[text])
+            continue
+        try:
+            datum = parse_datum(type_, text, style)
+        except SqlError as error:
+            failures.append((row, error))
+            datum = None
+        else:
+            seen[text] = datum
+        datums.append(datum)
+    return codec.encode(type_, datums, dictionary), failures
+
+
+def format_text(
+    type_: SqlType, vector: Vector, dictionary: Dictionary, style: TextStyle = DEFAULT_STYLE
+) -> list[bytes | None]:
+    """Words → Postgres's output, UTF-8; None for NULL."""
+    fast = format_bulk(type_, vector, dictionary, style)
+    if fast is not None:
+        return fast
+    words, nulls = vector.words, vector.nulls
+    if len(words) > 32 and type_.storage is Storage.INTERNED:
+        distinct, inverse = np.unique(words, return_inverse=True)
+        if len(distinct) < len(words) // 2:
+            return _format_distinct(type_, distinct, inverse, nulls, dictionary, style)
+    datums = codec.decode(type_, vector, dictionary)
+    return [None if d is None else format_datum(type_, d, style).encode() for d in datums]
+
+
+def _format_distinct(
+    type_: SqlType,
+    distinct: np.ndarray[Any, Any],
+    inverse: np.ndarray[Any, Any],
+    nulls: Mask | None,
+    dictionary: Dictionary,
+    style: TextStyle,
+) -> list[bytes | None]:
+    # a NULL's word is 0, which is no id
+    absent = distinct == 0
+    datums = codec.decode(type_, Vector(distinct, absent if absent.any() else None), dictionary)
+    texts = [None if d is None else format_datum(type_, d, style).encode() for d in datums]
+    taken = [texts[i] for i in inverse.ravel().tolist()]
+    if nulls is None:
+        return taken
+    return [None if null else text for text, null in zip(taken, nulls.tolist(), strict=True)]
+
+
+def parse_datum(type_: SqlType, text: str, style: TextStyle = DEFAULT_STYLE) -> object:
+    """One value's text → its datum, with the type's typmod applied as Postgres's input function does."""
+    kind = type_.kind
+    if kind is Kind.ARRAY:
+        assert type_.element is not None
+        element = type_.element
+        return parse_array(text, lambda part: parse_datum(element, part, style), leaf_test(element.kind))
+    parser = _PARSERS.get(kind)
+    if parser is None:
+        raise SqlError("0A000", f"cannot accept a value of type {format_type(type_)}")
+    return parser(type_, text, style)
+
+
+def format_datum(type_: SqlType, datum: object, style: TextStyle = DEFAULT_STYLE) -> str:
+    """One datum (not None) → Postgres's text."""
+    kind = type_.kind
+    if kind is Kind.ARRAY:
+        assert type_.element is not None
+        element = type_.element
+        return format_array(datum, lambda part: format_datum(element, part, style), leaf_test(element.kind))
+    writer = _WRITERS.get(kind)
+    if writer is None:
+        raise unsupported(f"text output of type {format_type(type_)}")
+    return writer(type_, datum, style)
+
+
+_Parser = Callable[[SqlType, str, TextStyle], object]
+_Writer = Callable[[SqlType, Any, TextStyle], str]
+
+
+def _integer(low: int, high: int) -> _Parser:
+    return lambda type_, text, style: parse_integer(text, low, high, format_type(type_))
+
+
+def _string(type_: SqlType, text: str, style: TextStyle) -> str:
+    limit = type_.precision
+    if "\x00" in text:
+        raise SqlError("22021", 'invalid byte sequence for encoding "UTF8": 0x00')
+    if type_.kind is Kind.NAME:
+        return text.encode()[:63].decode(errors="ignore")
+    if limit is None:
+        return text
+    if len(text) > limit:
+        if text[limit:].strip(" "):
+            label = "character" if type_.kind is Kind.BPCHAR else "character varying"
+            raise SqlError("22001", f"value too long for type {label}({limit})")
+        return text[:limit]
+    return text.ljust(limit) if type_.kind is Kind.BPCHAR else text
+
+
+def _bytea(type_: SqlType, text: str, style: TextStyle) -> bytes:
+    if text.startswith("\\x"):
+        digits = "".join(text[2:].split())
+        for c in digits:
+            if c not in "0123456789abcdefABCDEF":
+                raise SqlError("22023", f'invalid hexadecimal digit: "{c}"')
+        if len(digits) % 2:
+            raise SqlError("22023", "invalid hexadecimal data: odd number of digits")
+        return bytes.fromhex(digits)
+    return _escaped_bytea(text)
+
+
+def _escaped_bytea(text: str) -> bytes:
+    raw, out, at = text.encode(), bytearray(), 0
+    while at < len(raw):
+        if raw[at] != 0x5C:
+            out.append(raw[at])
+            at += 1
+        elif raw[at + 1 : at + 2] == b"\\":
+            out.append(0x5C)
+            at += 2
+        elif len(octal := raw[at + 1 : at + 4]) == 3 and octal[0] in b"0123" and all(c in b"01234567" for c in octal):
+            out.append(int(octal, 8))
+            at += 4
+        else:
+            raise SqlError("22P02", "invalid input syntax for type bytea")
+    return bytes(out)
+
+
+def _uuid(type_: SqlType, text: str, style: TextStyle) -> bytes:
+    body = text[1:-1] if text[:1] == "{" and text[-1:] == "}" else text
+    digits = body.replace("-", "")
+    groups = body.split("-")
+    legal = len(digits) == 32 and all(len(g) % 4 == 0 and g for g in groups)
+    if not legal or any(c not in "0123456789abcdefABCDEF" for c in digits):
+        raise SqlError("22P02", f'invalid input syntax for type uuid: "{text}"')
+    return bytes.fromhex(digits)
+
+
+def _format_uuid(type_: SqlType, datum: bytes, style: TextStyle) -> str:
+    digits = datum.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def _reg_in(type_: SqlType, text: str, style: TextStyle) -> int:
+    if text == "-":
+        return 0
+    if text.isdecimal():
+        return parse_oid(text)
+    if style.reg is None:
+        raise unsupported(f"input of type {format_type(type_)} by name here")
+    return style.reg.reg_in(type_, text)
+
+
+def _reg_out(type_: SqlType, datum: int, style: TextStyle) -> str:
+    if datum == 0:
+        return "-"
+    return str(datum) if style.reg is None else style.reg.reg_out(type_, datum)
+
+
+def _record_in(type_: SqlType, text: str, style: TextStyle) -> object:
+    raise SqlError("0A000", "input of anonymous composite types is not implemented")
+
+
+_INT2: Final = _integer(-(2**15), 2**15 - 1)
+_INT4: Final = _integer(-(2**31), 2**31 - 1)
+_INT8: Final = _integer(-(2**63), 2**63 - 1)
+
+_PARSERS: Final[dict[Kind, _Parser]] = {
+    Kind.BOOL: lambda type_, text, style: parse_bool(text),
+    Kind.INT2: _INT2,
+    Kind.INT4: _INT4,
+    Kind.INT8: _INT8,
+    Kind.FLOAT4: lambda type_, text, style: parse_float(text, "real"),
+    Kind.FLOAT8: lambda type_, text, style: parse_float(text, "double precision"),
+    Kind.NUMERIC: lambda type_, text, style: parse_numeric(text, type_.precision, type_.scale),
+    Kind.TEXT: _string,
+    Kind.VARCHAR: _string,
+    Kind.BPCHAR: _string,
+    Kind.NAME: _string,
+    Kind.UNKNOWN: _string,
+    Kind.CHAR1: lambda type_, text, style: text[:1],
+    Kind.BYTEA: _bytea,
+    Kind.DATE: lambda type_, text, style: parse_date(text, style),
+    Kind.TIME: lambda type_, text, style: parse_time(text, type_.precision, style),
+    Kind.TIMESTAMP: lambda type_, text, style: parse_timestamp(text, type_.precision, style),
+    Kind.TIMESTAMPTZ: lambda type_, text, style: parse_timestamptz(text, type_.precision, style),
+    Kind.INTERVAL: lambda type_, text, style: parse_interval(text, type_.precision),
+    Kind.UUID: _uuid,
+    Kind.JSONB: lambda type_, text, style: canonical_json(text),
+    Kind.OID: lambda type_, text, style: parse_oid(text),
+    Kind.REGCLASS: _reg_in,
+    Kind.REGTYPE: _reg_in,
+    Kind.REGPROC: _reg_in,
+    Kind.REGNAMESPACE: _reg_in,
+    Kind.RECORD: _record_in,
+    Kind.VOID: lambda type_, text, style: "",
+}
+
+
+def _as_is(type_: SqlType, datum: Any, style: TextStyle) -> str:
+    return cast("str", datum)
+
+
+def _as_str(type_: SqlType, datum: Any, style: TextStyle) -> str:
+    return str(datum)
+
+
+_WRITERS: Final[dict[Kind, _Writer]] = {
+    Kind.BOOL: lambda type_, datum, style: "t" if datum else "f",
+    Kind.INT2: _as_str,
+    Kind.INT4: _as_str,
+    Kind.INT8: _as_str,
+    Kind.OID: _as_str,
+    Kind.FLOAT4: lambda type_, datum, style: format_float4(datum),
+    Kind.FLOAT8: lambda type_, datum, style: format_float8(datum),
+    Kind.NUMERIC: lambda type_, datum, style: format_numeric(datum),
+    Kind.TEXT: _as_is,
+    Kind.VARCHAR: _as_is,
+    Kind.BPCHAR: _as_is,
+    Kind.NAME: _as_is,
+    Kind.UNKNOWN: _as_is,
+    Kind.CHAR1: lambda type_, datum, style: datum if isinstance(datum, str) else (chr(datum) if datum else ""),
+    Kind.BYTEA: lambda type_, datum, style: "\\x" + datum.hex(),
+    Kind.DATE: lambda type_, datum, style: format_date(datum),
+    Kind.TIME: lambda type_, datum, style: format_time(datum),
+    Kind.TIMESTAMP: lambda type_, datum, style: format_timestamp(datum),
+    Kind.TIMESTAMPTZ: lambda type_, datum, style: format_timestamptz(datum, style.timezone),
+    Kind.INTERVAL: lambda type_, datum, style: format_interval(datum),
+    Kind.UUID: _format_uuid,
+    Kind.JSONB: _as_is,
+    Kind.REGCLASS: _reg_out,
+    Kind.REGTYPE: _reg_out,
+    Kind.REGPROC: _reg_out,
+    Kind.REGNAMESPACE: _reg_out,
+    Kind.RECORD: _as_str,
+    Kind.VOID: lambda type_, datum, style: "",
+}

@@ -1,0 +1,162 @@
+"""Array literals, in and out, with Postgres's quoting. A datum is a tuple, of tuples for more dimensions; NULL is None.
+
+Lower bounds other than 1 are refused (0A000): nothing in the dialect makes such arrays but their literals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from ivm.errors import SqlError, unsupported
+from ivm.words import Kind
+
+Leaf = Callable[[object], bool]
+
+_NEEDS_QUOTES: Final = re.compile(r'[\s{}",\\]')
+_BOUNDS: Final = re.compile(r"\s*((?:\[[+-]?\d+(?::[+-]?\d+)?\])+)\s*=\s*")
+
+
+def _malformed(text: str, detail: str | None = None) -> SqlError:
+    return SqlError("22P02", f'malformed array literal: "{text}"', detail)
+
+
+def parse_array(text: str, parse_element: Callable[[str], object], is_leaf: Leaf) -> tuple[object, ...]:
+    """An array literal → a tuple; ``parse_element`` reads one element's text."""
+    body = text
+    bounds = _BOUNDS.match(text)
+    if bounds:
+        if any(int(low) != 1 for low in re.findall(r"\[([+-]?\d+):", bounds[1])):
+            raise unsupported("an array whose lower bound is not 1")
+        body = text[bounds.end() :]
+    body = body.strip()
+    if not body.startswith("{"):
+        raise _malformed(text, 'Array value must start with "{" or dimension information.')
+    value, end = _level(body, 0, text, parse_element)
+    if body[end:].strip():
+        raise _malformed(text, "Junk after closing right brace.")
+    if _shape(value, is_leaf) is None:
+        raise _malformed(text, "Multidimensional arrays must have sub-arrays with matching dimensions.")
+    return () if 0 in array_shape(value, is_leaf) else value
+
+
+def array_shape(value: object, is_leaf: Leaf) -> tuple[int, ...]:
+    """The lengths of an array's dimensions, outermost first; () for one element."""
+    shape: tuple[int, ...] = ()
+    while not is_leaf(value):
+        assert isinstance(value, tuple)
+        shape = (*shape, len(value))
+        if not value:
+            break
+        value = value[0]
+    return shape
+
+
+def _shape(value: object, is_leaf: Leaf) -> tuple[int, ...] | None:
+    if is_leaf(value):
+        return ()
+    assert isinstance(value, tuple)
+    shapes = {_shape(item, is_leaf) for item in value}
+    if len(shapes) > 1 or None in shapes:
+        return None
+    inner = shapes.pop() if shapes else ()
+    assert inner is not None
+    return (len(value), *inner)
+
+
+def leaf_test(kind: Kind) -> Leaf:
+    """Tells elements from inner arrays; only an interval's datum is itself a tuple, of three ints."""
+    return _is_interval if kind is Kind.INTERVAL else _is_no_tuple
+
+
+def _is_no_tuple(item: object) -> bool:
+    return not isinstance(item, tuple)
+
+
+def _is_interval(item: object) -> bool:
+    return not isinstance(item, tuple) or (len(item) == 3 and all(type(part) is int for part in item))
+
+
+def _level(
+    body: str, at: int, text: str, parse_element: Callable[[str], object]
+) -> tuple[tuple[object, ...], int]:
+    """The braces that open at ``at``; the value and the position after the closing brace."""
+    items: list[object] = []
+    at += 1
+    at = _skip(body, at)
+    if body[at : at + 1] == "}":
+        return (), at + 1
+    while True:
+        at = _skip(body, at)
+        if body[at : at + 1] == "{":
+            item, at = _level(body, at, text, parse_element)
+            items.append(item)
+        else:
+            token, quoted, at = _element(body, at, text)
+            if not quoted and token.upper() == "NULL":
+                items.append(None)
+            else:
+                items.append(parse_element(token))
+        at = _skip(body, at)
+        mark = body[at : at + 1]
+        if mark == "}":
+            return tuple(items), at + 1
+        if mark != ",":
+            raise _malformed(text, "Unexpected end of input." if not mark else "Unexpected array element.")
+        at += 1
+
+
+def _skip(body: str, at: int) -> int:
+    while at < len(body) and body[at] in " \t\n\r\v\f":
+        at += 1
+    return at
+
+
+def _element(body: str, at: int, text: str) -> tuple[str, bool, int]:
+    out: list[str] = []
+    quoted = body[at : at + 1] == '"'
+    at += quoted
+    # where trailing blanks begin that belong to no element
+    kept = 0
+    while True:
+        c = body[at : at + 1]
+        if not c:
+            raise _malformed(text, "Unexpected end of input.")
+        if c == "\\":
+            out.append(body[at + 1 : at + 2])
+            at += 2
+            kept = len(out)
+            continue
+        if quoted and c == '"':
+            return "".join(out), True, at + 1
+        if not quoted and c in ",}":
+            token = "".join(out[:kept])
+            if not token:
+                raise _malformed(text, f'Unexpected "{c}" character.')
+            return token, False, at
+        if not quoted and c in '{"':
+            raise _malformed(text, "Unexpected array element.")
+        out.append(c)
+        at += 1
+        if quoted or c not in " \t\n\r\v\f":
+            kept = len(out)
+
+
+def format_array(value: Any, format_element: Callable[[Any], str], is_leaf: Leaf) -> str:
+    """A tuple → an array literal; ``format_element`` writes one element that is not NULL."""
+    parts: list[str] = []
+    for item in value:
+        if item is None:
+            parts.append("NULL")
+        elif is_leaf(item):
+            parts.append(_quote(format_element(item)))
+        else:
+            parts.append(format_array(item, format_element, is_leaf))
+    return "{" + ",".join(parts) + "}"
+
+
+def _quote(text: str) -> str:
+    if text == "" or text.upper() == "NULL" or _NEEDS_QUOTES.search(text):
+        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return text

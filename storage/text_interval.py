@@ -1,0 +1,226 @@
+"""Intervals (months, days, microseconds) in text: Postgres's postgres, verbose, SQL-standard and ISO 8601 inputs.
+
+Output is IntervalStyle ``postgres``. Fractions carry down as in PostgreSQL 15: of a year to months, of a month to days
+of which it has 30, of weeks and days to time.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Final
+
+from ivm.errors import SqlError
+from storage.calendar import DAY, HOUR, MINUTE, SECOND
+from storage.text_time import round_micros
+
+Interval = tuple[int, int, int]
+
+_UNITS: Final[dict[str, str]] = {
+    alias: unit
+    for unit, aliases in {
+        "microsecond": "microsecond microseconds us usec usecs usecond useconds microsecon",
+        "millisecond": "millisecond milliseconds ms msec msecs msecond mseconds",
+        "second": "second seconds s sec secs",
+        "minute": "minute minutes m min mins",
+        "hour": "hour hours h hr hrs",
+        "day": "day days d",
+        "week": "week weeks w",
+        "month": "month months mon mons",
+        "year": "year years y yr yrs",
+        "decade": "decade decades dec decs",
+        "century": "century centuries c cent",
+        "millennium": "millennium millennia mil mils millenniums",
+    }.items()
+    for alias in aliases.split()
+}
+_MONTHS: Final = {"month": 1, "year": 12, "decade": 120, "century": 1200, "millennium": 12000}
+_MICROS: Final = {"microsecond": 1, "millisecond": 1000, "second": SECOND, "minute": MINUTE, "hour": HOUR}
+_TOKEN: Final = re.compile(
+    r"""\s*(?:
+      (?P<clock>[+-]?\d+:\d+(?::\d+(?:\.\d*)?)?(?:\.\d+)?)
+    | (?P<years>[+-]?\d+-\d+)(?![\d-])
+    | (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
+    | (?P<word>[A-Za-z]+)
+    | (?P<at>@)
+    )""",
+    re.VERBOSE,
+)
+_ISO_PART: Final = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))([YMWDHS])")
+
+
+def _syntax(text: str) -> SqlError:
+    return SqlError("22007", f'invalid input syntax for type interval: "{text}"')
+
+
+class _Total:
+    """The interval so far; fractions carry down when they come."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.months, self.days, self.micros = text, 0, 0, 0
+
+    def add(self, amount: Decimal, unit: str) -> None:
+        if unit in _MONTHS:
+            scaled = amount * _MONTHS[unit]
+            if unit == "month":
+                whole = int(scaled)
+                self.months += whole
+                self.add((scaled - whole) * 30, "day")
+            else:
+                self.months += int(scaled.to_integral_value(ROUND_HALF_EVEN)) if scaled % 1 else int(scaled)
+        elif unit in ("day", "week"):
+            scaled = amount * (7 if unit == "week" else 1)
+            whole = int(scaled)
+            self.days += whole
+            self.micros += int(((scaled - whole) * DAY).to_integral_value(ROUND_HALF_EVEN))
+        else:
+            self.micros += int((amount * _MICROS[unit]).to_integral_value(ROUND_HALF_EVEN))
+
+    def clock(self, token: str) -> None:
+        sign = -1 if token[0] == "-" else 1
+        parts = token.lstrip("+-").split(":")
+        if len(parts) == 2 and "." in parts[1]:
+            parts = ["0", *parts]
+        hour, minute, second = parts[0], parts[1], parts[2] if len(parts) > 2 else "0"
+        if int(minute) > 59 or Decimal(second or 0) >= 60:
+            raise SqlError("22008", f'interval field value out of range: "{self.text}"')
+        fraction = int((Decimal(second) * SECOND).to_integral_value(ROUND_HALF_EVEN))
+        self.micros += sign * (int(hour) * HOUR + int(minute) * MINUTE + fraction)
+
+    def result(self, negate: bool, precision: int | None) -> Interval:
+        sign = -1 if negate else 1
+        return checked_interval(sign * self.months, sign * self.days, round_micros(sign * self.micros, precision))
+
+
+def checked_interval(months: int, days: int, micros: int) -> Interval:
+    """The interval of these parts; 22008 when one does not fit."""
+    if not (-(2**31) <= months < 2**31 and -(2**31) <= days < 2**31 and -(2**63) <= micros < 2**63):
+        raise SqlError("22008", "interval out of range")
+    return months, days, micros
+
+
+def parse_interval(text: str, precision: int | None = None, unit: str = "second") -> Interval:
+    """Text → (months, days, µs). ``unit``: what a number without one counts (INTERVAL '5' DAY)."""
+    body = text.strip()
+    total = _Total(text)
+    if body[:1] == "P" or body[:2] in ("-P", "+P"):
+        _iso(body.lstrip("+-"), total)
+        return total.result(body[0] == "-", precision)
+    tokens = _tokenize(body, text)
+    ago = bool(tokens) and tokens[-1] == ("word", "ago")
+    if ago:
+        tokens.pop()
+    if not tokens:
+        raise _syntax(text)
+    _sum_tokens(_standard_signs(tokens, body), total, unit)
+    return total.result(ago, precision)
+
+
+def _tokenize(body: str, text: str) -> list[tuple[str, str]]:
+    tokens: list[tuple[str, str]] = []
+    at = 0
+    while at < len(body):
+        match = _TOKEN.match(body, at)
+        if match is None or match.end() == at:
+            raise _syntax(text)
+        at = match.end()
+        kind = match.lastgroup or ""
+        if kind != "at":
+            tokens.append((kind, match[kind].lower()))
+        while at < len(body) and body[at] in " \t\n,":
+            at += 1
+    return tokens
+
+
+def _standard_signs(tokens: list[tuple[str, str]], body: str) -> list[tuple[str, str]]:
+    # SQL standard's '-1-2 3 4:05:06' has one sign for all; only when IntervalStyle says so, in Postgres's own style
+    # each field keeps its own sign, so nothing changes here
+    return tokens
+
+
+def _sum_tokens(tokens: list[tuple[str, str]], total: _Total, unit: str) -> None:
+    seen: set[str] = set()
+    at = 0
+    while at < len(tokens):
+        kind, token = tokens[at]
+        at += 1
+        if kind == "clock":
+            _once(seen, "time", total.text)
+            total.clock(token)
+            continue
+        if kind == "years":
+            _once(seen, "year", total.text)
+            sign = -1 if token[0] == "-" else 1
+            years, months = token.lstrip("+-").split("-")
+            if int(months) > 11:
+                raise SqlError("22008", f'interval field value out of range: "{total.text}"')
+            total.months += sign * (int(years) * 12 + int(months))
+            continue
+        if kind == "word":
+            raise _syntax(total.text)
+        if at < len(tokens) and tokens[at][0] == "word":
+            named = _UNITS.get(tokens[at][1])
+            if named is None:
+                raise _syntax(total.text)
+            at += 1
+        elif at < len(tokens) and tokens[at][0] == "clock":
+            named = "day"
+        elif at == len(tokens):
+            named = unit
+        else:
+            raise _syntax(total.text)
+        _once(seen, named, total.text)
+        total.add(Decimal(token), named)
+
+
+def _once(seen: set[str], unit: str, text: str) -> None:
+    if unit in seen:
+        raise _syntax(text)
+    seen.add(unit)
+
+
+def _iso(body: str, total: _Total) -> None:
+    date, mark, time = body[1:].partition("T")
+    if not date and not time:
+        raise _syntax(total.text)
+    if re.fullmatch(r"[+-]?\d+-\d+-\d+", date):
+        years, months, days = (int(part) for part in re.findall(r"\d+", date))
+        total.months, total.days = years * 12 + months, days
+    else:
+        _iso_parts(date, total, {"Y": "year", "M": "month", "W": "week", "D": "day"})
+    if ":" in time:
+        total.clock(time)
+    else:
+        _iso_parts(time, total, {"H": "hour", "M": "minute", "S": "second"})
+    if mark and not time:
+        raise _syntax(total.text)
+
+
+def _iso_parts(text: str, total: _Total, units: dict[str, str]) -> None:
+    at = 0
+    while at < len(text):
+        match = _ISO_PART.match(text, at)
+        if match is None or match[2] not in units:
+            raise _syntax(total.text)
+        total.add(Decimal(match[1]), units[match[2]])
+        at = match.end()
+
+
+def format_interval(interval: Interval) -> str:
+    """IntervalStyle postgres: ``1 year 2 mons -3 days +04:05:06.7``."""
+    months, days, micros = interval
+    parts: list[str] = []
+    before = False
+    years = abs(months) // 12 * (1 if months >= 0 else -1)
+    for value, unit in ((years, "year"), (months - years * 12, "mon"), (days, "day")):
+        if value:
+            plus = "+" if before and value > 0 else ""
+            parts.append(f"{plus}{value} {unit}{'' if value == 1 else 's'}")
+            before = value < 0
+    if micros or not parts:
+        sign = "-" if micros < 0 else ("+" if before else "")
+        seconds, fraction = divmod(abs(micros), SECOND)
+        minutes, second = divmod(seconds, 60)
+        clock = f"{sign}{minutes // 60:02d}:{minutes % 60:02d}:{second:02d}"
+        parts.append(f"{clock}.{fraction:06d}".rstrip("0") if fraction else clock)
+    return " ".join(parts)

@@ -1,0 +1,27 @@
+"""What text input and output depend on besides the value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from ivm.words import SqlType
+
+
+class RegNames(Protocol):
+    """Names of catalog objects for the reg* types; a session gives it (``planner.context.SessionFunctions``)."""
+
+    def reg_in(self, type: SqlType, text: str) -> int: ...
+    def reg_out(self, type: SqlType, oid: int) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TextStyle:
+    """``timezone``: the session's; ``now``: the transaction's time, µs since 2000-01-01 UTC, for 'now' and 'today'."""
+
+    timezone: str = "UTC"
+    now: int = 0
+    reg: RegNames | None = None
+
+
+DEFAULT_STYLE: Final = TextStyle()

@@ -1,0 +1,408 @@
+"""Dates, times and timestamps: Postgres's input forms (DateStyle ISO, MDY) and ISO output.
+
+Input is split into fields and each is told by its form, after PostgreSQL's ``ParseDateTime`` and
+``DecodeDateTime``. Infinities are the reserved words of ``ivm/words.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from ivm.errors import SqlError
+from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY
+from storage.calendar import (
+    ABBREVIATIONS,
+    DAY,
+    END_TIMESTAMP,
+    HOUR,
+    MAX_DATE,
+    MIN_DATE,
+    MIN_TIMESTAMP,
+    MINUTE,
+    SECOND,
+    civil_from_days,
+    days_from_civil,
+    days_in_month,
+    is_zone,
+    local_offset,
+    parse_iso_offset,
+    to_local,
+    to_utc,
+    utc_offset,
+    zone,
+)
+from storage.text_style import TextStyle
+
+_MONTHS: Final = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
+                  "november", "december")  # fmt: skip
+_MONTH: Final = {name[:3]: i for i, name in enumerate(_MONTHS, 1)} | {n: i for i, n in enumerate(_MONTHS, 1)}
+_MONTH["sept"] = 9
+_DAYS: Final = frozenset(
+    {"sun", "mon", "tue", "tues", "wed", "weds", "thu", "thur", "thurs", "fri", "sat", "sunday", "monday", "tuesday",
+     "wednesday", "thursday", "friday", "saturday"}
+)  # fmt: skip
+_ISO: Final = re.compile(
+    r"\s*(\d{4,6})-(\d{1,2})-(\d{1,2})"
+    r"(?:[ T]+(\d{1,2}):(\d{2})(?::(\d{2})(\.\d*)?)?\s*([+-]\d{1,2}(?::?\d{2})?|[zZ])?)?\s*\Z"
+)
+_FIELD: Final = re.compile(
+    r"""\s*(?:
+      (?P<time>\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d*)?)?|\d{1,2}:\d{2}\.\d+)
+    | (?P<date>\d+[-/.](?:\d+|[A-Za-z]{3,9})[-/.]\d+|[A-Za-z]{3,9}[-/]\d{1,2}[-/]\d+)
+    | (?P<offset>[+-]\d{1,2}(?::\d{1,2}(?::\d{1,2})?|\d{2}(?:\d{2})?)?)
+    | (?P<ordinal>\d{4}\.\d{3}(?!\d))
+    | (?P<number>\d+(?:\.\d+)?)
+    | (?P<word>[A-Za-z][A-Za-z_]*(?:/[A-Za-z_]+(?:[-+]?[A-Za-z_0-9]+)?)*)
+    | (?P<punctuation>[,])
+    )""",
+    re.VERBOSE,
+)
+
+
+@dataclass(slots=True)
+class _Fields:
+    """What the fields of one text say. ``year`` as written (BC and two digits not applied yet)."""
+
+    label: str
+    text: str
+    year: int | None = None
+    year_digits: int = 4
+    month: int | None = None
+    day: int | None = None
+    ordinal: int | None = None
+    time: int | None = None
+    offset: int | None = None
+    zone_name: str | None = None
+    bc: bool = False
+    half: str | None = None
+    special: str | None = None
+
+
+def _syntax(label: str, text: str) -> SqlError:
+    return SqlError("22007", f'invalid input syntax for type {label}: "{text}"')
+
+
+def _out_of_range(text: str) -> SqlError:
+    return SqlError("22008", f'date/time field value out of range: "{text}"')
+
+
+def parse_date(text: str, style: TextStyle) -> int:
+    """Days since 2000-01-01."""
+    fields = _parse(text, "date", style)
+    if fields.special in ("infinity", "-infinity"):
+        return POSITIVE_INFINITY if fields.special == "infinity" else NEGATIVE_INFINITY
+    if fields.special:
+        return _special_stamp(fields.special, style, True) // DAY
+    days = _date(fields)
+    if not MIN_DATE <= days <= MAX_DATE:
+        raise SqlError("22008", f'date out of range: "{text}"')
+    return days
+
+
+def parse_timestamp(text: str, precision: int | None, style: TextStyle) -> int:
+    """µs since 2000-01-01; a zone in the text is ignored, as Postgres does."""
+    fields = _parse(text, "timestamp", style)
+    if fields.special in ("infinity", "-infinity"):
+        return POSITIVE_INFINITY if fields.special == "infinity" else NEGATIVE_INFINITY
+    stamp = _special_stamp(fields.special, style, True) if fields.special else _date(fields) * DAY
+    stamp = round_micros(stamp + (fields.time or 0), precision)
+    return _checked(stamp, text)
+
+
+def parse_timestamptz(text: str, precision: int | None, style: TextStyle) -> int:
+    """µs since 2000-01-01 UTC; without a zone in the text, in the session's."""
+    fields = _parse(text, "timestamp with time zone", style)
+    if fields.special in ("infinity", "-infinity"):
+        return POSITIVE_INFINITY if fields.special == "infinity" else NEGATIVE_INFINITY
+    if fields.special in ("now", "epoch"):
+        return round_micros(_special_stamp(fields.special, style, False), precision)
+    local = _special_stamp(fields.special, style, True) if fields.special else _date(fields) * DAY
+    local += fields.time or 0
+    if fields.offset is not None:
+        stamp = local - fields.offset * SECOND
+    else:
+        stamp = to_utc(local, fields.zone_name or style.timezone)
+    return _checked(round_micros(stamp, precision), text)
+
+
+def parse_time(text: str, precision: int | None, style: TextStyle) -> int:
+    """µs since midnight, 24:00:00 included."""
+    fields = _parse(text, "time", style)
+    if fields.special in ("now", "today", "tomorrow", "yesterday", "epoch"):
+        stamp = to_local(style.now, style.timezone) if fields.special == "now" else 0
+        return round_micros(stamp % DAY + (fields.time or 0), precision)
+    if fields.time is None and fields.year is None:
+        raise _syntax("time", text)
+    return round_micros(fields.time or 0, precision)
+
+
+def _checked(stamp: int, text: str) -> int:
+    if not MIN_TIMESTAMP <= stamp < END_TIMESTAMP:
+        raise SqlError("22008", f'timestamp out of range: "{text}"')
+    return stamp
+
+
+def round_micros(value: int, precision: int | None) -> int:
+    """To ``precision`` fractional digits of a second, half away from zero."""
+    if precision is None or precision >= 6:
+        return value
+    unit = 10 ** (6 - precision)
+    rounded = (abs(value) + unit // 2) // unit * unit
+    return rounded if value >= 0 else -rounded
+
+
+def _special_stamp(word: str, style: TextStyle, local: bool) -> int:
+    if word == "epoch":
+        return -10_957 * DAY
+    now = to_local(style.now, style.timezone) if local else style.now
+    if word == "now":
+        return now
+    return (now // DAY + {"today": 0, "tomorrow": 1, "yesterday": -1}[word]) * DAY
+
+
+def _parse(text: str, label: str, style: TextStyle) -> _Fields:
+    fields = _Fields(label, text)
+    iso = _ISO.match(text)
+    if iso:
+        fields.year, fields.month, fields.day = int(iso[1]), int(iso[2]), int(iso[3])
+        fields.year_digits = len(iso[1])
+        if iso[4]:
+            fields.time = _time_of(iso[4], iso[5], iso[6], iso[7], fields)
+        if iso[8]:
+            fields.offset = 0 if iso[8] in "zZ" else parse_iso_offset(iso[8])
+        _check_offset(fields)
+        return fields
+    if text.strip().lower() == "-infinity":
+        fields.special = "-infinity"
+        return fields
+    _tokens(fields)
+    _apply_half(fields)
+    _check_offset(fields)
+    return fields
+
+
+def _check_offset(fields: _Fields) -> None:
+    if fields.offset is not None and abs(fields.offset) >= 16 * 3600:
+        raise SqlError("22009", f'time zone displacement out of range: "{fields.text}"')
+
+
+def _tokens(fields: _Fields) -> None:
+    at, text, loose = 0, fields.text, list[str]()
+    while text[at:].strip():
+        match = _FIELD.match(text, at)
+        if match is None:
+            raise _syntax(fields.label, text)
+        at = match.end()
+        kind = match.lastgroup
+        token = match[kind] if kind else ""
+        if kind == "time":
+            _set_time(fields, token)
+        elif kind == "date":
+            _set_date(fields, token)
+        elif kind == "offset":
+            if fields.time is None and fields.special is None and not loose and fields.year is None:
+                raise _syntax(fields.label, text)
+            fields.offset = parse_iso_offset(token)
+        elif kind == "ordinal":
+            year, _, day = token.partition(".")
+            fields.year, fields.ordinal = int(year), int(day)
+        elif kind == "number":
+            loose.append(token)
+        elif kind == "word":
+            at = _word(fields, token, at, loose)
+    _loose_numbers(fields, loose)
+    if fields.special is None and fields.year is None and fields.time is None and fields.month is None:
+        raise _syntax(fields.label, text)
+
+
+def _time_of(hour: str, minute: str, second: str | None, fraction: str | None, fields: _Fields) -> int:
+    h, m, s = int(hour), int(minute), int(second or 0)
+    micros = round(float("0" + fraction) * SECOND) if fraction and len(fraction) > 1 else 0
+    legal = m < 60 and s <= 60 and (h < 24 or (h == 24 and m == 0 and s == 0 and micros == 0))
+    if not legal:
+        raise _out_of_range(fields.text)
+    return h * HOUR + m * MINUTE + s * SECOND + micros
+
+
+def _set_time(fields: _Fields, token: str) -> None:
+    if fields.time is not None:
+        raise _syntax(fields.label, fields.text)
+    whole, dot, fraction = token.partition(".")
+    parts = whole.split(":")
+    if dot and len(parts) == 2:
+        parts = ["0", *parts]
+    fields.time = _time_of(parts[0], parts[1], parts[2] if len(parts) > 2 else None, dot + fraction, fields)
+
+
+def _set_date(fields: _Fields, token: str) -> None:
+    parts = re.split("[-/.]", token)
+    if fields.year is not None:
+        raise _syntax(fields.label, fields.text)
+    if not parts[0].isdigit():
+        names = [parts[1], parts[2]]
+        fields.month = _month(parts[0], fields)
+        fields.day, fields.year, fields.year_digits = int(names[0]), int(names[1]), len(names[1])
+    elif not parts[1].isdigit():
+        fields.month = _month(parts[1], fields)
+        day, year = (parts[2], parts[0]) if len(parts[0]) > 2 else (parts[0], parts[2])
+        fields.day, fields.year, fields.year_digits = int(day), int(year), len(year)
+    elif len(parts[0]) > 2:
+        fields.year, fields.month, fields.day = int(parts[0]), int(parts[1]), int(parts[2])
+        fields.year_digits = len(parts[0])
+    else:
+        fields.month, fields.day, fields.year = int(parts[0]), int(parts[1]), int(parts[2])
+        fields.year_digits = len(parts[2])
+
+
+def _month(name: str, fields: _Fields) -> int:
+    month = _MONTH.get(name.lower())
+    if month is None:
+        raise _syntax(fields.label, fields.text)
+    return month
+
+
+def _word(fields: _Fields, token: str, at: int, loose: list[str]) -> int:
+    word = token.lower()
+    if word in ("infinity", "now", "today", "tomorrow", "yesterday", "epoch"):
+        fields.special = word
+    elif word in _MONTH:
+        fields.month = _MONTH[word]
+    elif word in ("bc", "ad"):
+        fields.bc = word == "bc"
+    elif word in ("am", "pm"):
+        fields.half = word
+    elif word in _DAYS or word in ("at", "on", "dst"):
+        pass
+    elif word == "t" and (fields.year is not None or loose):
+        pass
+    elif word == "allballs":
+        fields.time, fields.offset = 0, 0
+    elif word in ABBREVIATIONS:
+        fields.offset = ABBREVIATIONS[word]
+    elif "/" in token or is_zone(token):
+        if not is_zone(token):
+            raise SqlError("22023", f'time zone "{word}" not recognized')
+        fields.zone_name = token
+    else:
+        raise _syntax(fields.label, fields.text)
+    return at
+
+
+def _loose_numbers(fields: _Fields, loose: list[str]) -> None:
+    if fields.special is not None and loose:
+        raise _syntax(fields.label, fields.text)
+    for token in loose:
+        digits = token.partition(".")[0]
+        if "." in token and len(digits) != 6:
+            raise _syntax(fields.label, fields.text)
+        if fields.year is None and fields.month is None and len(digits) == 8:
+            fields.year, fields.month, fields.day = int(digits[:4]), int(digits[4:6]), int(digits[6:])
+        elif fields.year is None and fields.month is None and len(digits) == 6 and fields.label != "time":
+            fields.month, fields.day, fields.year = int(digits[2:4]), int(digits[4:]), int(digits[:2])
+            fields.year_digits = 2
+        elif len(digits) in (4, 6) and fields.time is None and (fields.year is not None or fields.label == "time"):
+            seconds = digits[4:] or None
+            fields.time = _time_of(digits[:2], digits[2:4], seconds, token[len(digits) :], fields)
+        elif fields.month is not None and fields.day is None and len(digits) <= 2:
+            fields.day = int(digits)
+        elif fields.month is not None and fields.year is None:
+            fields.year, fields.year_digits = int(digits), len(digits)
+        elif fields.month is None and fields.day is None and len(digits) <= 2 and len(loose) > 1:
+            fields.day = int(digits)
+        elif fields.half and fields.time is None and len(digits) <= 2:
+            fields.time = int(digits) * HOUR
+        else:
+            raise _syntax(fields.label, fields.text)
+
+
+def _apply_half(fields: _Fields) -> None:
+    if fields.half is None or fields.time is None:
+        return
+    hour = fields.time // HOUR
+    if not 1 <= hour <= 12:
+        raise _out_of_range(fields.text)
+    if fields.half == "pm" and hour != 12:
+        fields.time += 12 * HOUR
+    elif fields.half == "am" and hour == 12:
+        fields.time -= 12 * HOUR
+
+
+def _date(fields: _Fields) -> int:
+    if fields.year is None or (fields.ordinal is None and (fields.month is None or fields.day is None)):
+        raise _syntax(fields.label, fields.text)
+    year = fields.year
+    if fields.bc:
+        if year <= 0:
+            raise _out_of_range(fields.text)
+        year = 1 - year
+    elif fields.year_digits <= 2:
+        year += 2000 if year < 70 else 1900
+    elif year <= 0:
+        raise _out_of_range(fields.text)
+    if fields.ordinal is not None:
+        return days_from_civil(year, 1, 1) + fields.ordinal - 1
+    month, day = fields.month or 0, fields.day or 0
+    if not 1 <= month <= 12 or not 1 <= day <= 31:
+        hint = None if day > 31 and 1 <= month <= 12 else 'Perhaps you need a different "datestyle" setting.'
+        raise SqlError("22008", f'date/time field value out of range: "{fields.text}"', hint=hint)
+    if day > days_in_month(year, month):
+        raise _out_of_range(fields.text)
+    if not -4713 <= year <= 5874897:
+        raise SqlError("22008", f'{fields.label.split()[0]} out of range: "{fields.text}"')
+    return days_from_civil(year, month, day)
+
+
+def _civil_text(days: int) -> tuple[str, str]:
+    year, month, day = civil_from_days(days)
+    shown, suffix = (year, "") if year > 0 else (1 - year, " BC")
+    return f"{shown:04d}-{month:02d}-{day:02d}", suffix
+
+
+def format_date(days: int) -> str:
+    """ISO, with BC and infinities."""
+    if days in (POSITIVE_INFINITY, NEGATIVE_INFINITY):
+        return "infinity" if days > 0 else "-infinity"
+    return "".join(_civil_text(days))
+
+
+def format_time(micros: int) -> str:
+    """hh:mm:ss with as many fractional digits as there are."""
+    seconds, fraction = divmod(micros, SECOND)
+    minutes, second = divmod(seconds, 60)
+    hour, minute = divmod(minutes, 60)
+    text = f"{hour:02d}:{minute:02d}:{second:02d}"
+    return f"{text}.{fraction:06d}".rstrip("0") if fraction else text
+
+
+def format_timestamp(stamp: int, offset: str = "") -> str:
+    """ISO, with BC and infinities; ``offset`` is put after the time."""
+    if stamp in (POSITIVE_INFINITY, NEGATIVE_INFINITY):
+        return "infinity" if stamp > 0 else "-infinity"
+    days, rest = divmod(stamp, DAY)
+    date, suffix = _civil_text(days)
+    return f"{date} {format_time(rest)}{offset}{suffix}"
+
+
+def format_timestamptz(stamp: int, timezone: str) -> str:
+    """``format_timestamp`` of the zone's wall clock, with its offset."""
+    if stamp in (POSITIVE_INFINITY, NEGATIVE_INFINITY):
+        return format_timestamp(stamp)
+    seconds = utc_offset(stamp, timezone)
+    return format_timestamp(stamp + seconds * SECOND, format_offset(seconds))
+
+
+def format_offset(seconds: int) -> str:
+    """+05, -03:30, +00:53:28"""
+    minutes, second = divmod(abs(seconds), 60)
+    text = f"{'-' if seconds < 0 else '+'}{minutes // 60:02d}"
+    if minutes % 60 or second:
+        text += f":{minutes % 60:02d}"
+    return f"{text}:{second:02d}" if second else text
+
+
+__all__ = [
+    "format_date", "format_offset", "format_time", "format_timestamp", "format_timestamptz", "local_offset",
+    "parse_date", "parse_time", "parse_timestamp", "parse_timestamptz", "round_micros", "zone",
+]  # fmt: skip

@@ -1,0 +1,156 @@
+"""What Postgres calls our types: OIDs, names, aliases, lengths and categories, and the text of ``format_type``.
+
+It stands this low because error messages of text input and ``pg_typeof`` need it; ``sql/types.py`` adds the parser
+of type names. The numbers are those of PostgreSQL's ``pg_type.dat``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ivm.words import Kind, SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class TypeInfo:
+    """A row of pg_type: ``length`` is typlen (-1 variable), ``category`` typcategory, ``label`` the SQL name."""
+
+    kind: Kind
+    oid: int
+    array_oid: int
+    length: int
+    category: str
+    label: str
+    preferred: bool = False
+    alignment: str = "i"
+
+
+TYPE_INFOS: Final[tuple[TypeInfo, ...]] = (
+    TypeInfo(Kind.BOOL, 16, 1000, 1, "B", "boolean", True, "c"),
+    TypeInfo(Kind.BYTEA, 17, 1001, -1, "U", "bytea"),
+    TypeInfo(Kind.CHAR1, 18, 1002, 1, "Z", '"char"', False, "c"),
+    TypeInfo(Kind.NAME, 19, 1003, 64, "S", "name", False, "c"),
+    TypeInfo(Kind.INT8, 20, 1016, 8, "N", "bigint", False, "d"),
+    TypeInfo(Kind.INT2, 21, 1005, 2, "N", "smallint", False, "s"),
+    TypeInfo(Kind.INT4, 23, 1007, 4, "N", "integer"),
+    TypeInfo(Kind.REGPROC, 24, 1008, 4, "N", "regproc"),
+    TypeInfo(Kind.TEXT, 25, 1009, -1, "S", "text", True),
+    TypeInfo(Kind.OID, 26, 1028, 4, "N", "oid", True),
+    TypeInfo(Kind.FLOAT4, 700, 1021, 4, "N", "real"),
+    TypeInfo(Kind.FLOAT8, 701, 1022, 8, "N", "double precision", True, "d"),
+    TypeInfo(Kind.UNKNOWN, 705, 0, -2, "X", "unknown", False, "c"),
+    TypeInfo(Kind.BPCHAR, 1042, 1014, -1, "S", "character"),
+    TypeInfo(Kind.VARCHAR, 1043, 1015, -1, "S", "character varying"),
+    TypeInfo(Kind.DATE, 1082, 1182, 4, "D", "date"),
+    TypeInfo(Kind.TIME, 1083, 1183, 8, "D", "time without time zone", False, "d"),
+    TypeInfo(Kind.TIMESTAMP, 1114, 1115, 8, "D", "timestamp without time zone", False, "d"),
+    TypeInfo(Kind.TIMESTAMPTZ, 1184, 1185, 8, "D", "timestamp with time zone", True, "d"),
+    TypeInfo(Kind.INTERVAL, 1186, 1187, 16, "T", "interval", True, "d"),
+    TypeInfo(Kind.NUMERIC, 1700, 1231, -1, "N", "numeric"),
+    TypeInfo(Kind.REGCLASS, 2205, 2210, 4, "N", "regclass", True),
+    TypeInfo(Kind.REGTYPE, 2206, 2211, 4, "N", "regtype", True),
+    TypeInfo(Kind.RECORD, 2249, 2287, -1, "P", "record", False, "d"),
+    TypeInfo(Kind.VOID, 2278, 0, 4, "P", "void"),
+    TypeInfo(Kind.UUID, 2950, 2951, 16, "U", "uuid", False, "c"),
+    TypeInfo(Kind.JSONB, 3802, 3807, -1, "U", "jsonb"),
+    TypeInfo(Kind.REGNAMESPACE, 4089, 4090, 4, "N", "regnamespace", True),
+)
+
+INFO: Final[dict[Kind, TypeInfo]] = {info.kind: info for info in TYPE_INFOS}
+_BY_OID: Final = {info.oid: SqlType(info.kind) for info in TYPE_INFOS}
+_ARRAY_BY_OID: Final = {info.array_oid: SqlType(info.kind) for info in TYPE_INFOS if info.array_oid}
+_TIMES: Final = (Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+_FULL_RANGE: Final = 0x7FFF
+
+
+def type_oid(type_: SqlType) -> int:
+    """The OID of a type, 0 for an array of an element that has no array type."""
+    if type_.kind is Kind.ARRAY:
+        return INFO[type_.element.kind].array_oid if type_.element is not None else 0
+    return INFO[type_.kind].oid
+
+
+def type_from_oid(oid: int, typmod: int = -1) -> SqlType | None:
+    """The type of an OID and typmod, None when it is not one of ours; int2vector and oidvector read as arrays."""
+    if oid in (22, 30):
+        return SqlType(Kind.ARRAY, element=SqlType(Kind.INT2 if oid == 22 else Kind.OID))
+    if (plain := _BY_OID.get(oid)) is not None:
+        return with_typmod(plain, typmod)
+    element = _ARRAY_BY_OID.get(oid)
+    return None if element is None else SqlType(Kind.ARRAY, element=with_typmod(element, typmod))
+
+
+def typmod(type_: SqlType) -> int:
+    """Postgres's encoding of what narrows a type; -1 when nothing does. An array's is its element's."""
+    if type_.kind is Kind.ARRAY:
+        return typmod(type_.element) if type_.element is not None else -1
+    if type_.precision is None:
+        return -1
+    if type_.kind is Kind.NUMERIC:
+        return ((type_.precision << 16) | ((type_.scale or 0) & 0x7FF)) + 4
+    if type_.kind in (Kind.VARCHAR, Kind.BPCHAR):
+        return type_.precision + 4
+    if type_.kind is Kind.INTERVAL:
+        return (_FULL_RANGE << 16) | type_.precision
+    return type_.precision if type_.kind in _TIMES else -1
+
+
+def with_typmod(type_: SqlType, modifier: int) -> SqlType:
+    """The inverse of ``typmod`` for a type without modifiers."""
+    if modifier < 0:
+        return type_
+    if type_.kind is Kind.ARRAY and type_.element is not None:
+        return SqlType(Kind.ARRAY, element=with_typmod(type_.element, modifier))
+    if type_.kind is Kind.NUMERIC and modifier >= 4:
+        packed = modifier - 4
+        scale = packed & 0x7FF
+        return SqlType(Kind.NUMERIC, packed >> 16, scale - 0x800 if scale & 0x400 else scale)
+    if type_.kind in (Kind.VARCHAR, Kind.BPCHAR) and modifier > 4:
+        return SqlType(type_.kind, modifier - 4)
+    if type_.kind in _TIMES:
+        return SqlType(type_.kind, modifier)
+    if type_.kind is Kind.INTERVAL and modifier & 0xFFFF <= 6:
+        return SqlType(type_.kind, modifier & 0xFFFF)
+    return type_
+
+
+def type_length(type_: SqlType) -> int:
+    """pg_type.typlen, what RowDescription sends."""
+    return -1 if type_.kind is Kind.ARRAY else INFO[type_.kind].length
+
+
+def type_category(type_: SqlType) -> str:
+    """pg_type.typcategory."""
+    return "A" if type_.kind is Kind.ARRAY else INFO[type_.kind].category
+
+
+def is_preferred(type_: SqlType) -> bool:
+    """pg_type.typispreferred: the type that its category resolves to."""
+    return type_.kind is not Kind.ARRAY and INFO[type_.kind].preferred
+
+
+def internal_name(type_: SqlType) -> str:
+    """pg_type.typname: int4, _text, …"""
+    if type_.kind is Kind.ARRAY:
+        return "_" + (internal_name(type_.element) if type_.element is not None else "")
+    return str(type_.kind.value)
+
+
+def format_type(type_: SqlType, modifier: bool = True) -> str:
+    """SQL's name of a type as Postgres's ``format_type`` prints it, with its modifiers unless told otherwise."""
+    if type_.kind is Kind.ARRAY:
+        return (format_type(type_.element, modifier) if type_.element is not None else "anyarray") + "[]"
+    label = INFO[type_.kind].label
+    if not modifier:
+        return label
+    if type_.precision is None:
+        return "bpchar" if type_.kind is Kind.BPCHAR else label
+    if type_.kind is Kind.NUMERIC:
+        return f"numeric({type_.precision},{type_.scale or 0})"
+    if type_.kind in _TIMES:
+        head, _, tail = label.partition(" ")
+        return f"{head}({type_.precision}) {tail}"
+    if type_.kind in (Kind.VARCHAR, Kind.BPCHAR, Kind.INTERVAL):
+        return f"{label}({type_.precision})"
+    return label

@@ -1,0 +1,106 @@
+"""Random histories against the oracle, from the command line: ``python -m tests.histories --count 2000``.
+
+``--dsn`` plays them on a running server instead of one of its own; with ``--reference`` that server is a PostgreSQL
+whose plain views check the oracle itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import Any
+
+import psycopg
+
+from tests.grammar import History, history
+from tests.replay import SHAPES, Database, Mismatch, Refused, Replay, drop_all, shrink
+
+
+class Connected:
+    """A database over the wire, on a server that somebody else started."""
+
+    def __init__(self, dsn: str, materialized: str = "MATERIALIZED") -> None:
+        self.materialized = materialized
+        self.dsn = dsn
+        self.connection = psycopg.connect(dsn, autocommit=True, prepare_threshold=None)
+
+    def execute(self, sql: str) -> list[tuple[Any, ...]]:
+        try:
+            cursor = self.connection.execute(sql)  # type: ignore[arg-type]
+            return cursor.fetchall() if cursor.description else []
+        except psycopg.Error as error:
+            raise Refused(error.sqlstate or "08006", str(error)) from error
+
+    def restart(self) -> None:
+        raise NotImplementedError("a server that somebody else started is not restarted")
+
+
+def fails(candidate: History, database: Database, shape: str) -> bool:
+    """Whether a history still fails; leaves the database empty."""
+    try:
+        Replay(candidate, database, shape).run()
+    except (Mismatch, Refused):
+        return True
+    finally:
+        clean(database, candidate)
+    return False
+
+
+def clean(database: Database, candidate: History) -> None:
+    """Drop what a history made, whatever state it left."""
+    try:
+        database.execute("ROLLBACK")
+    finally:
+        drop_all(database, candidate)
+
+
+def play(seed: int, database: Database, shape: str, steps: int) -> int:
+    """One seed's history; shrinks and raises what fails."""
+    made = history(seed, steps=steps, recursive=seed % 5 == 0)
+    try:
+        checked = Replay(made, database, shape).run()
+    except (Mismatch, Refused) as error:
+        print(f"seed {seed} fails in shape {shape}; shrinking", flush=True)
+        clean(database, made)
+        small = shrink(made, lambda h: fails(h, database, shape))
+        try:
+            Replay(small, database, shape).run()
+        except (Mismatch, Refused) as smaller:
+            clean(database, small)
+            raise Mismatch(f"seed {seed}: {smaller}\n{small.steps}") from error
+        raise
+    clean(database, made)
+    return checked
+
+
+def main() -> None:
+    """Flags → histories."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--shapes", nargs="*", default=list(SHAPES))
+    parser.add_argument("--dsn")
+    parser.add_argument("--reference", action="store_true")
+    parser.add_argument("--keep-going", action="store_true")
+    options = parser.parse_args()
+    assert options.dsn, "a --dsn is needed"
+    database = Connected(options.dsn, "" if options.reference else "MATERIALIZED")
+    failed = 0
+    for shape in options.shapes:
+        checked, started = 0, time.perf_counter()
+        for seed in range(options.first, options.first + options.count):
+            try:
+                checked += play(seed, database, shape, options.steps)
+            except Mismatch as error:
+                failed += 1
+                print(error, flush=True)
+                if not options.keep_going:
+                    sys.exit(1)
+        print(f"{shape}: {options.count} histories, {checked} views compared, {time.perf_counter() - started:.0f} s", flush=True)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

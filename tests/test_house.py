@@ -1,0 +1,55 @@
+"""The house rules that a linter does not hold: sizes of files and functions, and the doors to dependencies."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("ivm", "planner", "storage", "sql", "examples", "benchmarks", "tests")
+SOURCES = sorted([ROOT / "server.py", *(f for folder in FOLDERS for f in (ROOT / folder).rglob("*.py"))])
+PRODUCT = [f for f in SOURCES if f.relative_to(ROOT).parts[0] not in ("tests", "benchmarks", "examples")]
+MAX_FILE, MAX_FUNCTION = 600, 80
+
+
+def imports(path: Path) -> set[str]:
+    """The top-level packages that a file imports, wherever in the file."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.split(".")[0])
+    return found
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_sizes(path: Path) -> None:
+    """No file over 600 lines, no function over 80."""
+    source = path.read_text()
+    assert len(source.splitlines()) <= MAX_FILE
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno is not None
+            assert node.end_lineno - node.lineno + 1 <= MAX_FUNCTION, node.name
+
+
+def test_doors() -> None:
+    """duckdb, pyspark, numba and sqlglot are each imported through their own door only."""
+    doors = {
+        "duckdb": lambda p: p == "storage/duck.py",
+        "pyspark": lambda p: p.startswith("storage/load/spark"),
+        "numba": lambda p: "kernels" in p,
+        "sqlglot": lambda p: p == "sql/parse.py" or p.startswith(("sql/syntax/", "sql/bind/")),
+    }
+    for path in PRODUCT:
+        name = str(path.relative_to(ROOT))
+        for dependency in imports(path) & set(doors):
+            assert doors[dependency](name), f"{name} imports {dependency}"
+
+
+def test_packages_are_plain() -> None:
+    """``__init__.py`` files of the product stay empty."""
+    assert not [p for p in PRODUCT if p.name == "__init__.py" and p.read_text().strip()]
