@@ -1,7 +1,7 @@
 """How fast this machine is next to the one that the rivals' figures come from; above 1 is faster.
 
-Two kernels: one waits for memory (random reads over 160 MB), one streams through it (radix sort of 4M words). The factor is the
-geometric mean of reference time / time here. A measured rate is divided by it before it is compared.
+Two kernels: one waits for memory (random reads over 160 MB), one streams through it (radix sort of 4M words). The
+factor is the geometric mean of reference time / time here. A measured rate is divided by it before it is compared.
 """
 
 from __future__ import annotations

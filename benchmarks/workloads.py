@@ -1,7 +1,7 @@
 """The engine's workloads W1, W2, W4 and W5: their data by index, their views in SQL, their answers from scratch.
 
-Random numbers are SplitMix64 of (seed, index), so that any update can be made alone. Load = items 0 … size − 1; update u
-removes item u and inserts item size + u. A checksum is the sum of mix(packed row) modulo 2^64 over the output.
+Random numbers are SplitMix64 of (seed, index), so that any update can be made alone. Load = items 0 … size − 1;
+update u removes item u and inserts item size + u. A checksum is the sum of mix(packed row) modulo 2^64 over the output.
 """
 
 from __future__ import annotations

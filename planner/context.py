@@ -32,6 +32,21 @@ class SessionFunctions(Protocol):
 
     def table_is_visible(self, oid: int) -> bool | None: ...
     def view_definition(self, oid: int) -> str | None: ...
+    def index_definition(self, oid: int, column: int) -> str | None:
+        """pg_get_indexdef: the whole index for column 0, else the expression of that column (from 1)."""
+        ...
+
+    def constraint_definition(self, oid: int) -> str | None:
+        """pg_get_constraintdef."""
+        ...
+
+    def role_name(self, oid: int) -> str:
+        """pg_get_userbyid."""
+        ...
+
+    def backend_id(self) -> int:
+        """pg_backend_pid."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,10 +48,12 @@ def not_null_violation(table: Relation, column: int, row: list[Vector], dictiona
 
 
 def key_words(table: Relation, rows: Words, context: Context) -> Words:
-    """The primary key's words of rows by equality class, as the table's arrangement has them: int64[n, k]."""
-    columns = [table.columns[i] for i in table.primary_key]
-    keys = np.ascontiguousarray(rows[:, list(table.primary_key)])
-    for place, column in enumerate(columns):
+    """The primary key's words of rows of the table, by equality class: int64[n, k]."""
+    return _classes(table, np.ascontiguousarray(rows[:, list(table.primary_key)]), context)
+
+
+def _classes(table: Relation, keys: Words, context: Context) -> Words:
+    for place, column in enumerate(table.columns[i] for i in table.primary_key):
         if column.type.has_equality_class:
             call = Call("equality_class", (Column(0, column.type, False),), column.type, False)
             vectors, _ = evaluate((call,), [Vector(np.ascontiguousarray(keys[:, place]))], len(keys), context)
@@ -81,10 +83,7 @@ class KeyIndex:
         if table.id in self._bulk or len(keys) > FEW:
             self._engine.settle()
         self._renew()
-        version = self._engine.renderer.table_version(self._engine.head, table.id)
-        counts = np.zeros(len(keys), np.int64)
-        _, diffs, index = version.lookup(keys, LATEST)
-        np.add.at(counts, index, diffs)
+        counts = self._stored(table, keys, context)
         if len(keys) > FEW:
             return _free_of_many(keys, key_words(table, removed, context), counts)
         gone = _counted(key_words(table, removed, context)) if len(removed) else {}
@@ -110,6 +109,18 @@ class KeyIndex:
             key = row.tobytes()
             since[key] = since.get(key, 0) + diff
 
+    def _stored(self, table: Relation, keys: Words, context: Context) -> Words:
+        """How many stepped rows each key has, int64[n]."""
+        counts = np.zeros(len(keys), np.int64)
+        version = self._engine.arrangement(table.id)
+        if not any(table.columns[i].type.has_equality_class for i in table.primary_key):
+            _, diffs, index = version.lookup(keys, LATEST)
+            np.add.at(counts, index, diffs)
+            return counts
+        rows, diffs = version.rows_at(LATEST)  # arranged by identity; equal keys may differ in their words
+        held = _counted(_classes(table, rows[:, : keys.shape[1]].copy(), context), diffs)
+        return np.array([held.get(row.tobytes(), 0) for row in keys], np.int64)
+
     def _renew(self) -> None:
         if self._engine.head is not self._root:
             self._root = self._engine.head
@@ -127,11 +138,11 @@ def _free_of_many(keys: Words, gone: Words, counts: Words) -> Mask:
     return np.asarray((first[group] == np.arange(len(keys))) & (counts - removed[group] <= 0))
 
 
-def _counted(keys: Words) -> dict[bytes, int]:
+def _counted(keys: Words, diffs: Words | None = None) -> dict[bytes, int]:
     counts: dict[bytes, int] = {}
-    for row in keys:
+    for i, row in enumerate(keys):
         key = row.tobytes()
-        counts[key] = counts.get(key, 0) + 1
+        counts[key] = counts.get(key, 0) + (1 if diffs is None else int(diffs[i]))
     return counts
 
 

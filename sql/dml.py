@@ -85,8 +85,7 @@ class Changer:
         """Takes every row away."""
         published = self.writer.snapshot()
         for table in statement.tables:
-            version = published.table(table.id)
-            rows, diffs = version.rows_at(published.ordinal)
+            rows, diffs = published.rows(table.id, published.ordinal)
             self.writer.add(table.id, rows, -diffs)
 
     def _apply(self, table: Relation, old: Words, new: Words) -> None:
@@ -105,7 +104,7 @@ class Changer:
             return np.arange(len(old))
         if table.primary_key:
             return np.sort(first)
-        version = self.writer.engine.renderer.table_version(self.writer.engine.head, table.id)
+        version = self.writer.engine.arrangement(table.id)
         stored = np.zeros(len(first), np.int64)
         _, diffs, index = version.lookup(np.ascontiguousarray(old[first]), LATEST)
         np.add.at(stored, index, diffs)

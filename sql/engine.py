@@ -17,6 +17,7 @@ from ivm.dataflow import Dataflow, Root
 from ivm.errors import SqlError
 from ivm.graph import NodeId
 from ivm.rows import Words
+from ivm.trace import Version
 from planner.context import Context
 from planner.physical import Plan
 from planner.render import Renderer
@@ -116,6 +117,12 @@ class Engine:
         self.failures.pop(relation, None)
         self.renderer.drop_relation(relation)
         self.unstepped = True
+
+    def arrangement(self, relation: int) -> Version:
+        """A table's own arrangement as it was stepped last: by primary key, or by the whole row."""
+        node = self.renderer.arrangement(relation, ())
+        assert node is not None, "a table has its arrangement"
+        return self.head[node]
 
     def check_room(self) -> None:
         """Raises 53200 or 53100 while the store takes no more."""
@@ -250,7 +257,7 @@ class Engine:
     def _root(self) -> Published:
         ordinal = self.timeline.last
         return Published(
-            ordinal, self.timeline.epoch(ordinal), self.since, self.head, self.catalog, self.renderer,
+            ordinal, self.timeline.epoch(ordinal), self.since, self.head, self.catalog, dict(self.renderer.stored),
             dict(self.failures),
         )  # fmt: skip
 

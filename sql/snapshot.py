@@ -12,7 +12,9 @@ from ivm.errors import SqlError
 from ivm.graph import NodeId
 from ivm.rows import Words
 from ivm.trace import Version
-from planner.render import Renderer
+from planner import moves
+from planner.layout import table_layout
+from planner.render import Renderer, Stored
 from sql.catalog import Catalog, RelationKind
 from storage.duck import Store
 
@@ -24,7 +26,8 @@ SystemRows = Callable[[int], Words]
 class Published:
     """The state after one commit. ``failures``: views that are taken down, by the error that reading them gives.
 
-    ``since``: the oldest ordinal that the root tells apart from older ones.
+    ``since``: the oldest ordinal that the root tells apart from older ones. ``stored``: where each relation stands
+    in the dataflow; a copy, so that it stays as it was.
     """
 
     ordinal: int
@@ -32,12 +35,40 @@ class Published:
     since: int
     root: Root
     catalog: Catalog
-    renderer: Renderer
+    stored: Mapping[int, Stored]
     failures: Mapping[int, SqlError] = field(default_factory=dict)
 
-    def node(self, node: NodeId | None) -> Version | None:
-        """The arrangement of a node in this root, if it has one."""
+    def version(self, relation: int) -> Version | None:
+        """The arrangement that holds a relation whole: a table's own one, a view's Output."""
+        stored = self.stored.get(relation)
+        return None if stored is None else self._at(stored.arrangements.get(stored.primary_key))
+
+    def arrangement(self, relation: int, columns: tuple[int, ...]) -> Version | None:
+        """The arrangement by these key columns."""
+        stored = self.stored.get(relation)
+        return None if stored is None else self._at(stored.arrangements.get(columns or stored.primary_key))
+
+    def errors(self, relation: int) -> Version | None:
+        """The error rows of a view; None when it cannot fail."""
+        stored = self.stored.get(relation)
+        return None if stored is None or stored.installed is None else self._at(stored.installed.errors)
+
+    def rows(self, relation: int, at: int) -> tuple[Words, Words]:
+        """A relation's rows, in its schema's layout, and their diffs, accumulated up to ordinal ``at``."""
+        stored, version = self.stored[relation], self.version(relation)
+        assert version is not None, "a stored relation that is not hydrated"
+        rows, diffs = version.rows_at(at)
+        return restore(stored, rows), diffs
+
+    def _at(self, node: NodeId | None) -> Version | None:
         return None if node is None else self.root.get(node)
+
+
+def restore(stored: Stored, rows: Words) -> Words:
+    """Rows as arranged by the primary key, back in the schema's layout."""
+    if not stored.primary_key:
+        return rows
+    return moves.apply(table_layout(stored.schema, stored.primary_key).restore(stored.schema), rows)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +80,13 @@ class MemorySnapshot:
     system: SystemRows
 
     def version(self, relation: int) -> Version | None:
-        renderer = self.published.renderer
-        return self.published.node(renderer.stored(relation))
+        return self.published.version(relation)
 
     def arrangement(self, relation: int, columns: tuple[int, ...]) -> Version | None:
-        return self.published.node(self.published.renderer.arrangement(relation, columns))
+        return self.published.arrangement(relation, columns)
 
     def errors(self, relation: int) -> Version | None:
-        return self.published.node(self.published.renderer.errors(relation))
+        return self.published.errors(relation)
 
     def rows(self, relation: int) -> tuple[Words, Words] | None:
         return _system_rows(self.published.catalog, self.system, relation)
@@ -91,4 +121,3 @@ def _system_rows(catalog: Catalog, system: SystemRows, relation: int) -> tuple[W
         return None
     rows = system(relation)
     return rows, np.ones(len(rows), np.int64)
-

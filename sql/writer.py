@@ -60,7 +60,9 @@ class Writer:
         engine = self.engine
         engine.settle()
         at = max(self.ordinal if self.updates or self.created else 0, engine.timeline.last)
-        return Published(at, engine.timeline.epoch(engine.timeline.last), engine.since, engine.head, self.catalog, engine.renderer, engine.failures)
+        epoch = engine.timeline.epoch(engine.timeline.last)
+        stored = dict(engine.renderer.stored)
+        return Published(at, epoch, engine.since, engine.head, self.catalog, stored, engine.failures)
 
     def create(self, relation: Relation, rel: Rel | None) -> None:
         """A table, a view, or a materialized view of ``rel``, which is hydrated before this returns."""

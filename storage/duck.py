@@ -99,7 +99,7 @@ class Store:
 
     @property
     def secret(self) -> bytes:
-        """The database's own 32 random bytes: the key of the dictionary's hash."""
+        """The database's own 16 random bytes: the key of the dictionary's hash."""
         return self._secret
 
     def high_water(self) -> int:
@@ -233,7 +233,7 @@ class Store:
             for table in _TABLES:
                 self._connection.execute(table)
             if _one(self._connection, "SELECT count(*) FROM state")[0] == 0:
-                self._connection.execute("INSERT INTO state VALUES (?, ?, 0, 0, NULL)", [FORMAT, os.urandom(32)])
+                self._connection.execute("INSERT INTO state VALUES (?, ?, 0, 0, NULL)", [FORMAT, os.urandom(16)])
             self._load_state()
 
     def _load_state(self) -> None:

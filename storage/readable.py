@@ -58,7 +58,8 @@ def _value(i: int, column: ColumnType) -> str:
         if not 0 <= scale <= 18:
             return word
         unit = f"1e-{scale}" if scale else "1"
-        return f"{word}::DECIMAL(18,0) * '{unit}'::DECIMAL({scale + 1},{scale})"
+        finite = f"nullif({word}, 9223372036854775807)"  # NaN, which DuckDB's decimals do not have, shows as NULL
+        return f"{finite}::DECIMAL(18,0) * '{unit}'::DECIMAL({scale + 1},{scale})"
     match type_.kind:
         case Kind.BOOL:
             return f"{word} <> 0"

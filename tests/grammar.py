@@ -1,9 +1,9 @@
 """Random histories for the oracle: the schema, the queries' grammar and the DML, drawn from one seed.
 
-A seed and not Hypothesis, whose mutations would repeat most of a history; ``tests/histories.py`` shrinks what fails by
-leaving out steps, statements and rows. docs/testing.md publishes the grammar. What a history holds: views (some recursive, some reading other tables only
-through subqueries), then steps of one to three transactions of one to three statements, with NULLs, duplicates and
-updates of keys.
+A seed and not Hypothesis, whose mutations would repeat most of a history; ``tests/replay.py`` shrinks what fails by
+leaving out views, steps and statements. docs/testing.md publishes the grammar. What a history holds: views (some
+recursive, some reading tables only through subqueries), then steps of one to three transactions of one or two
+statements, with NULLs, duplicates and updates of keys.
 """
 
 from __future__ import annotations
@@ -111,7 +111,8 @@ class Maker:
     def value(self, kind: str, scope: Sequence[Col], depth: int) -> Expr:
         """An int or text expression."""
         columns = [c for c in scope if c.type == kind]
-        choice = self.pick(("column",) * 6 + ("constant",) + (("op", "op", "when", "coalesce", "scalar") if depth else ()))
+        deep = ("op", "op", "when", "coalesce", "scalar") if depth else ()
+        choice = self.pick(("column",) * 6 + ("constant",) + deep)
         if choice == "column" and columns:
             return self.pick(columns)
         if choice == "op":
@@ -215,7 +216,7 @@ class Maker:
 
     def query(self, depth: int) -> Query:
         """Any query that is not recursive."""
-        choice = self.pick(("select", "select", "group", "group", "set", "first") if depth > 0 else ("select",))
+        choice = self.pick(("select", "select", "group", "group", "set", "set", "first") if depth > 0 else ("select",))
         if choice == "set":
             return self.set_operation(depth)
         if choice == "first":
@@ -252,8 +253,8 @@ class Maker:
         left = self.query(depth - 1)
         source, scope = self.source(depth - 1)
         right = Select(source, tuple(self.value(t, scope, 0) for _, t in left.columns))
-        kind = self.pick(("union", "except", "intersect"))
-        return SetOp(kind, self.chance(50), left, right)
+        kind = self.pick(("union", "except", "except", "intersect", "intersect"))
+        return SetOp(kind, self.chance(60), left, right)
 
     # -------------------------------------------------------------- recursion
 
@@ -345,7 +346,7 @@ class Maker:
 
 
 def history(seed: int, steps: int = 20, views: int = 3, recursive: bool = False) -> History:
-    """The history of a seed: so many steps over so many views, about a third of them recursive (or the first surely)."""
+    """The history of a seed: steps over views, about a third of them recursive (the first surely, if asked for)."""
     maker = Maker(random.Random(seed))
     made = tuple((f"v{i}", maker.view((recursive and i == 0) or maker.chance(33))) for i in range(views))
     return History(made, tuple(_step(maker) for _ in range(steps)))

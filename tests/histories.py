@@ -98,7 +98,8 @@ def main() -> None:
                 print(error, flush=True)
                 if not options.keep_going:
                     sys.exit(1)
-        print(f"{shape}: {options.count} histories, {checked} views compared, {time.perf_counter() - started:.0f} s", flush=True)
+        seconds = time.perf_counter() - started
+        print(f"{shape}: {options.count} histories, {checked} views compared, {seconds:.0f} s", flush=True)
     sys.exit(1 if failed else 0)
 
 

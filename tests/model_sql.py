@@ -18,7 +18,6 @@ from tests.model import (
     Joined,
     Op,
     Query,
-    Recursion,
     Scalar,
     Select,
     SetOp,

@@ -152,7 +152,7 @@ class FakeSession:
     def describe_portal(self, name: str) -> tuple[OutputColumn, ...] | None:
         return self.shape(self.portals[name][0])
 
-    async def execute(self, portal: str, max_rows: int) -> Result:
+    async def execute(self, portal: str, max_rows: int, final: bool = False) -> Result:
         text, formats, at = self.portals[portal]
         if self.transaction_status == "I":
             self.implicit = True

@@ -48,17 +48,18 @@ class ReduceOperator(Operator):
     def arrange(self) -> None:
         """Keeps an output spine from now on."""
         if self.spine is None:
-            self.spine = Spine(self.width, self.key_width, self.scope.depth, 1, self._out_order())
+            self.spine = Spine(self.width, self.key_width, self.scope.depth, 1, self._order(self.width))
             if self.scope.depth:
-                self._error_spine = Spine(self.key_width + 1, self.key_width, self.scope.depth, 1, None)
+                width = self.key_width + 1
+                self._error_spine = Spine(width, self.key_width, self.scope.depth, 1, self._order(width))
 
-    def _out_order(self) -> Words | None:
+    def _order(self, width: int) -> Words | None:
         """The input's order of the key, integers for the values."""
         assert self.source.spine is not None
         given = self.source.spine.order_words
         if given is None or not given[1 : 1 + self.key_width].any():
             return None
-        return np.concatenate([given[: 1 + self.key_width], np.zeros(self.width - self.key_width, np.int64)])
+        return np.concatenate([given[: 1 + self.key_width], np.zeros(width - self.key_width, np.int64)])
 
     def spines(self) -> list[Spine]:
         """The output's, and inside loops the errors'."""

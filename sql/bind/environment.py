@@ -88,3 +88,11 @@ class Environment:
             return array_of(SqlType(Kind.INTERVAL)) if name.array else SqlType(Kind.INTERVAL)
         type_ = type_from_name(text, name.args, name.at + 1)
         return array_of(type_) if name.array else type_
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A bound query as others see it: its plan and its columns' names."""
+
+    rel: Rel
+    names: tuple[str, ...]

@@ -5,10 +5,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from ivm.errors import SqlError
-from planner.scalar import Coalesce, Column, OuterColumn, Scalar
+from ivm.words import Schema
+from planner.scalar import Aggregate, Coalesce, Column, OuterColumn, Scalar
 from sql.catalog import Relation
+
+AGGREGATE_BASE: Final = 1 << 30
+FUNCTION_BASE: Final = 1 << 29
+"""Columns from these numbers on stand for aggregates and set-returning functions until the query is put together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +49,38 @@ class Namespace:
 class Scope:
     """The names of one query level. ``parent`` is the level that ``OuterColumn`` level 1 refers to from here.
 
-    ``used`` and ``passed`` tell whether a name was found here, or beyond, from a level below.
+    ``used`` and ``passed`` tell whether a name was found here, or beyond, from a level below. ``aggregates``: those
+    found so far, None where the present ``clause`` allows none; ``grouped``: whether there is a GROUP BY.
+    ``functions``: the set-returning functions of the select list. ``seen``: where each column was first named, and
+    whether from a subquery.
     """
 
     namespace: Namespace = field(default_factory=Namespace)
     parent: Scope | None = None
     used: bool = False
     passed: bool = False
+    clause: str = ""
+    grouped: bool = False
+    aggregates: list[Aggregate] | None = None
+    functions: list[SetReturning] | None = None
+    seen: dict[int, tuple[int, bool]] = field(default_factory=dict)
+
+    def note_aggregate(self, aggregate: Aggregate) -> int:
+        """Its number; equal aggregates have one."""
+        assert self.aggregates is not None
+        if aggregate not in self.aggregates:
+            self.aggregates.append(aggregate)
+        return self.aggregates.index(aggregate)
+
+
+@dataclass(frozen=True, slots=True)
+class SetReturning:
+    """A set-returning function of a select list; its result is Column(FUNCTION_BASE + its number)."""
+
+    function: str
+    args: tuple[Scalar, ...]
+    columns: Schema
+    at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +98,20 @@ def find_column(scope: Scope, parts: tuple[str, ...], at: int) -> Found:
         found = _in_namespace(here.namespace, parts, at)
         if found is not None:
             here.used = here.used or level > 0
+            _note(here, found.expr, at, level > 0)
             return Found(_at_level(found.expr, level), found)
         if here.parent is None:
             raise missing(scope, parts, at)
         here.passed = True
         here, level = here.parent, level + 1
+
+
+def _note(scope: Scope, expr: Scalar, at: int, below: bool) -> None:
+    def note(column: Column) -> Scalar:
+        scope.seen.setdefault(column.index, (at, below))
+        return column
+
+    map_columns(expr, note)
 
 
 def _at_level(expr: Scalar, level: int) -> Scalar:

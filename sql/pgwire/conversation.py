@@ -53,6 +53,7 @@ from sql.pgwire.values import encode_rows
 from sql.results import CommandResult, CopyInResult, CopyOutResult, EmptyResult, Notice, Result, RowsResult
 from sql.statements import OutputColumn
 from sql.types import type_length, type_oid, typmod
+from storage.text_style import DEFAULT_STYLE, TextStyle
 
 log = logging.getLogger("freshet.wire")
 
@@ -91,7 +92,10 @@ class WireSession(Protocol):
         result_formats: Sequence[int],
     ) -> None: ...
     def describe_portal(self, name: str) -> tuple[OutputColumn, ...] | None: ...
-    async def execute(self, portal: str, max_rows: int) -> Result: ...
+    async def execute(self, portal: str, max_rows: int, final: bool = False) -> Result:
+        """``final``: Sync has come already and is next, so the statement's commit may be its own."""
+        ...
+
     def close_statement(self, name: str) -> None: ...
     def close_portal(self, name: str) -> None: ...
     async def sync(self) -> None: ...
@@ -101,7 +105,9 @@ class WireSession(Protocol):
 
 
 class Channel(Protocol):
-    """The connection as the conversation sees it."""
+    """The connection as the conversation sees it. ``stopping``: the server ends this connection's task."""
+
+    stopping: bool
 
     async def next_message(self) -> Frontend: ...
     def write(self, data: bytes) -> None: ...
@@ -126,6 +132,10 @@ class Conversation:
                 if isinstance(message, Terminate):
                     return
                 await self._answer(message)
+            except asyncio.CancelledError:
+                if self._channel.stopping:
+                    raise
+                await self._cancelled()
             except SqlError as error:
                 if error.sqlstate in FATAL_STATES or (isinstance(error, ProtocolError) and error.fatal):
                     self._flush()
@@ -137,6 +147,13 @@ class Conversation:
                 log.exception("internal error")
                 state = "53200" if isinstance(error, MemoryError) else "XX000"
                 await self._fail(SqlError(state, f"internal error: {type(error).__name__}: {error}"))
+
+    async def _cancelled(self) -> None:
+        """A cancel reached the task when the session had just let go of it: the same as a cancelled statement."""
+        task = asyncio.current_task()
+        if task is not None:
+            task.uncancel()
+        await self._fail(SqlError("57014", "canceling statement due to user request"))
 
     async def _fail(self, error: SqlError) -> None:
         """Reports an error; the session's transaction is failed, the pipeline is skipped up to Sync."""
@@ -164,7 +181,8 @@ class Conversation:
                 self._drain_session()
                 out.append(BIND_COMPLETE)
             case Execute():
-                await self._send(await session.execute(message.portal, message.max_rows), described=True)
+                final = self._protocol.next_is_sync()
+                await self._send(await session.execute(message.portal, message.max_rows, final), described=True)
             case Sync():
                 await self._sync()
             case Parse():
@@ -246,15 +264,15 @@ class Conversation:
                 assert_never(result)
 
     async def _send_rows(self, result: RowsResult) -> None:
-        rows, schema = result.rows.rows, result.rows.schema
+        rows, schema, style = result.rows.rows, result.rows.schema, text_style(self._session)
         if len(rows) <= INLINE_ROWS:
-            self._out.append(encode_rows(result.rows, result.formats, result.dictionary))
+            self._out.append(encode_rows(result.rows, result.formats, result.dictionary, style))
             return
         loop = asyncio.get_running_loop()
         for start in range(0, len(rows), CHUNK_ROWS):
             chunk = RowSet(rows[start : start + CHUNK_ROWS], schema)
             self._out.append(
-                await loop.run_in_executor(_encoders, encode_rows, chunk, result.formats, result.dictionary)
+                await loop.run_in_executor(_encoders, encode_rows, chunk, result.formats, result.dictionary, style)
             )
             await self._flush_and_wait()
 
@@ -324,6 +342,12 @@ class Conversation:
     async def _flush_and_wait(self) -> None:
         self._flush()
         await self._channel.drain()
+
+
+def text_style(session: WireSession) -> TextStyle:
+    """The session's time zone and names for text output, for sessions that have them."""
+    style: TextStyle = getattr(session, "text_style", DEFAULT_STYLE)
+    return style
 
 
 def describe_rows(columns: Sequence[OutputColumn], formats: Sequence[int]) -> bytes:

@@ -6,18 +6,19 @@ A column is a slice of one shared byte buffer for each row: ``starts[c, i]`` and
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ivm.kernels.cache import kernel
 
 INTEGER_WIDTH = 20
 """Characters of the longest int64."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def format_integers(
     words: NDArray[np.int64], out: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> None:
-    """Decimal digits of each word, right-aligned in its ``INTEGER_WIDTH`` bytes of ``out``; starts, lengths tell where."""
+    """Decimal digits of each word, right-aligned in its ``INTEGER_WIDTH`` bytes of ``out``."""
     for i in range(words.shape[0]):
         value = words[i]
         end = (i + 1) * 20
@@ -39,7 +40,7 @@ def format_integers(
         lengths[i] = end - at
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def message_bytes(lengths: NDArray[np.int64]) -> int:
     """The size of all DataRow messages of values of these lengths, int64[columns, rows]."""
     columns, rows = lengths.shape
@@ -51,7 +52,7 @@ def message_bytes(lengths: NDArray[np.int64]) -> int:
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def assemble(
     data: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64], out: NDArray[np.uint8]
 ) -> int:
@@ -79,7 +80,7 @@ def assemble(
     return at
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _put_int32(out: NDArray[np.uint8], at: int, value: int) -> int:
     out[at] = (value >> 24) & 255
     out[at + 1] = (value >> 16) & 255

@@ -53,6 +53,7 @@ class Connection(asyncio.Protocol):
         self._arrived: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._paused = self._full = self._lost = False
+        self.stopping = False
         self.backend_id = 0
         self.secret = b""
         self.session: WireSession | None = None
@@ -208,6 +209,7 @@ class Connection(asyncio.Protocol):
 
     async def stop(self) -> None:
         """Ends the task, waiting for its session to close."""
+        self.stopping = True
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -167,6 +167,10 @@ class ServerProtocol:
         elif kind in b"PBDECHF":
             self._extended = kind != _FUNCTION_CALL
 
+    def next_is_sync(self) -> bool:
+        """Whether the next message has come already and is Sync."""
+        return self._joined()[self._at : self._at + 1] == b"S"
+
     def start_copy(self) -> None:
         """CopyInResponse has been sent."""
         assert self.phase is Phase.QUERIES

@@ -5,70 +5,71 @@ from __future__ import annotations
 from typing import Final
 
 TYPES: Final = """
-16 bool 1 t b B t 0 1000 boolin boolout boolrecv boolsend - - c p 0 -
-17 bytea -1 f b U f 0 1001 byteain byteaout bytearecv byteasend - - i x 0 -
-18 char 1 t b Z f 0 1002 charin charout charrecv charsend - - c p 0 -
-19 name 64 f b S f 18 1003 namein nameout namerecv namesend - - c p 950 raw_array_subscript_handler
-20 int8 8 t b N f 0 1016 int8in int8out int8recv int8send - - d p 0 -
-21 int2 2 t b N f 0 1005 int2in int2out int2recv int2send - - s p 0 -
-22 int2vector -1 f b A f 21 1006 int2vectorin int2vectorout int2vectorrecv int2vectorsend - - i p 0 array_subscript_handler
-23 int4 4 t b N f 0 1007 int4in int4out int4recv int4send - - i p 0 -
-24 regproc 4 t b N f 0 1008 regprocin regprocout regprocrecv regprocsend - - i p 0 -
-25 text -1 f b S t 0 1009 textin textout textrecv textsend - - i x 100 -
-26 oid 4 t b N t 0 1028 oidin oidout oidrecv oidsend - - i p 0 -
-30 oidvector -1 f b A f 26 1013 oidvectorin oidvectorout oidvectorrecv oidvectorsend - - i p 0 array_subscript_handler
-700 float4 4 t b N f 0 1021 float4in float4out float4recv float4send - - i p 0 -
-701 float8 8 t b N t 0 1022 float8in float8out float8recv float8send - - d p 0 -
-705 unknown -2 f p X f 0 0 unknownin unknownout unknownrecv unknownsend - - c p 0 -
-1000 _bool -1 f b A f 16 0 array_in array_out array_recv array_send - - i x 0 array_subscript_handler
-1001 _bytea -1 f b A f 17 0 array_in array_out array_recv array_send - - i x 0 array_subscript_handler
-1002 _char -1 f b A f 18 0 array_in array_out array_recv array_send - - i x 0 array_subscript_handler
-1003 _name -1 f b A f 19 0 array_in array_out array_recv array_send - - i x 950 array_subscript_handler
-1005 _int2 -1 f b A f 21 0 array_in array_out array_recv array_send - - i x 0 array_subscript_handler
-1006 _int2vector -1 f b A f 22 0 array_in array_out array_recv array_send - - i x 0 array_subscript_handler
-1007 _int4 -1 f b A f 23 0 array_in array_out array_recv array_send - - i x 0 array_subscript_handler
-1008 _regproc -1 f b A f 24 0 array_in array_out array_recv array_send - - i x 0 array_subscript_handler
-1009 _text -1 f b A f 25 0 array_in array_out array_recv array_send - - i x 100 array_subscript_handler
-1013 _oidvector -1 f b A f 30 0 array_in array_out array_recv array_send - - i x 0 array_subscript_handler
-1014 _bpchar -1 f b A f 1042 0 array_in array_out array_recv array_send bpchartypmodin bpchartypmodout i x 100 array_subscript_handler
-1015 _varchar -1 f b A f 1043 0 array_in array_out array_recv array_send varchartypmodin varchartypmodout i x 100 array_subscript_handler
-1016 _int8 -1 f b A f 20 0 array_in array_out array_recv array_send - - d x 0 array_subscript_handler
-1021 _float4 -1 f b A f 700 0 array_in array_out array_recv array_send - - i x 0 array_subscript_handler
-1022 _float8 -1 f b A f 701 0 array_in array_out array_recv array_send - - d x 0 array_subscript_handler
-1028 _oid -1 f b A f 26 0 array_in array_out array_recv array_send - - i x 0 array_subscript_handler
-1042 bpchar -1 f b S f 0 1014 bpcharin bpcharout bpcharrecv bpcharsend bpchartypmodin bpchartypmodout i x 100 -
-1043 varchar -1 f b S f 0 1015 varcharin varcharout varcharrecv varcharsend varchartypmodin varchartypmodout i x 100 -
-1082 date 4 t b D f 0 1182 date_in date_out date_recv date_send - - i p 0 -
-1083 time 8 t b D f 0 1183 time_in time_out time_recv time_send timetypmodin timetypmodout d p 0 -
-1114 timestamp 8 t b D f 0 1115 timestamp_in timestamp_out timestamp_recv timestamp_send timestamptypmodin timestamptypmodout d p 0 -
-1115 _timestamp -1 f b A f 1114 0 array_in array_out array_recv array_send timestamptypmodin timestamptypmodout d x 0 array_subscript_handler
-1182 _date -1 f b A f 1082 0 array_in array_out array_recv array_send - - i x 0 array_subscript_handler
-1183 _time -1 f b A f 1083 0 array_in array_out array_recv array_send timetypmodin timetypmodout d x 0 array_subscript_handler
-1184 timestamptz 8 t b D t 0 1185 timestamptz_in timestamptz_out timestamptz_recv timestamptz_send timestamptztypmodin timestamptztypmodout d p 0 -
-1185 _timestamptz -1 f b A f 1184 0 array_in array_out array_recv array_send timestamptztypmodin timestamptztypmodout d x 0 array_subscript_handler
-1186 interval 16 f b T t 0 1187 interval_in interval_out interval_recv interval_send intervaltypmodin intervaltypmodout d p 0 -
-1187 _interval -1 f b A f 1186 0 array_in array_out array_recv array_send intervaltypmodin intervaltypmodout d x 0 array_subscript_handler
-1231 _numeric -1 f b A f 1700 0 array_in array_out array_recv array_send numerictypmodin numerictypmodout i x 0 array_subscript_handler
-1700 numeric -1 f b N f 0 1231 numeric_in numeric_out numeric_recv numeric_send numerictypmodin numerictypmodout i m 0 -
-2205 regclass 4 t b N f 0 2210 regclassin regclassout regclassrecv regclasssend - - i p 0 -
-2206 regtype 4 t b N f 0 2211 regtypein regtypeout regtyperecv regtypesend - - i p 0 -
-2210 _regclass -1 f b A f 2205 0 array_in array_out array_recv array_send - - i x 0 array_subscript_handler
-2211 _regtype -1 f b A f 2206 0 array_in array_out array_recv array_send - - i x 0 array_subscript_handler
-2249 record -1 f p P f 0 2287 record_in record_out record_recv record_send - - d x 0 -
-2276 any 4 t p P f 0 0 any_in any_out - - - - i p 0 -
-2277 anyarray -1 f p P f 0 0 anyarray_in anyarray_out anyarray_recv anyarray_send - - d x 0 -
-2278 void 4 t p P f 0 0 void_in void_out void_recv void_send - - i p 0 -
-2283 anyelement 4 t p P f 0 0 anyelement_in anyelement_out - - - - i p 0 -
-2287 _record -1 f p P f 2249 0 array_in array_out array_recv array_send - - d x 0 array_subscript_handler
-2950 uuid 16 f b U f 0 2951 uuid_in uuid_out uuid_recv uuid_send - - c p 0 -
-2951 _uuid -1 f b A f 2950 0 array_in array_out array_recv array_send - - i x 0 array_subscript_handler
-3802 jsonb -1 f b U f 0 3807 jsonb_in jsonb_out jsonb_recv jsonb_send - - i x 0 jsonb_subscript_handler
-3807 _jsonb -1 f b A f 3802 0 array_in array_out array_recv array_send - - i x 0 array_subscript_handler
-4089 regnamespace 4 t b N f 0 4090 regnamespacein regnamespaceout regnamespacerecv regnamespacesend - - i p 0 -
-4090 _regnamespace -1 f b A f 4089 0 array_in array_out array_recv array_send - - i x 0 array_subscript_handler
+16 bool 1 t b B t 0 1000 bool - c p 0
+17 bytea -1 f b U f 0 1001 bytea - i x 0
+18 char 1 t b Z f 0 1002 char - c p 0
+19 name 64 f b S f 18 1003 name - c p 950
+20 int8 8 t b N f 0 1016 int8 - d p 0
+21 int2 2 t b N f 0 1005 int2 - s p 0
+22 int2vector -1 f b A f 21 1006 int2vector - i p 0
+23 int4 4 t b N f 0 1007 int4 - i p 0
+24 regproc 4 t b N f 0 1008 regproc - i p 0
+25 text -1 f b S t 0 1009 text - i x 100
+26 oid 4 t b N t 0 1028 oid - i p 0
+30 oidvector -1 f b A f 26 1013 oidvector - i p 0
+700 float4 4 t b N f 0 1021 float4 - i p 0
+701 float8 8 t b N t 0 1022 float8 - d p 0
+705 unknown -2 f p X f 0 0 unknown - c p 0
+1000 _bool -1 f b A f 16 0 array_ - i x 0
+1001 _bytea -1 f b A f 17 0 array_ - i x 0
+1002 _char -1 f b A f 18 0 array_ - i x 0
+1003 _name -1 f b A f 19 0 array_ - i x 950
+1005 _int2 -1 f b A f 21 0 array_ - i x 0
+1006 _int2vector -1 f b A f 22 0 array_ - i x 0
+1007 _int4 -1 f b A f 23 0 array_ - i x 0
+1008 _regproc -1 f b A f 24 0 array_ - i x 0
+1009 _text -1 f b A f 25 0 array_ - i x 100
+1013 _oidvector -1 f b A f 30 0 array_ - i x 0
+1014 _bpchar -1 f b A f 1042 0 array_ bpchartypmod i x 100
+1015 _varchar -1 f b A f 1043 0 array_ varchartypmod i x 100
+1016 _int8 -1 f b A f 20 0 array_ - d x 0
+1021 _float4 -1 f b A f 700 0 array_ - i x 0
+1022 _float8 -1 f b A f 701 0 array_ - d x 0
+1028 _oid -1 f b A f 26 0 array_ - i x 0
+1042 bpchar -1 f b S f 0 1014 bpchar bpchartypmod i x 100
+1043 varchar -1 f b S f 0 1015 varchar varchartypmod i x 100
+1082 date 4 t b D f 0 1182 date_ - i p 0
+1083 time 8 t b D f 0 1183 time_ timetypmod d p 0
+1114 timestamp 8 t b D f 0 1115 timestamp_ timestamptypmod d p 0
+1115 _timestamp -1 f b A f 1114 0 array_ timestamptypmod d x 0
+1182 _date -1 f b A f 1082 0 array_ - i x 0
+1183 _time -1 f b A f 1083 0 array_ timetypmod d x 0
+1184 timestamptz 8 t b D t 0 1185 timestamptz_ timestamptztypmod d p 0
+1185 _timestamptz -1 f b A f 1184 0 array_ timestamptztypmod d x 0
+1186 interval 16 f b T t 0 1187 interval_ intervaltypmod d p 0
+1187 _interval -1 f b A f 1186 0 array_ intervaltypmod d x 0
+1231 _numeric -1 f b A f 1700 0 array_ numerictypmod i x 0
+1700 numeric -1 f b N f 0 1231 numeric_ numerictypmod i m 0
+2205 regclass 4 t b N f 0 2210 regclass - i p 0
+2206 regtype 4 t b N f 0 2211 regtype - i p 0
+2210 _regclass -1 f b A f 2205 0 array_ - i x 0
+2211 _regtype -1 f b A f 2206 0 array_ - i x 0
+2249 record -1 f p P f 0 2287 record_ - d x 0
+2276 any 4 t p P f 0 0 any_ - i p 0
+2277 anyarray -1 f p P f 0 0 anyarray_ - d x 0
+2278 void 4 t p P f 0 0 void_ - i p 0
+2283 anyelement 4 t p P f 0 0 anyelement_ - i p 0
+2287 _record -1 f p P f 2249 0 array_ - d x 0
+2950 uuid 16 f b U f 0 2951 uuid_ - c p 0
+2951 _uuid -1 f b A f 2950 0 array_ - i x 0
+3802 jsonb -1 f b U f 0 3807 jsonb_ - i x 0
+3807 _jsonb -1 f b A f 3802 0 array_ - i x 0
+4089 regnamespace 4 t b N f 0 4090 regnamespace - i p 0
+4090 _regnamespace -1 f b A f 4089 0 array_ - i x 0
 """
-"""A type a line: oid, typname, typlen, typbyval, typtype, typcategory, typispreferred, typelem, typarray, typinput,
-typoutput, typreceive, typsend, typmodin, typmodout, typalign, typstorage, typcollation, typsubscript."""
+"""A type a line: oid, typname, typlen, typbyval, typtype, typcategory, typispreferred, typelem, typarray, what
+its input and output functions' names begin with (``bool``: boolin, boolout, boolrecv, boolsend), the same for its
+typmod functions, typalign, typstorage, typcollation."""
 
 FUNCTIONS: Final = """
 3:heap_tableam_handler 31:byteaout 33:charout 34:namein 35:nameout 38:int2in 39:int2out 40:int2vectorin

@@ -1,0 +1,347 @@
+"""A dataflow: its nodes, feeding and stepping it, and what readers see of it.
+
+One thread owns a dataflow; published roots may be read from any. Inputs and Outputs start with one user; any other node
+that must outlive its consumers is to be retained.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, assert_never
+
+import numpy as np
+
+from ivm.batch import Words, address
+from ivm.errors import SqlError
+from ivm.graph import (
+    Arrange, Concat, Consolidate, Constant, Errors, FlatMap, Input, Join, Leave, Negate, NodeId, NodeSpec, Order, Output,
+    Project, Reduce, Rows, Scan, ScopeId, Static, Threshold, Variable,
+)  # fmt: skip
+from ivm.hydrate import rank, replay
+from ivm.kernels.join import S_HISTORY, S_MATCHES, S_SEEKS, S_SEGMENTS
+from ivm.operators.arrange import ArrangeOperator, OutputOperator, StaticOperator
+from ivm.operators.join import JoinOperator, Side
+from ivm.operators.linear import (
+    ConcatOperator, ConsolidateOperator, ErrorsOperator, FlatMapOperator, InputOperator, NegateOperator,
+    ProjectOperator, SourceOperator,
+)  # fmt: skip
+from ivm.operators.loop import EnterOperator, FeedbackOperator, LeaveOperator, VariableOperator
+from ivm.operators.reduce import ReduceOperator
+from ivm.operators.threshold import ThresholdOperator
+from ivm.scheduler import Core, Operator, Scope
+from ivm.time import check_ordinal
+from ivm.trace import Version
+
+
+class ArenaDescriptor(Protocol):
+    """What the engine needs of an arena: the descriptor with which kernels compare bytes by id."""
+
+    @property
+    def descriptor(self) -> Words: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """An output's updates: rows int64[n, width], times (ordinals) int64[n], diffs int64[n], consolidated, none 0."""
+
+    rows: Words
+    times: Words
+    diffs: Words
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """How much kernels have done: rows matched by joins, seeks of keys in layers, updates of histories read by
+    thresholds and reduces, segments given to reducers, updates read by merges."""
+
+    matches: int
+    seeks: int
+    history: int
+    segments: int
+    merged: int
+
+    def __sub__(self, other: Counters) -> Counters:
+        return Counters(
+            self.matches - other.matches, self.seeks - other.seeks, self.history - other.history,
+            self.segments - other.segments, self.merged - other.merged,
+        )  # fmt: skip
+
+
+class Root(Mapping[NodeId, Version]):
+    """Every published arrangement at one moment; immutable."""
+
+    __slots__ = ("_versions", "upper")
+
+    def __init__(self, versions: dict[NodeId, Version], upper: int) -> None:
+        self._versions = versions
+        self.upper = upper
+
+    def __getitem__(self, node: NodeId) -> Version:
+        return self._versions[node]
+
+    def __iter__(self) -> Iterator[NodeId]:
+        return iter(self._versions)
+
+    def __len__(self) -> int:
+        return len(self._versions)
+
+
+class Dataflow:
+    """Nodes are added dormant and brought to the present by ``hydrate``; ``feed`` and ``step`` move time on."""
+
+    def __init__(self, arena: ArenaDescriptor | None = None) -> None:
+        self._core = Core()
+        self._root = Scope(self._core, None)
+        self._scopes: dict[ScopeId, Scope] = {}
+        self._operators: dict[NodeId, Operator] = {}
+        self._specs: dict[NodeId, NodeSpec] = {}
+        self._users: dict[NodeId, int] = {}
+        self._enters: dict[tuple[NodeId, int], EnterOperator] = {}
+        self._dormant: list[Operator] = []
+        self._next = 0
+        self._ranks = 0
+        self._depth = 0
+        self._arena = arena
+        self._cell = np.zeros(2, np.int64)
+        self._descriptors: list[Words] = []
+        self._merged_before = 0
+        self._versions: dict[NodeId, Version] = {}
+        self._published = Root({}, 0)
+        self._refresh_arena()
+
+    # -- building -----------------------------------------------------------------------------------------------
+
+    def scope(
+        self, parent: ScopeId | None = None, limit: int | None = None, return_at_limit: bool = False
+    ) -> ScopeId:
+        """A new loop inside ``parent``. Past ``limit`` rounds what depends on it fails with 54001, or with
+        ``return_at_limit`` it simply ends there. Raises 0A000 when nested too deeply."""
+        above = self._root if parent is None else self._scopes[parent]
+        scope = Scope(self._core, above, limit, return_at_limit)
+        if scope.depth > self._depth:
+            check_ordinal(self._core.newest, scope.depth)
+            self._depth = scope.depth
+        self._next += 1
+        name = ScopeId(self._next)
+        self._scopes[name] = scope
+        return name
+
+    def add(self, spec: NodeSpec) -> NodeId:
+        """Adds a node whose inputs exist already; dormant until ``hydrate``."""
+        operator = self._render(spec)
+        self._next += 1
+        node = NodeId(self._next)
+        operator.id = node
+        self._operators[node] = operator
+        self._specs[node] = spec
+        self._users[node] = 1 if isinstance(spec, Input | Output) else 0
+        self._dormant.append(operator)
+        return node
+
+    def connect(self, variable: NodeId, body: NodeId) -> None:
+        """Says what the variable is in the next round. Both are of one scope and still dormant."""
+        operator = self._operators[variable]
+        assert isinstance(operator, VariableOperator)
+        assert operator.body is None, "a variable has one body"
+        source = self._inside(body, operator.scope)
+        operator.body = source
+        self._dormant.append(FeedbackOperator(self._core, operator.scope, source, operator))
+
+    def _render(self, spec: NodeSpec) -> Operator:
+        core = self._core
+        match spec:
+            case Input(width):
+                return InputOperator(core, self._root, width)
+            case Constant(width, rows):
+                matrix = np.array(rows, np.int64).reshape(len(rows), width)
+                return SourceOperator(core, self._root, matrix, np.ones(len(rows), np.int64))
+            case Rows(matrix, diffs):
+                return SourceOperator(core, self._root, matrix, diffs)
+            case Scan(version, at):
+                return SourceOperator(core, self._root, *version.rows_at(at))
+            case Static(version, at):
+                return StaticOperator(core, self._root, version, at)
+            case Variable(scope, width):
+                return VariableOperator(core, self._scopes[scope], width)
+            case Project(node, gather):
+                source = self._operators[node]
+                return ProjectOperator(core, source.scope, source, gather)
+            case FlatMap(node, function):
+                source = self._operators[node]
+                return FlatMapOperator(core, source.scope, source, function)
+            case Errors(node):
+                source = self._operators[node]
+                return ErrorsOperator(core, source.scope, source)
+            case Concat(nodes):
+                scope = self._innermost(nodes)
+                return ConcatOperator(core, scope, [self._inside(node, scope) for node in nodes])
+            case Negate(node):
+                source = self._operators[node]
+                return NegateOperator(core, source.scope, source)
+            case Consolidate(node):
+                source = self._operators[node]
+                return ConsolidateOperator(core, source.scope, source)
+            case Arrange(node, gather, key_width, order):
+                source = self._operators[node]
+                return ArrangeOperator(core, source.scope, source, gather, key_width, self._order(order))
+            case Join(left, right, gather):
+                scope = self._innermost((left, right))
+                return JoinOperator(core, scope, self._side(left, scope), self._side(right, scope), gather)
+            case Threshold(node, keep):
+                source = self._arranged(node)
+                return ThresholdOperator(core, source.scope, source, keep)
+            case Reduce(node, reducer):
+                source = self._arranged(node)
+                return ReduceOperator(core, source.scope, source, reducer)
+            case Leave(node):
+                source = self._operators[node]
+                assert source.scope.parent is not None, "only a loop can be left"
+                return LeaveOperator(core, source.scope.parent, source)
+            case Output(node):
+                return OutputOperator(core, self._root, self._operators[node])
+            case _:
+                assert_never(spec)
+
+    def _innermost(self, nodes: Sequence[NodeId]) -> Scope:
+        return max((self._operators[node].scope for node in nodes), key=lambda scope: scope.depth)
+
+    def _inside(self, node: NodeId, scope: Scope) -> Operator:
+        """The node's collection in a scope: itself, or what enters from outside."""
+        operator = self._operators[node]
+        if operator.scope is scope:
+            return operator
+        assert scope.parent is not None, "a loop's collection is used outside without Leave"
+        outside = self._inside(node, scope.parent)
+        key = (node, id(scope))
+        enter = self._enters.get(key)
+        if enter is None:
+            enter = self._enters[key] = EnterOperator(self._core, scope, outside)
+            self._dormant.append(enter)
+        return enter
+
+    def _arranged(self, node: NodeId) -> Operator:
+        """The node, which is an arrangement, with a spine from now on."""
+        operator = self._operators[node]
+        assert operator.ARRANGED, f"{self._specs[node]} is not an arrangement"
+        if isinstance(operator, ThresholdOperator | ReduceOperator) and operator.spine is None:
+            operator.arrange()
+            if operator.ran and operator.spine is not None:
+                operator.spine.insert(replay(self._core, operator))
+        return operator
+
+    def _side(self, node: NodeId, scope: Scope) -> Side:
+        return Side(self._arranged(node), self._inside(node, scope))
+
+    def _order(self, order: tuple[Order, ...]) -> Words | None:
+        if all(o is Order.WORD for o in order):
+            return None
+        assert self._arena is not None, "an ordered arrangement needs an arena"
+        return np.array([address(self._cell), *(o.value for o in order)], np.int64)
+
+    def _refresh_arena(self) -> None:
+        """Lets ordered spines see values that were interned since."""
+        if self._arena is not None:
+            descriptor = self._arena.descriptor
+            if not self._descriptors or self._descriptors[-1] is not descriptor:
+                self._descriptors.append(descriptor)
+                self._cell[0] = address(descriptor)
+                self._cell[1] = len(descriptor)
+
+    # -- running ------------------------------------------------------------------------------------------------
+
+    @property
+    def cancel(self) -> threading.Event:
+        """Set from any thread, it ends running loops at their next round: 57014."""
+        return self._core.cancel
+
+    @property
+    def counters(self) -> Counters:
+        """What kernels have done so far."""
+        stats = self._core.stats
+        merged = sum(spine.merged for operator in self._operators.values() for spine in operator.spines())
+        return Counters(
+            int(stats[S_MATCHES]), int(stats[S_SEEKS]), int(stats[S_HISTORY]), int(stats[S_SEGMENTS]),
+            merged + self._merged_before,
+        )  # fmt: skip
+
+    def feed(self, node: NodeId, rows: Words, times: Words, diffs: Words) -> None:
+        """Feeds an Input: rows int64[n, width], times (ordinals, none below the newest stepped) and diffs int64[n]."""
+        operator = self._operators[node]
+        assert isinstance(operator, InputOperator)
+        if len(times) == 0:
+            return
+        least, most = int(times.min()), int(times.max())
+        assert least >= self._core.newest, "updates come in order of ordinals"
+        check_ordinal(most, self._depth)
+        operator.feed(rows, times, diffs)
+        if operator.rank >= 0:
+            operator.wake()
+
+    def step(self) -> None:
+        """Runs everything fed to completion, all ordinals in one pass. Raises 57014 when a loop was cancelled; what
+        depends on that loop has then failed, the rest is complete."""
+        self._refresh_arena()
+        self._run()
+
+    def _run(self) -> None:
+        core = self._core
+        newest = core.newest
+        for item in self._root.heap:
+            operator = self._root.members[item]
+            if isinstance(operator, InputOperator) and operator.out.n:
+                newest = max(newest, int(operator.out.times[: operator.out.n].max()))
+        core.newest = newest
+        self._root.run_pass(0)
+        if core.failing is not None:
+            error, core.failing = core.failing, None
+            raise error
+
+    def hydrate(self, nodes: Sequence[NodeId] | None = None) -> None:
+        """Brings all nodes added since the last call to the present. What existing nodes hold is replayed into the new
+        ones only; times of hydrated updates may be the since. Raises 57014 when cancelled: release the new nodes then."""
+        del nodes
+        self._refresh_arena()
+        fresh = self._dormant
+        self._dormant = []
+        self._ranks = rank(self._root, fresh, self._ranks)
+        restore = replay_into(self._core, fresh)
+        try:
+            for operator in fresh:
+                if isinstance(operator, SourceOperator) or (isinstance(operator, InputOperator) and operator.out.n):
+                    operator.wake()
+            self._run()
+        finally:
+            for operator, block in restore:
+                operator.out = block
+
+    def changes(self, node: NodeId) -> Changes:
+        """Drains an Output: its updates since the last call. Raises nothing when it has failed: see ``failure``."""
+        operator = self._operators[node]
+        assert isinstance(operator, OutputOperator)
+        return Changes(*operator.changes())
+
+    def failure(self, node: NodeId) -> SqlError | None:
+        """Why the node's contents are no longer maintained, if so."""
+        return self._operators[node].error
+
+    def allow_compaction(self, ordinal: int) -> None:
+        """Times up to the ordinal may become the ordinal; nothing is read at lesser times any more."""
+        core = self._core
+        if ordinal > core.since:
+            core.since = ordinal
+            for operator in self._operators.values():
+                operator.compact(ordinal)
+
+    def publish(self) -> Root:
+        """The present versions of all arrangements outside of loops. Cost: the spines that changed since the last."""
+        raise NotImplementedError
+
+    # -- releasing ----------------------------------------------------------------------------------------------
+
+    def retain(self, node: NodeId) -> None:
+        """One more user of the node; a Threshold or Reduce keeps its rows for peeks from now on."""
+        self._users[node] += 1
+        if self._operators[node].ARRANGED:
+            self._arranged(node)

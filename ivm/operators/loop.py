@@ -1,0 +1,136 @@
+"""Into, around and out of a loop: enter, variable and its feedback, leave."""
+
+from __future__ import annotations
+
+from ivm.batch import Block
+from ivm.errors import SqlError
+from ivm.kernels.blocks import ENTER, LEAVE, NEXT, transfer
+from ivm.kernels.sort import sort_block
+from ivm.scheduler import Core, Later, Operator, Scope
+from ivm.time import unpack
+
+
+class EnterOperator(Operator):
+    """A collection of the parent scope inside a loop, at round 0. An arrangement's updates keep their order."""
+
+    __slots__ = ("source",)
+
+    def __init__(self, core: Core, scope: Scope, source: Operator) -> None:
+        super().__init__(core, scope, source.width, source.diff_width)
+        assert source.scope is scope.parent
+        self.source = source
+        self.key_width = source.key_width
+
+    def wake(self) -> None:
+        """Woken by the parent's pass: the loop is entered at round 0 of its vector."""
+        if self.scope.heap or self.queued:
+            super().wake()
+            return
+        self.scope.enter(self)
+
+    def run(self, vector: int) -> bool:
+        given = self.source.out
+        out = self.out
+        out.reserve(given.n)
+        out.n = transfer(given.d, out.d, 1, ENTER, self.scope.depth - 1, self.scope.depth)
+        return out.n > 0
+
+
+class VariableOperator(Operator):
+    """What its body emitted a round ago."""
+
+    __slots__ = ("body", "later")
+
+    def __init__(self, core: Core, scope: Scope, width: int) -> None:
+        super().__init__(core, scope, width)
+        self.later = Later(self, width)
+        self.body: Operator | None = None
+
+    def run(self, vector: int) -> bool:
+        return self.later.take(vector, self.out) > 0
+
+
+class FeedbackOperator(Operator):
+    """Brings a body's updates to its variable, one round later; watches the loop's limit."""
+
+    __slots__ = ("source", "variable")
+
+    def __init__(self, core: Core, scope: Scope, source: Operator, variable: VariableOperator) -> None:
+        super().__init__(core, scope, 0)
+        assert source.width == variable.width, "a variable's body has the variable's width"
+        assert source.scope is variable.scope, "a variable's body is in the variable's scope"
+        self.source = source
+        self.variable = variable
+
+    def run(self, vector: int) -> bool:
+        scope = self.scope
+        following = unpack(vector, scope.depth)[-1] + 1
+        if scope.limit is not None and following >= scope.limit and scope.return_at_limit:
+            return False
+        if following > scope.max_round or (scope.limit is not None and following >= scope.limit):
+            scope.fail(SqlError("54001", f"recursion did not end within {following} rounds"))
+            return False
+        given = self.source.out
+        later = self.variable.later
+        start = later.block.n
+        later.block.reserve(start + given.n)
+        later.block.n = transfer(given.d, later.block.d, 1, NEXT, 0, 0)
+        later.added(start)
+        return False
+
+    def fail(self, error: SqlError) -> None:
+        """A loop fails as a whole."""
+        self.error = error
+
+
+class _LeaveTap(Operator):
+    """Collects a loop's collection for its Leave, over all rounds of a run."""
+
+    __slots__ = ("leave", "source")
+
+    def __init__(self, core: Core, scope: Scope, source: Operator, leave: LeaveOperator) -> None:
+        super().__init__(core, scope, 0)
+        self.source = source
+        self.leave = leave
+
+    def run(self, vector: int) -> bool:
+        given = self.source.out
+        gathered = self.leave.gathered
+        if not gathered.n:
+            self.scope.leaving.append(self.leave)
+        gathered.reserve(gathered.n + given.n)
+        gathered.n = transfer(given.d, gathered.d, 1, LEAVE, self.scope.depth, 0)
+        return False
+
+    def fail(self, error: SqlError) -> None:
+        """What is outside fails too."""
+        self.leave.fail(error)
+
+
+class LeaveOperator(Operator):
+    """A loop's collection outside of the loop: the round is dropped and equal updates added up."""
+
+    __slots__ = ("gathered", "source", "tap")
+
+    def __init__(self, core: Core, scope: Scope, source: Operator) -> None:
+        super().__init__(core, scope, source.width, source.diff_width)
+        assert source.scope.parent is scope
+        self.source = source
+        self.gathered = Block(source.width, source.diff_width)
+        self.tap = _LeaveTap(core, source.scope, source, self)
+
+    def run(self, vector: int) -> bool:
+        """Called by the loop when it has run; hands on to the parent's pass."""
+        out = self.out
+        gathered = self.gathered
+        out.reserve(gathered.n)
+        out.n = sort_block(gathered.d, out.d, 0)
+        gathered.clear()
+        if not out.n:
+            return False
+        self.scope.touched.append(self)
+        for consumer in self.consumers:
+            consumer.wake()
+        return True
+
+

@@ -1,0 +1,331 @@
+"""LIKE patterns, SIMILAR TO patterns and Postgres's regular expressions as compiled Python ones.
+
+Postgres's expressions are POSIX "advanced" ones: escapes, classes and constraints are translated, what cannot be is
+refused (0A000). A match is the leftmost, and of those the longest (Python takes the first alternative): see ``find``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+from ivm.errors import SqlError, unsupported
+
+_CLASSES: Final = {
+    "alpha": "^\\W\\d_", "digit": "\\d", "alnum": "^\\W_", "upper": "A-ZÀ-ÖØ-Þ", "lower": "a-zß-öø-ÿ", "space": "\\s",
+    "punct": "!-/:-@\\[-`{-~", "xdigit": "0-9A-Fa-f", "cntrl": "\\x00-\\x1f\\x7f", "blank": " \\t",
+    "print": " -~\\u00a0-\\U0010ffff", "graph": "!-~\\u00a1-\\U0010ffff", "word": "\\w",
+}  # fmt: skip
+_SIMPLE_ESCAPES: Final = {
+    "y": "\\b", "Y": "\\B", "m": "\\b(?=\\w)", "M": "\\b(?<=\\w)", "A": "\\A", "Z": "\\Z", "a": "\\x07", "b": "\\x08",
+    "B": "\\\\", "e": "\\x1b", "f": "\\f", "n": "\\n", "r": "\\r", "t": "\\t", "v": "\\v", "0": "\\x00",
+}  # fmt: skip
+_QUANTIFIERS: Final = "*+?{"
+
+
+@lru_cache(4096)
+def like_pattern(pattern: str, escape: str, ignore_case: bool) -> re.Pattern[str]:
+    """A LIKE pattern; ``escape`` is one character or empty for none. 22025 when the pattern ends with it."""
+    if len(escape) > 1:
+        raise SqlError("22019", "invalid escape string", hint="Escape string must be empty or one character.")
+    out: list[str] = []
+    letters = iter(pattern)
+    for c in letters:
+        if c == escape:
+            following = next(letters, None)
+            if following is None:
+                raise SqlError("22025", "LIKE pattern must not end with escape character")
+            out.append(re.escape(following))
+        else:
+            out.append(".*" if c == "%" else "." if c == "_" else re.escape(c))
+    return re.compile("".join(out), re.DOTALL | (re.IGNORECASE if ignore_case else 0))
+
+
+@lru_cache(1024)
+def similar_to_regex(pattern: str, escape: str) -> str:
+    """A SIMILAR TO pattern as one of Postgres's regular expressions, anchored at both ends."""
+    if len(escape) > 1:
+        raise SqlError("22019", "invalid escape string", hint="Escape string must be empty or one character.")
+    out: list[str] = []
+    letters = iter(pattern)
+    bracket = False
+    for c in letters:
+        if c == escape:
+            following = next(letters, "")
+            out.append("\\" + following if not following.isalnum() else following)
+        elif bracket:
+            bracket = c != "]"
+            out.append("\\\\" if c == "\\" else c)
+        elif c == "[":
+            bracket = True
+            out.append(c)
+        elif c in "%_":
+            out.append(".*" if c == "%" else ".")
+        elif c == "(":
+            out.append("(?:")
+        else:
+            out.append("\\" + c if c in ".^$\\" else c)
+    return "^(?:" + "".join(out) + ")$"
+
+
+class _Translator:
+    """Reads one of Postgres's regular expressions once and writes Python's; notes what ``find`` must know."""
+
+    def __init__(self, source: str, newlines: bool, expanded: bool) -> None:
+        self.source, self.at, self.out = source, 0, list[str]()
+        self.newlines, self.expanded = newlines, expanded
+        self.alternatives = self.greedy = self.lazy = False
+
+    def run(self) -> str:
+        while self.at < len(self.source):
+            self._one()
+        return "".join(self.out)
+
+    def _one(self) -> None:
+        c = self.source[self.at]
+        self.at += 1
+        if c == "\\":
+            self._escape()
+        elif c == "[":
+            self._bracket()
+        elif c == "(":
+            self._group()
+        elif c in _QUANTIFIERS:
+            self._quantifier(c)
+        elif c == "$":
+            self.out.append("(?=\\n|\\Z)" if self.newlines else "\\Z")
+        elif c == "^":
+            self.out.append("(?:(?<=\\n)|\\A)" if self.newlines else "\\A")
+        elif c == ".":
+            self.out.append("[^\\n]" if self.newlines else ".")
+        elif c == "|":
+            self.alternatives = True
+            self.out.append(c)
+        elif self.expanded and c.isspace():
+            pass
+        elif self.expanded and c == "#":
+            end = self.source.find("\n", self.at)
+            self.at = len(self.source) if end < 0 else end + 1
+        else:
+            self.out.append(c if c == ")" else re.escape(c))
+
+    def _escape(self) -> None:
+        if self.at >= len(self.source):
+            raise SqlError("2201B", "invalid regular expression: invalid escape \\ sequence")
+        c = self.source[self.at]
+        self.at += 1
+        if c in _SIMPLE_ESCAPES:
+            self.out.append(_SIMPLE_ESCAPES[c])
+        elif c in "dDsSwW":
+            self.out.append("\\" + c)
+        elif c in "xuU":
+            found = re.compile({"x": "[0-9a-fA-F]+", "u": "[0-9a-fA-F]{4}", "U": "[0-9a-fA-F]{8}"}[c]).match(
+                self.source, self.at
+            )
+            if found is None:
+                raise SqlError("2201B", "invalid regular expression: invalid escape \\ sequence")
+            self.at = found.end()
+            self.out.append(re.escape(chr(int(found[0], 16))))
+        elif c.isdigit():
+            self.out.append(f"(?:\\{c})")
+        elif c.isalpha():
+            raise SqlError("2201B", "invalid regular expression: invalid escape \\ sequence")
+        else:
+            self.out.append(re.escape(c))
+
+    def _group(self) -> None:
+        if self.source.startswith("?#", self.at):
+            end = self.source.find(")", self.at)
+            self.at = len(self.source) if end < 0 else end + 1
+            return
+        for prefix in ("?:", "?=", "?!", "?<=", "?<!"):
+            if self.source.startswith(prefix, self.at):
+                self.at += len(prefix)
+                self.out.append("(" + prefix)
+                return
+        if self.source.startswith("?", self.at):
+            raise SqlError("2201B", "invalid regular expression: quantifier operand invalid")
+        self.out.append("(")
+
+    def _quantifier(self, c: str) -> None:
+        token, fixed = c, False
+        if c == "{":
+            end = self.source.find("}", self.at)
+            body = self.source[self.at : end] if end >= 0 else ""
+            if not re.fullmatch(r"\d+(,\d*)?", body):
+                if not self.source[self.at : self.at + 1].isdigit():
+                    self.out.append("\\{")
+                    return
+                raise SqlError("2201B", "invalid regular expression: braces {} not balanced")
+            bounds = [int(part) for part in body.split(",") if part]
+            if max(bounds) > 255 or (len(bounds) > 1 and bounds[0] > bounds[1]):
+                raise SqlError("2201B", "invalid regular expression: invalid repetition count(s)")
+            self.at, token, fixed = end + 1, "{" + body + "}", "," not in body
+        if self.source.startswith("?", self.at):
+            self.at += 1
+            token += "?"
+            self.lazy = True
+        elif not fixed:
+            self.greedy = True
+        if self.source[self.at : self.at + 1] in tuple("*+?"):
+            raise SqlError("2201B", "invalid regular expression: quantifier operand invalid")
+        self.out.append(token)
+
+    def _bracket(self) -> None:
+        if self.source.startswith("[:<:]]", self.at) or self.source.startswith("[:>:]]", self.at):
+            self.out.append(_SIMPLE_ESCAPES["m" if self.source[self.at + 2] == "<" else "M"])
+            self.at += 6
+            return
+        negated = self.source.startswith("^", self.at)
+        self.at += negated
+        plain: list[str] = ["\\n"] if negated and self.newlines else []
+        options: list[str] = []
+        first = True
+        while True:
+            if self.at >= len(self.source):
+                raise SqlError("2201B", "invalid regular expression: brackets [] not balanced")
+            c = self.source[self.at]
+            self.at += 1
+            if c == "]" and not first:
+                break
+            first = False
+            if c == "[" and self.source[self.at : self.at + 1] in (":", ".", "="):
+                self._class(plain, options)
+            elif c == "\\":
+                self._bracket_escape(plain)
+            else:
+                plain.append("\\" + c if c in "\\]^[&~|" or (c == "-" and self._edge()) else c)
+        self._write_bracket(plain, options, negated)
+
+    def _edge(self) -> bool:
+        # a dash stands for itself at either end of the brackets
+        return self.source[self.at : self.at + 1] == "]" or self.source[self.at - 2] in "[^"
+
+    def _class(self, plain: list[str], options: list[str]) -> None:
+        kind = self.source[self.at]
+        end = self.source.find(kind + "]", self.at + 1)
+        name = self.source[self.at + 1 : end] if end >= 0 else ""
+        self.at = end + 2
+        if kind != ":":
+            if len(name) != 1:
+                raise unsupported("a collating element in a regular expression")
+            plain.append(re.escape(name))
+        elif name not in _CLASSES:
+            raise SqlError("2201B", "invalid regular expression: invalid character class")
+        elif _CLASSES[name].startswith("^"):
+            options.append(f"[{_CLASSES[name]}]")
+        else:
+            plain.append(_CLASSES[name])
+
+    def _bracket_escape(self, plain: list[str]) -> None:
+        mark = len(self.out)
+        self._escape()
+        plain.append("".join(self.out[mark:]))
+        del self.out[mark:]
+
+    def _write_bracket(self, plain: list[str], options: list[str], negated: bool) -> None:
+        choices = ([f"[{''.join(plain)}]"] if plain else []) + options
+        if len(choices) == 1 and not negated:
+            self.out.append(choices[0])
+        elif not options:
+            self.out.append(f"[^{''.join(plain)}]")
+        elif negated:
+            self.out.append("(?:" + "".join(f"(?!{choice})" for choice in choices) + "(?s:.))")
+        else:
+            self.out.append("(?:" + "|".join(choices) + ")")
+
+
+class Regex:
+    """A compiled regular expression of Postgres's. ``pattern`` is Python's."""
+
+    def __init__(self, pattern: re.Pattern[str], longest: bool, mixed: bool) -> None:
+        self.pattern, self.longest, self.mixed = pattern, longest, mixed
+
+    def matches(self, text: str) -> bool:
+        """Whether it matches anywhere."""
+        return self.pattern.search(text) is not None
+
+    def find(self, text: str, start: int = 0) -> re.Match[str] | None:
+        """The leftmost match from ``start`` on, the longest of those where alternatives could make it shorter."""
+        if self.mixed:
+            raise unsupported("a regular expression that mixes greedy and non-greedy quantifiers")
+        found = self.pattern.search(text, start)
+        if found is None or not self.longest:
+            return found
+        for end in range(len(text), found.end(), -1):
+            longer = self.pattern.fullmatch(text, found.start(), end)
+            if longer is not None and (end == len(text) or self._stands(text, longer)):
+                return longer
+        return found
+
+    def _stands(self, text: str, match: re.Match[str]) -> bool:
+        # what ends at ``endpos`` must also match when the rest of the text is seen
+        source = self.pattern.pattern
+        if "\\Z" not in source and "(?" not in source.replace("(?:", "") and "\\b" not in source.lower():
+            return True
+        rest = re.escape(text[match.end() :])
+        return re.compile(f"(?:{source}){rest}\\Z", self.pattern.flags).match(text, match.start()) is not None
+
+    def find_all(self, text: str) -> Iterator[re.Match[str]]:
+        """All matches, left to right; an empty one moves on by a character."""
+        at = 0
+        while at <= len(text):
+            found = self.find(text, at)
+            if found is None:
+                return
+            yield found
+            at = found.end() if found.end() > found.start() else found.end() + 1
+
+
+@lru_cache(4096)
+def regex(pattern: str, flags: str = "") -> Regex:
+    """Compiles; ``flags`` of i, c, n, m, s, p, w, x, q, t (g is the caller's). 2201B when it is malformed."""
+    ignore, newlines, expanded, literal = False, False, False, False
+    if pattern.startswith("***="):
+        pattern, literal = pattern[4:], True
+    elif pattern.startswith("***:"):
+        pattern = pattern[4:]
+    embedded = re.match(r"\(\?([a-z]+)\)", pattern)
+    if embedded and not literal:
+        flags, pattern = flags + embedded[1], pattern[embedded.end() :]
+    for flag in flags:
+        match flag:
+            case "i":
+                ignore = True
+            case "c":
+                ignore = False
+            case "n" | "m":
+                newlines = True
+            case "s":
+                newlines = False
+            case "x":
+                expanded = True
+            case "t":
+                expanded = False
+            case "q":
+                literal = True
+            case "e" | "b" | "p" | "w":
+                raise unsupported(f'the regular expression option "{flag}"')
+            case _:
+                raise SqlError("22023", f'invalid regular expression option: "{flag}"')
+    translator = _Translator(pattern, newlines, expanded)
+    source = re.escape(pattern) if literal else translator.run()
+    try:
+        compiled = re.compile(source, re.DOTALL | (re.IGNORECASE if ignore else 0))
+    except (re.error, OverflowError) as error:
+        raise SqlError("2201B", f"invalid regular expression: {_reason(str(error))}") from None
+    return Regex(compiled, translator.alternatives, translator.greedy and translator.lazy)
+
+
+def _reason(message: str) -> str:
+    if "parenthes" in message or "subpattern" in message:
+        return "parentheses () not balanced"
+    if "repeat" in message:
+        return "quantifier operand invalid"
+    if "group reference" in message:
+        return "invalid backreference number"
+    if "range" in message:
+        return "invalid character range"
+    return message

@@ -1,0 +1,83 @@
+"""ARRAY[…] and subscripts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ivm.errors import SqlError, unsupported
+from ivm.words import INT4, Kind, SqlType
+from planner.functions import overloads
+from planner.scalar import Call, Literal, Scalar
+from sql.bind.coerce import cast, common_type, resolve_unknown
+from sql.syntax import nodes
+from sql.types import array_of
+
+if TYPE_CHECKING:
+    from sql.bind.expression import Binder
+
+
+def array(b: Binder, node: nodes.ArrayExpr, target: SqlType | None = None) -> Scalar:
+    """ARRAY[…], nested for more dimensions; ``target``: the type that a cast right around it gives."""
+    if target is not None and target.kind is not Kind.ARRAY:
+        return cast(b.env, array(b, node), target, "explicit", node.at)
+    nested = [isinstance(i, nodes.ArrayExpr) for i in node.items]
+    if not node.items:
+        if target is None:
+            raise SqlError(
+                "42P18", "cannot determine type of empty array",
+                hint="Explicitly cast to the desired type, for example ARRAY[]::integer[].", position=node.at + 1,
+            )  # fmt: skip
+        return Literal((), target)
+    if any(nested):
+        items = [array(b, i, target) if isinstance(i, nodes.ArrayExpr) else b.bind(i) for i in node.items]
+    else:
+        items = [b.bind(i) for i in node.items]
+    positions = [i.at for i in node.items]
+    if target is not None and not any(nested):
+        assert target.element is not None
+        context = "explicit"
+        items = [cast(b.env, i, target.element, context, at) for i, at in zip(items, positions, strict=True)]
+        return _constructed(items, target, node.at)
+    common = common_type([i.type for i in items], "ARRAY", positions)
+    items = [cast(b.env, i, common, "implicit", at) for i, at in zip(items, positions, strict=True)]
+    return _constructed(items, target or array_of(common), node.at)
+
+
+def _constructed(items: list[Scalar], type_: SqlType, at: int) -> Scalar:
+    if all(isinstance(i, Literal) for i in items):
+        values = tuple(i.value for i in items if isinstance(i, Literal))
+        if not any(isinstance(v, tuple) for v in values) or len({_shape(v) for v in values}) == 1:
+            return Literal(values, type_)
+        raise SqlError(
+            "2202E", "multidimensional arrays must have array expressions with matching dimensions", position=at + 1
+        )
+    found = overloads("array")
+    if not found:
+        raise unsupported("ARRAY of expressions", position=at + 1)
+    return Call(found[0].key, tuple(items), type_, False)
+
+
+def _shape(value: object) -> tuple[int, ...]:
+    if not isinstance(value, tuple):
+        return ()
+    return (len(value), *(_shape(value[0]) if value else ()))
+
+
+def subscript(b: Binder, node: nodes.Subscript) -> Scalar:
+    """``a[i]`` and ``a[i:j]``."""
+    base = resolve_unknown(b.env, b.bind(node.expr), node.at)
+    if base.type.kind is not Kind.ARRAY or base.type.element is None:
+        from sql.bind.coerce import type_name
+
+        raise SqlError(
+            "42804", f"cannot subscript type {type_name(base.type)} because it does not support subscripting",
+            position=node.expr.at + 1,
+        )  # fmt: skip
+    name = "array_slice" if node.slice else "array_subscript"
+    found = overloads(name)
+    if not found or (node.slice and (node.low is None or node.high is None)):
+        raise unsupported("array slices" if node.slice else "array subscripts", position=node.at + 1)
+    bounds = [n for n in (node.low, node.high) if n is not None]
+    indices = [cast(b.env, b.bind(n), INT4, "assignment", n.at) for n in bounds]
+    type_ = base.type if node.slice else base.type.element
+    return Call(found[0].key, (base, *indices), type_, True)

@@ -1,0 +1,212 @@
+"""Comparisons of many: IS, IN, BETWEEN, ANY and ALL, rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ivm.errors import SqlError, unsupported
+from ivm.words import BOOL, Kind
+from planner.logical import TableFunction, Values, schema
+from planner.scalar import And, Call, Column, Literal, Or, Parameter, Quantified, Scalar
+from sql.bind import table_functions
+from sql.bind.coerce import cast, resolve_unknown, to_boolean, try_common_type, type_name
+from sql.bind.walk import lift
+from sql.syntax import nodes
+from sql.types import array_of
+
+if TYPE_CHECKING:
+    from sql.bind.expression import Binder
+
+
+def _test(key: str, expr: Scalar) -> Scalar:
+    return Call(key, (expr,), BOOL, False)
+
+
+def is_test(b: Binder, node: nodes.IsTest) -> Scalar:
+    """IS [NOT] NULL, TRUE, FALSE, UNKNOWN."""
+    if isinstance(node.expr, nodes.RowExpr) and node.what == "null":
+        tests = [_test("is not null" if node.negated else "is null", b.typed(i)) for i in node.expr.items]
+        return And(tuple(tests)) if len(tests) != 1 else tests[0]
+    if node.what == "null":
+        return _test("is not null" if node.negated else "is null", b.typed(node.expr))
+    words = f"IS {'NOT ' if node.negated else ''}{node.what.upper()}"
+    expr = to_boolean(b.env, b.bind(node.expr), words, node.expr.at)
+    if node.what == "unknown":
+        return _test("is not null" if node.negated else "is null", expr)
+    return _test(words.lower(), expr)
+
+
+def distinct_test(b: Binder, node: nodes.DistinctTest) -> Scalar:
+    """IS [NOT] DISTINCT FROM, also of rows."""
+    if isinstance(node.left, nodes.RowExpr) or isinstance(node.right, nodes.RowExpr):
+        left, right = _row_items(b, node.left, node.at), _row_items(b, node.right, node.at)
+        _same_length(left, right, node.at)
+        tests = tuple(_distinct(b, x, y, node.negated, node.at) for x, y in zip(left, right, strict=True))
+        return And(tests) if node.negated else Or(tests)
+    return _distinct(b, b.bind(node.left), b.bind(node.right), node.negated, node.at)
+
+
+def _distinct(b: Binder, left: Scalar, right: Scalar, negated: bool, at: int) -> Scalar:
+    from sql.bind.expression import equal
+
+    comparison = equal(b.env, left, right, at)
+    assert isinstance(comparison, Call)
+    return Call("is not distinct from" if negated else "is distinct from", comparison.args, BOOL, False)
+
+
+def in_list(b: Binder, node: nodes.InList) -> Scalar:
+    """``x IN (a, b, …)``: an equality with each."""
+    from sql.bind.expression import equal, negate
+
+    if isinstance(node.expr, nodes.RowExpr):
+        tests = tuple(rows(b, "=", node.expr, item, node.at) for item in node.items)
+        result: Scalar = Or(tests) if len(tests) > 1 else tests[0]
+        return negate(result) if node.negated else result
+    left = b.bind(node.expr)
+    items = [b.bind(i) for i in node.items]
+    common = try_common_type([left.type, *(i.type for i in items)])
+    if common is not None and common.kind is not Kind.UNKNOWN:
+        left = cast(b.env, left, common, "implicit", node.at)
+        items = [cast(b.env, i, common, "implicit", n.at) for i, n in zip(items, node.items, strict=True)]
+    tests = tuple(equal(b.env, left, item, node.at) for item in items)
+    result = Or(tests) if len(tests) > 1 else tests[0]
+    return negate(result) if node.negated else result
+
+
+def in_query(b: Binder, node: nodes.InQuery) -> Scalar:
+    from sql.bind.expression import negate
+
+    result = _quantified_query(b, node.expr, "=", node.query, False, node.at)
+    return negate(result) if node.negated else result
+
+
+def between(b: Binder, node: nodes.Between) -> Scalar:
+    from sql.bind.expression import negate, operator
+
+    expr, low, high = b.bind(node.expr), b.bind(node.low), b.bind(node.high)
+
+    def within(lower: Scalar, upper: Scalar) -> Scalar:
+        return And((operator(b.env, ">=", [expr, lower], node.at), operator(b.env, "<=", [expr, upper], node.at)))
+
+    def outside(lower: Scalar, upper: Scalar) -> Scalar:
+        return Or((operator(b.env, "<", [expr, lower], node.at), operator(b.env, ">", [expr, upper], node.at)))
+
+    if node.symmetric:
+        both = Or((within(low, high), within(high, low)))
+        return negate(both) if node.negated else both
+    return outside(low, high) if node.negated else within(low, high)
+
+
+def quantifier(b: Binder, node: nodes.Quantifier) -> Scalar:
+    """``x op ANY|ALL (query or array)``."""
+    if isinstance(node.operand, nodes.Query):
+        return _quantified_query(b, node.expr, node.symbol, node.operand, node.every, node.at)
+    from sql.bind.expression import operator
+
+    left = b.bind(node.expr)
+    if isinstance(node.operand, nodes.ArrayExpr) and not any(
+        isinstance(i, nodes.ArrayExpr) for i in node.operand.items
+    ):
+        tests = _element_tests(b, left, node)
+        if not tests:
+            return Literal(node.every, BOOL)
+        if len(tests) == 1:
+            return tests[0]
+        return And(tests) if node.every else Or(tests)
+    array = _array_operand(b, b.bind(node.operand), left, node)
+    element = array.type.element
+    assert element is not None
+    rel = TableFunction(Values(((),), ()), *table_functions.unnest(lift(array)))
+    item = Column(0, element, True)
+    comparison = operator(b.env, node.symbol, [_lifted(left), item], node.at)
+    return Quantified(rel, to_boolean(b.env, comparison, "ANY/ALL", node.at), node.every)
+
+
+def _element_tests(b: Binder, left: Scalar, node: nodes.Quantifier) -> tuple[Scalar, ...]:
+    from sql.bind.expression import operator
+
+    assert isinstance(node.operand, nodes.ArrayExpr)
+    items = [b.bind(i) for i in node.operand.items]
+    common = try_common_type([i.type for i in items]) if items else None
+    if common is not None and any(i.type.kind is not Kind.UNKNOWN for i in items):
+        items = [cast(b.env, i, common, "implicit", node.at) for i in items]
+    return tuple(operator(b.env, node.symbol, [left, item], node.at) for item in items)
+
+
+def _array_operand(b: Binder, array: Scalar, left: Scalar, node: nodes.Quantifier) -> Scalar:
+    if array.type.kind is Kind.UNKNOWN:
+        known = resolve_unknown(b.env, left, node.at).type
+        return cast(b.env, array, array_of(type(known)(known.kind)), "implicit", node.at)
+    if array.type.kind is not Kind.ARRAY:
+        raise SqlError("42809", "op ANY/ALL (array) requires array on right side", position=node.at + 1)
+    return array
+
+
+def _lifted(expr: Scalar) -> Scalar:
+    return expr if isinstance(expr, Literal | Parameter) else lift(expr)
+
+
+def _quantified_query(
+    b: Binder, expr: nodes.Expr, symbol: str, query: nodes.Query, every: bool, at: int
+) -> Scalar:
+    table = b.query(query)
+    columns = schema(table.rel)
+    items = list(expr.items) if isinstance(expr, nodes.RowExpr) else [expr]
+    if len(items) != len(columns):
+        few = len(items) > len(columns)
+        raise SqlError("42601", f"subquery has too {'few' if few else 'many'} columns", position=at + 1)
+    left = [_lifted(b.bind(i)) for i in items]
+    right: list[Scalar] = [Column(i, c.type, c.nullable) for i, c in enumerate(columns)]
+    comparison = _compare(b, symbol, left, right, at)
+    return Quantified(table.rel, to_boolean(b.env, comparison, "ANY/ALL", at), every)
+
+
+def _row_items(b: Binder, node: nodes.Expr, at: int) -> list[Scalar]:
+    if not isinstance(node, nodes.RowExpr):
+        raise unsupported("comparing a row with what is not written as a row", position=at + 1)
+    return [b.bind(i) for i in node.items]
+
+
+def _same_length(left: Sequence[Scalar], right: Sequence[Scalar], at: int) -> None:
+    if len(left) != len(right):
+        raise SqlError("42601", "unequal number of entries in row expressions", position=at + 1)
+
+
+def rows(b: Binder, symbol: str, left: nodes.Expr, right: nodes.Expr, at: int) -> Scalar:
+    """A comparison of two rows; the right one may be a subquery of one row."""
+    if isinstance(right, nodes.Subquery):
+        return _row_subquery(b, symbol, left, right, at)
+    first, second = _row_items(b, left, at), _row_items(b, right, at)
+    _same_length(first, second, at)
+    return _compare(b, symbol, first, second, at)
+
+
+def _row_subquery(b: Binder, symbol: str, left: nodes.Expr, right: nodes.Subquery, at: int) -> Scalar:
+    """``(a, b) = (SELECT …)``: ANY over the query, which must have one row at most."""
+    raise unsupported("comparing a row with a subquery", "Use IN or EXISTS.", at + 1)
+
+
+def _compare(b: Binder, symbol: str, left: list[Scalar], right: list[Scalar], at: int) -> Scalar:
+    """Rows by Postgres's rule: = and <> by element, the others by the first elements that differ."""
+    from sql.bind.expression import operator
+
+    if len(left) == 1:
+        return operator(b.env, symbol, [left[0], right[0]], at)
+    pairs = list(zip(left, right, strict=True))
+    if symbol == "=":
+        return And(tuple(operator(b.env, "=", [x, y], at) for x, y in pairs))
+    if symbol == "<>":
+        return Or(tuple(operator(b.env, "<>", [x, y], at) for x, y in pairs))
+    if symbol not in ("<", "<=", ">", ">="):
+        types = f"{type_name(left[0].type)} {symbol} {type_name(right[0].type)}"
+        raise SqlError(
+            "0A000", f"could not determine interpretation of row comparison operator {symbol} ({types})",
+            hint="Row comparison operators must be associated with btree operator families.", position=at + 1,
+        )  # fmt: skip
+    strict = symbol[0]
+    result = operator(b.env, symbol, list(pairs[-1]), at)
+    for x, y in reversed(pairs[:-1]):
+        tie = And((operator(b.env, "=", [x, y], at), result))
+        result = Or((operator(b.env, strict, [x, y], at), tie))
+    return result

@@ -1,0 +1,84 @@
+"""CASE, COALESCE, NULLIF, GREATEST and LEAST."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ivm.errors import SqlError
+from ivm.words import UNKNOWN
+from planner.functions import overloads
+from planner.scalar import Call, Case, Coalesce, Literal, Scalar
+from sql.bind.coerce import cast, common_type, resolve_unknown, to_boolean
+from sql.syntax import nodes
+
+if TYPE_CHECKING:
+    from sql.bind.expression import Binder
+
+
+def unify(b: Binder, exprs: Sequence[Scalar], what: str, positions: Sequence[int]) -> list[Scalar]:
+    """Expressions cast to their common type."""
+    target = common_type([e.type for e in exprs], what, positions)
+    return [cast(b.env, e, target, "implicit", at) for e, at in zip(exprs, positions, strict=True)]
+
+
+def case(b: Binder, node: nodes.CaseExpr) -> Scalar:
+    """Both forms of CASE; the simple one compares its operand with each WHEN."""
+    from sql.bind.expression import equal, position
+
+    operand = None if node.operand is None else resolve_unknown(b.env, b.bind(node.operand), node.at)
+    conditions: list[Scalar] = []
+    for when, _ in node.arms:
+        bound = b.bind(when)
+        if operand is None:
+            conditions.append(to_boolean(b.env, bound, "CASE/WHEN", position(when)))
+        else:
+            conditions.append(equal(b.env, operand, bound, when.at))
+    results = [b.bind(result) for _, result in node.arms]
+    otherwise = Literal(None, UNKNOWN) if node.otherwise is None else b.bind(node.otherwise)
+    at_otherwise = node.at if node.otherwise is None else node.otherwise.at
+    # The ELSE comes first, as in Postgres, where its type has the first say.
+    unified = unify(b, [otherwise, *results], "CASE", [at_otherwise, *(r.at for _, r in node.arms)])
+    nullable = any(e.nullable for e in unified)
+    return Case(tuple(zip(conditions, unified[1:], strict=True)), unified[0], unified[0].type, nullable)
+
+
+def coalesce(b: Binder, node: nodes.Apply) -> Scalar:
+    if not node.args:
+        raise SqlError("42601", 'syntax error at or near ")"', position=node.at + 1)
+    unified = unify(b, [b.bind(a) for a in node.args], "COALESCE", [a.at for a in node.args])
+    return Coalesce(tuple(unified), unified[0].type)
+
+
+def nullif(b: Binder, node: nodes.Apply) -> Scalar:
+    """NULLIF(a, b): a unless a = b; the type is a's."""
+    from sql.bind.expression import equal
+
+    if len(node.args) != 2:
+        raise SqlError("42601", 'syntax error at or near ")"', position=node.at + 1)
+    left, right = b.bind(node.args[0]), b.bind(node.args[1])
+    comparison = equal(b.env, left, right, node.at)
+    assert isinstance(comparison, Call)
+    value = left if left.type.kind is not UNKNOWN.kind else comparison.args[0]
+    return Case(((comparison, Literal(None, value.type)),), value, value.type, True)
+
+
+def extreme(b: Binder, node: nodes.Apply) -> Scalar:
+    """GREATEST and LEAST: NULL arguments are ignored."""
+    from sql.bind.expression import operator
+
+    name = node.name[0]
+    if not node.args:
+        raise SqlError("42601", 'syntax error at or near ")"', position=node.at + 1)
+    unified = unify(b, [b.bind(a) for a in node.args], name.upper(), [a.at for a in node.args])
+    type_ = unified[0].type
+    nullable = all(e.nullable for e in unified)
+    known = overloads(name)
+    if known:
+        return Call(known[0].key, tuple(unified), type_, nullable)
+    result = unified[0]
+    symbol = ">=" if name == "greatest" else "<="
+    for item in unified[1:]:
+        better = operator(b.env, symbol, [result, item], node.at)
+        result = Case(((better, result),), Coalesce((item, result), type_), type_, nullable)
+    return result

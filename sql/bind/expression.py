@@ -1,0 +1,229 @@
+"""Expressions: one method of ``Binder`` looks at each node, the families of forms live in their own modules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from ivm.errors import SqlError, unsupported
+from ivm.words import BOOL, UNKNOWN, Kind
+from planner.functions import overloads
+from planner.logical import Reduce, schema
+from planner.scalar import Aggregate, And, Call, Coalesce, Column, Exists, Literal, Or, Scalar, ScalarSubquery, SortKey
+from sql.bind import arrays, calls, comparisons, conditional
+from sql.bind.coerce import cast, resolve_unknown, to_boolean
+from sql.bind.environment import Environment, Table
+from sql.bind.literals import interval_text, number
+from sql.bind.overloads import no_operator, resolve, result_type
+from sql.bind.scope import Scope, find_column
+from sql.syntax import nodes
+from sql.types import array_of
+
+NEVER_NULL = frozenset(
+    """+ - * / % ^ = <> < <= > >= || ~~ !~~ ~~* !~~* ~ ~* !~ !~* & | # << >> not abs length char_length upper lower
+    round floor ceil ceiling trunc concat md5 substr substring btrim ltrim rtrim lpad rpad replace position strpos
+    mod sign now current_timestamp mz_now date_trunc""".split()
+)
+"""Strict functions that give NULL for a NULL argument only."""
+
+
+@dataclass(slots=True)
+class Binder:
+    """Binds the expressions of one clause. ``clause`` names it in errors: WHERE, GROUP BY, JOIN/ON, …"""
+
+    env: Environment
+    scope: Scope
+    clause: str
+    inside_aggregate: bool = False
+
+    def bind(self, expr: nodes.Expr) -> Scalar:
+        """The bound expression; an untyped literal or parameter keeps the type UNKNOWN."""
+        match expr:
+            case nodes.Name():
+                return find_column(self.scope, expr.parts, expr.at).expr
+            case nodes.Number():
+                return number(expr.text)
+            case nodes.String():
+                return Literal(expr.value, UNKNOWN)
+            case nodes.Null():
+                return Literal(None, UNKNOWN)
+            case nodes.Boolean():
+                return Literal(expr.value, BOOL)
+            case nodes.Param():
+                return self.env.parameters.reference(expr.index, expr.at)
+            case nodes.Operator():
+                return self._operator(expr)
+            case nodes.Apply():
+                return calls.call(self, expr)
+            case nodes.Cast():
+                return self._cast(expr)
+            case nodes.AndExpr():
+                return And(tuple(self.condition(a, "AND") for a in expr.args))
+            case nodes.OrExpr():
+                return Or(tuple(self.condition(a, "OR") for a in expr.args))
+            case nodes.NotExpr():
+                return negate(self.condition(expr.arg, "NOT"))
+            case nodes.Subquery():
+                return self._subquery(expr)
+            case nodes.ExistsExpr():
+                return Exists(self.query(expr.query).rel)
+            case nodes.Collate():
+                return self._collate(expr)
+            case nodes.Star():
+                raise SqlError("42601", "row expansion via \"*\" is not supported here", position=expr.at + 1)
+            case nodes.Default():
+                raise SqlError("42601", "DEFAULT is not allowed in this context", position=expr.at + 1)
+            case nodes.Field() | nodes.RowExpr():
+                raise unsupported("a row as a value", position=expr.at + 1)
+            case _:
+                return self._form(expr)
+
+    def _form(
+        self,
+        expr: nodes.IsTest | nodes.DistinctTest | nodes.InList | nodes.InQuery | nodes.Between | nodes.Quantifier
+        | nodes.ArrayQuery | nodes.ArrayExpr | nodes.CaseExpr | nodes.Subscript,
+    ) -> Scalar:  # fmt: skip
+        match expr:
+            case nodes.IsTest():
+                return comparisons.is_test(self, expr)
+            case nodes.DistinctTest():
+                return comparisons.distinct_test(self, expr)
+            case nodes.InList():
+                return comparisons.in_list(self, expr)
+            case nodes.InQuery():
+                return comparisons.in_query(self, expr)
+            case nodes.Between():
+                return comparisons.between(self, expr)
+            case nodes.Quantifier():
+                return comparisons.quantifier(self, expr)
+            case nodes.ArrayExpr():
+                return arrays.array(self, expr)
+            case nodes.ArrayQuery():
+                return self._array_query(expr)
+            case nodes.CaseExpr():
+                return conditional.case(self, expr)
+            case nodes.Subscript():
+                return arrays.subscript(self, expr)
+            case _:
+                assert_never(expr)
+
+    def typed(self, expr: nodes.Expr) -> Scalar:
+        """The bound expression, text if nothing else tells its type."""
+        return resolve_unknown(self.env, self.bind(expr), expr.at)
+
+    def condition(self, expr: nodes.Expr, what: str) -> Scalar:
+        """A boolean; ``what`` names the place in the error."""
+        return to_boolean(self.env, self.bind(expr), what, position(expr))
+
+    def query(self, query: nodes.Query) -> Table:
+        """A subquery of this expression."""
+        from sql.bind.query import bind_query
+
+        return bind_query(self.env, query, self.scope)
+
+    def _subquery(self, expr: nodes.Subquery) -> Scalar:
+        table = self.query(expr.query)
+        columns = schema(table.rel)
+        if len(columns) != 1:
+            raise SqlError("42601", "subquery must return only one column", position=expr.at + 1)
+        return ScalarSubquery(table.rel, columns[0].type)
+
+    def _array_query(self, expr: nodes.ArrayQuery) -> Scalar:
+        """ARRAY(query): array_agg over the query in its order, and an empty array for no rows."""
+        from sql.bind.query import bind_ordered
+
+        table, order = bind_ordered(self.env, expr.query, self.scope)
+        columns = schema(table.rel)
+        if len(table.names) != 1:
+            raise SqlError("42601", "subquery must return only one column", position=expr.at + 1)
+        type_ = array_of(columns[0].type)
+        key = "array_agg(anyarray)" if columns[0].type.kind is Kind.ARRAY else "array_agg(anynonarray)"
+        argument = Column(0, columns[0].type, columns[0].nullable)
+        aggregate = Aggregate(key, (argument,), type_, order=order)
+        subquery = ScalarSubquery(Reduce(table.rel, (), (aggregate,)), type_)
+        return Coalesce((subquery, Literal((), type_)), type_)
+
+    def _collate(self, expr: nodes.Collate) -> Scalar:
+        if expr.collation[-1] not in ("default", "C", "POSIX", "ucs_basic"):
+            shown = expr.collation[-1]
+            raise unsupported(f'collation "{shown}"', "Only the code-point collation \"C\" exists.", expr.at + 1)
+        inner = self.bind(expr.expr)
+        return resolve_unknown(self.env, inner, expr.at)
+
+    def _cast(self, expr: nodes.Cast) -> Scalar:
+        target = self.env.type(expr.type)
+        inner = expr.expr
+        if isinstance(inner, nodes.String) and expr.type.name.startswith("interval "):
+            inner = nodes.String(interval_text(inner.value, expr.type.name.removeprefix("interval ")), inner.at)
+        if isinstance(inner, nodes.ArrayExpr):
+            return arrays.array(self, inner, target)
+        bound = self.bind(inner)
+        return cast(self.env, bound, target, "explicit", position(inner), attempt=expr.attempt)
+
+    def _operator(self, expr: nodes.Operator) -> Scalar:
+        if len(expr.args) == 2 and isinstance(expr.args[0], nodes.RowExpr):
+            return comparisons.rows(self, expr.symbol, expr.args[0], expr.args[1], expr.at)
+        args = [self.bind(a) for a in expr.args]
+        if expr.symbol == "at time zone":
+            return calls.apply_function(self.env, "timezone", [args[1], args[0]], expr.at)
+        if len(args) == 3:
+            pattern = calls.apply_function(self.env, "like_escape", args[1:], expr.at)
+            return operator(self.env, expr.symbol, [args[0], pattern], expr.at)
+        return operator(self.env, expr.symbol, args, expr.at)
+
+
+def negate(expr: Scalar) -> Scalar:
+    """NOT."""
+    return Call("not", (expr,), BOOL, expr.nullable)
+
+
+_NEGATED = {"!~~": "~~", "!~~*": "~~*", "!~": "~", "!~*": "~*"}
+_ALIASES = {"like": "~~", "!=": "<>"}
+
+
+def operator(env: Environment, symbol: str, args: list[Scalar], at: int) -> Scalar:
+    """An operator applied. Raises 42883 and 42725 as Postgres words them."""
+    if symbol in ("&&", "@>", "<@") and not overloads(symbol):
+        raise unsupported(f"operator {symbol}", position=at + 1)
+    if symbol in _NEGATED and not overloads(symbol):
+        return negate(operator(env, _NEGATED[symbol], args, at))
+    types = tuple(a.type for a in args)
+    if symbol == "+" and len(args) == 1 and types[0].kind is not Kind.UNKNOWN and not _has_unary_plus():
+        return operator(env, "-", [operator(env, "-", args, at)], at)
+    try:
+        choice = resolve(overloads(symbol), types, True)
+    except SqlError:
+        raise no_operator(symbol, types, at, ambiguous=True) from None
+    if choice is None:
+        raise no_operator(symbol, types, at)
+    function = choice.overload
+    cast_args = tuple(cast(env, a, t, "implicit", at) for a, t in zip(args, choice.args, strict=True))
+    nullable = not (function.strict and symbol in NEVER_NULL) or any(a.nullable for a in cast_args)
+    return Call(function.key, cast_args, result_type(function.result, choice), nullable)
+
+
+def _has_unary_plus() -> bool:
+    return any(len(f.args) == 1 for f in overloads("+"))
+
+
+def equal(env: Environment, left: Scalar, right: Scalar, at: int) -> Scalar:
+    return operator(env, "=", [left, right], at)
+
+
+def position(expr: nodes.Expr) -> int:
+    """Where Postgres points to for an expression: an operator's own place is its leftmost argument's start."""
+    match expr:
+        case nodes.Operator() if len(expr.args) >= 2:
+            return min(expr.at, position(expr.args[0]))
+        case nodes.AndExpr() | nodes.OrExpr():
+            return position(expr.args[0])
+        case nodes.IsTest() | nodes.InList() | nodes.InQuery() | nodes.Between() | nodes.Quantifier():
+            return position(expr.expr)
+        case _:
+            return expr.at
+
+
+def sort_key(expr: Scalar, item: nodes.OrderItem) -> SortKey:
+    """An ORDER BY key with Postgres's default for NULLs."""
+    nulls_first = item.descending if item.nulls_first is None else item.nulls_first
+    return SortKey(expr, item.descending, nulls_first)

@@ -1,0 +1,114 @@
+"""GROUP BY: which columns remain after grouping, and the rewriting of expressions to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ivm.errors import SqlError
+from planner.logical import Reduce, Rel
+from planner.scalar import Aggregate, Column, Scalar, children, with_children
+from sql.bind.scope import AGGREGATE_BASE, FUNCTION_BASE, Namespace, Scope
+from sql.bind.walk import has_subquery, references, relevel
+
+
+@dataclass(slots=True)
+class Grouping:
+    """Rewrites expressions over a query's input rows into expressions over its groups.
+
+    ``keys`` may grow by columns that depend on a primary key among them.
+    """
+
+    scope: Scope
+    keys: list[Scalar]
+    aggregates: list[Aggregate]
+    positions: dict[int, int] = field(default_factory=dict)
+    sealed: bool = False
+
+    def prepare(self, exprs: Sequence[Scalar]) -> None:
+        """Finds the columns that the expressions use, and makes dependent ones keys. Raises 42803."""
+        for expr in exprs:
+            self._check(expr)
+        self.positions = {k.index: i for i, k in enumerate(self.keys) if isinstance(k, Column)}
+        self.sealed = True
+
+    def _check(self, expr: Scalar) -> None:
+        if expr in self.keys:
+            return
+        if isinstance(expr, Column):
+            if expr.index < FUNCTION_BASE:
+                self._require(expr)
+            return
+        if has_subquery(expr) and not children(expr):
+            for level, index in references(expr):
+                if level == 0 and index < FUNCTION_BASE:
+                    self._require_index(index)
+            return
+        for child in children(expr):
+            self._check(child)
+
+    def _require_index(self, index: int) -> None:
+        if any(isinstance(k, Column) and k.index == index for k in self.keys):
+            return
+        for range_ in self.scope.namespace.ranges:
+            for visible in range_.columns:
+                if isinstance(visible.expr, Column) and visible.expr.index == index:
+                    self._require(visible.expr)
+                    return
+        raise self._ungrouped(index)
+
+    def _require(self, column: Column) -> None:
+        if any(isinstance(k, Column) and k.index == column.index for k in self.keys):
+            return
+        if not self._depends_on_key(column.index):
+            raise self._ungrouped(column.index)
+        self.keys.append(column)
+
+    def _depends_on_key(self, index: int) -> bool:
+        """Whether the column's table has its whole primary key among the keys."""
+        grouped = {k.index for k in self.keys if isinstance(k, Column)}
+        for range_ in self.scope.namespace.ranges:
+            indices = [c.expr.index if isinstance(c.expr, Column) else -1 for c in range_.columns]
+            if index in indices and range_.relation is not None and range_.relation.primary_key:
+                return all(indices[k] in grouped for k in range_.relation.primary_key)
+        return False
+
+    def _ungrouped(self, index: int) -> SqlError:
+        at, below = self.scope.seen.get(index, (0, False))
+        shown = column_label(self.scope.namespace, index)
+        if below:
+            message = f'subquery uses ungrouped column "{shown}" from outer query'
+        else:
+            message = f'column "{shown}" must appear in the GROUP BY clause or be used in an aggregate function'
+        return SqlError("42803", message, position=at + 1)
+
+    def rewrite(self, expr: Scalar) -> Scalar:
+        """The expression over the groups' rows: keys first, then aggregates."""
+        assert self.sealed
+        if expr in self.keys:
+            return Column(self.keys.index(expr), expr.type, expr.nullable)
+        if isinstance(expr, Column):
+            return Column(self._index(expr.index), expr.type, expr.nullable)
+        parts = children(expr)
+        if not parts:
+            return relevel(expr, lambda level, index: (level, self._index(index) if level == 0 else index))
+        return with_children(expr, tuple(self.rewrite(p) for p in parts))
+
+    def _index(self, index: int) -> int:
+        if index >= AGGREGATE_BASE:
+            return len(self.keys) + index - AGGREGATE_BASE
+        if index >= FUNCTION_BASE:
+            return index
+        return self.positions[index]
+
+    def apply(self, rel: Rel) -> Rel:
+        return Reduce(rel, tuple(self.keys), tuple(self.aggregates))
+
+
+def column_label(namespace: Namespace, index: int) -> str:
+    """``t.a``, as errors show a column."""
+    for range_ in namespace.ranges:
+        for visible in range_.columns:
+            if isinstance(visible.expr, Column) and visible.expr.index == index:
+                return f"{range_.alias}.{visible.name}"
+    return next((v.name for v in namespace.visible if isinstance(v.expr, Column) and v.expr.index == index), "?")

@@ -1,0 +1,124 @@
+"""Bound statements and their plans, kept by text: parsing and planning cost more than a small commit."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ivm.words import INT8, TEXT, SqlType
+from ivm.words import BOOL as BOOLEAN
+from planner.logical import Get, Rel
+from planner.lower import lower
+from planner.physical import Plan
+from planner.transform.pipeline import optimize
+from planner.traverse import children, scalars, subqueries
+from sql.bind.statement import bind_statement
+from sql.catalog import Catalog, Recorder
+from sql.parse import StatementText
+from sql.settings import Settings
+from sql.snapshot import OneShotIndexes
+from sql.statements import (
+    BoundStatement, Delete, Execute, Explain, Fetch, Insert, OutputColumn, Query, Show, Statement, Subscribe,
+    Update, Verify,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from sql.session import Session
+
+CACHED: Final = 2000
+
+
+@dataclass(slots=True, eq=False)
+class Prepared:
+    """A bound statement. ``seen``: every relation that binding asked for. ``plan``: of its rows, once made."""
+
+    text: str
+    bound: BoundStatement
+    seen: frozenset[int]
+    plan: Plan | None = None
+    inputs: frozenset[int] = frozenset()
+
+    def plan_of(self, rel: Rel, indexes: OneShotIndexes) -> Plan:
+        """The physical plan of the statement's rows, made once. Invariant: always asked with the same ``rel``."""
+        if self.plan is None:
+            self.inputs = frozenset(gets(rel))
+            self.plan = lower(optimize(rel), indexes)
+        return self.plan
+
+
+class Statements:
+    """The shared cache. What a text means depends on the catalog, the parameters' types and the time zone."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[object, ...], Prepared] = OrderedDict()
+
+    def prepare(
+        self, text: str, catalog: Catalog, types: tuple[SqlType | None, ...], settings: Settings
+    ) -> Prepared:
+        """The bound statement; SqlError where the text is wrong."""
+        key = (text, catalog.version, types, settings.values.get("timezone"))
+        found = self._known.get(key)
+        if found is not None:
+            self._known.move_to_end(key)
+            return found
+        recorder = Recorder(catalog)
+        bound = bind_statement(StatementText(text, 0), recorder, types)
+        found = Prepared(text, bound, frozenset(recorder.seen))
+        self._known[key] = found
+        if len(self._known) > CACHED:
+            self._known.popitem(last=False)
+        return found
+
+
+def gets(rel: Rel) -> set[int]:
+    """The ids of the stored and system relations that a plan reads, subqueries' included."""
+    found: set[int] = set()
+    todo = [rel]
+    seen: set[int] = set()
+    while todo:
+        node = todo.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, Get):
+            found.add(node.relation)
+        todo += children(node)
+        for expr in scalars(node):
+            todo += subqueries(expr)
+    return found
+
+
+def returned(statement: Insert | Update | Delete) -> tuple[OutputColumn, ...] | None:
+    """RETURNING's columns."""
+    return None if statement.returning is None else statement.columns
+
+
+def output_columns(statement: Statement, session: Session) -> tuple[OutputColumn, ...] | None:
+    """The columns of a statement's rows, None when it gives none; never runs anything."""
+    match statement:
+        case Query():
+            return statement.columns
+        case Insert() | Update() | Delete():
+            return returned(statement)
+        case Explain():
+            return (OutputColumn("QUERY PLAN", TEXT),)
+        case Verify():
+            return (*(OutputColumn(c.name, c.type) for c in statement.view.columns), OutputColumn("diff", INT8))
+        case Show():
+            return session.show_columns(statement)
+        case Subscribe():
+            return subscribe_columns(statement)
+        case Execute():
+            named = session.named(statement.name)
+            return None if named.prepared is None else output_columns(named.prepared.bound.statement, session)
+        case Fetch():
+            return None if statement.move else session.cursor_columns(statement.name)
+        case _:
+            return None
+
+
+def subscribe_columns(statement: Subscribe) -> tuple[OutputColumn, ...]:
+    """mz_timestamp, [mz_progressed,] mz_diff, and the query's columns."""
+    progress = (OutputColumn("mz_progressed", BOOLEAN),) if statement.progress else ()
+    return (OutputColumn("mz_timestamp", INT8), *progress, OutputColumn("mz_diff", INT8), *statement.query.columns)

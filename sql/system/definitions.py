@@ -1,0 +1,97 @@
+"""The system relations' names, oids and columns, and how their rows are made: named values, defaults for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Final
+
+from ivm.words import Kind, SqlType
+from sql.catalog import Relation, RelationKind, TableColumn
+from sql.system import tables_pg_catalog, views_information_schema, views_pg_catalog
+
+Datums = tuple[object, ...]
+
+_SOURCES: Final = (
+    ("pg_catalog", tables_pg_catalog.TABLES),
+    ("pg_catalog", views_pg_catalog.VIEWS),
+    ("information_schema", views_information_schema.VIEWS),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A system relation. ``relkind``: what pg_class shows it as, r or v. ``defaults``: of NOT NULL columns."""
+
+    relation: Relation
+    relkind: str
+    defaults: MappingProxyType[str, object]
+
+    def row(self, **values: object) -> Datums:
+        """A row with these values; other columns are NULL, or false, 0 or empty where NULL is not allowed."""
+        row = {**self.defaults, **values}
+        assert len(row) == len(self.defaults), f"{self.relation.name} has no such column: {values.keys()}"
+        return tuple(row.values())
+
+
+def _type(text: str) -> SqlType:
+    if text.endswith("[]"):
+        return SqlType(Kind.ARRAY, element=_type(text[:-2]))
+    return SqlType(Kind(text))
+
+
+def _default(type_: SqlType) -> object:
+    """What stands in a NOT NULL column that nobody fills."""
+    match type_.kind:
+        case Kind.BOOL:
+            return False
+        case Kind.TEXT | Kind.NAME | Kind.CHAR1 | Kind.VARCHAR:
+            return ""
+        case Kind.ARRAY:
+            return ()
+        case Kind.FLOAT4 | Kind.FLOAT8:
+            return 0.0
+        case _:
+            return 0
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """The definitions of a source: a line that begins with a space goes on with the one before."""
+    current = ""
+    for line in text.strip().splitlines():
+        if line.startswith(" "):
+            current += " " + line.strip()
+            continue
+        if current:
+            yield current
+        current = line
+    yield current
+
+
+def _parse(schema: str, text: str) -> Definition:
+    head, _, tail = text.partition(": ")
+    oid, name, relkind = head.split()
+    columns = []
+    for part in tail.split(", "):
+        column, type_ = part.split()
+        columns.append(TableColumn(column, _type(type_.rstrip("!")), nullable=not type_.endswith("!")))
+    relation = Relation(int(oid), schema, name, RelationKind.SYSTEM, tuple(columns))
+    defaults = {c.name: None if c.nullable else _default(c.type) for c in columns}
+    return Definition(relation, relkind, MappingProxyType(defaults))
+
+
+@cache
+def definitions() -> MappingProxyType[int, Definition]:
+    """All system relations by oid."""
+    parsed = (_parse(schema, text) for schema, source in _SOURCES for text in _paragraphs(source))
+    return MappingProxyType({d.relation.id: d for d in parsed})
+
+
+@cache
+def definition(schema: str, name: str) -> Definition:
+    """One of them by name."""
+    return next(d for d in definitions().values() if (d.relation.schema_name, d.relation.name) == (schema, name))
+
+

@@ -1,0 +1,205 @@
+"""What SQL functions about the catalog and the session answer: ``planner.context.SessionFunctions``, and reg* names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from ivm.errors import SqlError, unsupported
+from ivm.words import Kind, SqlType
+from sql.catalog import Relation, RelationKind
+from sql.system.definitions import definitions
+from sql.system.pg_relations import constraint_definition, index_definition, quoted, view_definition
+from sql.system.pg_types import function_oids, functions, type_names
+from sql.system.state import (
+    CONSTRAINT_BASE,
+    DEFAULT_BASE,
+    INDEX_BASE,
+    OWNER,
+    SCHEMAS,
+    SystemState,
+    primary_key_name,
+    with_keys,
+)
+from sql.types import format_type, parse_type, type_from_oid, type_oid
+
+VISIBLE: Final = ("pg_catalog", "public")
+"""The schemas whose relations need no qualification, in the order in which they are searched."""
+
+
+class SystemFunctions:
+    """``setting``: name → value of a run-time setting, None for an unknown one. Made anew for each statement."""
+
+    def __init__(self, state: SystemState, setting: Callable[[str], str | None], backend_id: int = 0) -> None:
+        self._state = state
+        self._setting = setting
+        self._backend_id = backend_id
+        self._by_id: dict[int, Relation] | None = None
+
+    def current_user(self) -> str:
+        return self._state.user
+
+    def session_user(self) -> str:
+        return self._state.user
+
+    def current_database(self) -> str:
+        return self._state.database
+
+    def current_schema(self) -> str | None:
+        return "public"
+
+    def current_schemas(self, implicit: bool) -> tuple[str, ...]:
+        return VISIBLE if implicit else VISIBLE[1:]
+
+    def setting(self, name: str) -> str | None:
+        return self._setting(name)
+
+    def backend_id(self) -> int:
+        """pg_backend_pid()."""
+        return self._backend_id
+
+    def role_name(self, oid: int) -> str:
+        """pg_get_userbyid."""
+        return self._state.user if oid == OWNER else f"unknown (OID={oid})"
+
+    def format_type(self, oid: int, typmod: int | None) -> str | None:
+        if oid == 0:
+            return "-"
+        if oid in (22, 30):
+            return type_names()[oid]
+        type_ = type_from_oid(oid, -1 if typmod is None else typmod)
+        if type_ is None:
+            return type_names().get(oid, "???")
+        return format_type(type_, typmod is not None)
+
+    # Relations.
+
+    def _relations(self) -> dict[int, Relation]:
+        if self._by_id is None:
+            self._by_id = {d.relation.id: d.relation for d in definitions().values()}
+            self._by_id.update((r.id, r) for r in self._state.relations())
+        return self._by_id
+
+    def _indexed(self, oid: int, base: int) -> Relation | None:
+        """The relation whose primary key has this index's (or constraint's) oid."""
+        relation = self._relations().get(oid - base)
+        return relation if relation is not None and relation.primary_key else None
+
+    def table_is_visible(self, oid: int) -> bool | None:
+        relation = self._relations().get(oid) or self._indexed(oid, INDEX_BASE)
+        if relation is None:
+            return None
+        return relation.schema_name in VISIBLE
+
+    def view_definition(self, oid: int) -> str | None:
+        relation = self._relations().get(oid)
+        if relation is None or relation.kind not in (RelationKind.VIEW, RelationKind.MATERIALIZED_VIEW):
+            return None
+        return view_definition(relation)
+
+    def index_definition(self, oid: int, column: int) -> str | None:
+        """pg_get_indexdef: of the whole index, or (``column`` from 1) of one column."""
+        relation = self._indexed(oid, INDEX_BASE)
+        if relation is None:
+            return None
+        if column == 0:
+            return index_definition(relation)
+        if not 0 < column <= len(relation.primary_key):
+            return None
+        return quoted(relation.columns[relation.primary_key[column - 1]].name)
+
+    def constraint_definition(self, oid: int) -> str | None:
+        """pg_get_constraintdef."""
+        relation = self._indexed(oid, CONSTRAINT_BASE) if oid < DEFAULT_BASE else None
+        return None if relation is None else constraint_definition(relation)
+
+    # The reg* types.
+
+    def reg_out(self, type: SqlType, oid: int) -> str:
+        if oid == 0:
+            return "-"
+        match type.kind:
+            case Kind.REGCLASS:
+                return self._relation_name(oid)
+            case Kind.REGTYPE:
+                known = type_from_oid(oid)
+                return format_type(known, False) if known is not None else type_names().get(oid, str(oid))
+            case Kind.REGPROC:
+                return functions().get(oid, str(oid))
+            case Kind.REGNAMESPACE:
+                return next((quoted(name) for name, number in SCHEMAS.items() if number == oid), str(oid))
+            case _:
+                raise unsupported(f"type {type.kind.value}")
+
+    def _relation_name(self, oid: int) -> str:
+        relation = self._relations().get(oid)
+        name = None if relation is None else relation.name
+        if relation is None:
+            relation = self._indexed(oid, INDEX_BASE)
+            name = None if relation is None else primary_key_name(relation)
+        if relation is None or name is None:
+            return str(oid)
+        return quoted(name) if relation.schema_name in VISIBLE else f"{quoted(relation.schema_name)}.{quoted(name)}"
+
+    def reg_in(self, type: SqlType, text: str) -> int:
+        if text == "-":
+            return 0
+        if text.isdigit():
+            return int(text)
+        if type.kind is Kind.REGTYPE:
+            return self._type_oid(text)
+        schema, name = split_name(text)
+        match type.kind:
+            case Kind.REGCLASS:
+                return self._relation_oid(schema, name, text)
+            case Kind.REGPROC:
+                found = function_oids().get(name)
+                if found is None:
+                    raise SqlError("42883", f'function "{text}" does not exist')
+                return found
+            case Kind.REGNAMESPACE:
+                found = SCHEMAS.get(name)
+                if found is None:
+                    raise SqlError("3F000", f'schema "{name}" does not exist')
+                return found
+            case _:
+                raise unsupported(f"type {type.kind.value}")
+
+    def _type_oid(self, text: str) -> int:
+        for oid in (22, 30):
+            if text == type_names()[oid]:
+                return oid
+        return type_oid(parse_type(text))
+
+    def _relation_oid(self, schema: str | None, name: str, text: str) -> int:
+        wanted = VISIBLE if schema is None else (schema,)
+        found = {r.schema_name: r.id for r in self._relations().values() if r.name == name}
+        for relation in with_keys(self._state):
+            if primary_key_name(relation) == name:
+                found.setdefault(relation.schema_name, INDEX_BASE + relation.id)
+        for place in wanted:
+            if place in found:
+                return found[place]
+        raise SqlError("42P01", f'relation "{text}" does not exist')
+
+
+def split_name(text: str) -> tuple[str | None, str]:
+    """``schema.name`` as SQL writes it → its parts, folded to lower case where not quoted. 42602 for no name."""
+    parts: list[str] = []
+    rest = text.strip()
+    while True:
+        if rest.startswith('"'):
+            end = rest.replace('""', "\1\1").find('"', 1)
+            part, rest = rest[1:end].replace('""', '"'), rest[end + 1 :].lstrip() if end > 0 else "?"
+        else:
+            part, dot, tail = rest.partition(".")
+            part, rest = part.strip().lower(), dot + tail
+        if not part or (rest and not rest.startswith(".")):
+            raise SqlError("42602", f'invalid name syntax: "{text}"' if part else "invalid name syntax")
+        parts.append(part)
+        if not rest:
+            break
+        rest = rest[1:].lstrip()
+    if len(parts) > 3:
+        raise SqlError("42601", "improper relation name (too many dotted names)")
+    return (parts[-2] if len(parts) > 1 else None), parts[-1]

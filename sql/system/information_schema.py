@@ -1,0 +1,163 @@
+"""Rows of information_schema's views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ivm.words import Kind, SqlType
+from sql.catalog import Relation, RelationKind, TableColumn
+from sql.system.definitions import Datums, definition
+from sql.system.pg_relations import view_definition
+from sql.system.state import SCHEMAS, SystemState, all_relations, primary_key_name, user_relations, with_keys
+from sql.types import format_type, internal_name
+
+_MAX_OCTETS: Final = 1 << 30
+_BITS: Final = {Kind.INT2: 16, Kind.INT4: 32, Kind.INT8: 64}
+_MANTISSA: Final = {Kind.FLOAT4: 24, Kind.FLOAT8: 53}
+_TIMES: Final = (Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL)
+_PRIVILEGES: Final = ("INSERT", "SELECT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
+_TABLE_TYPES: Final = {"r": "BASE TABLE", "v": "VIEW"}
+"""Materialized views are not in information_schema, as in Postgres."""
+
+
+def information_schema_catalog_name(state: SystemState) -> Iterator[Datums]:
+    yield (state.database,)
+
+
+def schemata(state: SystemState) -> Iterator[Datums]:
+    row = definition("information_schema", "schemata").row
+    for name in SCHEMAS:
+        yield row(catalog_name=state.database, schema_name=name, schema_owner=state.user)
+
+
+def tables(state: SystemState) -> Iterator[Datums]:
+    row = definition("information_schema", "tables").row
+    for relation, kind in all_relations(state):
+        if kind in _TABLE_TYPES:
+            yield row(
+                table_catalog=state.database, table_schema=relation.schema_name, table_name=relation.name,
+                table_type=_TABLE_TYPES[kind], is_typed="NO",
+                is_insertable_into="YES" if relation.kind is RelationKind.TABLE else "NO",
+            )  # fmt: skip
+
+
+def views(state: SystemState) -> Iterator[Datums]:
+    row = definition("information_schema", "views").row
+    for relation in user_relations(state, RelationKind.VIEW):
+        yield row(
+            table_catalog=state.database, table_schema=relation.schema_name, table_name=relation.name,
+            view_definition=view_definition(relation), check_option="NONE", is_updatable="NO",
+            is_insertable_into="NO", is_trigger_updatable="NO", is_trigger_deletable="NO",
+            is_trigger_insertable_into="NO",
+        )  # fmt: skip
+
+
+def columns(state: SystemState) -> Iterator[Datums]:
+    for relation, kind in all_relations(state):
+        if kind in _TABLE_TYPES:
+            for i, column in enumerate(relation.columns):
+                yield _column(state, relation, kind, i, column)
+
+
+def _column(state: SystemState, relation: Relation, kind: str, i: int, column: TableColumn) -> Datums:
+    type_ = column.type
+    not_null = kind == "r" and (not column.nullable or i in relation.primary_key)
+    data_type = "ARRAY" if type_.kind is Kind.ARRAY else format_type(type_, False)
+    return definition("information_schema", "columns").row(
+        table_catalog=state.database, table_schema=relation.schema_name, table_name=relation.name,
+        column_name=column.name, ordinal_position=i + 1, column_default=column.default,
+        is_nullable="NO" if not_null else "YES", data_type=data_type, udt_catalog=state.database,
+        udt_schema="pg_catalog", udt_name=internal_name(type_), dtd_identifier=str(i + 1),
+        is_self_referencing="NO", is_identity="NO", identity_cycle="NO", is_generated="NEVER",
+        is_updatable="YES" if relation.kind is RelationKind.TABLE else "NO", **_limits(type_),
+    )  # fmt: skip
+
+
+def _limits(type_: SqlType) -> dict[str, object]:
+    """The columns about length, precision and scale."""
+    match type_.kind:
+        case Kind.VARCHAR | Kind.BPCHAR if type_.precision is not None:
+            return {
+                "character_maximum_length": type_.precision,
+                "character_octet_length": min(4 * type_.precision, _MAX_OCTETS),
+            }
+        case Kind.TEXT | Kind.VARCHAR | Kind.BPCHAR:
+            return {"character_octet_length": _MAX_OCTETS}
+        case Kind.INT2 | Kind.INT4 | Kind.INT8:
+            return {"numeric_precision": _BITS[type_.kind], "numeric_precision_radix": 2, "numeric_scale": 0}
+        case Kind.FLOAT4 | Kind.FLOAT8:
+            return {"numeric_precision": _MANTISSA[type_.kind], "numeric_precision_radix": 2}
+        case Kind.NUMERIC:
+            scale = None if type_.precision is None else type_.scale or 0
+            return {"numeric_precision": type_.precision, "numeric_precision_radix": 10, "numeric_scale": scale}
+        case Kind.DATE:
+            return {"datetime_precision": 0}
+        case _ if type_.kind in _TIMES:
+            return {"datetime_precision": 6 if type_.precision is None else type_.precision}
+        case _:
+            return {}
+
+
+def _key(state: SystemState, relation: Relation) -> dict[str, object]:
+    return {
+        "constraint_catalog": state.database,
+        "constraint_schema": relation.schema_name,
+        "constraint_name": primary_key_name(relation),
+        "table_catalog": state.database,
+        "table_schema": relation.schema_name,
+        "table_name": relation.name,
+    }
+
+
+def table_constraints(state: SystemState) -> Iterator[Datums]:
+    row = definition("information_schema", "table_constraints").row
+    for relation in with_keys(state):
+        yield row(
+            constraint_type="PRIMARY KEY", is_deferrable="NO", initially_deferred="NO", enforced="YES",
+            nulls_distinct="YES", **_key(state, relation),
+        )  # fmt: skip
+
+
+def key_column_usage(state: SystemState) -> Iterator[Datums]:
+    row = definition("information_schema", "key_column_usage").row
+    for relation in with_keys(state):
+        for number, i in enumerate(relation.primary_key):
+            yield row(column_name=relation.columns[i].name, ordinal_position=number + 1, **_key(state, relation))
+
+
+def constraint_column_usage(state: SystemState) -> Iterator[Datums]:
+    row = definition("information_schema", "constraint_column_usage").row
+    for relation in with_keys(state):
+        for i in relation.primary_key:
+            yield row(column_name=relation.columns[i].name, **_key(state, relation))
+
+
+def _grants(state: SystemState, view: str) -> Iterator[Datums]:
+    row = definition("information_schema", view).row
+    for relation in user_relations(state, RelationKind.TABLE, RelationKind.VIEW):
+        for privilege in _PRIVILEGES:
+            yield row(
+                grantor=state.user, grantee=state.user, table_catalog=state.database,
+                table_schema=relation.schema_name, table_name=relation.name, privilege_type=privilege,
+                is_grantable="YES", with_hierarchy="YES" if privilege == "SELECT" else "NO",
+            )  # fmt: skip
+
+
+def table_privileges(state: SystemState) -> Iterator[Datums]:
+    return _grants(state, "table_privileges")
+
+
+def role_table_grants(state: SystemState) -> Iterator[Datums]:
+    return _grants(state, "role_table_grants")
+
+
+def enabled_roles(state: SystemState) -> Iterator[Datums]:
+    yield (state.user,)
+
+
+def character_sets(state: SystemState) -> Iterator[Datums]:
+    yield definition("information_schema", "character_sets").row(
+        character_set_name="UTF8", character_repertoire="UCS", form_of_use="UTF8",
+        default_collate_catalog=state.database, default_collate_schema="pg_catalog", default_collate_name="C",
+    )  # fmt: skip

@@ -1,0 +1,106 @@
+"""Rows of the catalogs about the server: schemas, roles, databases, settings, sessions, and the fixed few of pg_am …"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from sql.system.definitions import Datums, definition
+from sql.system.pg_types import function_oids
+from sql.system.state import DATABASE, OWNER, SCHEMAS, SystemState
+
+_UTF8: Final = 6
+_TABLESPACE: Final = 1663
+_HIDDEN: Final = "********"
+
+
+def pg_namespace(state: SystemState) -> Iterator[Datums]:  # noqa: ARG001
+    row = definition("pg_catalog", "pg_namespace").row
+    for name, oid in SCHEMAS.items():
+        yield row(oid=oid, nspname=name, nspowner=OWNER)
+
+
+def pg_database(state: SystemState) -> Iterator[Datums]:
+    yield definition("pg_catalog", "pg_database").row(
+        oid=DATABASE, datname=state.database, datdba=OWNER, encoding=_UTF8, datlocprovider="c", datallowconn=True,
+        datconnlimit=-1, dattablespace=_TABLESPACE, datcollate="C", datctype="C",
+    )  # fmt: skip
+
+
+def pg_authid(state: SystemState) -> Iterator[Datums]:
+    yield definition("pg_catalog", "pg_authid").row(
+        oid=OWNER, rolname=state.user, rolsuper=True, rolinherit=True, rolcreaterole=True, rolcreatedb=True,
+        rolcanlogin=True, rolreplication=True, rolbypassrls=True, rolconnlimit=-1,
+    )  # fmt: skip
+
+
+def pg_roles(state: SystemState) -> Iterator[Datums]:
+    yield definition("pg_catalog", "pg_roles").row(
+        oid=OWNER, rolname=state.user, rolsuper=True, rolinherit=True, rolcreaterole=True, rolcreatedb=True,
+        rolcanlogin=True, rolreplication=True, rolbypassrls=True, rolconnlimit=-1, rolpassword=_HIDDEN,
+    )  # fmt: skip
+
+
+def pg_user(state: SystemState) -> Iterator[Datums]:
+    yield definition("pg_catalog", "pg_user").row(
+        usename=state.user, usesysid=OWNER, usecreatedb=True, usesuper=True, userepl=True, usebypassrls=True,
+        passwd=_HIDDEN,
+    )  # fmt: skip
+
+
+def pg_settings(state: SystemState) -> Iterator[Datums]:
+    row = definition("pg_catalog", "pg_settings").row
+    for name, value in state.settings():
+        yield row(
+            name=name, setting=value, category="Freshet", short_desc="", context="user", vartype="string",
+            source="session", boot_val=value, reset_val=value, pending_restart=False,
+        )  # fmt: skip
+
+
+def pg_stat_activity(state: SystemState) -> Iterator[Datums]:
+    row = definition("pg_catalog", "pg_stat_activity").row
+    for session in state.sessions():
+        yield row(
+            datid=DATABASE, datname=session.database, pid=session.backend_id, usesysid=OWNER, usename=session.user,
+            application_name=session.application_name, backend_start=session.started,
+            xact_start=session.transaction_started, query_start=session.query_started,
+            state_change=session.query_started, state=session.state, query=session.query,
+            backend_type="client backend",
+        )  # fmt: skip
+
+
+def pg_am(state: SystemState) -> Iterator[Datums]:  # noqa: ARG001
+    row = definition("pg_catalog", "pg_am").row
+    for oid, name, routine, kind in (
+        (2, "heap", "heap_tableam_handler", "t"),
+        (403, "btree", "bthandler", "i"),
+        (405, "hash", "hashhandler", "i"),
+    ):
+        yield row(oid=oid, amname=name, amhandler=function_oids()[routine], amtype=kind)
+
+
+def pg_collation(state: SystemState) -> Iterator[Datums]:  # noqa: ARG001
+    row = definition("pg_catalog", "pg_collation").row
+    for oid, name, provider, locale in ((100, "default", "d", None), (950, "C", "c", "C"), (951, "POSIX", "c", "POSIX")):
+        yield row(
+            oid=oid, collname=name, collnamespace=SCHEMAS["pg_catalog"], collowner=OWNER, collprovider=provider,
+            collisdeterministic=True, collencoding=-1, collcollate=locale, collctype=locale,
+        )  # fmt: skip
+
+
+def pg_tablespace(state: SystemState) -> Iterator[Datums]:  # noqa: ARG001
+    row = definition("pg_catalog", "pg_tablespace").row
+    yield row(oid=_TABLESPACE, spcname="pg_default", spcowner=OWNER)
+    yield row(oid=1664, spcname="pg_global", spcowner=OWNER)
+
+
+def pg_language(state: SystemState) -> Iterator[Datums]:  # noqa: ARG001
+    row = definition("pg_catalog", "pg_language").row
+    yield row(oid=12, lanname="internal", lanowner=OWNER)
+    yield row(oid=14, lanname="sql", lanowner=OWNER, lanpltrusted=True)
+
+
+def pg_timezone_names(state: SystemState) -> Iterator[Datums]:  # noqa: ARG001
+    yield definition("pg_catalog", "pg_timezone_names").row(
+        name="UTC", abbrev="UTC", utc_offset=(0, 0, 0), is_dst=False
+    )

@@ -1,0 +1,70 @@
+"""Rows of pg_type, and of pg_proc for the functions that pg_type names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from types import MappingProxyType
+from typing import Final
+
+from sql.system.definitions import Datums, definition
+from sql.system.state import OWNER, SCHEMAS, SystemState
+from sql.system.type_data import FUNCTIONS, TYPES
+
+_PG_CATALOG: Final = SCHEMAS["pg_catalog"]
+_SUBSCRIPTS: Final = {"name": "raw_array_subscript_handler", "jsonb": "jsonb_subscript_handler"}
+_INTERNAL: Final = 12
+
+
+@cache
+def functions() -> MappingProxyType[int, str]:
+    """Names of functions by oid: those that a regproc column can hold."""
+    pairs = (part.split(":") for part in FUNCTIONS.split())
+    return MappingProxyType({int(oid): name for oid, name in pairs})
+
+
+@cache
+def function_oids() -> MappingProxyType[str, int]:
+    """The other way round."""
+    return MappingProxyType({name: oid for oid, name in functions().items()})
+
+
+@cache
+def type_names() -> MappingProxyType[int, str]:
+    """pg_type.typname by oid."""
+    return MappingProxyType({int(line.split()[0]): line.split()[1] for line in TYPES.strip().splitlines()})
+
+
+@cache
+def _types() -> tuple[Datums, ...]:
+    row, oids = definition("pg_catalog", "pg_type").row, function_oids()
+    rows = []
+    for line in TYPES.strip().splitlines():
+        (oid, name, length, by_value, kind, category, preferred, element, array, inout, modifier, align, storage,
+         collation) = line.split()  # fmt: skip
+        subscript = "array_subscript_handler" if inout == "array_" else _SUBSCRIPTS.get(name, "")
+        rows.append(
+            row(
+                oid=int(oid), typname=name, typnamespace=_PG_CATALOG, typowner=OWNER, typlen=int(length),
+                typbyval=by_value == "t", typtype=kind, typcategory=category, typispreferred=preferred == "t",
+                typisdefined=True, typdelim=",", typsubscript=oids.get(subscript, 0), typelem=int(element),
+                typarray=int(array), typinput=oids.get(inout + "in", 0), typoutput=oids.get(inout + "out", 0),
+                typreceive=oids.get(inout + "recv", 0), typsend=oids.get(inout + "send", 0),
+                typmodin=oids.get(modifier + "in", 0), typmodout=oids.get(modifier + "out", 0), typalign=align,
+                typstorage=storage, typtypmod=-1, typcollation=int(collation),
+            )
+        )  # fmt: skip
+    return tuple(rows)
+
+
+def pg_type(state: SystemState) -> Iterator[Datums]:  # noqa: ARG001
+    yield from _types()
+
+
+def pg_proc(state: SystemState) -> Iterator[Datums]:  # noqa: ARG001
+    row = definition("pg_catalog", "pg_proc").row
+    for oid, name in functions().items():
+        yield row(
+            oid=oid, proname=name, pronamespace=_PG_CATALOG, proowner=OWNER, prolang=_INTERNAL, procost=1.0,
+            prokind="f", proisstrict=True, provolatile="i", proparallel="s", prosrc=name,
+        )  # fmt: skip

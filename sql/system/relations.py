@@ -1,0 +1,56 @@
+"""pg_catalog and information_schema: which relations there are, and the rows of each over the present state.
+
+A relation without a function here is always empty: it is there because clients name it in joins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import MappingProxyType
+from typing import Final
+
+from sql.catalog import Relation
+from sql.system import information_schema, pg_relations, pg_server, pg_types
+from sql.system.definitions import Datums, definition, definitions
+from sql.system.state import SystemState
+
+_MODULES: Final = (
+    ("pg_catalog", pg_relations),
+    ("pg_catalog", pg_server),
+    ("pg_catalog", pg_types),
+    ("information_schema", information_schema),
+)
+_LIVE: Final = ("pg_settings", "pg_stat_activity")
+
+RowsOf = Callable[[SystemState], Iterable[Datums]]
+
+
+def _functions() -> MappingProxyType[int, RowsOf]:
+    """The functions of the modules above by the oid of the relation that has their name."""
+    found: dict[int, RowsOf] = {}
+    for system in definitions().values():
+        for schema, module in _MODULES:
+            if system.relation.schema_name == schema and hasattr(module, system.relation.name):
+                found[system.relation.id] = getattr(module, system.relation.name)
+    return MappingProxyType(found)
+
+
+ROWS: Final = _functions()
+
+
+def system_relations() -> tuple[Relation, ...]:
+    """Every relation of pg_catalog and information_schema; the ids are PostgreSQL 15's oids (< 16384)."""
+    return tuple(d.relation for d in definitions().values())
+
+
+def rows(relation_id: int, state: SystemState) -> list[Datums]:
+    """The rows of a system relation, datums in column order. KeyError for an id that is none."""
+    if relation_id not in definitions():
+        raise KeyError(relation_id)
+    function = ROWS.get(relation_id)
+    return [] if function is None else list(function(state))
+
+
+def depends_on_session(relation_id: int) -> bool:
+    """Whether rows may differ between two calls with one catalog, user and database: such rows are not to be cached."""
+    return relation_id in {definition("pg_catalog", name).relation.id for name in _LIVE}

@@ -1,0 +1,99 @@
+"""What the system relations are computed from, and the oids of objects that have no number of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from sql.catalog import Relation, RelationKind
+from sql.system.definitions import definitions
+
+OWNER: Final = 10
+"""The oid of the one role: whoever asks owns everything."""
+DATABASE: Final = 5
+SCHEMAS: Final = {"pg_catalog": 11, "pg_toast": 99, "public": 2200, "information_schema": 13207, "freshet": 13999}
+INDEX_BASE: Final = 0x4000_0000
+CONSTRAINT_BASE: Final = 0x5000_0000
+DEFAULT_BASE: Final = 0x6000_0000
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """A client's session. Times are µs since 2000-01-01 UTC. ``state``: active, idle, idle in transaction, …"""
+
+    backend_id: int
+    user: str
+    database: str
+    application_name: str
+    state: str
+    query: str
+    started: int
+    query_started: int | None = None
+    transaction_started: int | None = None
+
+
+class SystemState(Protocol):
+    """What rows are computed from: one catalog, and the session that asks. ``sql.session`` implements it."""
+
+    @property
+    def user(self) -> str: ...
+    @property
+    def database(self) -> str: ...
+    def relations(self) -> Iterable[Relation]:
+        """All relations but those of pg_catalog and information_schema."""
+        ...
+
+    def settings(self) -> Sequence[tuple[str, str]]:
+        """(name, value) of every run-time setting of the session."""
+        ...
+
+    def sessions(self) -> Sequence[SessionInfo]: ...
+
+
+def all_relations(state: SystemState) -> Iterator[tuple[Relation, str]]:
+    """Every relation with its relkind, the system's included."""
+    seen = set()
+    for relation in state.relations():
+        seen.add(relation.id)
+        yield relation, relkind(relation)
+    for system in definitions().values():
+        if system.relation.id not in seen:
+            yield system.relation, system.relkind
+
+
+def user_relations(state: SystemState, *kinds: RelationKind) -> list[Relation]:
+    """The user's relations of these kinds, by oid."""
+    return sorted((r for r in state.relations() if r.kind in kinds), key=lambda r: r.id)
+
+
+def relkind(relation: Relation) -> str:
+    """pg_class.relkind."""
+    known = definitions().get(relation.id)
+    if known is not None:
+        return known.relkind
+    return "v" if relation.kind is RelationKind.SYSTEM else relation.kind.value
+
+
+def schema_oid(name: str) -> int:
+    return SCHEMAS.get(name, SCHEMAS["public"])
+
+
+def primary_key_name(relation: Relation) -> str:
+    """The name of a primary key's index and constraint, as Postgres makes it (63 bytes at most)."""
+    return relation.name.encode()[:58].decode(errors="ignore") + "_pkey"
+
+
+def with_keys(state: SystemState) -> list[Relation]:
+    """The relations that have a primary key."""
+    return [r for r in user_relations(state, RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW) if r.primary_key]
+
+
+def defaults_of(state: SystemState) -> Iterator[tuple[int, Relation, int, str]]:
+    """(pg_attrdef oid, relation, attribute number, expression) of every DEFAULT."""
+    number = DEFAULT_BASE
+    for relation in user_relations(state, RelationKind.TABLE):
+        for i, column in enumerate(relation.columns):
+            if column.default is not None:
+                yield number, relation, i + 1, column.default
+                number += 1

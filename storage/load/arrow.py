@@ -1,0 +1,318 @@
+"""Arrow columns → words. The same code runs in the server and on Spark's executors, so both give the same words.
+
+A file's type must be one that the target takes without losing anything but what Postgres's assignment casts lose
+(fractional digits of a numeric, spaces past a varchar's end); everything else is an error that names the column: 42804
+for types, 22003 for ranges, 22001, 22008, 22021, 23502 as Postgres has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ivm.errors import SqlError
+from ivm.rows import Mask, Vector, Words
+from ivm.words import Kind, Storage
+from storage import codec
+from storage.calendar import DAY, END_TIMESTAMP, EPOCH_DAYS, MAX_DATE, MIN_DATE, MIN_TIMESTAMP
+from storage.dictionary import Dictionary
+from storage.load.columns import LoadColumn
+from storage.numeric import INLINE_LIMIT, POWERS, WIDE, inline_words
+from storage.text import parse_datum
+from storage.type_names import format_type
+
+_EPOCH_2000: Final = EPOCH_DAYS * DAY
+_LIMITS: Final = {
+    Kind.INT2: (-(2**15), 2**15 - 1),
+    Kind.INT4: (-(2**31), 2**31 - 1),
+    Kind.INT8: (-(2**63), 2**63 - 1),
+    Kind.OID: (0, 2**32 - 1),
+}
+_PER_UNIT: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_STRINGS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME)
+_PARSED: Final = (Kind.UUID, Kind.JSONB)
+"""Types that files hold as strings for want of one of their own."""
+_FLOAT4_MAX: Final = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What a converter reads: an array without NULLs, for a column."""
+
+    array: pa.Array
+    column: LoadColumn
+    dictionary: Dictionary
+
+
+_Converter = Callable[[_Source], Words]
+
+
+def column_vector(array: pa.Array, column: LoadColumn, dictionary: Dictionary) -> Vector:
+    """A column's values as words, int64[n], NULLs as nulls; strings are interned in the dictionary."""
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+    nulls = _nulls(array, column)
+    convert = _converter(array.type, column)
+    if convert is None:
+        raise type_mismatch(array.type, column)
+    if nulls is None:
+        return Vector(convert(_Source(array, column, dictionary)))
+    words = np.zeros(len(array), np.int64)
+    words[~nulls] = convert(_Source(array.drop_null(), column, dictionary))
+    return Vector(words, nulls)
+
+
+def check_type(found: pa.DataType, column: LoadColumn) -> None:
+    """Raises 42804 where a column of this Arrow type cannot be loaded; data may still be out of range."""
+    if pa.types.is_dictionary(found):
+        found = found.value_type
+    if isinstance(found, pa.BaseExtensionType):
+        found = found.storage_type
+    if not pa.types.is_null(found) and _converter(found, column) is None:
+        raise type_mismatch(found, column)
+
+
+def type_mismatch(found: pa.DataType, column: LoadColumn) -> SqlError:
+    """The error for a column whose type in the file is not one for the target's."""
+    return SqlError(
+        "42804",
+        f'column "{column.name}" is of type {format_type(column.type)} but the file\'s column is of type {found}',
+        hint="Load it into a table with a column of a matching type, and INSERT ... SELECT with a cast from there.",
+    )
+
+
+def _nulls(array: pa.Array, column: LoadColumn) -> Mask | None:
+    if not array.null_count:
+        return None
+    if not column.nullable:
+        raise SqlError("23502", f'null value in column "{column.name}" violates not-null constraint')
+    nulls: Mask = array.is_null().to_numpy(zero_copy_only=False)
+    return nulls
+
+
+def _converter(found: pa.DataType, column: LoadColumn) -> _Converter | None:
+    """What turns an array of this Arrow type, without NULLs, into words; None where nothing does."""
+    kind, types = column.type.kind, pa.types
+    if types.is_null(found):
+        return lambda source: np.zeros(len(source.array), np.int64)
+    if types.is_boolean(found):
+        return _bools if kind is Kind.BOOL else None
+    if types.is_integer(found) or (types.is_decimal(found) and found.scale == 0 and kind in _LIMITS):
+        converters = {Kind.FLOAT4: _float4s, Kind.FLOAT8: _floats, Kind.NUMERIC: _numerics}
+        return _integers if kind in _LIMITS else converters.get(kind)
+    if types.is_floating(found) or types.is_decimal(found):
+        return {Kind.FLOAT4: _float4s, Kind.FLOAT8: _floats, Kind.NUMERIC: _numerics}.get(kind)
+    if types.is_string(found) or types.is_large_string(found) or types.is_string_view(found):
+        return _strings if kind in _STRINGS else (_parsed if kind in _PARSED else None)
+    if types.is_binary(found) or types.is_large_binary(found) or types.is_fixed_size_binary(found):
+        uuid = kind is Kind.UUID and types.is_fixed_size_binary(found) and found.byte_width == 16
+        return _bytes if kind is Kind.BYTEA or uuid else None
+    if types.is_date(found):
+        return {Kind.DATE: _dates, Kind.TIMESTAMP: _dates_as_timestamps}.get(kind)
+    if types.is_timestamp(found):
+        return _timestamps if kind is (Kind.TIMESTAMP if found.tz is None else Kind.TIMESTAMPTZ) else None
+    if types.is_time(found):
+        return _times if kind is Kind.TIME else None
+    return None
+
+
+def _bools(source: _Source) -> Words:
+    return np.asarray(source.array.to_numpy(zero_copy_only=False), np.int64)
+
+
+def _out_of_range(column: LoadColumn, value: object) -> SqlError:
+    return SqlError("22003", f'value "{value}" of column "{column.name}" is out of range for type {_label(column)}')
+
+
+def _label(column: LoadColumn) -> str:
+    return format_type(column.type)
+
+
+def _integers(source: _Source) -> Words:
+    low, high = _LIMITS[source.column.type.kind]
+    try:
+        words = np.asarray(source.array.cast(pa.int64()).to_numpy(), np.int64)
+    except pa.ArrowInvalid:
+        raise _out_of_range(source.column, pc.max(source.array).as_py()) from None
+    if source.column.type.kind is not Kind.INT8 and len(words):
+        for extreme in (int(words.min()), int(words.max())):
+            if not low <= extreme <= high:
+                raise _out_of_range(source.column, extreme)
+    return words
+
+
+def _floats(source: _Source) -> Words:
+    return codec.float_to_word(source.array.cast(pa.float64(), safe=False).to_numpy())
+
+
+def _float4s(source: _Source) -> Words:
+    doubles = source.array.cast(pa.float64(), safe=False).to_numpy()
+    finite = np.isfinite(doubles)
+    with np.errstate(over="ignore"):
+        singles = doubles.astype(np.float32)
+    overflown = finite & ~np.isfinite(singles)
+    if overflown.any():
+        raise _out_of_range(source.column, doubles[overflown][0])
+    return codec.float_to_word(singles.astype(np.float64))
+
+
+def _numerics(source: _Source) -> Words:
+    if source.column.type.storage is Storage.DIRECT:
+        words = _direct_numerics(source.array, source.column)
+        if words is not None:
+            return words
+    elif pa.types.is_integer(source.array.type) and source.column.type.precision is None:
+        found = source.array.cast(pa.int64(), safe=False).to_numpy()
+        if not len(found) or (
+            source.array.type != pa.uint64() and -INLINE_LIMIT <= found.min() <= found.max() < INLINE_LIMIT
+        ):
+            return inline_words(found, 0)
+    encoded = source.array.dictionary_encode()
+    values = [_numeric(value, source.column) for value in encoded.dictionary.to_pylist()]
+    words = codec.encode(source.column.type, values, source.dictionary).words
+    return words[encoded.indices.to_numpy()] if len(source.array) else words
+
+
+def _direct_numerics(array: pa.Array, column: LoadColumn) -> Words | None:
+    """Words of a numeric(p, s) with p <= 18 where that needs no rounding; None where one value at a time has to do."""
+    precision, scale = column.type.precision or 0, column.type.scale or 0
+    if not 0 <= scale <= 18:
+        return None
+    if pa.types.is_floating(array.type):
+        return None
+    try:
+        exact = array.cast(pa.decimal128(38, scale))
+    except pa.ArrowInvalid:
+        return None
+    halves = np.frombuffer(exact.buffers()[1], np.int64).reshape(-1, 2)[exact.offset : exact.offset + len(exact)]
+    low, high = halves[:, 0], halves[:, 1]
+    if ((low >> 63) != high).any() or (len(low) and max(int(low.max()), -int(low.min())) >= int(POWERS[precision])):
+        return None
+    return np.ascontiguousarray(low)
+
+
+def _numeric(value: object, column: LoadColumn) -> Decimal:
+    """A number as a value of the column: rounded to its scale half away from zero, 22003 past its precision."""
+    text = f"{value:.15g}" if isinstance(value, float) else str(value)  # as Postgres casts a double
+    number = value if isinstance(value, Decimal) else Decimal(text)
+    precision, scale = column.type.precision, column.type.scale or 0
+    if precision is None or number.is_nan():
+        return number
+    if number.is_infinite():
+        raise SqlError("22003", f'numeric field overflow in column "{column.name}"',
+                       f"A field with precision {precision}, scale {scale} cannot hold an infinite value.")  # fmt: skip
+    rounded = WIDE.quantize(number, Decimal(1).scaleb(-scale))
+    if abs(rounded) >= Decimal(1).scaleb(precision - scale):
+        raise SqlError(
+            "22003",
+            f'numeric field overflow in column "{column.name}"',
+            f"A field with precision {precision}, scale {scale} must round to an absolute value less than "
+            f"10^{precision - scale}; it is {number}.",
+        )
+    return rounded
+
+
+def _strings(source: _Source) -> Words:
+    large = source.array.cast(pa.large_string())
+    try:
+        large.validate(full=True)
+    except pa.ArrowInvalid:
+        raise SqlError("22021", f'invalid byte sequence for encoding "UTF8" in column "{source.column.name}"') from None
+    limit = source.column.type.precision
+    if source.column.type.kind is not Kind.NAME and (source.column.type.kind is not Kind.BPCHAR or limit is None):
+        longest = pc.max(pc.utf8_length(large)).as_py() or 0 if limit is not None else 0
+        if limit is None or longest <= limit:
+            data, offsets = _packed(large)
+            if len(data) and not data.all():
+                raise SqlError(
+                    "22021", f'invalid byte sequence for encoding "UTF8": 0x00 in column "{source.column.name}"'
+                )
+            return source.dictionary.intern_packed(data, offsets)
+    return _parsed(_Source(large, source.column, source.dictionary))
+
+
+def _parsed(source: _Source) -> Words:
+    """Strings by way of Postgres's input function, once for each distinct one."""
+    encoded = source.array.dictionary_encode()
+    try:
+        values = [parse_datum(source.column.type, text) for text in encoded.dictionary.to_pylist()]
+    except SqlError as error:
+        context = f'column "{source.column.name}"'
+        detail = f"{error.detail} ({context})" if error.detail else f"It is in {context} of the file."
+        raise SqlError(error.sqlstate, error.message, detail, error.hint) from error
+    words = codec.encode(source.column.type, values, source.dictionary).words
+    return words[encoded.indices.to_numpy()] if len(source.array) else words
+
+
+def _packed(array: pa.Array) -> tuple[np.ndarray[tuple[int], np.dtype[np.uint8]], Words]:
+    """The bytes of a large string or binary array without NULLs, and int64[n + 1] where each starts."""
+    if not len(array):
+        return np.zeros(0, np.uint8), np.zeros(1, np.int64)
+    _, offsets, data = array.buffers()
+    ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
+    content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+    return content[ends[0] : ends[-1]], ends - ends[0]
+
+
+def _bytes(source: _Source) -> Words:
+    return source.dictionary.intern_packed(*_packed(source.array.cast(pa.large_binary())))
+
+
+def _days(array: pa.Array) -> Words:
+    """Days since 1970."""
+    return np.asarray(array.cast(pa.date32()).cast(pa.int32()).to_numpy(), np.int64)
+
+
+def _dates(source: _Source) -> Words:
+    days = _days(source.array) - EPOCH_DAYS
+    if len(days) and not MIN_DATE <= days.min() <= days.max() <= MAX_DATE:
+        raise SqlError("22008", f'date out of range in column "{source.column.name}"')
+    return days
+
+
+def _dates_as_timestamps(source: _Source) -> Words:
+    return _rounded(_since_2000(_days(source.array), DAY, source.column), source.column)
+
+
+def _timestamps(source: _Source) -> Words:
+    found = np.asarray(source.array.cast(pa.int64()).to_numpy(), np.int64)
+    if source.array.type.unit == "ns":
+        micros = found // 1000 + (found % 1000 >= 500)
+        return _rounded(micros - _EPOCH_2000, source.column)
+    return _rounded(_since_2000(found, _PER_UNIT[source.array.type.unit], source.column), source.column)
+
+
+def _since_2000(units: Words, per: int, column: LoadColumn) -> Words:
+    """Units of ``per`` µs since 1970 as µs since 2000; 22008 outside what Postgres can hold."""
+    if len(units):
+        for extreme in (int(units.min()), int(units.max())):  # Python's integers: numpy's would wrap
+            if not MIN_TIMESTAMP <= extreme * per - _EPOCH_2000 < END_TIMESTAMP:
+                raise SqlError("22008", f'timestamp out of range in column "{column.name}"')
+    return units * np.int64(per) - _EPOCH_2000
+
+
+def _rounded(micros: Words, column: LoadColumn) -> Words:
+    """To the column's fractional digits, half away from zero as Postgres does."""
+    if column.type.precision is None or column.type.precision >= 6:
+        return micros
+    unit = np.int64(10 ** (6 - column.type.precision))
+    rounded: Words = np.sign(micros) * ((np.abs(micros) + unit // 2) // unit * unit)
+    return rounded
+
+
+def _times(source: _Source) -> Words:
+    integers = pa.int32() if pa.types.is_time32(source.array.type) else pa.int64()
+    found = np.asarray(source.array.cast(integers).to_numpy(), np.int64)
+    if source.array.type.unit == "ns":
+        return _rounded(found // 1000 + (found % 1000 >= 500), source.column)
+    return _rounded(found * np.int64(_PER_UNIT[source.array.type.unit]), source.column)

@@ -1,0 +1,99 @@
+"""What runs on Spark's executors: batches of a source's columns → rows as words, and the values that they name.
+
+It knows Arrow only; Spark calls it through ``mapInArrow``. Executors need this package with the same Python and numpy.
+
+One stream carries both rows and dictionary entries, told apart by ``part``:
+
+    part    0 a row, 1 an entry
+    place   int64: a hash of the whole row, or the entry's id; Spark partitions by it
+    diff    how often the row occurs in the batch; 0 for an entry
+    w0 …    the row's words; an entry has its id in w0
+    value   an entry's bytes; NULL for a row
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from ivm.errors import SqlError
+from ivm.rows import Words, pack
+from ivm.words import row_width
+from storage.dictionary import Dictionary
+from storage.load.arrow import column_vector
+from storage.load.columns import LoadColumn, load_schema
+
+ROW: Final = 0
+ENTRY: Final = 1
+ERROR_MARK: Final = "FRESHET-ERROR:"
+"""What stands before an error's JSON in the text of an exception that crosses from an executor to the driver."""
+
+
+def stream_schema(columns: Sequence[LoadColumn]) -> pa.Schema:
+    """The Arrow schema of the stream."""
+    words = [(f"w{i}", pa.int64()) for i in range(stream_width(columns))]
+    return pa.schema(
+        [("part", pa.int32()), ("place", pa.int64()), ("diff", pa.int64()), *words, ("value", pa.binary())]
+    )
+
+
+def stream_width(columns: Sequence[LoadColumn]) -> int:
+    """How many words the stream's rows have: at least one, for an entry's id."""
+    return max(1, row_width(load_schema(columns)))
+
+
+def encoder(
+    columns: Sequence[LoadColumn], secret: bytes, id_bits: int = 63
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function for ``mapInArrow`` over the target's columns in order. ``id_bits``: see ``Dictionary``."""
+
+    def encode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        dictionary = Dictionary(secret, id_bits=id_bits)
+        schema = load_schema(columns)
+        for batch in batches:
+            try:
+                vectors = [column_vector(batch.column(i), column, dictionary) for i, column in enumerate(columns)]
+            except SqlError as error:
+                raise RuntimeError(
+                    ERROR_MARK + json.dumps([error.sqlstate, error.message, error.detail, error.hint])
+                ) from error
+            yield _row_batch(pack(vectors, schema, batch.num_rows), columns)
+            for ids, data, offsets in dictionary.drain_new():
+                yield _entry_batch(ids, data, offsets, columns)
+
+    return encode
+
+
+def _row_batch(rows: Words, columns: Sequence[LoadColumn]) -> pa.RecordBatch:
+    count = len(rows)
+    words = [np.ascontiguousarray(rows[:, i]) for i in range(rows.shape[1])] or [np.zeros(count, np.int64)]
+    arrays = [np.full(count, ROW, np.int32), _hash(words, count), np.ones(count, np.int64), *words]
+    return _batch(arrays, pa.nulls(count, pa.binary()), columns)
+
+
+def _entry_batch(
+    ids: Words, data: np.ndarray[tuple[int], np.dtype[np.uint8]], offsets: Words, columns: Sequence[LoadColumn]
+) -> pa.RecordBatch:
+    count = len(ids)
+    zeros = np.zeros(count, np.int64)
+    words = [ids] + [zeros] * (stream_width(columns) - 1)
+    buffers = [None, pa.py_buffer(np.ascontiguousarray(offsets)), pa.py_buffer(np.ascontiguousarray(data))]
+    values = pa.LargeBinaryArray.from_buffers(pa.large_binary(), count, buffers).cast(pa.binary())
+    return _batch([np.full(count, ENTRY, np.int32), ids, zeros, *words], values, columns)
+
+
+def _batch(arrays: Sequence[np.ndarray], values: pa.Array, columns: Sequence[LoadColumn]) -> pa.RecordBatch:  # type: ignore[type-arg]
+    return pa.RecordBatch.from_arrays([*map(pa.array, arrays), values], schema=stream_schema(columns))
+
+
+def _hash(words: Sequence[Words], count: int) -> Words:
+    """A row's place: multiply and rotate, word by word, as FxHash does; any even spread serves."""
+    place = np.zeros(count, np.uint64)
+    for word in words:
+        turned = (place << np.uint64(5)) | (place >> np.uint64(59))
+        place = (turned ^ word.view(np.uint64)) * np.uint64(0x517CC1B727220A95)
+    return place.view(np.int64)

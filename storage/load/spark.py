@@ -1,0 +1,278 @@
+"""The pyspark door: loads that Spark reads and encodes, which come back as sorted runs in Parquet files.
+
+Executors turn rows into words (``storage.load.executor``), Spark partitions them by their hash and sorts each part, and
+writes rows and dictionary entries to a folder that it shares with the server. The driver, this process, never holds a
+row of the source. The server then takes the entries, giving a value its id (nearly always the one the executors
+proposed, else it remaps the rows), and reads the runs. Only the DataFrame API is used, so that ``local[*]``,
+``spark://`` and ``sc://`` are interchangeable.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ivm.errors import SqlError
+from ivm.rows import Words
+from ivm.words import Storage, row_width
+from storage.dictionary import Dictionary
+from storage.load.columns import LoadColumn, LoadedRows, load_schema
+from storage.load.executor import ENTRY, ERROR_MARK, ROW, encoder, stream_width
+from storage.load.java import java_home
+from storage.load.parquet import check_parquet, read_parquet
+
+_ROOT: Final = Path(__file__).resolve().parent.parent.parent
+_ROWS_PER_PART: Final = 1_000_000
+_CONFLICT: Final = "two executors gave one id to two values"
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSettings:
+    """``master``: as Spark names it, ``sc://`` included. ``shared``: a folder that executors and server both see.
+
+    ``cache``: where the Java shim is kept. ``idle_seconds``: how long an unused session is kept.
+    """
+
+    master: str = "local[*]"
+    shared: Path | None = None
+    cache: Path = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "freshet"
+    memory: str = "1g"
+    idle_seconds: float = 60.0
+
+
+class SparkSession:
+    """The one Spark session of a server: started when first needed, stopped when idle for long, or at exit."""
+
+    def __init__(self, settings: SparkSettings | None = None) -> None:
+        self.settings = settings or SparkSettings()
+        self._lock = threading.Lock()
+        self._session: Any = None
+        self._users = 0
+        self._timer: threading.Timer | None = None
+        atexit.register(self.stop)
+
+    def __enter__(self) -> Any:
+        """The session, for as long as the ``with`` lasts."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._session is None:
+                self._session = _start(self.settings)
+            self._users += 1
+            return self._session
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                self._timer = threading.Timer(self.settings.idle_seconds, self._stop_if_idle)
+                self._timer.daemon = True
+                self._timer.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether Spark is up."""
+        return self._session is not None
+
+    def stop(self) -> None:
+        """Stops Spark and its Java; the next load starts it again."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._session is not None:
+                session, self._session = self._session, None
+                _stop(session)
+
+    def _stop_if_idle(self) -> None:
+        with self._lock:
+            idle = not self._users
+        if idle:
+            self.stop()
+
+
+def read_parquet_with_spark(
+    spark: SparkSession,
+    path: Path,
+    files: Sequence[Path],
+    columns: Sequence[LoadColumn],
+    dictionary: Dictionary,
+    ignore_extra: bool = False,
+    id_bits: int = 63,
+) -> Iterator[LoadedRows]:
+    """As ``read_parquet``, by Spark: sorted runs of distinct rows with how often they occur. Equal in content.
+
+    ``files``: the files that ``path`` stands for, already checked (``storage.load.paths``). Raises what
+    ``read_parquet`` raises, and 58000 where Spark is missing or fails.
+    """
+    count = check_parquet(files, columns, ignore_extra)
+    scratch = Path(tempfile.mkdtemp(prefix="freshet-spark-", dir=spark.settings.shared))
+    try:
+        with spark as session:
+            _run(session, files, columns, dictionary.secret, scratch / "out", count, id_bits)
+        remap = _take_entries(scratch / "out", dictionary)
+        if (
+            remap is None
+        ):  # ids clash among executors (once in 2^63 pairs): only a single dictionary can tell them apart
+            yield from read_parquet(files, columns, dictionary, ignore_extra)
+        else:
+            yield from _runs(scratch / "out", columns, remap)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _start(settings: SparkSettings) -> Any:
+    try:
+        import pyspark  # noqa: F401
+        from pyspark.sql import SparkSession as Session
+    except ImportError as error:
+        raise SqlError(
+            "58000",
+            "this server has no Spark",
+            detail=str(error),
+            hint="Install it with pip install 'freshet[spark]', or leave ENGINE spark out of the statement.",
+        ) from error
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
+    options = {
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": settings.memory,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.executorEnv.PYTHONPATH": path,
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        "spark.sql.files.ignoreCorruptFiles": "false",
+        "spark.sql.parquet.compression.codec": "lz4_raw",
+        "spark.log.level": "ERROR",
+    }
+    remote = settings.master.startswith("sc://")
+    builder = Session.builder.appName("freshet")
+    builder = builder.remote(settings.master) if remote else builder.master(settings.master)
+    if not settings.master.startswith("local"):
+        for key in [key for key in options if key.startswith("spark.driver.")]:
+            del options[key]
+    if not remote:
+        os.environ["JAVA_HOME"] = str(java_home(settings.cache))
+    for key, value in options.items():
+        builder = builder.config(key, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        raise _spark_error(error) from error
+
+
+def _stop(session: Any) -> None:
+    context = None if hasattr(session, "client") else session.sparkContext
+    gateway = getattr(context, "_gateway", None)
+    session.stop()
+    if gateway is not None:  # a stopped session leaves its Java running, and pyspark would take it up again
+        from pyspark import SparkContext
+
+        gateway.shutdown()
+        java = getattr(gateway, "proc", None)
+        if java is not None:
+            java.stdin.close()
+            java.wait(timeout=20)
+        SparkContext._gateway = SparkContext._jvm = None
+
+
+def _run(
+    session: Any,
+    files: Sequence[Path],
+    columns: Sequence[LoadColumn],
+    secret: bytes,
+    out: Path,
+    count: int,
+    id_bits: int,
+) -> None:
+    """Encodes, partitions, sorts and writes: folders part=0 (rows) and part=1 (entries) under ``out``."""
+    words = [f"w{i}" for i in range(stream_width(columns))]
+    schema = ", ".join(["part int", "place long", "diff long", *(f"{word} long" for word in words), "value binary"])
+    parts = max(1, -(-count // _ROWS_PER_PART))
+    try:
+        source = session.read.parquet(*[file.as_uri() for file in files])
+        chosen = source.select([source["`" + column.name.replace("`", "``") + "`"] for column in columns])
+        stream = chosen.mapInArrow(encoder(tuple(columns), secret, id_bits), schema)
+        placed = stream.repartition(parts, "place").sortWithinPartitions("part", *words)
+        placed.drop("place").write.partitionBy("part").parquet(out.as_uri())
+    except Exception as error:
+        raise _spark_error(error) from error
+
+
+def _spark_error(error: Exception) -> SqlError:
+    """An executor's own SqlError if there is one in the text, else what Spark says in one line."""
+    text = str(error)
+    start = text.find(ERROR_MARK)
+    if start >= 0:
+        values, _ = json.JSONDecoder().raw_decode(text[start + len(ERROR_MARK) :])
+        return SqlError(*values)
+    lines = [line for line in text.splitlines() if line.strip()]
+    return SqlError("58000", "Spark failed", detail=lines[0] if lines else type(error).__name__)
+
+
+def _files(out: Path, part: int) -> list[Path]:
+    return sorted((out / f"part={part}").glob("*.parquet"))
+
+
+def _take_entries(out: Path, dictionary: Dictionary) -> tuple[Words, Words] | None:
+    """Interns the entries; gives the ids to replace, sorted, and what by. None: an id stands for two values."""
+    proposed, given = [], []
+    for path in _files(out, ENTRY):
+        table = pq.read_table(path, columns=["w0", "value"], partitioning=None)
+        ids = table.column("w0").to_numpy()
+        values = table.column("value").cast(pa.large_binary()).combine_chunks()
+        values = pa.concat_arrays(values.chunks) if isinstance(values, pa.ChunkedArray) else values
+        if not len(ids):
+            continue
+        _, offsets, data = values.buffers()
+        content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+        ends = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
+        proposed.append(ids)
+        given.append(dictionary.intern_packed(content[ends[0] : ends[-1]], ends - ends[0]))
+    if not proposed:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    pairs = np.unique(np.stack([np.concatenate(proposed), np.concatenate(given)], axis=1), axis=0)
+    if len(pairs) and (pairs[1:, 0] == pairs[:-1, 0]).any():
+        return None
+    moved = pairs[pairs[:, 0] != pairs[:, 1]]
+    return moved[:, 0], moved[:, 1]
+
+
+def _runs(out: Path, columns: Sequence[LoadColumn], remap: tuple[Words, Words]) -> Iterator[LoadedRows]:
+    width = row_width(load_schema(columns))
+    names = [f"w{i}" for i in range(width)]
+    for path in _files(out, ROW):
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(1 << 17, columns=[*names, "diff"]):
+                rows = np.empty((batch.num_rows, width), np.int64)
+                for i, name in enumerate(names):
+                    rows[:, i] = batch.column(name).to_numpy()
+                _replace_ids(rows, columns, remap)
+                yield LoadedRows(rows, np.asarray(batch.column("diff").to_numpy(), np.int64))
+
+
+def _replace_ids(rows: Words, columns: Sequence[LoadColumn], remap: tuple[Words, Words]) -> None:
+    """Gives words that are ids the ids that the server's dictionary has for their values, in place."""
+    old, new = remap
+    if not len(old):
+        return
+    for i, column in enumerate(columns):
+        if column.type.storage is Storage.DIRECT:
+            continue
+        words = rows[:, i]
+        at = np.minimum(np.searchsorted(old, words), len(old) - 1)
+        rows[:, i] = np.where(old[at] == words, new[at], words)
