@@ -35,7 +35,7 @@ class Arena:
     def __init__(self, secret: bytes, parent: Arena | None = None, id_bits: int = 63) -> None:
         assert len(secret) == 16
         assert parent is None or parent.parent is None, "a scratch arena has no scratch of its own"
-        self.parent = parent
+        self.parent: Arena | None = parent
         self._lock = threading.Lock()
         self._chunks: list[Bytes] = []
         self._table = np.zeros(_FIRST_SLOTS * 4, np.int64)

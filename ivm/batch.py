@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ivm.kernels.memory import (
-    B_COUNT, B_DIFFS, B_DIFF_WIDTH, B_ROOM, B_ROWS, B_TIMES, B_WIDTH, BLOCK_WORDS, FENCE, L_COUNT, LAYER_WORDS,
+    B_COUNT, B_DIFFS, B_ROWS, B_TIMES, BLOCK_WORDS, FENCE, LAYER_WORDS,
 )  # fmt: skip
+from ivm.kernels.blocks import SAME, transfer
 from ivm.kernels.merge import fill_fence, uniform
 from ivm.kernels.sort import sort_block
 
@@ -30,7 +31,7 @@ class Block:
     Invariant: ``d`` is the descriptor that kernels get, and ``d[B_COUNT] == n`` between kernel calls.
     """
 
-    __slots__ = ("d", "diff_width", "diffs", "n", "room", "rows", "times", "width")
+    __slots__ = ("_buffer", "_diffs", "_rows", "_times", "d", "diff_width", "n", "room", "width")
 
     def __init__(self, width: int, diff_width: int = 1, room: int = _ROOM) -> None:
         self.width = width
@@ -40,23 +41,39 @@ class Block:
         self._allocate(room)
 
     def _allocate(self, room: int) -> None:
-        self._set(
-            np.empty((room, self.width), np.int64),
-            np.empty(room, np.int64),
-            np.empty((room, self.diff_width), np.int64),
-        )
+        """A new buffer: rows, then times, then diffs."""
+        width, diff_width = self.width, self.diff_width
+        self._buffer: Words | None = np.empty(room * (width + 1 + diff_width), np.int64)
+        self._rows = self._times = self._diffs = None
+        self.room = room
+        rows = address(self._buffer)
+        times = rows + 8 * room * width
+        self.d[:] = (self.n, width, rows, times, times + 8 * room, room, diff_width)
 
-    def _set(self, rows: Words, times: Words, diffs: Words) -> None:
-        self.rows, self.times, self.diffs = rows, times, diffs
-        self.room = len(times)
-        d = self.d
-        d[B_COUNT] = self.n
-        d[B_WIDTH] = self.width
-        d[B_ROWS] = address(rows)
-        d[B_TIMES] = address(times)
-        d[B_DIFFS] = address(diffs)
-        d[B_ROOM] = self.room
-        d[B_DIFF_WIDTH] = self.diff_width
+    @property
+    def rows(self) -> Words:
+        """int64[room, width], a view."""
+        if self._rows is None:
+            assert self._buffer is not None
+            self._rows = self._buffer[: self.room * self.width].reshape(self.room, self.width)
+        return self._rows
+
+    @property
+    def times(self) -> Words:
+        """int64[room], a view."""
+        if self._times is None:
+            assert self._buffer is not None
+            start = self.room * self.width
+            self._times = self._buffer[start : start + self.room]
+        return self._times
+
+    @property
+    def diffs(self) -> Words:
+        """int64[room, diff_width], a view."""
+        if self._diffs is None:
+            assert self._buffer is not None
+            self._diffs = self._buffer[self.room * (self.width + 1) :].reshape(self.room, self.diff_width)
+        return self._diffs
 
     @classmethod
     def of(cls, rows: Words, times: Words, diffs: Words) -> Block:
@@ -67,8 +84,13 @@ class Block:
         block.width = rows.shape[1]
         block.diff_width = diffs.shape[1]
         block.n = len(rows)
-        block.d = np.zeros(BLOCK_WORDS, np.int64)
-        block._set(rows, np.ascontiguousarray(times, np.int64), diffs)
+        times = np.ascontiguousarray(times, np.int64)
+        block.room = len(times)
+        block._buffer = None
+        block._rows, block._times, block._diffs = rows, times, diffs
+        block.d = np.array(
+            [block.n, block.width, address(rows), address(times), address(diffs), block.room, block.diff_width], np.int64
+        )
         return block
 
     def reserve(self, room: int) -> None:
@@ -76,11 +98,14 @@ class Block:
         if room <= self.room:
             return
         n = self.n
-        rows, times, diffs = self.rows, self.times, self.diffs
+        if not n:
+            self._allocate(max(room, 2 * self.room))
+            return
+        rows, times, diffs = self.arrays()
         self._allocate(max(room, 2 * self.room))
-        self.rows[:n] = rows[:n]
-        self.times[:n] = times[:n]
-        self.diffs[:n] = diffs[:n]
+        self.rows[:n] = rows
+        self.times[:n] = times
+        self.diffs[:n] = diffs
 
     def grow(self) -> None:
         """Doubles the room."""
@@ -123,42 +148,53 @@ class Batch:
     a trace descriptor holds of it.
     """
 
-    __slots__ = ("diffs", "fence", "layer", "n", "rows", "times")
+    __slots__ = ("_block", "fence", "layer", "n")
 
     def __init__(self, block: Block, fenced: bool) -> None:
         """Takes the block's arrays over; ``fenced``: whether the first word compares as an integer."""
         n = block.n
-        single = n > 1 and bool(uniform(block.d))
+        single = n > 64 and bool(uniform(block.d))
+        if single:
+            small = Block(block.width, 1, 1)
+            small.times[0] = block.times[0]
+            small.diffs[0] = 1
+            small._rows = block.rows[:n].copy()
+            small.d[B_ROWS] = address(small._rows)
+            block = small
+        elif block.room - n > max(64, n >> 2):
+            block = _cut(block)
         self.n = n
-        self.rows = _cut(block.rows, n)
-        self.times = block.times[:1].copy() if single else _cut(block.times, n)
-        self.diffs = block.diffs[:1].copy() if single else _cut(block.diffs, n)
+        self._block = block
+        d = block.d
         self.fence: Words | None = None
+        fence = 0
         if fenced and n >= 4 * FENCE:
             self.fence = np.empty((n + FENCE - 1) // FENCE, np.int64)
-            fill_fence(address(self.rows), n, block.width, self.fence)
+            fill_fence(d[B_ROWS], n, block.width, self.fence)
+            fence = address(self.fence)
         stride = 0 if single else 8
         self.layer = np.array(
-            [n, address(self.rows), address(self.times), stride, address(self.diffs), stride * block.diff_width,
-             0 if self.fence is None else address(self.fence), 1],
-            np.int64,
-        )  # fmt: skip
+            [n, d[B_ROWS], d[B_TIMES], stride, d[B_DIFFS], stride * block.diff_width, fence, 1], np.int64
+        )
         assert len(self.layer) == LAYER_WORDS
-        assert self.layer[L_COUNT] == n
 
-    def check(self, order_words: int) -> None:
-        """Asserts the invariants, for tests: strictly ascending (row, time), no zero diffs; integer order only."""
-        assert order_words == 0
-        times = np.broadcast_to(self.times, self.n)
-        keys = [(*row, time) for row, time in zip(self.rows.tolist(), times.tolist(), strict=True)]
+    def arrays(self) -> tuple[Words, Words, Words]:
+        """(rows, times, diffs), one of each for every update."""
+        block, n = self._block, self.n
+        if block.room < n:
+            return block.rows, np.repeat(block.times, n), np.repeat(block.diffs, n, axis=0)
+        return block.rows[:n], block.times[:n], block.diffs[:n]
+
+    def check(self) -> None:
+        """Asserts the invariants, for tests, where words compare as integers: strictly ascending, no zero diffs."""
+        rows, times, diffs = self.arrays()
+        keys = [(*row, time) for row, time in zip(rows.tolist(), times.tolist(), strict=True)]
         assert all(a < b for a, b in zip(keys, keys[1:], strict=False))
-        assert self.diffs.any(axis=1).all()
+        assert diffs.any(axis=1).all()
 
 
-def _cut(array: Words, n: int) -> Words:
-    """The first n entries without the unused room; in place where the allocator can."""
-    if len(array) == n:
-        return array
-    if len(array) - n < max(64, n >> 3):
-        return array[:n]
-    return array[:n].copy()
+def _cut(block: Block) -> Block:
+    """A copy without unused room."""
+    copy = Block(block.width, block.diff_width, block.n)
+    copy.n = transfer(block.d, copy.d, 1, SAME, 0, 0)
+    return copy

@@ -13,13 +13,14 @@ from typing import Protocol, assert_never
 
 import numpy as np
 
+from ivm.alias import alias_variables
 from ivm.batch import Words, address
 from ivm.errors import SqlError
 from ivm.graph import (
     Arrange, Concat, Consolidate, Constant, Errors, FlatMap, Input, Join, Leave, Negate, NodeId, NodeSpec, Order, Output,
     Project, Reduce, Rows, Scan, ScopeId, Static, Threshold, Variable,
 )  # fmt: skip
-from ivm.hydrate import rank, replay
+from ivm.hydrate import feeds, needs, rank, replay, replay_into
 from ivm.kernels.join import S_HISTORY, S_MATCHES, S_SEEKS, S_SEGMENTS
 from ivm.operators.arrange import ArrangeOperator, OutputOperator, StaticOperator
 from ivm.operators.join import JoinOperator, Side
@@ -72,27 +73,29 @@ class Counters:
 class Root(Mapping[NodeId, Version]):
     """Every published arrangement at one moment; immutable."""
 
-    __slots__ = ("_versions", "upper")
+    __slots__ = ("upper", "versions")
 
     def __init__(self, versions: dict[NodeId, Version], upper: int) -> None:
-        self._versions = versions
+        self.versions = versions
         self.upper = upper
 
     def __getitem__(self, node: NodeId) -> Version:
-        return self._versions[node]
+        return self.versions[node]
 
     def __iter__(self) -> Iterator[NodeId]:
-        return iter(self._versions)
+        return iter(self.versions)
 
     def __len__(self) -> int:
-        return len(self._versions)
+        return len(self.versions)
 
 
 class Dataflow:
     """Nodes are added dormant and brought to the present by ``hydrate``; ``feed`` and ``step`` move time on."""
 
-    def __init__(self, arena: ArenaDescriptor | None = None) -> None:
+    def __init__(self, arena: ArenaDescriptor | None = None, cancel: threading.Event | None = None) -> None:
         self._core = Core()
+        if cancel is not None:
+            self._core.cancel = cancel
         self._root = Scope(self._core, None)
         self._scopes: dict[ScopeId, Scope] = {}
         self._operators: dict[NodeId, Operator] = {}
@@ -102,12 +105,12 @@ class Dataflow:
         self._dormant: list[Operator] = []
         self._next = 0
         self._ranks = 0
+        self._fed = 0
         self._depth = 0
         self._arena = arena
         self._cell = np.zeros(2, np.int64)
         self._descriptors: list[Words] = []
         self._merged_before = 0
-        self._versions: dict[NodeId, Version] = {}
         self._published = Root({}, 0)
         self._refresh_arena()
 
@@ -198,7 +201,9 @@ class Dataflow:
             case Leave(node):
                 source = self._operators[node]
                 assert source.scope.parent is not None, "only a loop can be left"
-                return LeaveOperator(core, source.scope.parent, source)
+                leave = LeaveOperator(core, source.scope.parent, source)
+                self._dormant.append(leave.tap)
+                return leave
             case Output(node):
                 return OutputOperator(core, self._root, self._operators[node])
             case _:
@@ -226,10 +231,24 @@ class Dataflow:
         operator = self._operators[node]
         assert operator.ARRANGED, f"{self._specs[node]} is not an arrangement"
         if isinstance(operator, ThresholdOperator | ReduceOperator) and operator.spine is None:
+            held = replay(self._core, operator) if operator.rank >= 0 else None
             operator.arrange()
-            if operator.ran and operator.spine is not None:
-                operator.spine.insert(replay(self._core, operator))
+            assert operator.spine is not None
+            if held is not None:
+                operator.spine.insert(held)
+                self._watch(operator)
         return operator
+
+    def _watch(self, operator: Operator) -> None:
+        """Lets an arrangement outside of loops be published from now on."""
+        spine = operator.spine
+        if spine is None or operator.scope.depth or operator.diff_width != 1 or isinstance(operator, StaticOperator):
+            return
+        spine.node = operator.id
+        spine.watch = self._core.changed
+        if not spine.changed:
+            spine.changed = True
+            self._core.changed.append(spine)
 
     def _side(self, node: NodeId, scope: Scope) -> Side:
         return Side(self._arranged(node), self._inside(node, scope))
@@ -276,6 +295,7 @@ class Dataflow:
         assert least >= self._core.newest, "updates come in order of ordinals"
         check_ordinal(most, self._depth)
         operator.feed(rows, times, diffs)
+        self._fed = max(self._fed, most)
         if operator.rank >= 0:
             operator.wake()
 
@@ -287,12 +307,7 @@ class Dataflow:
 
     def _run(self) -> None:
         core = self._core
-        newest = core.newest
-        for item in self._root.heap:
-            operator = self._root.members[item]
-            if isinstance(operator, InputOperator) and operator.out.n:
-                newest = max(newest, int(operator.out.times[: operator.out.n].max()))
-        core.newest = newest
+        core.newest = self._fed
         self._root.run_pass(0)
         if core.failing is not None:
             error, core.failing = core.failing, None
@@ -305,9 +320,17 @@ class Dataflow:
         self._refresh_arena()
         fresh = self._dormant
         self._dormant = []
+        aliases = alias_variables(fresh)
+        if aliases:
+            fresh = [aliases.get(id(operator), operator) for operator in fresh]
+            for delayed in aliases.values():
+                self._operators[delayed.id] = delayed
         self._ranks = rank(self._root, fresh, self._ranks)
         restore = replay_into(self._core, fresh)
         try:
+            for leave in self._root.leaving:
+                leave.run(0)
+            self._root.leaving.clear()
             for operator in fresh:
                 if isinstance(operator, SourceOperator) or (isinstance(operator, InputOperator) and operator.out.n):
                     operator.wake()
@@ -315,6 +338,8 @@ class Dataflow:
         finally:
             for operator, block in restore:
                 operator.out = block
+            for operator in fresh:
+                self._watch(operator)
 
     def changes(self, node: NodeId) -> Changes:
         """Drains an Output: its updates since the last call. Raises nothing when it has failed: see ``failure``."""
@@ -328,15 +353,24 @@ class Dataflow:
 
     def allow_compaction(self, ordinal: int) -> None:
         """Times up to the ordinal may become the ordinal; nothing is read at lesser times any more."""
-        core = self._core
-        if ordinal > core.since:
-            core.since = ordinal
-            for operator in self._operators.values():
-                operator.compact(ordinal)
+        if ordinal > self._core.since_word[0]:
+            self._core.since_word[0] = ordinal
 
     def publish(self) -> Root:
         """The present versions of all arrangements outside of loops. Cost: the spines that changed since the last."""
-        raise NotImplementedError
+        changed = self._core.changed
+        upper = self._core.newest
+        if changed:
+            versions = dict(self._published.versions)
+            for spine in changed:
+                spine.changed = False
+                if spine.node in self._operators:
+                    versions[NodeId(spine.node)] = Version(spine, upper)
+            changed.clear()
+            self._published = Root(versions, upper)
+        elif upper != self._published.upper:
+            self._published = Root(self._published.versions, upper)
+        return self._published
 
     # -- releasing ----------------------------------------------------------------------------------------------
 
@@ -345,3 +379,56 @@ class Dataflow:
         self._users[node] += 1
         if self._operators[node].ARRANGED:
             self._arranged(node)
+
+    def release(self, node: NodeId) -> None:
+        """One user less. A node without users and consumers is freed, and then what only it has used."""
+        self._users[node] = max(0, self._users[node] - 1)
+        candidates = self._ancestors([self._operators[node]])
+        others = [o for o in self._operators.values() if id(o) not in candidates or self._users[o.id]]
+        live = self._ancestors(others)
+        for operator in candidates.values():
+            if id(operator) not in live:
+                self._free(operator)
+
+    def _ancestors(self, operators: Sequence[Operator]) -> dict[int, Operator]:
+        """The operators and everything that they read, through feedback too, by identity."""
+        found: dict[int, Operator] = {}
+        waiting = list(operators)
+        while waiting:
+            operator = waiting.pop()
+            if id(operator) in found:
+                continue
+            found[id(operator)] = operator
+            waiting += needs(operator)
+            if isinstance(operator, VariableOperator) and operator.body is not None:
+                waiting.append(operator.body)
+            if isinstance(operator, LeaveOperator):
+                waiting.append(operator.tap)
+        return found
+
+    def _free(self, operator: Operator) -> None:
+        for source in feeds(operator):
+            if operator in source.consumers:
+                source.consumers.remove(operator)
+        for consumer in list(operator.consumers):
+            if isinstance(consumer, FeedbackOperator | EnterOperator):
+                self._free(consumer)
+        operator.scope.members.pop(operator.rank, None)
+        self._forget(operator.scope)
+        if operator in self._dormant:
+            self._dormant.remove(operator)
+        self._merged_before += sum(spine.merged for spine in operator.spines())
+        if isinstance(operator, EnterOperator):
+            self._enters = {key: enter for key, enter in self._enters.items() if enter is not operator}
+        elif operator.id in self._operators:
+            del self._operators[operator.id], self._specs[operator.id], self._users[operator.id]
+            if operator.id in self._published.versions:
+                versions = dict(self._published.versions)
+                del versions[operator.id]
+                self._published = Root(versions, self._published.upper)
+
+    def _forget(self, scope: Scope) -> None:
+        """Takes an empty loop out of its parent."""
+        if scope.parent is not None and not scope.members:
+            scope.parent.members.pop(scope.rank, None)
+            self._forget(scope.parent)

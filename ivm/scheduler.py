@@ -27,15 +27,21 @@ from ivm.time import check_depth, enter_vector, leave_vector, max_round
 class Core:
     """What all operators of a dataflow share."""
 
-    __slots__ = ("cancel", "failing", "newest", "nothing", "since", "stats")
+    __slots__ = ("cancel", "changed", "failing", "newest", "nothing", "since_word", "stats")
 
     def __init__(self) -> None:
         self.stats = np.zeros(STATS, np.int64)
         self.nothing = Block(1, 1, 1).d
-        self.since = 0
+        self.since_word = np.zeros(1, np.int64)
+        self.changed: list[Spine] = []
         self.newest = 0
         self.cancel = threading.Event()
         self.failing: SqlError | None = None
+
+    @property
+    def since(self) -> int:
+        """Times up to this ordinal may become it."""
+        return int(self.since_word[0])
 
 
 class Operator:
@@ -84,11 +90,6 @@ class Operator:
     def spines(self) -> list[Spine]:
         """All spines that the operator owns."""
         return [self.spine] if self.spine is not None else []
-
-    def compact(self, since: int) -> None:
-        """Lets its spines compact."""
-        for spine in self.spines():
-            spine.allow_compaction(since)
 
     def fail(self, error: SqlError) -> None:
         """Marks it and everything downstream as failed."""
@@ -162,6 +163,13 @@ class Scope:
             above.max_round = min(above.max_round, max_round(self.depth))
             above = above.parent
 
+    @property
+    def last_round(self) -> int:
+        """The last round that exists."""
+        if self.limit is not None and self.return_at_limit:
+            return self.limit - 1
+        return self.max_round
+
     def wake(self) -> None:
         """Lets the whole loop run in the current pass of its parent."""
         if not self.queued and self.parent is not None:
@@ -184,7 +192,8 @@ class Scope:
 
     def enter(self, entry: Operator) -> None:
         """Lets an entering operator deliver at round 0 of the coming run."""
-        self.entries.append(entry)
+        if entry not in self.entries:
+            self.entries.append(entry)
         self.wake()
 
     def run(self, outer: int) -> bool:
@@ -207,7 +216,9 @@ class Scope:
                 break
             vector = heappop(due)
             for item in self.agenda.pop(vector):
-                item.wake()
+                if not item.queued:
+                    item.queued = True
+                    heappush(self.heap, item.rank)
             self.run_pass(vector)
         for leave in self.leaving:
             leave.run(outer)
@@ -239,6 +250,8 @@ class Scope:
 
     def fail(self, error: SqlError) -> None:
         """Ends the loop for good: what depends on it has failed."""
+        if self.error is not None:
+            return
         self.error = error
         if error.sqlstate == "57014":
             self.core.failing = error

@@ -1,6 +1,7 @@
 """Spines: layers of batches, merged with fuel.
 
-Layer 0 is a small buffer that is updated in place. Above it are levels of capacity ``ROOM * 4**(k+1)``, each holding
+Layer 0 is a small buffer that is updated in place (256 rows; with 64, spilling cost more than the moves saved).
+Above it are levels of capacity ``ROOM * RATIO**(k+1)``, each holding
 one batch or the merge of two. A batch that comes to an occupied level starts a merge there; every insertion then spends
 fuel in proportion to its size on each merge in progress, so that no insertion pays for a cascade; a merge that is not
 done when the next batch comes to its level is finished first. A merged batch too large for its level moves up, one
@@ -19,11 +20,14 @@ from ivm.kernels.memory import (
     HEAD, L_COUNT, L_DIFFS, L_DIFF_STRIDE, L_ROWS, L_SIGN, L_TIMES, L_TIME_STRIDE, LAYER_WORDS, T_DEPTH, T_DIFF_WIDTH,
     T_KEY_WIDTH, T_LAYERS, T_ORDER, T_ROOM, T_SINCE, T_WIDTH,
 )  # fmt: skip
+from ivm.kernels.blocks import SAME, transfer
 from ivm.kernels.merge import M_DONE, MERGE_WORDS, compact, insert_small, merge
 from ivm.kernels.read import collect
 
-ROOM: Final = 64
-_DIRECT: Final = 32
+ROOM: Final = 256
+_DIRECT: Final = 64
+_AT_ONCE: Final = 4096
+RATIO: Final = 8
 EVERYTHING: Final = 2**62
 
 
@@ -67,23 +71,33 @@ class Spine:
     Cost of an insert of n updates: O(n log) amortised, and at most about ``FUEL * n`` for each level.
     """
 
-    FUEL: ClassVar[int] = 8
+    FUEL: ClassVar[int] = 20
 
     __slots__ = (
-        "_keep", "_levels", "_small", "depth", "desc", "diff_width", "fenced", "key_width", "merged",
-        "order", "order_words", "parts", "since", "width",
+        "_levels", "_small", "changed", "depth", "desc", "diff_width", "fenced", "key_width", "merged", "node", "order",
+        "order_words", "parts", "since_word", "watch", "width",
     )  # fmt: skip
 
     def __init__(
-        self, width: int, key_width: int, depth: int = 0, diff_width: int = 1, order: Words | None = None
+        self,
+        width: int,
+        key_width: int,
+        depth: int = 0,
+        diff_width: int = 1,
+        order: Words | None = None,
+        since_word: Words | None = None,
     ) -> None:
-        """``order``: as ``ivm.kernels.order`` wants it, None for integers throughout."""
+        """``order``: as ``ivm.kernels.order`` wants it, None for integers throughout. ``since_word``: int64[1], shared:
+        times up to that ordinal may become it."""
         self.width = width
         self.key_width = key_width
         self.depth = depth
         self.diff_width = diff_width
-        self.since = 0
+        self.since_word = np.zeros(1, np.int64) if since_word is None else since_word
         self.merged = 0
+        self.node = -1
+        self.changed = False
+        self.watch: list[Spine] | None = None
         self.order_words = order
         self.order = 0 if order is None else address(order)
         self.fenced = width > 0 and (order is None or order[1] == 0)
@@ -110,7 +124,7 @@ class Spine:
         head[T_DEPTH] = self.depth
         head[T_DIFF_WIDTH] = self.diff_width
         head[T_ORDER] = self.order
-        head[T_SINCE] = self.since
+        head[T_SINCE] = address(self.since_word)
         head[T_ROOM] = ROOM
         head[HEAD + L_COUNT] = small
         _point(head, base, self.width, self.diff_width)
@@ -122,15 +136,17 @@ class Spine:
         """How many updates are held, those of unfinished merges as they were before."""
         return int(self.desc[HEAD + L_COUNT]) + sum(part.n for part in self.parts)
 
-    def allow_compaction(self, since: int) -> None:
-        """Times up to the ordinal ``since`` may become ``since`` from now on."""
-        if since > self.since:
-            self.since = since
-            self.desc[T_SINCE] = since
+    @property
+    def since(self) -> int:
+        """Times up to this ordinal may become it."""
+        return int(self.since_word[0])
 
     def insert(self, block: Block) -> None:
         """Adds a sorted, consolidated block; large ones by taking a copy of it as a batch."""
         n = block.n
+        if not self.changed and self.watch is not None:
+            self.changed = True
+            self.watch.append(self)
         if n <= _DIRECT:
             if insert_small(self.desc, block.d) >= 0:
                 return
@@ -138,11 +154,7 @@ class Spine:
             insert_small(self.desc, block.d)
             return
         copy = Block(self.width, self.diff_width, n)
-        copy.rows[:] = block.rows[:n]
-        copy.times[:] = block.times[:n]
-        copy.diffs[:] = block.diffs[:n]
-        copy.n = n
-        copy.d[0] = n
+        copy.n = transfer(block.d, copy.d, 1, SAME, 0, 0)
         self.adopt(Batch(copy, self.fenced))
 
     def adopt(self, batch: Batch) -> None:
@@ -190,6 +202,9 @@ class Spine:
             assert level.batch is not None
             level.merge = Merge(level.batch, batch, self.desc, self.since)
             level.batch = None
+            if level.merge.left.n + level.merge.right.n <= _AT_ONCE:
+                self.merged += level.merge.work(EVERYTHING)
+                self._settle(k)
         else:
             self._place(batch, k)
 
@@ -238,8 +253,8 @@ def _point(desc: Words, base: int, width: int, diff_width: int) -> None:
 def _level_of(n: int) -> int:
     """The least level whose capacity is at least n."""
     k = 0
-    room = 4 * ROOM
+    room = RATIO * ROOM
     while room < n:
-        room *= 4
+        room *= RATIO
         k += 1
     return k

@@ -1,7 +1,7 @@
 """Casts: which exist in which context (Postgres's pg_cast and its I/O conversions), and where each is implemented.
 
-In expressions a cast is ``Call(key, (x,), target)``, the target's typmod (varchar(n), numeric(p, s), time(p)) applied by
-the same call, with one of three keys:
+In expressions a cast is ``Call(key, (x,), target)``; the target's typmod (varchar(n), numeric(p, s), time(p)) is
+applied by the same call. The key is one of:
 
 - ``"cast"``: an explicit cast, ``x::varchar(3)`` cuts silently;
 - ``"assignment_cast"``: what INSERT and UPDATE apply to a value: too long a string is 22001 unless only spaces are lost
@@ -9,7 +9,7 @@ the same call, with one of three keys:
 - ``"try_cast"``: NULL where "cast" fails (``"try"``: NULL where its argument does, whatever it is).
 
 Implementations live in ``planner/cast_*.py`` and are added by the decorators below, in the two forms of
-``planner.functions``: a function of datums, or of words. They read the typmods from ``site.args[0]`` and ``site.result``.
+``planner.functions``: a function of datums, or of words. They read typmods from ``site.args[0]`` and ``site.result``.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def cast_vectorised(
     return decorate
 
 
-def _add(
+def _add(  # noqa: PLR0917
     sources: tuple[Kind, ...],
     targets: tuple[Kind, ...],
     implementation: Callable[..., Any],
@@ -140,7 +140,14 @@ def find_cast(source: SqlType, target: SqlType) -> Function | None:
     """The implementation of an explicit cast, or None where Postgres has none."""
     if cast_context(source, target) is None:
         return None
-    return CASTS.get((source.kind, target.kind))
+    found = CASTS.get((source.kind, target.kind))
+    if found is None and source.kind is target.kind:
+        return _SAME
+    return found
+
+
+_SAME: Final = Function("cast", "cast", (ANY,), ANY, lambda _, words: words, Form.VECTOR, total=True, needs_site=True)
+"""A type without typmod to itself."""
 
 
 def _placeholder(*_: object) -> None:

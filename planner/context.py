@@ -44,7 +44,7 @@ class SessionFunctions(Protocol):
         """pg_get_userbyid."""
         ...
 
-    def backend_id(self) -> int:
+    def backend_pid(self) -> int:
         """pg_backend_pid."""
         ...
 

@@ -25,10 +25,28 @@ from planner.evaluate_calls import Run, call_runner
 from planner.evaluate_casts import array_cast
 from planner.evaluate_rows import Batch, Failures
 from planner.functions import (
-    ANYCOMPATIBLE, ANYELEMENT, ANYNONARRAY, FUNCTIONS, ArgumentType, Function, constant_vector,
+    ANYCOMPATIBLE,
+    ANYELEMENT,
+    ANYNONARRAY,
+    FUNCTIONS,
+    ArgumentType,
+    Function,
+    constant_vector,
 )  # fmt: skip
 from planner.scalar import (
-    And, Call, Case, Coalesce, Column, Exists, Literal, Or, OuterColumn, Parameter, Quantified, Scalar, ScalarSubquery,
+    And,
+    Call,
+    Case,
+    Coalesce,
+    Column,
+    Exists,
+    Literal,
+    Or,
+    OuterColumn,
+    Parameter,
+    Quantified,
+    Scalar,
+    ScalarSubquery,
     children,
 )  # fmt: skip
 from storage.codec import decode, encode_one
@@ -47,6 +65,7 @@ def evaluate(
 ) -> tuple[list[Vector], Failures | None]:
     """The expressions' values on ``count`` rows, int64[count] each, and the rows that failed (NULL in some of them).
 
+    The vectors may share memory with ``columns`` or be read-only with stride 0: never write into them.
     Compiled forms are remembered by the identity of ``exprs``: pass the same tuple again.
     """
     known = _cache.get(id(exprs))
@@ -276,6 +295,8 @@ def _spread(batch: Batch, vector: Vector, error: SqlError | None) -> Vector:
     """One row's value as a value of all rows, without storing it for each."""
     if error is not None:
         batch.failed.append((np.arange(batch.count), error))
+    if batch.count == 1:
+        return vector
     nulls = None if vector.nulls is None else np.broadcast_to(vector.nulls, batch.count)
     return Vector(np.broadcast_to(vector.words, batch.count), nulls)
 
@@ -309,16 +330,16 @@ def _null_vector(count: int) -> Vector:
 def _literal(literal: Literal) -> Run:
     if literal.value is None:
         return lambda batch: _null_vector(batch.count)
-    known = (0, np.int64(0))
+    known = (0, Vector(np.zeros(1, np.int64)))
 
     def run(batch: Batch) -> Vector:
         nonlocal known
-        serial, word = known
+        serial, vector = known
         dictionary = batch.context.dictionary
         if serial != dictionary.serial:
-            word = np.int64(encode_one(literal.type, literal.value, dictionary))
-            known = (dictionary.serial, word)
-        return Vector(np.broadcast_to(word, batch.count))
+            vector = constant_vector(encode_one(literal.type, literal.value, dictionary), 1)
+            known = (dictionary.serial, vector)
+        return vector if batch.count == 1 else Vector(np.broadcast_to(vector.words, batch.count))
 
     return run
 

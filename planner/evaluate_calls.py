@@ -24,11 +24,11 @@ def call_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlType,
     if function.form is Form.VALUE:
         return _value_runner(function, args, types, result)
     if not function.strict:
-        return _lenient_vector_runner(function, args, types, result)
-    return _strict_vector_runner(function, args, types, result)
+        return _lenient_runner(function, args, types, result)
+    return _strict_runner(function, args, types, result)
 
 
-def _lenient_vector_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlType, ...], result: SqlType) -> Run:
+def _lenient_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlType, ...], result: SqlType) -> Run:
     implementation = function.implementation
 
     def run(batch: Batch) -> Vector:
@@ -40,7 +40,7 @@ def _lenient_vector_runner(function: Function, args: tuple[Run, ...], types: tup
     return run
 
 
-def _strict_vector_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlType, ...], result: SqlType) -> Run:
+def _strict_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlType, ...], result: SqlType) -> Run:
     implementation = function.implementation
     total = function.total
 
@@ -181,8 +181,8 @@ def _compute(function: Function, site: CallSite, vectors: list[Vector]) -> list[
     words: list[Any] = encoded.words.tolist()
     if encoded.nulls is not None:
         words = [None if null else word for word, null in zip(words, encoded.nulls.tolist(), strict=True)]
-        for i, error in errors.items():
-            words[i] = error
+        for i, failure in errors.items():
+            words[i] = failure
     return words
 
 

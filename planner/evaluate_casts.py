@@ -22,7 +22,8 @@ def array_cast(
 ) -> tuple[Run, bool]:
     """The runner of an array cast, and whether it is immutable."""
     have, want = source.element, target.element
-    assert have is not None and want is not None
+    assert have is not None
+    assert want is not None
     cast, immutable = element_cast(lambda batch: batch.column(0), have, want, assignment)
 
     def run(batch: Batch) -> Vector:
@@ -55,7 +56,8 @@ def _fail(batch: Batch, inner: Batch, owner: Words) -> set[int]:
 
 
 def _rebuilt(datums: list[Any], shapes: list[tuple[int, ...] | None], failed: set[int]) -> list[object]:
-    at, out = 0, []
+    at = 0
+    out: list[object] = []
     for row, lengths in enumerate(shapes):
         if lengths is None:
             out.append(None)

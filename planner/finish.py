@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -14,6 +14,7 @@ from ivm.rows import Mask, Vector, Words
 from ivm.words import Kind
 from planner.accumulate import AggregateCall, Component, Part, Shape, SlotSet, shape_of
 from planner.aggregates import AGGREGATES, Family
+from planner.intervals import scale_interval
 from planner.limbs import FLOAT_BIAS, SQUARE_BIAS, Total, float_total, numeric_total
 from planner.moments import float_average, float_moment, float_sum, numeric_average, numeric_moment
 from storage import codec
@@ -187,26 +188,6 @@ def _intervals(call: AggregateCall, family: Family, groups: Groups) -> _Compute:
         total = int(months[group]), int(days[group]), int(low[group]) + (int(high[group]) << 32)
         if family is Family.SUM:
             return checked_interval(*total)
-        return divide_interval(total, count)
+        return scale_interval(total, lambda part: part / count)
 
     return compute
-
-
-def divide_interval(interval: Sequence[int], divisor: float) -> tuple[int, int, int]:
-    """An interval by a number: PostgreSQL's ``interval_div``, fractions of months and days carrying down."""
-    months, days, micros = interval
-    whole_months = int(months / divisor)
-    whole_days = int(days / divisor)
-    month_rest = _snap((months / divisor - whole_months) * 30)
-    seconds = _snap((days / divisor - whole_days + month_rest - int(month_rest)) * 86400)
-    if abs(seconds) >= 86400:
-        whole_days += int(seconds / 86400)
-        seconds -= int(seconds / 86400) * 86400
-    return checked_interval(
-        whole_months, whole_days + int(month_rest), round(micros / divisor + seconds * 1_000_000)
-    )
-
-
-def _snap(value: float) -> float:
-    # PostgreSQL's TSROUND: to microseconds, so that binary fractions do not show
-    return round(value * 1_000_000) / 1_000_000

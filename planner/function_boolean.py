@@ -19,45 +19,45 @@ def _is(vector: Vector, value: int) -> Mask:
 
 
 @vectorised("not", (BOOL,), BOOL, total=True, key_is_name=True)
-def negation(site: Site, words: Words) -> Words:
+def negation(_site: Site, words: Words) -> Words:
     return words ^ 1
 
 
 @vectorised("is null", (ANY,), BOOL, strict=False, total=True, key_is_name=True)
-def is_null(site: Site, vector: Vector) -> Words:
+def is_null(_site: Site, vector: Vector) -> Words:
     return _nulls(vector).astype(np.int64)
 
 
 @vectorised("is not null", (ANY,), BOOL, strict=False, total=True, key_is_name=True)
-def is_not_null(site: Site, vector: Vector) -> Words:
+def is_not_null(_site: Site, vector: Vector) -> Words:
     return (~_nulls(vector)).astype(np.int64)
 
 
 @vectorised("is true", (BOOL,), BOOL, strict=False, total=True, key_is_name=True)
-def is_true(site: Site, vector: Vector) -> Words:
+def is_true(_site: Site, vector: Vector) -> Words:
     return _is(vector, 1).astype(np.int64)
 
 
 @vectorised("is not true", (BOOL,), BOOL, strict=False, total=True, key_is_name=True)
-def is_not_true(site: Site, vector: Vector) -> Words:
+def is_not_true(_site: Site, vector: Vector) -> Words:
     return (~_is(vector, 1)).astype(np.int64)
 
 
 @vectorised("is false", (BOOL,), BOOL, strict=False, total=True, key_is_name=True)
-def is_false(site: Site, vector: Vector) -> Words:
+def is_false(_site: Site, vector: Vector) -> Words:
     return _is(vector, 0).astype(np.int64)
 
 
 @vectorised("is not false", (BOOL,), BOOL, strict=False, total=True, key_is_name=True)
-def is_not_false(site: Site, vector: Vector) -> Words:
+def is_not_false(_site: Site, vector: Vector) -> Words:
     return (~_is(vector, 0)).astype(np.int64)
 
 
 @vectorised("is unknown", (BOOL,), BOOL, strict=False, total=True, key_is_name=True)
-def is_unknown(site: Site, vector: Vector) -> Words:
+def is_unknown(_site: Site, vector: Vector) -> Words:
     return _nulls(vector).astype(np.int64)
 
 
 @vectorised("is not unknown", (BOOL,), BOOL, strict=False, total=True, key_is_name=True)
-def is_not_unknown(site: Site, vector: Vector) -> Words:
+def is_not_unknown(_site: Site, vector: Vector) -> Words:
     return (~_nulls(vector)).astype(np.int64)

@@ -9,8 +9,27 @@ import numpy as np
 
 from ivm.rows import Mask, Vector, Words
 from ivm.words import (
-    BOOL, BYTEA, CHAR1, DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, INTERVAL, NAME, NUMERIC, OID, TEXT, TIME, TIMESTAMP,
-    TIMESTAMPTZ, UUID, Kind, SqlType, Storage,
+    BOOL,
+    BYTEA,
+    CHAR1,
+    DATE,
+    FLOAT4,
+    FLOAT8,
+    INT2,
+    INT4,
+    INT8,
+    INTERVAL,
+    NAME,
+    NUMERIC,
+    OID,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UUID,
+    Kind,
+    SqlType,
+    Storage,
 )  # fmt: skip
 from planner import ordering
 from planner.functions import ANY, ANYARRAY, ANYCOMPATIBLE, ArgumentType, Site, vectorised
@@ -39,7 +58,7 @@ _OPERATORS: Final[dict[str, Compare]] = {
 def _plain(operator: Compare) -> Callable[[Site, Words, Words], Words]:
     """Of DIRECT types: words compare as values do (but -0.0 and 0.0, see ``_floats``)."""
 
-    def implementation(site: Site, left: Words, right: Words) -> Words:
+    def implementation(_site: Site, left: Words, right: Words) -> Words:
         return operator(left, right).astype(np.int64)
 
     return implementation

@@ -78,19 +78,19 @@ for _left, _right, _result in (
         vectorised(_name, (_left, _right), _result)(_operator)
 
 for _type in (FLOAT4, FLOAT8):
-    vectorised("-", (_type,), _type, total=True)(lambda site, w: float_to_word(-word_to_float(w)))
-    vectorised("+", (_type,), _type, total=True)(lambda site, w: w)
+    vectorised("-", (_type,), _type, total=True)(lambda _site, w: float_to_word(-word_to_float(w)))
+    vectorised("+", (_type,), _type, total=True)(lambda _site, w: w)
     for _name in ("abs", "@"):
-        vectorised(_name, (_type,), _type, total=True)(lambda site, w: float_to_word(np.abs(word_to_float(w))))
+        vectorised(_name, (_type,), _type, total=True)(lambda _site, w: float_to_word(np.abs(word_to_float(w))))
 
 
 def _whole(name: str, operation: Callable[[Floats], Floats]) -> None:
-    vectorised(name, (FLOAT8,), FLOAT8, total=True)(lambda site, w: float_to_word(operation(word_to_float(w))))
+    vectorised(name, (FLOAT8,), FLOAT8, total=True)(lambda _site, w: float_to_word(operation(word_to_float(w))))
 
 
 for _names, _operation in (
     (("ceil", "ceiling"), np.ceil), (("floor",), np.floor), (("round",), np.rint), (("trunc",), np.trunc),
-    (("sign",), np.sign),
+    (("sign",), lambda v: (v > 0).astype(np.float64) - (v < 0)),
 ):  # fmt: skip
     for _name in _names:
         _whole(_name, _operation)
@@ -168,7 +168,10 @@ def atan2(y: float, x: float) -> float:
 
 @per_value("radians", (FLOAT8,), FLOAT8)
 def radians(value: float) -> float:
-    return value * 0.0174532925199432957692
+    result = value * 0.0174532925199432957692
+    if result == 0 and value != 0:
+        raise underflow()
+    return result
 
 
 @per_value("degrees", (FLOAT8,), FLOAT8)
@@ -197,7 +200,7 @@ per_value("|/", (FLOAT8,), FLOAT8)(square_root)
 @per_value("||/", (FLOAT8,), FLOAT8)
 @per_value("cbrt", (FLOAT8,), FLOAT8)
 def cube_root(value: float) -> float:
-    return float(np.cbrt(np.float64(value)))
+    return math.cbrt(value)
 
 
 @per_value("exp", (FLOAT8,), FLOAT8)
@@ -230,7 +233,7 @@ per_value("log10", (FLOAT8,), FLOAT8)(_logarithm(math.log10))
 def power(base: float, exponent: float) -> float:
     if base == 0 and exponent < 0:
         raise SqlError("2201F", "zero raised to a negative power is undefined")
-    if base < 0 and math.isfinite(base) and math.isfinite(exponent) and exponent != math.floor(exponent):
+    if base < 0 and math.isfinite(exponent) and exponent != math.floor(exponent):
         raise SqlError("2201F", "a negative number raised to a non-integer power yields a complex result")
     try:
         result = math.pow(base, exponent)
@@ -270,5 +273,3 @@ def _bucket(value: float, low: float, high: float, count: int) -> int:
     if value >= high:
         return count + 1
     return min(int((value - low) / (high - low) * count), count - 1) + 1
-
-

@@ -38,7 +38,8 @@ def wider(left: SqlType, right: SqlType) -> SqlType:
 def fails_range(words: Words, type: SqlType) -> Mask:
     """Which words do not fit a type narrower than bigint."""
     bits = BITS[type.kind]
-    return ((words + np.int64(1 << (bits - 1))) >> np.int64(bits)) != 0
+    fails: Mask = ((words + np.int64(1 << (bits - 1))) >> np.int64(bits)) != 0
+    return fails
 
 
 def _narrow(site: Site, words: Words) -> Words:
@@ -105,7 +106,7 @@ def _modulo(site: Site, left: Words, right: Words) -> Words:
 
 
 def _bits(operation: Callable[[Words, Words], Words]) -> Callable[[Site, Words, Words], Words]:
-    return lambda site, left, right: operation(left, right)
+    return lambda _site, left, right: operation(left, right)
 
 
 def _shifted(site: Site, left: Words, right: Words, to_left: bool) -> Words:
@@ -140,11 +141,11 @@ for _left in INTEGERS:
     vectorised("&", (_left, _left), _left, total=True)(_bits(np.bitwise_and))
     vectorised("|", (_left, _left), _left, total=True)(_bits(np.bitwise_or))
     vectorised("#", (_left, _left), _left, total=True)(_bits(np.bitwise_xor))
-    vectorised("~", (_left,), _left, total=True)(lambda site, words: ~words)
+    vectorised("~", (_left,), _left, total=True)(lambda _site, words: ~words)
     vectorised("<<", (_left, INT4), _left, total=True)(lambda site, a, b: _shifted(site, a, b, True))
     vectorised(">>", (_left, INT4), _left, total=True)(lambda site, a, b: _shifted(site, a, b, False))
     vectorised("-", (_left,), _left)(_negate)
-    vectorised("+", (_left,), _left, total=True)(lambda site, words: words)
+    vectorised("+", (_left,), _left, total=True)(lambda _site, words: words)
     vectorised("abs", (_left,), _left)(_absolute)
     vectorised("@", (_left,), _left)(_absolute)
 
@@ -156,12 +157,8 @@ def _common(type: SqlType, value: int) -> int:
 
 
 for _type in (INT4, INT8):
-    per_value("gcd", (_type, _type), _type, needs_site=True)(
-        lambda site, a, b: _common(site.result, math.gcd(a, b))
-    )
-    per_value("lcm", (_type, _type), _type, needs_site=True)(
-        lambda site, a, b: _common(site.result, math.lcm(a, b))
-    )
+    per_value("gcd", (_type, _type), _type, needs_site=True)(lambda site, a, b: _common(site.result, math.gcd(a, b)))
+    per_value("lcm", (_type, _type), _type, needs_site=True)(lambda site, a, b: _common(site.result, math.lcm(a, b)))
 
 
 @per_value("factorial", (INT8,), NUMERIC)

@@ -17,7 +17,15 @@ from ivm.words import INT4, NUMERIC
 from planner import numeric_math as maths
 from planner.functions import Site, per_value, vectorised
 from storage.numeric import (
-    INLINE_LIMIT, INLINE_SCALE, POWERS, WIDE, decode_numeric, encode_numeric, inline_parts, inline_words,
+    INLINE_LIMIT,
+    INLINE_SCALE,
+    POWERS,
+    WIDE,
+    decode_numeric,
+    encode_numeric,
+    inline_parts,
+    inline_words,
+    scale_of,
 )  # fmt: skip
 from storage.order import canonical_numeric
 
@@ -26,7 +34,9 @@ _SAFE_PRODUCT: Final = float(2**56)
 _ALIGNED: Final = INLINE_LIMIT // POWERS[:18]
 
 
-def by_value(site: Site, rows: Words, result: Words, operation: _Pair, left: Words, right: Words) -> None:
+def by_value(  # noqa: PLR0917
+    site: Site, rows: Words, result: Words, operation: _Pair, left: Words, right: Words
+) -> None:
     """Writes ``operation`` of the rows' values into ``result``, once for each distinct pair."""
     dictionary = site.context.dictionary
     known: dict[tuple[int, int], int | SqlError] = {}
@@ -90,7 +100,9 @@ def multiply(site: Site, left: Words, right: Words) -> Words:
     return result
 
 
-def _unary(site: Site, words: Words, inline: Callable[[Words], Words], operation: Callable[[Decimal], Decimal]) -> Words:
+def _unary(
+    site: Site, words: Words, inline: Callable[[Words], Words], operation: Callable[[Decimal], Decimal]
+) -> Words:
     mantissa, scale = inline_parts(words)
     changed = inline(mantissa)
     wide = ((words & 1) != 0) | (changed >= INLINE_LIMIT)
@@ -106,7 +118,7 @@ def negate(site: Site, words: Words) -> Words:
 
 
 @vectorised("+", (NUMERIC,), NUMERIC, total=True)
-def plus(site: Site, words: Words) -> Words:
+def plus(_site: Site, words: Words) -> Words:
     return words
 
 
@@ -175,13 +187,13 @@ def sign(value: Decimal) -> Decimal:
 @per_value("scale", (NUMERIC,), INT4)
 def display_scale(value: Decimal) -> int | None:
     """How many fractional digits are shown; NULL for NaN and infinities."""
-    return maths.scale_of(value) if value.is_finite() else None
+    return scale_of(value) if value.is_finite() else None
 
 
 @per_value("min_scale", (NUMERIC,), INT4)
 def least_scale(value: Decimal) -> int | None:
     """How many fractional digits are needed; NULL for NaN and infinities."""
-    return maths.scale_of(canonical_numeric(value)) if value.is_finite() else None
+    return scale_of(canonical_numeric(value)) if value.is_finite() else None
 
 
 @per_value("width_bucket", (NUMERIC, NUMERIC, NUMERIC, INT4), INT4)

@@ -11,7 +11,7 @@ Operators are functions named by their symbol (``"||"``, ``"~~"`` is LIKE); pref
 
    The evaluator decodes, calls it once per distinct combination of arguments (and remembers, if immutable), encodes.
    Raise ``SqlError`` for a row that fails, return None for NULL. Strict (the default): never called with NULL.
-   ``strict=False``: NULL comes as None. ``needs_site=True``: the first argument is the ``Site`` (its ``context``, types).
+   ``strict=False``: NULL comes as None. ``needs_site=True``: the first argument is the ``Site`` (context, types).
 
 2. Vectorised, over words::
 
@@ -227,7 +227,8 @@ def indices(mask: Mask) -> Words:
 
 def constant_vector(word: int, count: int) -> Vector:
     """``count`` times the same word, without storing it ``count`` times (stride 0, read-only)."""
-    return Vector(np.broadcast_to(np.int64(word), count))
+    single = np.array([word], np.int64)
+    return Vector(single if count == 1 else np.broadcast_to(single, count))
 
 
 def _collect() -> None:

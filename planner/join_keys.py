@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ivm.words import NUMERIC, TIMESTAMP, Kind, SqlType
+from planner.function_subquery import SAME_WORD
 from planner.scalar import Call, Literal, Parameter, Scalar
 from planner.traverse import columns_of, conjuncts, has_subquery, shift
 
@@ -16,8 +17,6 @@ _TEXTS: Final = frozenset({Kind.TEXT, Kind.VARCHAR, Kind.NAME})
 _FLOATS: Final = frozenset({Kind.FLOAT4, Kind.FLOAT8})
 EQUAL: Final = "="
 SAME: Final = "is not distinct from"
-SAME_WORD: Final = "is not distinct from(word)"
-"""The planner's own: equal as words, NULL equal to NULL. Its arguments are columns; never evaluated as a function."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,24 @@ from typing import assert_never
 
 from ivm.words import Schema
 from planner.logical import (
-    Distinct, Filter, Get, Join, LetRec, Project, Recursive, Reduce, Reference, Rel, SetOperation, TableFunction, TopK,
-    Values, schema,
+    Distinct,
+    Filter,
+    Get,
+    Join,
+    LetRec,
+    Project,
+    Recursive,
+    Reduce,
+    Reference,
+    Rel,
+    SetOperation,
+    TableFunction,
+    TopK,
+    Values,
+    schema,
 )  # fmt: skip
 from planner.lower_join import lower_join
+from planner.lower_lookup import lookup
 from planner.lower_recursion import lower_letrec, lower_recursive
 from planner.lower_reduce import lower_reduce
 from planner.lower_sets import lower_distinct, lower_set_operation
@@ -99,7 +113,11 @@ def _chain(low: Lowering, rel: Filter | Project) -> Flow:
             predicates = tuple(substitute(p, node.exprs) for p in predicates)
             exprs = node.exprs if exprs is None else tuple(substitute(e, node.exprs) for e in exprs)
         node = node.input
-    flow = low.rel(node)
+    found = lookup(low, node, predicates) if isinstance(node, Get) and predicates else None
+    if found is not None:
+        flow, predicates = found
+    else:
+        flow = low.rel(node)
     if exprs is None and predicates:
         return low.compute(flow, predicates, None)
     return _declared(low.compute(flow, predicates, exprs), schema(rel))

@@ -12,14 +12,28 @@ from __future__ import annotations
 from enum import Enum
 from typing import assert_never
 
-from ivm.graph import Gather, Keep, Leave, Negate, NodeId
+from ivm.graph import Consolidate, Gather, Keep, Leave, Negate, NodeId
 from ivm.words import Schema
 from planner import moves
-from planner.logical import (
-    Distinct, Filter, Get, Join, JoinKind, LetRec, Project, Recursive, Reduce, Reference, Rel, SetKind, SetOperation,
-    TableFunction, TopK, Values,
-)  # fmt: skip
 from planner.layout import whole_row
+from planner.logical import (
+    Distinct,
+    Filter,
+    Get,
+    Join,
+    JoinKind,
+    LetRec,
+    Project,
+    Recursive,
+    Reduce,
+    Reference,
+    Rel,
+    SetKind,
+    SetOperation,
+    TableFunction,
+    TopK,
+    Values,
+)  # fmt: skip
 from planner.lower_sets import except_by_class, has_classes, lower_distinct
 from planner.lower_state import Lowering
 from planner.physical import Flow, LoopVariable, Pair
@@ -133,11 +147,14 @@ class Loop:
         node = self.builder.add(LoopVariable(self.scope, number, moves.width(row)), moves.width(row))
         return self.builder.flow(node, row)
 
-    def connect(self, variable: Flow, body: Flow) -> None:
-        """Gives a variable its body."""
+    def connect(self, variable: Flow, body: Flow, consolidated: bool = False) -> None:
+        """Gives a variable its body. Unless the way round passes a threshold (``consolidated``), the body is
+        consolidated here, or what cancels would go round for ever."""
         assert not isinstance(variable.source, Pair)
-        body = self.low.coerce(body, variable.schema)
-        self.builder.connections.append((variable.source, self.builder.force(body)))
+        node = self.builder.force(self.low.coerce(body, variable.schema))
+        if not consolidated:
+            node = self.builder.add(Consolidate(node), self.builder.widths[node])
+        self.builder.connections.append((variable.source, node))
 
     def leave(self, flow: Flow) -> Flow:
         """The flow outside of the loop."""
@@ -186,7 +203,7 @@ def _cheap(low: Lowering, loop: Loop, rel: Recursive, base: Flow) -> Flow:
     if not rel.all:
         total = lower_distinct(low, total)
     low.bind(rel.binding, total)
-    loop.connect(stepped, low.rel(rel.step))
+    loop.connect(stepped, low.rel(rel.step), consolidated=not rel.all)
     return total
 
 

@@ -14,16 +14,22 @@ from ivm.words import INT8, ColumnType, Schema
 from planner import moves
 from planner.accumulate import Accumulation, AggregateCall
 from planner.aggregates import AGGREGATES, AggregateKind, without_filter
-from planner.lower_state import Lowering, by_class
 from planner.logical import Reduce, schema
+from planner.lower_state import Lowering, by_class
 from planner.moves import Cell
 from planner.physical import Constants, Flow, Pair
 from planner.programs import Keyed, Weigh, Weight
 from planner.reduce_folds import AccumulateFold, BasicFold, OrderedFold
 from planner.scalar import Aggregate, Literal, Scalar
 from planner.traverse import (
-    aggregate_scalars, column_types, columns_of, own_columns, renumber, with_aggregate_scalars,
+    aggregate_scalars,
+    column_types,
+    columns_of,
+    own_columns,
+    renumber,
+    with_aggregate_scalars,
 )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Part:

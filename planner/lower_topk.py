@@ -38,14 +38,15 @@ def lower_topk(low: Lowering, rel: TopK) -> Flow:
 
 
 def _full_order(rel: TopK, flow: Flow) -> list[SortKey]:
-    """The ORDER BY, then the interned columns that it leaves out: a tie must not be broken by ids."""
-    order = list(rel.order)
-    named = {k.expr for k in order}
-    for column in own_columns(flow.schema):
-        comparable = column.type.kind not in (Kind.RECORD, Kind.UNKNOWN)
-        if column.type.storage is not Storage.DIRECT and column not in named and comparable:
-            order.append(SortKey(column))
-    return order
+    """The ORDER BY, then the columns that it leaves out, unless the row's own words sort as they do."""
+    named = {k.expr for k in rel.order}
+    rest = [
+        c for c in own_columns(flow.schema)
+        if c not in named and c.type.kind not in (Kind.RECORD, Kind.UNKNOWN)
+    ]  # fmt: skip
+    if all(c.type.storage is Storage.DIRECT and not c.nullable for c in rest):
+        return list(rel.order)
+    return [*rel.order, *(SortKey(c) for c in rest)]
 
 
 def lower_table_function(low: Lowering, rel: TableFunction) -> Flow:

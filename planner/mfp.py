@@ -131,7 +131,7 @@ class Work:
         results, failures = evaluate(stage.exprs, self.vectors(stage.used), len(self.rows), self.context)
         if failures is None or not len(failures.rows):
             return results
-        self._note(failures.rows, failures.errors)
+        self.note(failures.rows, failures.errors)
         keep = np.ones(len(self.rows), np.bool_)
         keep[failures.rows] = False
         self.take(np.flatnonzero(keep))
@@ -170,7 +170,8 @@ class Work:
         words = error_words(self._errors, texts, self.context.dictionary)
         return words, np.array(self._failed, np.int64)
 
-    def _note(self, rows: Words, errors: Sequence[SqlError]) -> None:
+    def note(self, rows: Words, errors: Sequence[SqlError]) -> None:
+        """These of the rows still in have failed."""
         origin = rows if self.source is None else self.source[rows]
         self._failed += [int(i) for i in origin]
         self._errors += errors

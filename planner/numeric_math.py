@@ -53,7 +53,7 @@ def _leading(value: Decimal) -> tuple[int, int]:
     if value.is_zero():
         return 0, 0
     weight = value.adjusted() // 4
-    return weight, int(abs(WIDE.scaleb(value, -4 * weight)))
+    return weight, int(WIDE.scaleb(value, -4 * weight).copy_abs())
 
 
 def _clamped(scale: int, *values: Decimal) -> int:
@@ -155,24 +155,20 @@ def square_root(value: Decimal) -> Decimal:
     weight, _ = _leading(value)
     scale = _clamped(_SIGNIFICANT - (weight * 4 // 2 + 1), value)
     # the integer root tells exactly on which side of a half the root lies
-    shifted = mantissa_of(value, 2 * scale + 2) if scale_of(value) <= 2 * scale + 2 else int(WIDE.scaleb(value, 2 * scale + 2))
-    return from_parts((math.isqrt(shifted) + 5) // 10, scale)
-
-
-def _as_float(value: Decimal) -> float:
-    return float(value)
+    root = math.isqrt(mantissa_of(value, 2 * scale + 2))
+    return from_parts((root + 5) // 10, scale)
 
 
 def exponential(value: Decimal) -> Decimal:
     """exp"""
     if not value.is_finite():
         return value if not value.is_infinite() or value > 0 else ZERO
-    decades = max(min(_as_float(value) * _LOG10_E, _MAX_RESULT_SCALE), -_MAX_RESULT_SCALE)
+    decades = max(min(float(value) * _LOG10_E, _MAX_RESULT_SCALE), -_MAX_RESULT_SCALE)
     return _exponential(value, _clamped(_SIGNIFICANT - int(decades), value))
 
 
 def _exponential(value: Decimal, scale: int) -> Decimal:
-    size = _as_float(value)
+    size = float(value)
     if abs(size) >= _MAX_RESULT_SCALE * 3:
         if size > 0:
             raise overflow()
@@ -193,7 +189,7 @@ def logarithm_weight(value: Decimal) -> int:
         return weight * 4 + int(math.log10(first))
     weight, digits = _leading(value)
     power = weight * 4
-    scaled = abs(WIDE.scaleb(value, -4 * (weight - 1)))
+    scaled = WIDE.scaleb(value, -4 * (weight - 1))
     if WIDE.scaleb(value, -4 * weight) != digits:
         digits, power = int(scaled), power - 4
     estimate = math.log(digits) + power * 2.302585092994046
@@ -222,6 +218,8 @@ def logarithm(base: Decimal, value: Decimal) -> Decimal:
     """log(base, value)"""
     if base.is_nan() or value.is_nan():
         return NAN
+    if base == -INFINITY or value == -INFINITY:
+        _logarithm_domain(-INFINITY)
     _logarithm_domain(base)
     _logarithm_domain(value)
     if base.is_infinite():
@@ -266,7 +264,7 @@ def _infinite_power(base: Decimal, exponent: Decimal) -> Decimal:
     if exponent.is_infinite():
         if base == -1:
             return ONE
-        return INFINITY if (abs(base) > 1) == (exponent > 0) else ZERO
+        return INFINITY if (base.copy_abs() > 1) == (exponent > 0) else ZERO
     if exponent < 0:
         return ZERO
     odd = base < 0 and int(exponent) % 2 == 1
@@ -279,7 +277,7 @@ def _integer_power(base: Decimal, exponent: int) -> Decimal:
         return from_parts(10**scale, scale)
     if base.is_zero():
         return from_parts(0, scale)
-    decades = _as_float(WIDE.scaleb(abs(base), -base.adjusted()).log10() + base.adjusted()) * exponent
+    decades = float(WIDE.scaleb(base.copy_abs(), -base.adjusted()).log10() + base.adjusted()) * exponent
     if decades > _MAX_DIGITS:
         raise overflow()
     if decades + 1 < -scale:
@@ -293,18 +291,19 @@ def _integer_power(base: Decimal, exponent: int) -> Decimal:
 
 
 def _real_power(base: Decimal, exponent: Decimal) -> Decimal:
-    context = _working(60 + abs(base.adjusted()))
-    product = context.multiply(context.ln(abs(base)), exponent)
-    size = _as_float(product)
+    # about eight digits of the result's logarithm choose its scale: cut as Postgres cuts them
+    rough = max(8 - logarithm_weight(base.copy_abs()), 0)
+    nearby = to_scale(_working(rough + 20 + abs(base.adjusted())).ln(base.copy_abs()), rough)
+    size = float(to_scale(WIDE.multiply(nearby, exponent), rough))
     if abs(size) > _MAX_RESULT_SCALE * 3.01:
         if size > 0:
             raise overflow()
         return from_parts(0, _MAX_SCALE)
     scale = _clamped(_SIGNIFICANT - int(size * _LOG10_E), base, exponent)
     context = _working(scale + max(int(size * _LOG10_E), 0) + 30)
-    exact = context.multiply(context.ln(abs(base)), exponent)
+    exact = context.multiply(context.ln(base.copy_abs()), exponent)
     result = _exponential(exact, scale)
-    return -result if base < 0 and int(exponent) % 2 else result
+    return result.copy_negate() if base < 0 and int(exponent) % 2 else result
 
 
 def greatest_divisor(left: Decimal, right: Decimal) -> Decimal:

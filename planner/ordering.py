@@ -5,12 +5,12 @@ All functions take words without NULLs, int64[n]. Results for interned values ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
-from ivm.rows import Words
+from ivm.rows import Vector, Words
 from ivm.words import Kind, SqlType, Storage
 from storage.codec import decode, encode, float_to_word
 from storage.dictionary import Dictionary
@@ -64,9 +64,7 @@ def order_bytes(type: SqlType, words: Words, dictionary: Dictionary) -> Words:
         plain = ~is_interned(words) & (np.abs(mantissa) < _EXACT_DIGITS)
         if np.count_nonzero(plain) == len(words):
             return np.full(len(words), dictionary.intern_one(NOTHING))
-    return _by_value(
-        "order_bytes", type, words, dictionary, lambda values: dictionary.intern([order_parts(type, v)[1] for v in values])
-    )
+    return _by_value("order_bytes", type, words, dictionary, lambda values: _bytes(type, values, dictionary))
 
 
 def compare(type: SqlType, left: Words, right: Words, dictionary: Dictionary) -> Words:
@@ -99,13 +97,15 @@ def _sort_keys(type: SqlType, words: Words, dictionary: Dictionary) -> list[byte
 
 def decode_words(type: SqlType, words: Words, dictionary: Dictionary) -> list[Any]:
     """The datums of words without NULLs."""
-    from ivm.rows import Vector
-
     return decode(type, Vector(words), dictionary)
 
 
 def _classes(type: SqlType, values: list[Any], dictionary: Dictionary) -> Words:
     return encode(type, [canonical(type, v) for v in values], dictionary).words
+
+
+def _bytes(type: SqlType, values: list[Any], dictionary: Dictionary) -> Words:
+    return dictionary.intern([order_parts(type, v)[1] for v in values])
 
 
 def _prefixes(type: SqlType, values: list[Any]) -> Words:
@@ -116,7 +116,7 @@ def _by_value(
     name: str, type: SqlType, words: Words, dictionary: Dictionary, compute: Callable[[list[Any]], Words]
 ) -> Words:
     """Once for each distinct word, remembered."""
-    memo: dict[Hashable, int] = dictionary.memos.setdefault((name, type), {})
+    memo: dict[int, int] = dictionary.memos.setdefault((name, type), {})
     keys: list[int] = words.tolist()
     known = [memo.get(k) for k in keys]
     if None not in known:

@@ -13,8 +13,21 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, assert_never
 
 from ivm.graph import (
-    Arrange, Concat, Consolidate, Errors, Gather, Join, Leave, Mapped, Negate, NodeId, Order, Project, Reducer,
-    Threshold, Words,
+    Arrange,
+    Concat,
+    Consolidate,
+    Errors,
+    Gather,
+    Join,
+    Leave,
+    Mapped,
+    Negate,
+    NodeId,
+    Order,
+    Project,
+    Reducer,
+    Threshold,
+    Words,
 )  # fmt: skip
 from ivm.words import Schema
 from planner import moves

@@ -16,7 +16,19 @@ from ivm import graph
 from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
 from ivm.graph import (
-    Arrange, Concat, Consolidate, Errors, Join, Leave, Negate, NodeId, NodeSpec, Project, ScopeId, Threshold, Words,
+    Arrange,
+    Concat,
+    Consolidate,
+    Errors,
+    Join,
+    Leave,
+    Negate,
+    NodeId,
+    NodeSpec,
+    Project,
+    ScopeId,
+    Threshold,
+    Words,
 )  # fmt: skip
 from ivm.rows import Vector, pack
 from ivm.words import Schema
@@ -26,7 +38,17 @@ from planner.evaluate import evaluate
 from planner.layout import table_layout
 from planner.mfp import Bound
 from planner.physical import (
-    Constants, Group, LoopVariable, Map, Node, Plan, Scope, Table, TableErrors, inputs, with_inputs,
+    Constants,
+    Group,
+    LoopVariable,
+    Map,
+    Node,
+    Plan,
+    Scope,
+    Table,
+    TableErrors,
+    inputs,
+    with_inputs,
 )  # fmt: skip
 from planner.row_errors import error_words
 from planner.scalar import Literal, Scalar
@@ -60,8 +82,8 @@ class Stored:
 class Renderer:
     """The relations and views of one Dataflow.
 
-    New nodes are dormant until ``dataflow.hydrate``; every relation keeps its nodes by ``retain`` and gives them
-    back when it is dropped.
+    New nodes are dormant until ``dataflow.hydrate``. A view's Outputs keep what they read; arrangements are retained
+    until their relation is dropped.
     """
 
     dataflow: Dataflow
@@ -83,7 +105,7 @@ class Renderer:
         if found is not None:
             return found
         layout = table_layout(stored.schema, columns)
-        node = self._add(Arrange(stored.rows, layout.gather, layout.key_width))
+        node = self.add(Arrange(stored.rows, layout.gather, layout.key_width))
         self.dataflow.retain(node)
         stored.arrangements[columns] = node
         stored.nodes = (*stored.nodes, node)
@@ -91,7 +113,7 @@ class Renderer:
 
     def install(self, plan: Plan, relation: int) -> Installed:
         """A view: its nodes and Outputs, not yet hydrated."""
-        render = _Render(self, plan)
+        render = Rendering(self, plan)
         places = render.all()
         rows = places[plan.rows]
         assert rows is not None
@@ -100,9 +122,6 @@ class Renderer:
         errors = None if failing is None else self.dataflow.add(graph.Output(failing))
         roots = (output,) if errors is None else (output, errors)
         nodes = tuple(dict.fromkeys(n for n in (*places, *roots) if n is not None))
-        for node in nodes:
-            if node not in roots:
-                self.dataflow.retain(node)
         installed = Installed(relation, plan.schema, output, errors, nodes)
         self.stored[relation] = Stored(plan.schema, rows, (), {(): output}, installed, nodes)
         return installed
@@ -110,10 +129,13 @@ class Renderer:
     def drop_relation(self, relation: int) -> None:
         """Gives back a relation's nodes; what other views share stays."""
         stored = self.stored.pop(relation)
-        for node in reversed(stored.nodes):
-            self.dataflow.release(node)
         if stored.installed is None:
-            self.dataflow.release(stored.rows)
+            roots = (*stored.arrangements.values(), stored.rows)
+        else:
+            views = [n for n in (stored.installed.output, stored.installed.errors) if n is not None]
+            roots = (*views, *(n for k, n in stored.arrangements.items() if k))
+        for node in roots:
+            self.dataflow.release(node)
         self._forget()
 
     def input(self, relation: int) -> NodeId:
@@ -141,7 +163,8 @@ class Renderer:
         stored = self.stored.get(relation)
         return () if stored is None else tuple(k for k in stored.arrangements if k)
 
-    def _add(self, spec: NodeSpec) -> NodeId:
+    def add(self, spec: NodeSpec) -> NodeId:
+        """A node of this spec, new or found."""
         found = self.known.get(spec)
         if found is None:
             found = self.dataflow.add(spec)
@@ -154,7 +177,7 @@ class Renderer:
         self.known = {spec: node for spec, node in self.known.items() if node in alive}
 
 
-class _Render:
+class Rendering:
     """One plan while it is rendered. A place is None where an error collection does not exist."""
 
     def __init__(self, renderer: Renderer, plan: Plan) -> None:
@@ -167,10 +190,10 @@ class _Render:
         for node in self.plan.nodes:
             self.places.append(self.node(node))
         for variable, body in self.plan.connections:
-            self.renderer.dataflow.connect(self._at(variable), self._at(body))
+            self.renderer.dataflow.connect(self.at(variable), self.at(body))
         return self.places
 
-    def _at(self, number: NodeId) -> NodeId:
+    def at(self, number: NodeId) -> NodeId:
         place = self.places[number]
         assert place is not None
         return place
@@ -195,28 +218,28 @@ class _Render:
                 return renderer.dataflow.add(graph.Variable(self.scope(node.scope), node.width))
             case Concat():
                 present = tuple(p for i in node.inputs if (p := self.places[i]) is not None)
-                return renderer._add(Concat(present)) if len(present) > 1 else (present[0] if present else None)
+                return renderer.add(Concat(present)) if len(present) > 1 else (present[0] if present else None)
             case Map():
-                return renderer._add(graph.FlatMap(self._at(node.input), Bound(node.program, renderer.context)))
+                return renderer.add(graph.FlatMap(self.at(node.input), Bound(node.program, renderer.context)))
             case Group():
-                return renderer._add(graph.Reduce(self._at(node.input), node.fold.bind(renderer.context)))
+                return renderer.add(graph.Reduce(self.at(node.input), node.fold.bind(renderer.context)))
             case Errors() if node.input in self.failures or isinstance(self.plan.nodes[node.input], Constants):
                 return self.failures.get(node.input)
             case Project() | Errors() | Negate() | Consolidate() | Arrange() | Join() | Threshold() | Leave():
                 if any(self.places[i] is None for i in inputs(node)):
                     return None
-                return renderer._add(self._moved(node))
+                return renderer.add(self._moved(node))
             case _:
                 assert_never(node)
 
     def _moved(self, node: Project | Errors | Negate | Consolidate | Arrange | Join | Threshold | Leave) -> NodeSpec:
-        moved = with_inputs(node, {i: self._at(i) for i in inputs(node)})
+        moved = with_inputs(node, {i: self.at(i) for i in inputs(node)})
         assert not isinstance(moved, Table | TableErrors | Constants | LoopVariable | Map | Group)
         return moved
 
     def _constants(self, node: Constants) -> NodeId:
         words, errors = constant_rows(node.rows, node.schema, self.renderer.context)
-        add, number = self.renderer._add, len(self.places)
+        add, number = self.renderer.add, len(self.places)
         if len(errors):
             rows = tuple(tuple(r) for r in errors.tolist())
             self.failures[number] = add(graph.Constant(1, rows))

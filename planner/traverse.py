@@ -9,8 +9,21 @@ from typing import assert_never
 from ivm.words import ColumnType
 from planner import scalar
 from planner.logical import (
-    Distinct, Filter, Get, Join, LetRec, Project, Recursive, Reduce, Reference, Rel, Schema, SetOperation,
-    TableFunction, TopK, Values,
+    Distinct,
+    Filter,
+    Get,
+    Join,
+    LetRec,
+    Project,
+    Recursive,
+    Reduce,
+    Reference,
+    Rel,
+    Schema,
+    SetOperation,
+    TableFunction,
+    TopK,
+    Values,
 )  # fmt: skip
 from planner.scalar import Aggregate, Column, Exists, Quantified, Scalar, ScalarSubquery, SortKey
 

@@ -70,7 +70,7 @@ class KeyIndex:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._root = engine.head
+        self._steps = engine.steps
         self._since: dict[int, dict[bytes, int]] = {}
         self._bulk: set[int] = set()
 
@@ -122,8 +122,8 @@ class KeyIndex:
         return np.array([held.get(row.tobytes(), 0) for row in keys], np.int64)
 
     def _renew(self) -> None:
-        if self._engine.head is not self._root:
-            self._root = self._engine.head
+        if self._engine.steps != self._steps:
+            self._steps = self._engine.steps
             self._since.clear()
             self._bulk.clear()
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ivm.errors import SqlError
 from sql.clock import EpochClock
@@ -21,6 +21,9 @@ from sql.recovery import restore
 from sql.session import Session
 from sql.snapshot import Published
 from sql.transaction import WriteToken
+
+if TYPE_CHECKING:
+    from storage.load.spark import SparkSession
 
 T = TypeVar("T")
 READERS: Final = 2
@@ -41,6 +44,7 @@ class Coordinator:
         self.readers = ThreadPoolExecutor(READERS, "reader")
         self.sessions: set[Session] = set()
         self._temporary = 1 << 40
+        self._spark: SparkSession | None = None
         self._thread = EngineThread(asyncio.get_running_loop(), engine.flush, engine.dataflow.cancel)
         self._thread.start()
 
@@ -92,7 +96,7 @@ class Coordinator:
             raise
 
     async def published_at_least(self, epoch: int) -> Published:
-        """The newest state, when everything up to ``epoch`` (not in the future) is in it and stays the last before it."""
+        """A state that has everything up to ``epoch``, which is not in the future; later commits lie above it."""
         if epoch <= self.engine.published.epoch:
             return self.engine.published
         engine = self.engine
@@ -104,6 +108,14 @@ class Coordinator:
         await self.submit(observe)
         return engine.published
 
+    def spark(self) -> SparkSession:
+        """The server's one Spark session."""
+        if self._spark is None:
+            from storage.load.spark import SparkSession
+
+            self._spark = SparkSession()
+        return self._spark
+
     def temporary_id(self) -> int:
         """An id for a relation that only a running subscription knows."""
         self._temporary += 1
@@ -114,6 +126,8 @@ class Coordinator:
         for session in list(self.sessions):
             await session.close()
         stopped = await asyncio.to_thread(self._thread.stop, 3.0)
+        if self._spark is not None:
+            self._spark.stop()
         self.readers.shutdown(wait=False, cancel_futures=True)
         if not stopped:
             raise SqlError("57P01", "the engine is busy; what was acknowledged is in the log")

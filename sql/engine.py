@@ -67,10 +67,13 @@ class Engine:
         self.failures: dict[int, SqlError] = {}
         self.listeners: list[Listener] = []
         self.unstepped = False
+        self.steps = 0
+        """How often the dataflow was stepped: what was fed before the last step is in ``head``."""
         self.since = 0
         """Ordinals below it cannot be told apart in memory."""
         self._outputs: dict[int, NodeId] = {}
         self._versions = catalog.version
+        self._next_id = catalog.next_id
         self._group = _Group()
         self._unlogged: list[Entries] = []
         self._unapplied: list[Entries] = []
@@ -83,10 +86,17 @@ class Engine:
         self._versions += 1
         return self._versions
 
+    def next_id(self, catalog: Catalog) -> int:
+        """A relation's id never used before, also by a transaction that was rolled back."""
+        self._next_id = max(self._next_id, catalog.next_id)
+        self._next_id += 1
+        return self._next_id - 1
+
     def settle(self) -> None:
         """Step what was fed, so that ``head`` has it (unpublished)."""
         if self.unstepped:
             self.unstepped = False
+            self.steps += 1
             self.dataflow.step()
             self.head = self.dataflow.publish()
 
@@ -178,6 +188,10 @@ class Engine:
         for output in self._outputs.values():
             self.dataflow.changes(output)
         self._unapplied.clear()
+
+    def drain_one(self, relation: int) -> None:
+        """Forget one view's changes so far."""
+        self.dataflow.changes(self._outputs[relation])
 
     def close(self) -> None:
         self._log_thread.shutdown()

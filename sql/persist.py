@@ -49,8 +49,6 @@ class Persistence:
         lock = lock_folder(folder)
         log = CommitLog.open(folder / "log", files)
         store = Store.open(folder, memory_bytes)
-        if log.last < store.log_sequence():
-            log.skip_to(store.log_sequence())
         return cls(folder, lock, log, store, recover(store, log))
 
     def start(self) -> None:

@@ -17,7 +17,7 @@ from sql.bind.statement import bind_statement
 from sql.catalog import Catalog, Recorder
 from sql.parse import StatementText
 from sql.settings import Settings
-from sql.snapshot import OneShotIndexes
+from sql.snapshot import StoredIndexes
 from sql.statements import (
     BoundStatement, Delete, Execute, Explain, Fetch, Insert, OutputColumn, Query, Show, Statement, Subscribe,
     Update, Verify,
@@ -39,7 +39,7 @@ class Prepared:
     plan: Plan | None = None
     inputs: frozenset[int] = frozenset()
 
-    def plan_of(self, rel: Rel, indexes: OneShotIndexes) -> Plan:
+    def plan_of(self, rel: Rel, indexes: StoredIndexes) -> Plan:
         """The physical plan of the statement's rows, made once. Invariant: always asked with the same ``rel``."""
         if self.plan is None:
             self.inputs = frozenset(gets(rel))
@@ -85,7 +85,7 @@ def gets(rel: Rel) -> set[int]:
             found.add(node.relation)
         todo += children(node)
         for expr in scalars(node):
-            todo += subqueries(expr)
+            todo += [s.rel for s in subqueries(expr)]
     return found
 
 

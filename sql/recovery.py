@@ -10,11 +10,13 @@ from collections.abc import Callable
 
 from planner.lower import lower
 from planner.transform.pipeline import optimize
-from sql.bind.views import bind_view
 from sql.catalog import Catalog, Relation, RelationKind
 from sql.clock import EpochClock
+from sql.ddl import definition_rel
 from sql.engine import Engine
 from sql.persist import Persistence
+from sql.session_state import VIEW_ERRORS
+from sql.snapshot import StoredIndexes
 from sql.system.relations import system_relations
 from storage.dictionary import Dictionary
 from storage.record import CommitRecord
@@ -27,7 +29,7 @@ def restore(persistence: Persistence, clock: EpochClock, progress: Progress) -> 
     found = persistence.recovered
     dictionary = Dictionary(persistence.store.secret)
     dictionary.load(*found.entries)
-    catalog = Catalog().with_system(system_relations())
+    catalog = Catalog().with_system((*system_relations(), VIEW_ERRORS))
     if found.catalog is not None:
         catalog = catalog.from_json(found.catalog)
     clock.restore(found.high_water)
@@ -70,8 +72,8 @@ def _restore_stored(engine: Engine, persistence: Persistence, progress: Progress
 
 def install_view(engine: Engine, catalog: Catalog, view: Relation) -> None:
     """A materialized view's dataflow from its definition, not yet hydrated."""
-    rel = bind_view(view, catalog)
-    engine.install(lower(optimize(rel), engine.renderer), view.id)
+    rel = definition_rel(view, catalog)
+    engine.install(lower(optimize(rel), StoredIndexes(engine.published, one_shot=False)), view.id)
 
 
 def _replay(engine: Engine, sequence: int, record: CommitRecord) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+import itertools
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, assert_never
+from typing import TYPE_CHECKING, Literal
 
 from ivm.errors import SqlError
 from ivm.words import SqlType
 from sql.clock import POSTGRES_EPOCH, wall_clock
+from sql.control import show_columns
 from sql.execute import Executor, Request
 from sql.parse import split
 from sql.pgwire.values import decode_parameter
@@ -17,14 +20,16 @@ from sql.portal import NamedStatement, Portal, Rows
 from sql.prepared import Prepared, output_columns
 from sql.results import CommandResult, EmptyResult, Notice, Result, RowsResult
 from sql.settings import Settings
-from sql.statements import Begin, Commit, OutputColumn, Rollback, Savepoint, Statement
+from sql.statements import Begin, Commit, OutputColumn, Rollback, Savepoint, Show, Statement
 from sql.subscription import Subscription
+from sql.system.state import SessionInfo
 from sql.transaction import Transaction
 from sql.types import type_from_oid
 
 if TYPE_CHECKING:
     from sql.coordinator import Coordinator
 
+_BACKENDS = itertools.count(1)
 _ABORTED = SqlError("25P02", "current transaction is aborted, commands ignored until end of transaction block")
 
 
@@ -53,6 +58,9 @@ class Session:
         self._idle_timer: asyncio.TimerHandle | None = None
         self._idle_error: SqlError | None = None
         self._closed = False
+        self.backend_id = next(_BACKENDS)
+        self._query = ""
+        self._started = wall_clock() - POSTGRES_EPOCH
         self._set_defaults(parameters)
         self.parameter_changes = self.settings.report()
 
@@ -187,7 +195,7 @@ class Session:
         self._closed = True
         self._stop_timer()
         self.coordinator.sessions.discard(self)
-        self._close_cursors()
+        self.close_cursors()
         transaction, self.transaction = self.transaction, None
         if transaction is not None:
             await transaction.rollback()
@@ -212,6 +220,41 @@ class Session:
             self.transaction = self._new_transaction(explicit=False, single=single)
         return self.transaction
 
+    def named(self, name: str) -> NamedStatement:
+        """A prepared statement, bound to the present catalog."""
+        return self._current(self._statement(name))
+
+    def show_columns(self, statement: Show) -> tuple[OutputColumn, ...]:
+        """The columns of a SHOW."""
+        return show_columns(self, statement)
+
+    def cursor_columns(self, name: str) -> tuple[OutputColumn, ...]:
+        """The columns of an open cursor."""
+        if name not in self.cursors:
+            raise SqlError("34000", f'cursor "{name}" does not exist')
+        return self.cursors[name].columns
+
+    def info(self) -> SessionInfo:
+        """For pg_stat_activity."""
+        state = {"I": "idle", "T": "idle in transaction", "E": "idle in transaction (aborted)"}[self.transaction_status]
+        active = "active" if self._task is not None else state
+        application = self.settings.get("application_name")
+        return SessionInfo(self.backend_id, self.user, self.database, application, active, self._query, self._started)
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Inside, ``cancel`` interrupts what is awaited, with its SqlError."""
+        if self._interrupted is not None:
+            error, self._interrupted = self._interrupted, None
+            raise error
+        self._task = asyncio.current_task()
+        try:
+            yield
+        except asyncio.CancelledError:
+            raise self._interruption() from None
+        finally:
+            self._task = None
+
     async def _run_results(self, prepared: Prepared, request: Request) -> AsyncIterator[Result]:
         """One statement, with its timeout, in its transaction."""
         statement = prepared.bound.statement
@@ -221,7 +264,7 @@ class Session:
         if control is not None:
             yield control
             return
-        self._task = asyncio.current_task()
+        self._interrupted = None
         timeout = self.settings.milliseconds("statement_timeout")
         timer = None
         if timeout:
@@ -229,12 +272,10 @@ class Session:
             timer = asyncio.get_running_loop().call_later(timeout / 1000, self._interrupt, error)
         self.begin_implicit(request.single)
         try:
-            result = await self._executor.run(prepared, request)
+            with self.interruptible():
+                result = await self._executor.run(prepared, request)
             self._report_settings()
-        except asyncio.CancelledError:
-            raise self._interruption() from None
         finally:
-            self._task = None
             if timer is not None:
                 timer.cancel()
         yield result
@@ -314,7 +355,7 @@ class Session:
     def _after_transaction(self, committed: bool) -> None:
         self.settings.end(committed)
         self._report_settings()
-        self._close_cursors()
+        self.close_cursors()
         self.portals.clear()
 
     def _new_transaction(self, explicit: bool, single: bool = False) -> Transaction:
@@ -322,7 +363,8 @@ class Session:
         read_only = self.settings.boolean("default_transaction_read_only")
         return Transaction(self.coordinator, wall_clock() - POSTGRES_EPOCH, explicit, single, read_only)
 
-    def _close_cursors(self) -> None:
+    def close_cursors(self) -> None:
+        """CLOSE ALL."""
         for cursor in self.cursors.values():
             if isinstance(cursor, Subscription):
                 cursor.close()
@@ -375,9 +417,10 @@ class Session:
     # Interrupts and the idle timer.
 
     def _interrupt(self, error: SqlError) -> None:
-        if self._task is not None and self._interrupted is None:
+        if self._interrupted is None:
             self._interrupted = error
-            self._task.cancel()
+            if self._task is not None:
+                self._task.cancel()
 
     def _interruption(self) -> BaseException:
         """What a CancelledError means: our own interrupt, or the end of the connection's task."""

@@ -48,6 +48,11 @@ class Published:
         stored = self.stored.get(relation)
         return None if stored is None else self._at(stored.arrangements.get(columns or stored.primary_key))
 
+    def primary_key(self, relation: int) -> tuple[int, ...]:
+        """The key columns of ``version``; () for the whole row."""
+        stored = self.stored.get(relation)
+        return () if stored is None else stored.primary_key
+
     def errors(self, relation: int) -> Version | None:
         """The error rows of a view; None when it cannot fail."""
         stored = self.stored.get(relation)
@@ -72,12 +77,31 @@ def restore(stored: Stored, rows: Words) -> Words:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredIndexes:
+    """``planner.lower_state.Indexes`` over a published state."""
+
+    published: Published
+    one_shot: bool
+
+    def keys(self, relation: int) -> tuple[tuple[int, ...], ...]:
+        stored = self.published.stored.get(relation)
+        if stored is None:
+            return ()
+        return tuple(sorted((k for k in stored.arrangements if k), key=lambda k: k != stored.primary_key))
+
+    def size(self, relation: int) -> int | None:
+        version = self.published.version(relation)
+        return None if version is None else version.count
+
+
+@dataclass(frozen=True, slots=True)
 class MemorySnapshot:
     """``planner.run.Snapshot`` over a root, as of ordinal ``at``."""
 
     published: Published
     at: int
     system: SystemRows
+    ignore_errors: bool = False
 
     def version(self, relation: int) -> Version | None:
         return self.published.version(relation)
@@ -85,8 +109,12 @@ class MemorySnapshot:
     def arrangement(self, relation: int, columns: tuple[int, ...]) -> Version | None:
         return self.published.arrangement(relation, columns)
 
-    def errors(self, relation: int) -> Version | None:
-        return self.published.errors(relation)
+    def primary_key(self, relation: int) -> tuple[int, ...]:
+        return self.published.primary_key(relation)
+
+    def errors(self, relation: int) -> tuple[Words, Words] | None:
+        version = None if self.ignore_errors else self.published.errors(relation)
+        return None if version is None else version.rows_at(self.at)
 
     def rows(self, relation: int) -> tuple[Words, Words] | None:
         return _system_rows(self.published.catalog, self.system, relation)
@@ -108,7 +136,10 @@ class HistorySnapshot:
     def arrangement(self, relation: int, columns: tuple[int, ...]) -> Version | None:
         return None
 
-    def errors(self, relation: int) -> Version | None:
+    def primary_key(self, relation: int) -> tuple[int, ...]:
+        return ()
+
+    def errors(self, relation: int) -> tuple[Words, Words] | None:
         return None
 
     def rows(self, relation: int) -> tuple[Words, Words] | None:

@@ -76,7 +76,7 @@ class Truncate:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """``source`` is the query of CREATE TABLE AS."""
+    """``source`` is the query of CREATE TABLE AS. ``temporary``: gone when the session ends."""
 
     schema_name: str
     name: str
@@ -85,6 +85,7 @@ class CreateTable:
     retain: int | None = None
     if_not_exists: bool = False
     source: Query | None = None
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from planner.lower import lower
 from planner.transform.pipeline import optimize
 from sql.catalog import Catalog, Relation, RelationKind
 from sql.engine import Engine
-from sql.snapshot import Published
+from sql.snapshot import Published, StoredIndexes
 from storage.record import Update
 
 
@@ -74,9 +74,8 @@ class Writer:
             engine.add_table(relation)
         else:
             assert rel is not None, "a materialized view has a query"
-            self._feed()
-            engine.settle()
-            engine.install(lower(optimize(rel), engine.renderer), relation.id)
+            indexes = StoredIndexes(self.snapshot(), one_shot=False)
+            engine.install(lower(optimize(rel), indexes), relation.id)
         self.created.append(relation)
         engine.hydrate()
         engine.settle()

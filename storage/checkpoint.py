@@ -80,6 +80,7 @@ class Applier:
         self._unchecked = 0
         self._checkpointed = time.monotonic()
         self._checkpoint_wanted = False
+        self._fold_after = 0.0
         self._touched: set[int] = set(store.relations())
         self._thread = threading.Thread(target=self._run, name="applier", daemon=True)
         self._thread.start()
@@ -226,15 +227,22 @@ class Applier:
             self._checkpoint(wanted)
 
     def _fold(self) -> None:
-        if self._retention is None:
+        if self._retention is None or time.monotonic() < self._fold_after:
             return
+        try:
+            self._fold_touched(self._retention)
+        except SqlError as error:  # history that stays longer hurts nobody: commits go on, and the log is cut
+            self._fold_after = time.monotonic() + self._pace.fold_seconds
+            self._on_error(error)
+
+    def _fold_touched(self, retention: Retention) -> None:
         kept = self._store.relations()
         high_water = self._store.high_water()
         for relation in sorted(self._touched):
             if relation not in kept:
                 self._touched.discard(relation)
                 continue
-            before = min(self._retention(relation, high_water), high_water)
+            before = min(retention(relation, high_water), high_water)
             if before - self._store.since(relation) >= self._pace.fold_seconds * 1e6:
                 self._store.forget(relation, before)
                 if before == high_water:

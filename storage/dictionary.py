@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count
+from itertools import count, pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -29,12 +29,12 @@ class Dictionary:
     proposal was taken. A scratch dictionary finds what its parent has and keeps new values to itself; its ids agree
     with the parent's for values that the parent gets later (collisions of 63-bit hashes aside).
 
-    ``serial`` tells dictionaries apart in caches of words. Any thread may intern and look up. ``memos`` is where the evaluator remembers results of immutable functions, in
-    bounded dicts that go when values leave.
+    Any thread may intern and look up. ``serial`` tells dictionaries apart in caches of words. ``memos`` is where the
+    evaluator remembers results of immutable functions, in bounded dicts that go when values leave.
     """
 
     def __init__(self, secret: bytes, parent: Dictionary | None = None, id_bits: int = 63) -> None:
-        self.arena = Arena(secret, None if parent is None else parent.arena, id_bits)
+        self.arena: Arena = Arena(secret, None if parent is None else parent.arena, id_bits)
         self.secret = secret
         self.serial = next(_serials)
         self.memos: dict[Any, dict[Any, Any]] = {}
@@ -83,14 +83,14 @@ class Dictionary:
             return [self.lookup_one(i) for i in ids.tolist()]
         data, offsets = self.arena.packed(ids)
         whole, bounds = data.tobytes(), offsets.tolist()
-        return [whole[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+        return [whole[a:b] for a, b in pairwise(bounds)]
 
     def packed(self, ids: Words) -> tuple[NDArray[np.uint8], Words]:
         """The values' bytes one after the other, uint8[total], and int64[n + 1] where each starts."""
         return self.arena.packed(np.ascontiguousarray(ids))
 
     def drain_new(self) -> list[Entries]:
-        """The entries added since the last call, in order: what a commit's log record must hold before it names them."""
+        """The entries added since the last call, in order: a commit's log record holds them before it names them."""
         ids = self.arena.drain_journal()
         return [(ids, *self.arena.packed(ids))] if len(ids) else []
 

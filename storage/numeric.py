@@ -38,7 +38,8 @@ def inline_words(mantissa: Words, scale: Words | int) -> Words:
 
 def is_interned(words: Words) -> Mask:
     """Which words are dictionary ids."""
-    return (words & 1) != 0
+    interned: Mask = (words & 1) != 0
+    return interned
 
 
 def scale_of(value: Decimal) -> int:

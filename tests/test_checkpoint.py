@@ -153,6 +153,23 @@ def test_it_applies_by_itself_and_lets_history_go(tmp_path: Path) -> None:
     assert not errors
 
 
+def test_history_that_cannot_go_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, log, errors = Store.open(tmp_path), CommitLog.open(tmp_path / "log", segment_bytes=2000), Errors()
+    refusal = SqlError("53200", "the store is out of memory")
+
+    def forget(relation: int, before: int) -> None:
+        raise refusal
+
+    monkeypatch.setattr(store, "forget", forget)
+    applier = Applier(store, log, errors, lambda _, high: high, EAGER)
+    run(log, applier, 1, 60)
+    applier.close()
+    assert store.log_sequence() == 60
+    assert log.first > 40
+    assert set(errors) == {refusal}
+    store.close()
+
+
 def test_room_and_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk is reported, commits wait, nothing is lost when there is space again; too many hold the caller."""
     store, log, errors = Store.open(tmp_path), CommitLog.open(tmp_path / "log"), Errors()

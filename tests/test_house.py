@@ -50,6 +50,11 @@ def test_doors() -> None:
             assert doors[dependency](name), f"{name} imports {dependency}"
 
 
+def test_nothing_imports_the_server() -> None:
+    """``server.py`` stands on top (import-linter holds the order of the packages below it)."""
+    assert not [p for p in PRODUCT if "server" in imports(p)]
+
+
 def test_packages_are_plain() -> None:
     """``__init__.py`` files of the product stay empty."""
     assert not [p for p in PRODUCT if p.name == "__init__.py" and p.read_text().strip()]

@@ -8,6 +8,7 @@ end), the empty string.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import re
 from collections.abc import AsyncIterator, Sequence
 
@@ -24,6 +25,7 @@ from sql.statements import CopyOptions, OutputColumn
 from storage.dictionary import Dictionary
 
 DICTIONARY = Dictionary(b"0" * 16)
+BACKENDS = itertools.count(1)
 COLUMNS = (TableColumn("a", INT4), TableColumn("b", TEXT))
 
 
@@ -32,8 +34,10 @@ class FakeSession:
 
     def __init__(self, user: str = "u", database: str = "d", parameters: dict[str, str] | None = None) -> None:
         self.user, self.database, self.parameters = user, database, parameters or {}
+        self.backend_id = next(BACKENDS)
         self.notices: list[Notice] = []
-        self.parameter_changes: list[tuple[str, str]] = [("application_name", self.parameters.get("application_name", ""))]
+        application = self.parameters.get("application_name", "")
+        self.parameter_changes: list[tuple[str, str]] = [("application_name", application)]
         self.transaction_status = "I"
         self.implicit = False
         self.statements: dict[str, tuple[str, tuple[int, ...]]] = {}

@@ -19,11 +19,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from ivm.kernels.cache import kernel  # noqa: I001  (before numba)
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from ivm.kernels.cache import kernel
 
 Words = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -47,51 +48,54 @@ STATE_WORDS: Final = 14
 SLOT_BYTES: Final = 32
 
 _WORD = ir.IntType(64)
+_RAW_COPY: Any = cgutils.raw_memcpy
 
 
-@intrinsic
-def load_word(typingctx: Any, address: Any) -> Any:
+def _load_word(_typing: Any, _address: Any) -> Any:
     """The int64 at an address, which need not be aligned."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return builder.load(builder.inttoptr(args[0], _WORD.as_pointer()), align=1)
 
     return types.int64(types.int64), codegen
 
 
-@intrinsic
-def store_word(typingctx: Any, address: Any, value: Any) -> Any:
+def _store_word(_typing: Any, _address: Any, _value: Any) -> Any:
     """Stores an int64 at an aligned address."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         builder.store(args[1], builder.inttoptr(args[0], _WORD.as_pointer()), align=8)
-        return context.get_dummy_value()
+        return _context.get_dummy_value()
 
     return types.void(types.int64, types.int64), codegen
 
 
-@intrinsic
-def load_byte(typingctx: Any, address: Any) -> Any:
+def _load_byte(_typing: Any, _address: Any) -> Any:
     """The byte at an address as an int64."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         byte = builder.load(builder.inttoptr(args[0], ir.IntType(8).as_pointer()))
         return builder.zext(byte, _WORD)
 
     return types.int64(types.int64), codegen
 
 
-@intrinsic
-def copy_bytes(typingctx: Any, target: Any, source: Any, length: Any) -> Any:
+def _copy_bytes(_typing: Any, _target: Any, _source: Any, _length: Any) -> Any:
     """memcpy between addresses."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         pointer = ir.IntType(8).as_pointer()
         target_pointer, source_pointer = (builder.inttoptr(a, pointer) for a in args[:2])
-        cgutils.raw_memcpy(builder, target_pointer, source_pointer, args[2], 1)
-        return context.get_dummy_value()
+        _RAW_COPY(builder, target_pointer, source_pointer, args[2], 1)
+        return _context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), codegen
+
+
+load_word: Any = intrinsic(_load_word)
+store_word: Any = intrinsic(_store_word)
+load_byte: Any = intrinsic(_load_byte)
+copy_bytes: Any = intrinsic(_copy_bytes)
 
 
 @kernel
@@ -139,7 +143,7 @@ def sip_hash(address: int, length: int, key0: int, key1: int) -> int:
     v2 ^= np.uint64(0xFF)
     for _ in range(3):
         v0, v1, v2, v3 = _sip_round(v0, v1, v2, v3)
-    return np.int64(v0 ^ v1 ^ v2 ^ v3)
+    return np.int64(v0 ^ v1 ^ v2 ^ v3)  # type: ignore[return-value]
 
 
 @kernel
@@ -148,7 +152,7 @@ def byte_prefix(address: int, length: int) -> int:
     word = np.uint64(0)
     for at in range(min(length, 8)):
         word |= np.uint64(load_byte(address + at)) << np.uint64(56 - 8 * at)
-    return np.int64(word ^ np.uint64(0x8000000000000000))
+    return np.int64(word ^ np.uint64(0x8000000000000000))  # type: ignore[return-value]
 
 
 @kernel
@@ -190,7 +194,10 @@ def resolve(descriptor: Words, ident: int) -> int:
 
 @kernel
 def _holds(slot: int, address: int, length: int) -> bool:
-    return load_word(slot + 16) == length and _equal_bytes(load_word(slot + 8), address, length)
+    if load_word(slot + 16) != length:
+        return False
+    same: bool = _equal_bytes(load_word(slot + 8), address, length)
+    return same
 
 
 @kernel
@@ -203,7 +210,7 @@ def _has_room(state: Words, length: int) -> bool:
 
 
 @kernel
-def _put(table: int, mask: int, ident: int, address: int, length: int, prefix: int) -> None:
+def _put(table: int, mask: int, ident: int, address: int, length: int, prefix: int) -> None:  # noqa: PLR0917
     slot = (ident >> 1) & mask
     while load_word(table + slot * SLOT_BYTES) != 0:
         slot = (slot + 1) & mask
@@ -278,7 +285,7 @@ def rehash(old: int, old_mask: int, new: int, new_mask: int) -> None:
 
 @kernel
 def measure(descriptor: Words, ids: Words, offsets: Words) -> int:
-    """Fills ``offsets`` int64[n + 1] with where each value's bytes start when packed; returns how many ids are unknown."""
+    """Where each value's bytes start when packed, into ``offsets`` int64[n + 1]; returns how many ids are unknown."""
     total, unknown = np.int64(0), 0
     for i in range(len(ids)):
         offsets[i] = total
@@ -313,7 +320,8 @@ def compare_ids(descriptor: Words, a: int, b: int) -> int:
     if a == b:
         return 0
     left, right = resolve(descriptor, a), resolve(descriptor, b)
-    assert left != 0 and right != 0, "an id that the arena does not have"
+    assert left != 0, "an id that the arena does not have"
+    assert right != 0, "an id that the arena does not have"
     left_prefix, right_prefix = load_word(left + 24), load_word(right + 24)
     if left_prefix != right_prefix:
         return -1 if left_prefix < right_prefix else 1

@@ -7,12 +7,12 @@ from typing import Final
 from ivm.kernels.cache import kernel
 from ivm.kernels.memory import (
     B_COUNT, B_DIFFS, B_ROOM, B_ROWS, B_TIMES, B_WIDTH, L_COUNT, L_DIFFS, L_DIFF_STRIDE, L_FENCE, L_ROWS, L_SIGN,
-    L_TIMES, L_TIME_STRIDE, LAYER_WORDS, T_KEY_WIDTH, T_ORDER, T_WIDTH, load, store,
+    L_TIMES, L_TIME_STRIDE, LAYER_WORDS, T_ORDER, T_WIDTH, load, store,
 )  # fmt: skip
-from ivm.kernels.blocks import gather_row
+from ivm.kernels.blocks import P_KEY, gather_row
 from ivm.kernels.order import compare
 from ivm.kernels.seek import layers, seek
-from ivm.kernels.times import lub, rounds, wrap
+from ivm.kernels.times import ROUND_BITS, lub, rounds, wrap
 import numpy as np
 
 J_DELTA: Final = 0
@@ -34,20 +34,26 @@ LATER_FULL: Final = 2
 
 @kernel
 def join(  # type: ignore[no-untyped-def]
-    delta, trace, minus, minus_too, out, later, program, state, stats, delta_is_left, trace_depth, depth, delay, vector
+    delta, trace, minus, minus_too, out, later, program, state, stats, delta_is_left, trace_depth, depth, delay, vector,
+    last,
 ):
     """Appends the matches of ``delta`` with ``trace`` minus two blocks, gathered, at the join of both times.
 
     Matches at the loop vector ``vector`` go to ``out``, others to ``later``. The trace's times are of ``trace_depth``
-    and are wrapped to ``depth``, then put ``delay`` rounds later. Returns DONE, or OUT_FULL or LATER_FULL with ``state``
+    and are wrapped to ``depth``, then put ``delay`` rounds later, but those of ``minus`` with a delay are as they count;
+    matches past the round ``last`` of a delayed trace do not exist. Returns DONE, or OUT_FULL or LATER_FULL with ``state``
     saying where to go on when the caller has made room. Cost: seeks of the delta's keys and the matches.
     """
-    key_width = trace[T_KEY_WIDTH]
+    key_width = program[P_KEY]
     width = trace[T_WIDTH]
     delta_width = delta[B_WIDTH]
     order = trace[T_ORDER]
     table, count = layers(trace, minus, minus_too)
     cursors = np.zeros(count, np.int64)
+    shifted = -1
+    if delay != 0 and minus[B_COUNT] != 0:
+        shifted = count - 2 if minus_too[B_COUNT] != 0 else count - 1
+    mask = (1 << ROUND_BITS[depth]) - 1
     first_layer = state[J_LAYER]
     position = state[J_POSITION]
     previous = 0
@@ -62,7 +68,8 @@ def join(  # type: ignore[no-untyped-def]
             if c > 0:
                 cursors[:] = 0
             fresh = c != 0
-        previous = key
+        # A row that is resumed has not searched the layers before its first: its key is searched again.
+        previous = key if position < 0 else 0
         time = load(delta[B_TIMES] + 8 * i)
         diff = load(delta[B_DIFFS] + 8 * i)
         for k in range(first_layer, count):
@@ -79,7 +86,10 @@ def join(  # type: ignore[no-untyped-def]
                 if compare(row, key, 0, key_width, 0) != 0:
                     break
                 other = load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p)
-                at_time = lub(time, wrap(other, trace_depth, depth) + delay, depth)
+                at_time = lub(time, wrap(other, trace_depth, depth) + (0 if k == shifted else delay), depth)
+                if delay != 0 and (at_time & mask) > last:
+                    p += 1
+                    continue
                 now = depth == 0 or rounds(at_time, depth) == vector
                 target = out if now else later
                 n = target[B_COUNT]

@@ -24,7 +24,7 @@ B_ROOM: Final = 5
 B_DIFF_WIDTH: Final = 6
 BLOCK_WORDS: Final = 7
 
-# Trace: a head, then LAYER_WORDS for each layer. Layer 0 is the small one that is updated in place.
+# Trace: a head (since is the address of a shared word), then LAYER_WORDS for each layer. Layer 0 is the small one that is updated in place.
 T_LAYERS: Final = 0
 T_WIDTH: Final = 1
 T_KEY_WIDTH: Final = 2
@@ -47,7 +47,7 @@ L_SIGN: Final = 7
 LAYER_WORDS: Final = 8
 
 # A fence holds the first word of every FENCE-th row, so that a search touches few cache lines.
-FENCE: Final = 64
+FENCE: Final = 32
 
 
 @intrinsic  # type: ignore[untyped-decorator,unused-ignore]

@@ -95,8 +95,9 @@ def compact(trace):  # type: ignore[no-untyped-def]
     diffs = trace[HEAD + L_DIFFS]
     width = trace[T_WIDTH]
     diff_width = trace[T_DIFF_WIDTH]
+    since = load(trace[T_SINCE])
     for i in range(count):
-        store(times + 8 * i, advance(load(times + 8 * i), trace[T_SINCE], trace[T_DEPTH]))
+        store(times + 8 * i, advance(load(times + 8 * i), since, trace[T_DEPTH]))
     out = 0
     i = 0
     while i < count:

@@ -51,28 +51,31 @@ def layers(trace, minus, minus_too):  # type: ignore[no-untyped-def]
 def seek(rows, count, width, fence, start, key, key_width, order):  # type: ignore[no-untyped-def]
     """The first row from ``start`` on whose first ``key_width`` words are not less than those at address ``key``.
 
-    Gallops a little way, then searches the fence: a near row costs few comparisons, a far one few cache misses.
+    Gallops, over the fence where there is one: a near row costs few comparisons, a far one few cache misses.
     """
     if key_width == 0 or start >= count:
         return start
     if compare(rows + 8 * width * start, key, 0, key_width, order) >= 0:
         return start
-    low = start
-    step = 1
-    while step <= 32:
-        if low + step >= count:
-            return _bisect(rows, width, low + 1, count, key, key_width, order)
-        if compare(rows + 8 * width * (low + step), key, 0, key_width, order) >= 0:
-            return _bisect(rows, width, low + 1, low + step, key, key_width, order)
-        low += step
-        step *= 2
+    low = start + 1
+    if fence == 0:
+        step = 1
+        while low + step < count and compare(rows + 8 * width * (low + step), key, 0, key_width, order) < 0:
+            low += step
+            step *= 2
+        return _bisect(rows, width, low, min(low + step, count), key, key_width, order)
     high = count
-    if fence != 0:
-        first = load(key)
-        a = low // FENCE + 1
-        b = (count + FENCE - 1) // FENCE
-        left = a
-        right = b
+    first = load(key)
+    left = start // FENCE + 1
+    b = (count + FENCE - 1) // FENCE
+    if left < b and load(fence + 8 * left) < first:
+        right = left + 1
+        step = 1
+        while right < b and load(fence + 8 * right) < first:
+            left = right
+            step *= 2
+            right += step
+        right = min(right, b)
         while left < right:
             middle = (left + right) >> 1
             if load(fence + 8 * middle) < first:
@@ -80,15 +83,15 @@ def seek(rows, count, width, fence, start, key, key_width, order):  # type: igno
             else:
                 right = middle
         low = max(low, (left - 1) * FENCE)
+    if key_width > 1:
         right = b
-        if key_width > 1:
-            while left < right:
-                middle = (left + right) >> 1
-                if load(fence + 8 * middle) <= first:
-                    left = middle + 1
-                else:
-                    right = middle
-        high = min(count, left * FENCE)
+        while left < right:
+            middle = (left + right) >> 1
+            if load(fence + 8 * middle) <= first:
+                left = middle + 1
+            else:
+                right = middle
+    high = min(count, left * FENCE)
     return _bisect(rows, width, low, high, key, key_width, order)
 
 

@@ -104,6 +104,8 @@ def threshold_partial(  # type: ignore[no-untyped-def]
         if i >= delta[B_COUNT] or (j < owed[B_COUNT] and compare(other, row, 0, width, order) < 0):
             row = other
         n_now = 0
+        first = i
+        first_owed = j
         while i < delta[B_COUNT] and compare(row, delta[B_ROWS] + 8 * width * i, 0, width, 0) == 0:
             now, n_now = put(now, n_now, load(delta[B_TIMES] + 8 * i))
             i += 1
@@ -114,13 +116,19 @@ def threshold_partial(  # type: ignore[no-untyped-def]
         for k in range(1, n_now):
             since = min(since, now[k] >> shift)
         times, diffs, n = gather_history(table, count, cursors, width, width, order, row, since, depth, times, diffs)
-        stats[S_SEEKS] += count + out_count
+        stats[S_SEEKS] += count
         stats[S_HISTORY] += n
+        # A row that only this delta knows has emitted nothing, or what it emitted has cancelled out.
+        new = n == 1 and j == first_owed and i == first + 1 and times[0] == now[0]
+        new = new and diffs[0] == load(delta[B_DIFFS] + 8 * first)
         n = consolidate_history(times, diffs, n)
-        out_times, out_diffs, n_out = gather_history(
-            out_table, out_count, out_cursors, width, width, order, row, since, depth, out_times, out_diffs
-        )
-        stats[S_HISTORY] += n_out
+        n_out = 0
+        if not new:
+            out_times, out_diffs, n_out = gather_history(
+                out_table, out_count, out_cursors, width, width, order, row, since, depth, out_times, out_diffs
+            )
+            stats[S_SEEKS] += out_count
+            stats[S_HISTORY] += n_out
         now, n_now, later, n_later = close(now, n_now, later, 0, times, n, depth, vector)
         if out[B_COUNT] + n_now > out[B_ROOM] or owed_out[B_COUNT] + n_later > owed_out[B_ROOM]:
             out[B_COUNT] = found

@@ -28,7 +28,7 @@ class ArrangeOperator(Operator):
         self.source = source
         self.gather = how
         self.key_width = key_width
-        self.kept = Spine(self.width, key_width, scope.depth, self.diff_width, order)
+        self.kept = Spine(self.width, key_width, scope.depth, self.diff_width, order, core.since_word)
         self.spine = self.kept
         self._order = self.kept.order
         self._program = None if is_identity(how, source.width) else program(how, source.width, 0)
@@ -111,6 +111,3 @@ class StaticOperator(Operator):
 
     def run(self, vector: int) -> bool:
         return False
-
-    def compact(self, since: int) -> None:
-        """Published contents never change."""

@@ -41,7 +41,7 @@ class Side:
 class JoinOperator(Operator):
     """Cost of a pass: a seek for each key of a delta and layer of the other side, and the matches."""
 
-    __slots__ = ("_later", "_program", "_state", "left", "right")
+    __slots__ = ("_last", "_later", "_program", "_state", "left", "right")
 
     def __init__(self, core: Core, scope: Scope, left: Side, right: Side, how: Gather) -> None:
         super().__init__(core, scope, len(how.words))
@@ -57,6 +57,7 @@ class JoinOperator(Operator):
         assert len(self._state) == JOIN_WORDS
         assert J_POSITION == 2
         self._later = Later(self, self.width)
+        self._last = scope.last_round
 
     def run(self, vector: int) -> bool:
         out = self.out
@@ -74,12 +75,22 @@ class JoinOperator(Operator):
                 both = False
                 b = _EMPTY
         if b.n:
-            minus = self.left.arrangement.out.d if both and self.ran else nothing
+            # An aliased variable's arrangement is the body itself: what is new here is the variable's own delta.
+            fresh = self.left.delta if self.left.delay else self.left.arrangement
+            minus = fresh.out.d if both and self.ran else nothing
             self._half(b, self.left, minus, False, vector)
         self.ran = True
         if later.block.n > start:
             later.added(start)
         return out.n > 0
+
+    def replay(self, left: Operator) -> Block:
+        """All updates of the join, on a copy: ``left`` emits the left side's contents."""
+        self._later = Later(self, self.width)
+        self._state = np.array([0, 0, -1], np.int64)
+        self._half(left.out, self.right, self.core.nothing, True, -1)
+        block = self._later.block
+        return block if self.scope.depth else self.out
 
     def _half(self, delta: Block, other: Side, minus: Words, left: bool, vector: int) -> None:
         core = self.core
@@ -90,7 +101,7 @@ class JoinOperator(Operator):
         while True:
             result = join(
                 delta.d, other.spine.desc, minus, early, out.d, later.d, self._program, self._state, core.stats, left,
-                other.arrangement.scope.depth, self.scope.depth, other.delay, vector,
+                other.arrangement.scope.depth, self.scope.depth, other.delay, vector, self._last,
             )  # fmt: skip
             if result == DONE:
                 break

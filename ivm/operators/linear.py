@@ -93,6 +93,8 @@ class FlatMapOperator(Operator):
         self.errors = Block(1)
 
     def run(self, vector: int) -> bool:
+        if not self.source.out.n:
+            return False
         rows, times, diffs = self.source.out.arrays()
         mapped = self._function(rows)
         origin = mapped.source

@@ -6,7 +6,7 @@ from ivm.batch import Block
 from ivm.errors import SqlError
 from ivm.kernels.blocks import ENTER, LEAVE, NEXT, transfer
 from ivm.kernels.sort import sort_block
-from ivm.scheduler import Core, Later, Operator, Scope
+from ivm.scheduler import Core, Operator, Scope
 from ivm.time import unpack
 
 
@@ -23,9 +23,6 @@ class EnterOperator(Operator):
 
     def wake(self) -> None:
         """Woken by the parent's pass: the loop is entered at round 0 of its vector."""
-        if self.scope.heap or self.queued:
-            super().wake()
-            return
         self.scope.enter(self)
 
     def run(self, vector: int) -> bool:
@@ -39,15 +36,36 @@ class EnterOperator(Operator):
 class VariableOperator(Operator):
     """What its body emitted a round ago."""
 
-    __slots__ = ("body", "later")
+    __slots__ = ("body", "following")
 
     def __init__(self, core: Core, scope: Scope, width: int) -> None:
         super().__init__(core, scope, width)
-        self.later = Later(self, width)
+        # Invariant: of one loop vector, since the next round comes before everything else that is due in the loop.
+        self.following = Block(width)
         self.body: Operator | None = None
 
     def run(self, vector: int) -> bool:
-        return self.later.take(vector, self.out) > 0
+        self.out, self.following = self.following, self.out
+        return self.out.n > 0
+
+
+class DelayedOperator(Operator):
+    """An arrangement of a variable that keeps nothing: its body's spine is the same, a round earlier."""
+
+    __slots__ = ("_own", "source")
+
+    def __init__(self, source: VariableOperator, key_width: int) -> None:
+        super().__init__(source.core, source.scope, source.width)
+        self.source = source
+        self.key_width = key_width
+        self._own = self.out
+
+    def run(self, vector: int) -> bool:
+        self.out = self.source.out
+        return self.out.n > 0
+
+    def clear(self) -> None:
+        self.out = self._own
 
 
 class FeedbackOperator(Operator):
@@ -64,26 +82,31 @@ class FeedbackOperator(Operator):
 
     def run(self, vector: int) -> bool:
         scope = self.scope
+        given = self.source.out
+        if not given.n:
+            return False
         following = unpack(vector, scope.depth)[-1] + 1
         if scope.limit is not None and following >= scope.limit and scope.return_at_limit:
             return False
         if following > scope.max_round or (scope.limit is not None and following >= scope.limit):
             scope.fail(SqlError("54001", f"recursion did not end within {following} rounds"))
             return False
-        given = self.source.out
-        later = self.variable.later
-        start = later.block.n
-        later.block.reserve(start + given.n)
-        later.block.n = transfer(given.d, later.block.d, 1, NEXT, 0, 0)
-        later.added(start)
+        variable = self.variable
+        block = variable.following
+        assert not block.n
+        block.reserve(given.n)
+        block.n = transfer(given.d, block.d, 1, NEXT, 0, 0)
+        scope.schedule(vector + 1, variable)
         return False
 
     def fail(self, error: SqlError) -> None:
         """A loop fails as a whole."""
-        self.error = error
+        if self.error is None:
+            self.error = error
+            self.variable.fail(error)
 
 
-class _LeaveTap(Operator):
+class LeaveTap(Operator):
     """Collects a loop's collection for its Leave, over all rounds of a run."""
 
     __slots__ = ("leave", "source")
@@ -95,6 +118,8 @@ class _LeaveTap(Operator):
 
     def run(self, vector: int) -> bool:
         given = self.source.out
+        if not given.n:
+            return False
         gathered = self.leave.gathered
         if not gathered.n:
             self.scope.leaving.append(self.leave)
@@ -117,7 +142,7 @@ class LeaveOperator(Operator):
         assert source.scope.parent is scope
         self.source = source
         self.gathered = Block(source.width, source.diff_width)
-        self.tap = _LeaveTap(core, source.scope, source, self)
+        self.tap = LeaveTap(core, source.scope, source, self)
 
     def run(self, vector: int) -> bool:
         """Called by the loop when it has run; hands on to the parent's pass."""

@@ -48,10 +48,13 @@ class ReduceOperator(Operator):
     def arrange(self) -> None:
         """Keeps an output spine from now on."""
         if self.spine is None:
-            self.spine = Spine(self.width, self.key_width, self.scope.depth, 1, self._order(self.width))
+            self.spine = self._spine(self.width)
             if self.scope.depth:
-                width = self.key_width + 1
-                self._error_spine = Spine(width, self.key_width, self.scope.depth, 1, self._order(width))
+                self._error_spine = self._spine(self.key_width + 1)
+
+    def _spine(self, width: int) -> Spine:
+        since = self.core.since_word
+        return Spine(width, self.key_width, self.scope.depth, 1, self._order(width), since)
 
     def _order(self, width: int) -> Words | None:
         """The input's order of the key, integers for the values."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ivm.batch import Block, sorted_block
+from ivm.batch import Block
 from ivm.graph import Keep
+from ivm.kernels.sort import sort_block
 from ivm.kernels.threshold import DISTINCT, POSITIVE, threshold_partial, threshold_total
 from ivm.scheduler import Core, Later, Operator, Scope
 from ivm.spine import Spine
@@ -12,7 +13,7 @@ from ivm.spine import Spine
 class ThresholdOperator(Operator):
     """Cost of a pass: the histories of the touched rows."""
 
-    __slots__ = ("_keep", "_later", "_owed", "source")
+    __slots__ = ("_keep", "_later", "_ordered", "_owed", "source")
 
     ARRANGED = True
 
@@ -25,6 +26,7 @@ class ThresholdOperator(Operator):
         self._keep = DISTINCT if keep is Keep.DISTINCT else POSITIVE
         self._later = Later(self, self.width)
         self._owed = Block(self.width)
+        self._ordered = Block(self.width)
         if scope.depth:
             self.arrange()
 
@@ -33,7 +35,9 @@ class ThresholdOperator(Operator):
         if self.spine is None:
             given = self.source.spine
             assert given is not None
-            self.spine = Spine(self.width, self.key_width, self.scope.depth, 1, given.order_words)
+            self.spine = Spine(
+                self.width, self.key_width, self.scope.depth, 1, given.order_words, self.core.since_word
+            )
 
     def run(self, vector: int) -> bool:
         given = self.source
@@ -54,8 +58,12 @@ class ThresholdOperator(Operator):
         later = self._later
         owed = self._owed
         assert self.spine is not None
-        if later.due >= 0 and later.take(vector, owed) > 1:
-            owed = sorted_block(owed, trace.order)
+        if later.due == vector and later.take(vector, owed) > 1:
+            ordered = self._ordered
+            ordered.reserve(owed.n)
+            ordered.n = sort_block(owed.d, ordered.d, trace.order)
+            owed.reset()
+            owed = ordered
         start = later.block.n
         out.reserve(2 * (delta.n + owed.n) + 8)
         later.block.reserve(start + delta.n + owed.n + 8)
@@ -66,6 +74,6 @@ class ThresholdOperator(Operator):
             out.grow()
             later.block.grow()
         out.sync()
-        self._owed.clear()
+        owed.clear()
         if later.block.sync() > start:
             later.added(start)

@@ -16,17 +16,40 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from ivm.errors import unsupported
-from ivm.words import INT8, ColumnType, Schema
+from ivm.words import Schema
 from planner.logical import (
-    Distinct, Filter, Get, Join, JoinKind, LetRec, Project, Recursive, Reduce, Reference, Rel, SetOperation,
-    TableFunction, TopK, Values, schema,
+    Distinct,
+    Filter,
+    Get,
+    Join,
+    JoinKind,
+    LetRec,
+    Project,
+    Recursive,
+    Reduce,
+    Reference,
+    Rel,
+    SetOperation,
+    TableFunction,
+    TopK,
+    Values,
+    schema,
 )  # fmt: skip
-from planner.scalar import Aggregate, Call, Coalesce, Column, Literal, OuterColumn, Scalar
+from planner.scalar import Aggregate, Coalesce, Column, Literal, OuterColumn, Scalar
 from planner.transform import mentions, pull_up
 from planner.transform.lift import Lifter, same_words
 from planner.traverse import (
-    TRUE, children, column_types, columns_of, conjunction, conjuncts, has_subquery, own_columns, rewrite, scalars,
-    subqueries, with_children, with_scalars,
+    TRUE,
+    children,
+    conjunction,
+    conjuncts,
+    has_subquery,
+    own_columns,
+    rewrite,
+    scalars,
+    subqueries,
+    with_children,
+    with_scalars,
 )  # fmt: skip
 
 Token = tuple[int, int]
@@ -407,4 +430,4 @@ def _or_default(column: Column, aggregate: Aggregate) -> Scalar:
     return Coalesce((column, Literal(0, aggregate.type)), aggregate.type)
 
 
-_ = (Call, INT8, ColumnType, columns_of, column_types)
+

@@ -8,7 +8,7 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import INT4, Kind, SqlType
 from planner.functions import overloads
 from planner.scalar import Call, Literal, Scalar
-from sql.bind.coerce import cast, common_type, resolve_unknown
+from sql.bind.coerce import cast, common_type, resolve_unknown, type_name
 from sql.syntax import nodes
 from sql.types import array_of
 
@@ -35,8 +35,8 @@ def array(b: Binder, node: nodes.ArrayExpr, target: SqlType | None = None) -> Sc
     positions = [i.at for i in node.items]
     if target is not None and not any(nested):
         assert target.element is not None
-        context = "explicit"
-        items = [cast(b.env, i, target.element, context, at) for i, at in zip(items, positions, strict=True)]
+        element = target.element
+        items = [cast(b.env, i, element, "explicit", at) for i, at in zip(items, positions, strict=True)]
         return _constructed(items, target, node.at)
     common = common_type([i.type for i in items], "ARRAY", positions)
     items = [cast(b.env, i, common, "implicit", at) for i, at in zip(items, positions, strict=True)]
@@ -67,8 +67,6 @@ def subscript(b: Binder, node: nodes.Subscript) -> Scalar:
     """``a[i]`` and ``a[i:j]``."""
     base = resolve_unknown(b.env, b.bind(node.expr), node.at)
     if base.type.kind is not Kind.ARRAY or base.type.element is None:
-        from sql.bind.coerce import type_name
-
         raise SqlError(
             "42804", f"cannot subscript type {type_name(base.type)} because it does not support subscripting",
             position=node.expr.at + 1,

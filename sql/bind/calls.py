@@ -150,7 +150,7 @@ def _aggregate(b: Binder, node: nodes.Apply, name: str) -> Aggregate:
     from sql.bind.expression import sort_key
 
     filter_ = None if node.filter is None else to_boolean(b.env, b.bind(node.filter), "FILTER", node.filter.at)
-    order = tuple(sort_key(resolve_unknown(b.env, b.bind(i.expr), i.at), i) for i in node.order)
+    keys = [b.bind(i.expr) for i in node.order]
     if node.star:
         if name != "count":
             raise SqlError("42883", f"function {name}() does not exist", position=node.at + 1)
@@ -159,13 +159,16 @@ def _aggregate(b: Binder, node: nodes.Apply, name: str) -> Aggregate:
         raise SqlError(
             "42809", "count(*) must be used to call a parameterless aggregate function", position=node.at + 1
         )
-    args = [b.bind(a) for a in node.args]
+    args = b.bind_items(node.args)
     function, bound = _resolve_aggregate(b.env, name, args, node.at)
-    if node.distinct and any(k.expr not in bound for k in order):
+    if node.distinct and any(k not in args for k in keys):
         raise SqlError(
             "42P10", "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
             position=node.at + 1,
         )  # fmt: skip
+    # An ORDER BY the argument means the argument as the aggregate takes it, cast included.
+    keys = [bound[args.index(k)] if k in args else resolve_unknown(b.env, k, node.at) for k in keys]
+    order = tuple(sort_key(k, i) for k, i in zip(keys, node.order, strict=True))
     types = tuple(a.type for a in bound)
     nullable = result_nullable(function, tuple(a.nullable for a in bound), b.scope.grouped, filter_ is not None)
     return Aggregate(function.key, bound, function.result_type(types), nullable, node.distinct, filter_, order)

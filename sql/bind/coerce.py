@@ -53,10 +53,28 @@ def cast(
         return expr
     if target.precision is None and target.element is None and source.kind is target.kind and not attempt:
         return expr if target.kind is not Kind.NUMERIC else _call(expr, target, context, attempt)
+    if isinstance(expr, Literal) and (folded := _folded(expr, target)) is not None:
+        return folded
     if not castable(source, target, context):
         code = "42846" if context == "explicit" else "42804"
         raise SqlError(code, f"cannot cast type {type_name(source)} to {type_name(target)}", position=at + 1)
     return _call(expr, target, context, attempt)
+
+
+_INTEGERS: Final = {Kind.INT2: 15, Kind.INT4: 31, Kind.INT8: 63}
+_PLAIN_TEXT: Final = (Kind.TEXT, Kind.VARCHAR)
+
+
+def _folded(literal: Literal, target: SqlType) -> Literal | None:
+    """A cast of a constant that cannot fail and changes nothing but the type."""
+    value, source = literal.value, literal.type
+    if source.kind in _INTEGERS and isinstance(value, int):
+        bits = _INTEGERS.get(target.kind)
+        if bits is not None and -(1 << bits) <= value < 1 << bits:
+            return Literal(value, target)
+    if source.kind in _PLAIN_TEXT and target.kind in _PLAIN_TEXT and target.precision is None:
+        return Literal(value, target)
+    return None
 
 
 def _call(expr: Scalar, target: SqlType, context: CastContext, attempt: bool) -> Scalar:
@@ -77,7 +95,7 @@ def _from_unknown(
             return typed
         return cast(env, typed, target, context, at, attempt=attempt)
     if isinstance(expr, Literal):
-        return typed_literal(expr.value, target, context, at, attempt)
+        return typed_literal(expr.value, target, context, env.origin(expr, at), attempt)
     if isinstance(expr, Case):
         arms = tuple((c, cast(env, v, target, context, at)) for c, v in expr.arms)
         return Case(arms, cast(env, expr.otherwise, target, context, at), target, expr.nullable)

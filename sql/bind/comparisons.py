@@ -176,15 +176,10 @@ def _same_length(left: Sequence[Scalar], right: Sequence[Scalar], at: int) -> No
 def rows(b: Binder, symbol: str, left: nodes.Expr, right: nodes.Expr, at: int) -> Scalar:
     """A comparison of two rows; the right one may be a subquery of one row."""
     if isinstance(right, nodes.Subquery):
-        return _row_subquery(b, symbol, left, right, at)
+        raise unsupported("comparing a row with a subquery", "Use IN or EXISTS.", at + 1)
     first, second = _row_items(b, left, at), _row_items(b, right, at)
     _same_length(first, second, at)
     return _compare(b, symbol, first, second, at)
-
-
-def _row_subquery(b: Binder, symbol: str, left: nodes.Expr, right: nodes.Subquery, at: int) -> Scalar:
-    """``(a, b) = (SELECT …)``: ANY over the query, which must have one row at most."""
-    raise unsupported("comparing a row with a subquery", "Use IN or EXISTS.", at + 1)
 
 
 def _compare(b: Binder, symbol: str, left: list[Scalar], right: list[Scalar], at: int) -> Scalar:

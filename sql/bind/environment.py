@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from ivm.errors import SqlError
-from ivm.words import TEXT, UNKNOWN, Kind, Schema, SqlType
-from planner.logical import Rel, schema
-from planner.scalar import Parameter
+from ivm.words import TEXT, UNKNOWN, Kind, SqlType
+from planner.logical import Rel
+from planner.scalar import Literal, Parameter
 from sql.catalog import CatalogReader
 from sql.syntax.nodes import TypeName
 from sql.types import array_of, type_from_name
@@ -51,31 +51,41 @@ def _plain(type_: SqlType) -> SqlType:
 class CteBinding:
     """A CTE in sight: its plan (the same object at each use) and the columns' names.
 
-    ``uses``: for the working table of a recursion that is being bound, the offsets of its references.
+    ``working``: it is the working table of a recursion that is being bound.
     """
 
     name: str
     columns: tuple[str, ...]
     rel: Rel
-    uses: list[int] | None = None
-
-    @property
-    def schema(self) -> Schema:
-        return schema(self.rel)
+    working: bool = False
 
 
 @dataclass(slots=True)
 class Environment:
-    """One statement's binding. ``views``: the views being expanded, against cycles."""
+    """One statement's binding. ``views``: the views being expanded, against cycles.
+
+    ``origins``: where each untyped literal stands, by its identity, for the error when it turns out not to be a number.
+    """
 
     catalog: CatalogReader
     parameters: Parameters
     ctes: Mapping[str, CteBinding | None] = field(default_factory=dict)
     bindings: count[int] = field(default_factory=lambda: count(1))
     views: tuple[int, ...] = ()
+    origins: dict[int, tuple[Literal, int]] = field(default_factory=dict)
 
     def with_ctes(self, ctes: Mapping[str, CteBinding | None]) -> Environment:
         return replace(self, ctes=ctes)
+
+    def untyped(self, value: str, at: int) -> Literal:
+        """An untyped literal, remembered with its place."""
+        literal = Literal(value, UNKNOWN)
+        self.origins[id(literal)] = literal, at
+        return literal
+
+    def origin(self, literal: Literal, otherwise: int) -> int:
+        """Where a literal stands, if it is one of ``untyped``."""
+        return self.origins.get(id(literal), (literal, otherwise))[1]
 
     def for_view(self, relation: int) -> Environment:
         """For a view's own definition: it sees no CTEs and no parameters of ours."""

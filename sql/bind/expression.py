@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -15,14 +16,12 @@ from sql.bind.coerce import cast, resolve_unknown, to_boolean
 from sql.bind.environment import Environment, Table
 from sql.bind.literals import interval_text, number
 from sql.bind.overloads import no_operator, resolve, result_type
-from sql.bind.scope import Scope, find_column
+from sql.bind.scope import Scope, find_column, find_range_columns
 from sql.syntax import nodes
 from sql.types import array_of
 
 NEVER_NULL = frozenset(
-    """+ - * / % ^ = <> < <= > >= || ~~ !~~ ~~* !~~* ~ ~* !~ !~* & | # << >> not abs length char_length upper lower
-    round floor ceil ceiling trunc concat md5 substr substring btrim ltrim rtrim lpad rpad replace position strpos
-    mod sign now current_timestamp mz_now date_trunc""".split()
+    ["+", "-", "*", "/", "%", "^", "=", "<>", "<", "<=", ">", ">=", "||", "~~", "!~~", "~~*", "!~~*", "~", "~*", "!~", "!~*", "&", "|", "#", "<<", ">>", "not", "abs", "length", "char_length", "upper", "lower", "round", "floor", "ceil", "ceiling", "trunc", "concat", "md5", "substr", "substring", "btrim", "ltrim", "rtrim", "lpad", "rpad", "replace", "position", "strpos", "mod", "sign", "now", "current_timestamp", "mz_now", "date_trunc"]
 )
 """Strict functions that give NULL for a NULL argument only."""
 
@@ -44,7 +43,7 @@ class Binder:
             case nodes.Number():
                 return number(expr.text)
             case nodes.String():
-                return Literal(expr.value, UNKNOWN)
+                return self.env.untyped(expr.value, expr.at)
             case nodes.Null():
                 return Literal(None, UNKNOWN)
             case nodes.Boolean():
@@ -70,7 +69,7 @@ class Binder:
             case nodes.Collate():
                 return self._collate(expr)
             case nodes.Star():
-                raise SqlError("42601", "row expansion via \"*\" is not supported here", position=expr.at + 1)
+                raise unsupported("a whole row as a value", position=expr.at + 1)
             case nodes.Default():
                 raise SqlError("42601", "DEFAULT is not allowed in this context", position=expr.at + 1)
             case nodes.Field() | nodes.RowExpr():
@@ -106,6 +105,16 @@ class Binder:
                 return arrays.subscript(self, expr)
             case _:
                 assert_never(expr)
+
+    def bind_items(self, items: Sequence[nodes.Expr]) -> list[Scalar]:
+        """A list of expressions; ``t.*`` in it stands for the table's columns."""
+        bound: list[Scalar] = []
+        for item in items:
+            if isinstance(item, nodes.Star) and item.qualifier:
+                bound += [c.expr for c in find_range_columns(self.scope, item)]
+            else:
+                bound.append(self.bind(item))
+        return bound
 
     def typed(self, expr: nodes.Expr) -> Scalar:
         """The bound expression, text if nothing else tells its type."""
@@ -158,7 +167,7 @@ class Binder:
         if isinstance(inner, nodes.ArrayExpr):
             return arrays.array(self, inner, target)
         bound = self.bind(inner)
-        return cast(self.env, bound, target, "explicit", position(inner), attempt=expr.attempt)
+        return cast(self.env, bound, target, "explicit", expr.at, attempt=expr.attempt)
 
     def _operator(self, expr: nodes.Operator) -> Scalar:
         if len(expr.args) == 2 and isinstance(expr.args[0], nodes.RowExpr):

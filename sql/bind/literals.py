@@ -61,6 +61,6 @@ _CLOCK: Final = {"minute to second": "00:", "hour to minute": ""}
 def interval_text(value: str, fields: str) -> str:
     """The text of ``interval 'value' fields`` with the fields' meaning written out: a bare number takes the last."""
     if _BARE.match(value):
-        return f"{value} {fields.split(' to ')[-1]}"
+        return f"{value} {fields.rsplit(' to ', 1)[-1]}"
     prefix = _CLOCK.get(fields)
     return f"{prefix}{value}" if prefix and re.match(r"^\s*\d+:\d+(\.\d+)?\s*$", value) else value

@@ -34,27 +34,27 @@ class Overload(Protocol):
     def args(self) -> tuple[ArgumentType, ...]: ...
 
 
-O = TypeVar("O", bound=Overload)
+Entry = TypeVar("Entry", bound=Overload)
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate(Generic[O]):
+class Candidate(Generic[Entry]):
     """An overload with its declared types stretched over the call's arguments."""
 
-    overload: O
+    overload: Entry
     args: tuple[ArgumentType, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice(Generic[O]):
+class Choice(Generic[Entry]):
     """The overload chosen, the types its arguments are to be cast to, and what its polymorphic types stand for."""
 
-    overload: O
+    overload: Entry
     args: tuple[SqlType, ...]
     element: SqlType | None
 
 
-def resolve(overloads: Sequence[O], types: tuple[SqlType, ...], operator: bool = False) -> Choice[O] | None:
+def resolve(overloads: Sequence[Entry], types: tuple[SqlType, ...], operator: bool = False) -> Choice[Entry] | None:
     """The best overload for arguments of these types.
 
     None where none fits. Raises 42725 where several fit equally well.
@@ -63,7 +63,7 @@ def resolve(overloads: Sequence[O], types: tuple[SqlType, ...], operator: bool =
 
 
 @lru_cache(maxsize=4096)
-def _resolve(overloads: tuple[O, ...], types: tuple[SqlType, ...], operator: bool) -> Choice[O] | None:
+def _resolve(overloads: tuple[Entry, ...], types: tuple[SqlType, ...], operator: bool) -> Choice[Entry] | None:
     candidates = [c for o in overloads if (c := _stretch(o, len(types))) is not None]
     exact = _exact(candidates, types, operator)
     if exact is not None:
@@ -79,7 +79,7 @@ def _resolve(overloads: tuple[O, ...], types: tuple[SqlType, ...], operator: boo
     return _choice(candidates[0], types) if candidates else None
 
 
-def _stretch(overload: O, count: int) -> Candidate[O] | None:
+def _stretch(overload: Entry, count: int) -> Candidate[Entry] | None:
     args = overload.args
     if getattr(overload, "variadic", False):
         if count < len(args):
@@ -96,7 +96,7 @@ def _same(declared: ArgumentType, given: SqlType) -> bool:
     return isinstance(declared, SqlType) and same_family(declared, given)
 
 
-def _exact(candidates: list[Candidate[O]], types: tuple[SqlType, ...], operator: bool) -> Candidate[O] | None:
+def _exact(candidates: list[Candidate[Entry]], types: tuple[SqlType, ...], operator: bool) -> Candidate[Entry] | None:
     for candidate in candidates:
         if all(_same(d, t) for d, t in zip(candidate.args, types, strict=True)):
             return candidate
@@ -111,7 +111,7 @@ def _exact(candidates: list[Candidate[O]], types: tuple[SqlType, ...], operator:
     return None
 
 
-def _fits(candidate: Candidate[O], types: tuple[SqlType, ...]) -> bool:
+def _fits(candidate: Candidate[Entry], types: tuple[SqlType, ...]) -> bool:
     for declared, given in zip(candidate.args, types, strict=True):
         if isinstance(declared, Polymorphic):
             if not _polymorphic_fits(declared, given):
@@ -149,18 +149,18 @@ def _element(args: tuple[ArgumentType, ...], types: tuple[SqlType, ...]) -> SqlT
     return strict[0] if all(t == strict[0] for t in strict) else SqlType(strict[0].kind, element=strict[0].element)
 
 
-def _best(candidates: list[Candidate[O]], scores: list[int]) -> list[Candidate[O]]:
+def _best(candidates: list[Candidate[Entry]], scores: list[int]) -> list[Candidate[Entry]]:
     top = max(scores)
     return [c for c, s in zip(candidates, scores, strict=True) if s == top]
 
 
-def _most_exact(candidates: list[Candidate[O]], types: tuple[SqlType, ...]) -> list[Candidate[O]]:
+def _most_exact(candidates: list[Candidate[Entry]], types: tuple[SqlType, ...]) -> list[Candidate[Entry]]:
     scores = [sum(_same(d, t) for d, t in zip(c.args, types, strict=True)) for c in candidates]
     return _best(candidates, scores)
 
 
-def _most_preferred(candidates: list[Candidate[O]], types: tuple[SqlType, ...]) -> list[Candidate[O]]:
-    def score(candidate: Candidate[O]) -> int:
+def _most_preferred(candidates: list[Candidate[Entry]], types: tuple[SqlType, ...]) -> list[Candidate[Entry]]:
+    def score(candidate: Candidate[Entry]) -> int:
         return sum(
             _same(d, t)
             or (
@@ -175,7 +175,7 @@ def _most_preferred(candidates: list[Candidate[O]], types: tuple[SqlType, ...]) 
     return _best(candidates, [score(c) for c in candidates])
 
 
-def _by_unknown_category(candidates: list[Candidate[O]], types: tuple[SqlType, ...]) -> list[Candidate[O]]:
+def _by_unknown_category(candidates: list[Candidate[Entry]], types: tuple[SqlType, ...]) -> list[Candidate[Entry]]:
     """For each untyped argument the category that the candidates accept there, string before all others."""
     if not any(t.kind is Kind.UNKNOWN for t in types):
         return candidates
@@ -205,7 +205,7 @@ def _preferred(declared: ArgumentType) -> bool:
     return isinstance(declared, SqlType) and is_preferred(declared)
 
 
-def _by_known_type(candidates: list[Candidate[O]], types: tuple[SqlType, ...]) -> list[Candidate[O]]:
+def _by_known_type(candidates: list[Candidate[Entry]], types: tuple[SqlType, ...]) -> list[Candidate[Entry]]:
     """If all typed arguments have one type, assume the untyped ones to have it too."""
     known = [t for t in types if t.kind is not Kind.UNKNOWN]
     if not known or len(known) == len(types) or not all(same_family(t, known[0]) for t in known):
@@ -215,14 +215,14 @@ def _by_known_type(candidates: list[Candidate[O]], types: tuple[SqlType, ...]) -
     return fitting if len(fitting) == 1 else candidates
 
 
-def _without_polymorphic(candidates: list[Candidate[O]]) -> list[Candidate[O]]:
+def _without_polymorphic(candidates: list[Candidate[Entry]]) -> list[Candidate[Entry]]:
     concrete = [c for c in candidates if not any(isinstance(a, Polymorphic) for a in c.args)]
     if len(candidates) > 1 and len(concrete) == 1:
         return concrete
     return candidates
 
 
-def _choice(candidate: Candidate[O], types: tuple[SqlType, ...]) -> Choice[O]:
+def _choice(candidate: Candidate[Entry], types: tuple[SqlType, ...]) -> Choice[Entry]:
     element = _element(candidate.args, types)
     if element is not None and element.kind is Kind.UNKNOWN:
         element = TEXT
@@ -241,7 +241,7 @@ def _concrete(declared: ArgumentType, given: SqlType, element: SqlType | None) -
     return given if same_family(wanted, given) else wanted
 
 
-def result_type(declared: ArgumentType, choice: Choice[O]) -> SqlType:
+def result_type(declared: ArgumentType, choice: Choice[Entry]) -> SqlType:
     """A declared result type for the types of this call."""
     if isinstance(declared, SqlType):
         return declared

@@ -11,6 +11,7 @@ from ivm.errors import SqlError
 from ivm.words import Schema
 from planner.scalar import Aggregate, Coalesce, Column, OuterColumn, Scalar
 from sql.catalog import Relation
+from sql.syntax.nodes import Star
 
 AGGREGATE_BASE: Final = 1 << 30
 FUNCTION_BASE: Final = 1 << 29
@@ -160,6 +161,16 @@ def find_range(namespace: Namespace, qualifier: tuple[str, ...], at: int) -> Ran
     if len(found) > 1:
         raise SqlError("42P09", f'table reference "{alias}" is ambiguous', position=at + 1)
     return found[0] if found else None
+
+
+def find_range_columns(scope: Scope, star: Star) -> tuple[Visible, ...]:
+    """The columns of ``t.*``, noted as named there. Raises 42P01."""
+    range_ = find_range(scope.namespace, star.qualifier, star.at)
+    if range_ is None:
+        raise missing_table(scope, star.qualifier, star.at)
+    for visible in range_.columns:
+        _note(scope, visible.expr, star.at, False)
+    return range_.columns
 
 
 def missing(scope: Scope, parts: tuple[str, ...], at: int) -> SqlError:

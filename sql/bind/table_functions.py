@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import INT4, INT8, INTERVAL, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ, ColumnType, Kind, Schema, SqlType
-from planner.functions import ANYARRAY, ArgumentType, function_key
+from ivm.words import ColumnType, Kind, Schema
 from planner.scalar import Column, Scalar
+from planner.table_functions import table_overloads
 from sql.bind.coerce import cast
 from sql.bind.environment import Environment
 from sql.bind.overloads import no_function, resolve
@@ -20,46 +18,9 @@ if TYPE_CHECKING:
     from sql.bind.expression import Binder
 
 
-@dataclass(frozen=True, slots=True)
-class TableOverload:
-    """A table function as resolution sees it; ``result`` None: the element of its array argument."""
-
-    key: str
-    name: str
-    args: tuple[ArgumentType, ...]
-    result: SqlType | None
-    nullable: bool
-
-
-def _series(*args: SqlType) -> TableOverload:
-    return TableOverload(function_key("generate_series", args), "generate_series", args, args[0], False)
-
-
-_OVERLOADS: dict[str, tuple[TableOverload, ...]] = {
-    "generate_series": (
-        *(_series(*((t,) * n)) for t in (INT4, INT8, NUMERIC) for n in (2, 3)),
-        *(_series(t, t, INTERVAL) for t in (TIMESTAMP, TIMESTAMPTZ)),
-    ),
-    "unnest": (TableOverload("unnest", "unnest", (ANYARRAY,), None, True),),
-    "generate_subscripts": (
-        TableOverload("generate_subscripts(anyarray,int4)", "generate_subscripts", (ANYARRAY, INT4), INT4, False),
-    ),
-    "regexp_split_to_table": (
-        TableOverload("regexp_split_to_table(text,text)", "regexp_split_to_table", (TEXT, TEXT), TEXT, False),
-    ),
-}
-
-
-@lru_cache(maxsize=64)
-def _available(name: str) -> tuple[TableOverload, ...]:
-    from planner.table_functions import TABLE_FUNCTIONS
-
-    return tuple(o for o in _OVERLOADS.get(name, ()) if o.key in TABLE_FUNCTIONS)
-
-
 def is_table_function(name: str) -> bool:
     """Whether a name is a set-returning function's."""
-    return name in _OVERLOADS
+    return bool(table_overloads(name))
 
 
 Call = tuple[str, tuple[Scalar, ...], Schema]
@@ -69,21 +30,19 @@ Call = tuple[str, tuple[Scalar, ...], Schema]
 def apply(env: Environment, name: str, args: list[Scalar], at: int) -> Call:
     """A table function applied. Raises 42883."""
     if name == "unnest" and len(args) > 1:
-        return _unnest_many(env, args, at)
+        return _unnest_many(args, at)
     types = tuple(a.type for a in args)
     try:
-        choice = resolve(_available(name), types)
+        choice = resolve(table_overloads(name), types)
     except SqlError:
         raise no_function(name, types, at, ambiguous=True) from None
     if choice is None:
         raise no_function(name, types, at)
     bound = tuple(cast(env, a, t, "implicit", at) for a, t in zip(args, choice.args, strict=True))
-    result = choice.overload.result or bound[0].type.element
-    assert result is not None
-    return choice.overload.key, bound, (ColumnType(result, choice.overload.nullable),)
+    return choice.overload.key, bound, choice.overload.columns([a.type for a in bound])
 
 
-def _unnest_many(env: Environment, args: list[Scalar], at: int) -> Call:
+def _unnest_many(args: list[Scalar], at: int) -> Call:
     """``unnest(a, b, …)``: the arrays side by side, the shorter ones padded with NULL."""
     for arg in args:
         if arg.type.kind is not Kind.ARRAY:

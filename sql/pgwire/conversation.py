@@ -49,11 +49,11 @@ from sql.pgwire.messages_frontend import (
     Terminate,
 )
 from sql.pgwire.protocol import ServerProtocol
-from sql.pgwire.values import encode_rows
+from sql.pgwire.values import column_formats, encode_rows
 from sql.results import CommandResult, CopyInResult, CopyOutResult, EmptyResult, Notice, Result, RowsResult
 from sql.statements import OutputColumn
 from sql.types import type_length, type_oid, typmod
-from storage.text_style import DEFAULT_STYLE, TextStyle
+from storage.text_style import TextStyle
 
 log = logging.getLogger("freshet.wire")
 
@@ -74,6 +74,8 @@ class ConnectionLostError(Exception):
 class WireSession(Protocol):
     """What the wire asks of a session (``sql.session.Session``, or a fake one in tests)."""
 
+    backend_id: int
+    """What a CancelRequest names it by; no two sessions of a server have the same."""
     notices: list[Notice]
     parameter_changes: list[tuple[str, str]]
     """Reported settings with new values, drained by the wire; at first the session's own starting values."""
@@ -117,25 +119,30 @@ class Channel(Protocol):
 class Conversation:
     """Drives one session. Invariant: between messages ``_out`` holds only answers of the pipeline in progress."""
 
-    def __init__(self, channel: Channel, protocol: ServerProtocol, session: WireSession) -> None:
+    def __init__(
+        self, channel: Channel, protocol: ServerProtocol, session: WireSession, timezone: str = "UTC"
+    ) -> None:
         self._channel = channel
         self._protocol = protocol
         self._session = session
         self._out: list[bytes] = []
         self._formats: dict[str, tuple[int, ...]] = {}
+        self._timezone = timezone
 
     async def run(self) -> None:
         """Answers messages until the client leaves. Raises SqlError for what ends the connection."""
         while True:
+            answering = False
             try:
                 message = await self._channel.next_message()
                 if isinstance(message, Terminate):
                     return
+                answering = True
                 await self._answer(message)
             except asyncio.CancelledError:
                 if self._channel.stopping:
                     raise
-                await self._cancelled()
+                await self._cancelled(answering)
             except SqlError as error:
                 if error.sqlstate in FATAL_STATES or (isinstance(error, ProtocolError) and error.fatal):
                     self._flush()
@@ -148,12 +155,13 @@ class Conversation:
                 state = "53200" if isinstance(error, MemoryError) else "XX000"
                 await self._fail(SqlError(state, f"internal error: {type(error).__name__}: {error}"))
 
-    async def _cancelled(self) -> None:
-        """A cancel reached the task when the session had just let go of it: the same as a cancelled statement."""
+    async def _cancelled(self, answering: bool) -> None:
+        """A cancel reached the task outside of the session: it cancels the statement, if one is being answered."""
         task = asyncio.current_task()
         if task is not None:
             task.uncancel()
-        await self._fail(SqlError("57014", "canceling statement due to user request"))
+        if answering:
+            await self._fail(SqlError("57014", "canceling statement due to user request"))
 
     async def _fail(self, error: SqlError) -> None:
         """Reports an error; the session's transaction is failed, the pipeline is skipped up to Sync."""
@@ -264,7 +272,7 @@ class Conversation:
                 assert_never(result)
 
     async def _send_rows(self, result: RowsResult) -> None:
-        rows, schema, style = result.rows.rows, result.rows.schema, text_style(self._session)
+        rows, schema, style = result.rows.rows, result.rows.schema, self._text_style()
         if len(rows) <= INLINE_ROWS:
             self._out.append(encode_rows(result.rows, result.formats, result.dictionary, style))
             return
@@ -312,6 +320,11 @@ class Conversation:
         self._drain_session()
         self._out += (COPY_DONE, CommandComplete(result.tag()).encode())
 
+    def _text_style(self) -> TextStyle:
+        """How values are written as text: as the session says, or else by the time zone that it reported last."""
+        style: TextStyle = getattr(self._session, "text_style", None) or TextStyle(self._timezone)
+        return style
+
     def _drain_session(self) -> None:
         """Notices and changed settings go out before the answer to the call that made them."""
         session = self._session
@@ -321,7 +334,10 @@ class Conversation:
                 self._out.append(report.encode())
             session.notices.clear()
         if session.parameter_changes:
-            self._out += [ParameterStatus(name, value).encode() for name, value in session.parameter_changes]
+            for name, value in session.parameter_changes:
+                self._out.append(ParameterStatus(name, value).encode())
+                if name == "TimeZone":
+                    self._timezone = value
             session.parameter_changes.clear()
 
     def _ready(self) -> None:
@@ -344,21 +360,13 @@ class Conversation:
         await self._channel.drain()
 
 
-def text_style(session: WireSession) -> TextStyle:
-    """The session's time zone and names for text output, for sessions that have them."""
-    style: TextStyle = getattr(session, "text_style", DEFAULT_STYLE)
-    return style
-
-
 def describe_rows(columns: Sequence[OutputColumn], formats: Sequence[int]) -> bytes:
-    """The RowDescription of a result; ``formats`` as Bind gives them (none, one, or one for each column)."""
-    fields = []
-    for i, column in enumerate(columns):
-        form = 0 if not formats else formats[0] if len(formats) == 1 else formats[i]
-        fields.append(
-            Field(
-                column.name, column.table, column.attribute, type_oid(column.type), type_length(column.type),
-                typmod(column.type), form,
-            )
-        )  # fmt: skip
-    return RowDescription(tuple(fields)).encode()
+    """The RowDescription of a result; ``formats`` as Bind gives them (none, one, or one for each column). 08P01."""
+    fields = tuple(
+        Field(
+            column.name, column.table, column.attribute, type_oid(column.type), type_length(column.type),
+            typmod(column.type), form,
+        )
+        for column, form in zip(columns, column_formats(formats, len(columns)), strict=True)
+    )  # fmt: skip
+    return RowDescription(fields).encode()

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ivm.kernels.cache import kernel
 from ivm.rows import Mask, Words
 
 Bytes = NDArray[np.uint8]
@@ -67,7 +67,7 @@ _BACKSLASH: Final = 92
 _DOT: Final = 46
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc,unused-ignore]
+@kernel
 def _line_break(data: Bytes, p: int, end: int, shape: Words, state: Words) -> int:
     """The position after the line break at ``p``; -1: more bytes are needed; -2: an error, its code in STATUS."""
     eol = state[EOL]
@@ -93,7 +93,7 @@ def _line_break(data: Bytes, p: int, end: int, shape: Words, state: Words) -> in
     return p + 1
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc,unused-ignore]
+@kernel
 def _marker(data: Bytes, p: int, end: int, shape: Words, state: Words) -> int:
     """Whether ``\\.`` at ``p`` ends the copy: 1 yes, 0 no (it is data), -1 more bytes are needed, -2 an error."""
     q = p + 2
@@ -121,7 +121,7 @@ def _marker(data: Bytes, p: int, end: int, shape: Words, state: Words) -> int:
     return 1
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc,unused-ignore]
+@kernel
 def _read_line(data: Bytes, start: int, end: int, shape: Words, state: Words) -> int:
     """Finds the line at ``start``: its end goes to ROW_END, where the next begins is returned.
 
@@ -172,7 +172,7 @@ def _read_line(data: Bytes, start: int, end: int, shape: Words, state: Words) ->
     return -3
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc,unused-ignore]
+@kernel
 def _hex_digit(c: int) -> int:
     if 48 <= c <= 57:
         return c - 48
@@ -183,7 +183,7 @@ def _hex_digit(c: int) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc,unused-ignore]
+@kernel
 def _control(c: int) -> int:
     """The character of ``\\c``: b f n r t v stand for controls, anything else for itself."""
     if c == 98:
@@ -201,7 +201,7 @@ def _control(c: int) -> int:
     return c
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc,unused-ignore]
+@kernel
 def _unescape_text(data: Bytes, start: int, end: int, out: Bytes, at: int) -> int:
     """Copies a text field without its escapes; where the copy ends."""
     p = start
@@ -232,7 +232,7 @@ def _unescape_text(data: Bytes, start: int, end: int, out: Bytes, at: int) -> in
     return at
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc,unused-ignore]
+@kernel
 def _unquote_csv(data: Bytes, start: int, end: int, quote: int, escape: int, out: Bytes, at: int) -> int:
     """Copies a CSV field without its quotes; where the copy ends."""
     p = start
@@ -258,7 +258,7 @@ def _unquote_csv(data: Bytes, start: int, end: int, quote: int, escape: int, out
     return at
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc,unused-ignore]
+@kernel
 def _field_end_csv(data: Bytes, p: int, end: int, shape: Words) -> tuple[int, bool]:
     """Where the CSV field at ``p`` ends, and whether it has quotes; -1 when a quote is never closed."""
     delimiter, quote, escape = shape[DELIMITER], shape[QUOTE], shape[ESCAPE]
@@ -281,7 +281,7 @@ def _field_end_csv(data: Bytes, p: int, end: int, shape: Words) -> tuple[int, bo
     return p, special
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc,unused-ignore]
+@kernel
 def _field_end_text(data: Bytes, p: int, end: int, delimiter: int) -> tuple[int, bool]:
     """Where the text field at ``p`` ends, and whether it has escapes."""
     special = False
@@ -293,7 +293,7 @@ def _field_end_text(data: Bytes, p: int, end: int, delimiter: int) -> tuple[int,
     return min(p, end), special
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc,unused-ignore]
+@kernel
 def _same(data: Bytes, start: int, end: int, other: Bytes) -> bool:
     if end - start != len(other):
         return False
@@ -303,7 +303,7 @@ def _same(data: Bytes, start: int, end: int, other: Bytes) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc,unused-ignore]
+@kernel
 def _integer(data: Bytes, start: int, end: int, low: int, high: int) -> tuple[bool, int]:
     """Postgres's integer input: spaces around, one sign, digits, within [low, high]. Digits gather negatively."""
     p = start
@@ -333,7 +333,7 @@ def _integer(data: Bytes, start: int, end: int, low: int, high: int) -> tuple[bo
     return bool(low <= value <= high), int(value)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc,unused-ignore]
+@kernel
 def _count_fields(data: Bytes, p: int, end: int, shape: Words) -> int:
     """How many fields a line has; -1 when a quote is never closed."""
     count = 1
@@ -350,7 +350,7 @@ def _count_fields(data: Bytes, p: int, end: int, shape: Words) -> int:
         p += 1
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc,unused-ignore]
+@kernel
 def _split_row(
     data: Bytes,
     shape: Words,
@@ -412,10 +412,10 @@ def _split_row(
                 return MISSING
             return 0
         p += 1
-    return EXTRA
+    return UNTERMINATED if _count_fields(data, state[ROW_START], end, shape) < 0 else EXTRA
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc,unused-ignore]
+@kernel
 def scan(
     data: Bytes,
     shape: Words,
@@ -471,7 +471,7 @@ def scan(
         state[AT] = following
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc,unused-ignore]
+@kernel
 def skip_line(data: Bytes, shape: Words, state: Words) -> None:
     """Passes over one line (a header): STATUS is MORE when it is not whole, ROOM when it is gone."""
     start, line = state[AT], state[LINE]
@@ -489,7 +489,7 @@ def skip_line(data: Bytes, shape: Words, state: Words) -> None:
         state[AT] = following
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc,unused-ignore]
+@kernel
 def gather(data: Bytes, shape: Words, spans: Words, nulls: Mask) -> tuple[Bytes, Words]:
     """One column's fields, unescaped or unquoted, one after the other, and where each begins: int64[rows + 1]."""
     rows = spans.shape[1]
@@ -516,7 +516,7 @@ def gather(data: Bytes, shape: Words, spans: Words, nulls: Mask) -> tuple[Bytes,
     return out[:at], offsets
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc,unused-ignore]
+@kernel
 def plain_ascii(data: Bytes) -> bool:
     """Whether all bytes are ASCII and none is zero."""
     for i in range(len(data)):  # noqa: SIM110
@@ -525,7 +525,7 @@ def plain_ascii(data: Bytes) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)  # type: ignore[misc,unused-ignore]
+@kernel
 def frame_rows(data: Bytes, ends: Words) -> Bytes:
     """A CopyData message for each row ``data[ends[i-1]:ends[i]]``."""
     out = np.empty(len(data) + 5 * len(ends), np.uint8)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import itertools
 import logging
 import secrets
 from collections.abc import Callable
@@ -69,7 +68,8 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._protocol.receive(data)
         if self._arrived is not None:
-            self._arrived.set_result(None)
+            if not self._arrived.done():
+                self._arrived.set_result(None)
             self._arrived = None
         elif self._protocol.pending > READ_HIGH and not self._paused:
             assert self._transport is not None
@@ -82,7 +82,8 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._full = False
         if self._writable is not None:
-            self._writable.set_result(None)
+            if not self._writable.done():
+                self._writable.set_result(None)
             self._writable = None
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
@@ -161,8 +162,15 @@ class Connection(asyncio.Protocol):
             self.end(SqlError("XX000", f"internal error: {error}"))
         finally:
             self._close()
-            if self.session is not None:
-                await self.session.close()
+            await self._close_session()
+
+    async def _close_session(self) -> None:
+        if self.session is None:
+            return
+        try:
+            await self.session.close()
+        except Exception:
+            log.exception("a session did not close")
 
     async def _opening(self) -> Startup | None:
         """The startup phase up to the StartupMessage; None when a CancelRequest came instead."""
@@ -185,7 +193,7 @@ class Connection(asyncio.Protocol):
         opened = open_session(startup)
         session = self._server.session_factory(opened.user, opened.database, opened.parameters)
         self.session = session
-        self._server.register(self)
+        self._server.register(self, session.backend_id)
         out = [AUTHENTICATION_OK]
         if startup.minor > 0 or opened.unknown:
             out.insert(0, NegotiateProtocolVersion(0, opened.unknown).encode())
@@ -195,7 +203,7 @@ class Connection(asyncio.Protocol):
         out += [ParameterStatus(name, value).encode() for name, value in reported.items()]
         out += [BackendKeyData(self.backend_id, self.secret).encode(), READY[session.transaction_status]]
         self.write(b"".join(out))
-        await Conversation(self, self._protocol, session).run()
+        await Conversation(self, self._protocol, session, reported["TimeZone"]).run()
 
     def end(self, error: SqlError) -> None:
         """Tells the client why, and closes."""
@@ -222,7 +230,6 @@ class Server:
         self.session_factory = session_factory
         self.connections: set[Connection] = set()
         self.keys: dict[int, Connection] = {}
-        self._ids = itertools.count(1)
         self._cancels: set[asyncio.Task[None]] = set()
         self._listening: asyncio.Server | None = None
 
@@ -236,9 +243,9 @@ class Server:
         number: int = self._listening.sockets[0].getsockname()[1]
         return number
 
-    def register(self, connection: Connection) -> None:
+    def register(self, connection: Connection, backend_id: int) -> None:
         """Gives a connection the key that a CancelRequest must show."""
-        connection.backend_id = next(self._ids)
+        connection.backend_id = backend_id
         connection.secret = secrets.token_bytes(4)
         self.keys[connection.backend_id] = connection
 

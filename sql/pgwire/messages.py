@@ -56,7 +56,7 @@ def sized(value: bytes | None) -> bytes:
 def invalid_bytes(raw: bytes, start: int) -> ProtocolError:
     """Postgres's 22021 for bytes that are not UTF-8, naming the sequence that begins at ``start``."""
     first = raw[start]
-    length = 1 if first < 0xC0 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
+    length = 1 if not 0xC0 <= first < 0xF8 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
     shown = " ".join(f"0x{byte:02x}" for byte in raw[start : start + length])
     return ProtocolError(f'invalid byte sequence for encoding "UTF8": {shown}', sqlstate="22021")
 

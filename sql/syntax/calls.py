@@ -11,16 +11,14 @@ from sql.syntax.lexer import TokenKind
 from sql.syntax.nodes import Apply, Cast, ExistsExpr, Expr, Number, OrderItem, String, TypeName
 
 _NO_PARENTHESES: Final = frozenset(
-    """current_date current_time current_timestamp localtime localtimestamp current_user session_user user
-    current_role current_catalog current_schema""".split()
+    ["current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "current_user", "session_user", "user", "current_role", "current_catalog", "current_schema"]
 )
 _TYPE_WORDS: Final = frozenset(
-    """bigint bit boolean char character dec decimal float int integer interval national nchar numeric real smallint
-    time timestamp varchar""".split()
+    ["bigint", "bit", "boolean", "char", "character", "dec", "decimal", "float", "int", "integer", "interval", "national", "nchar", "numeric", "real", "smallint", "time", "timestamp", "varchar"]
 )
 _INTERVAL_FIELDS: Final = ("year", "month", "day", "hour", "minute", "second")
 _SPECIAL: Final = frozenset(
-    """cast try_cast extract overlay position substring trim exists treat grouping normalize xmlelement""".split()
+    ["cast", "try_cast", "extract", "overlay", "position", "substring", "trim", "exists", "treat", "grouping", "normalize", "xmlelement"]
 )
 
 

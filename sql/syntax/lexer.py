@@ -112,7 +112,7 @@ def _next(text: str, at: int) -> Token:
         case "symbol":
             return Token(TokenKind.SYMBOL, match.group(), at, end)
         case "operator":
-            return _operator(text, at, match.group())
+            return _operator(at, match.group())
         case "number":
             return _number(text, at, end)
         case "string":
@@ -139,7 +139,7 @@ def _number(text: str, at: int, end: int) -> Token:
     return Token(TokenKind.NUMBER, text[at:end], at, end)
 
 
-def _operator(text: str, at: int, run: str) -> Token:
+def _operator(at: int, run: str) -> Token:
     """Postgres: an operator ends before a comment, and may end in + or - only with one of ~!@#%^&|`? in it."""
     for opener in ("--", "/*"):
         cut = run.find(opener)

@@ -302,7 +302,10 @@ class FunctionTable:
 
 @dataclass(frozen=True, slots=True)
 class JoinedTable:
-    """``kind``: inner, left, right, full or cross. Exactly one of ``on``, ``using``, ``natural`` unless cross."""
+    """``kind``: inner, left, right, full or cross. Exactly one of ``on``, ``using``, ``natural`` unless cross.
+
+    ``using_alias`` names the merged columns of USING as a table of their own.
+    """
 
     kind: str
     left: TableRef
@@ -313,6 +316,7 @@ class JoinedTable:
     at: int
     alias: str | None = None
     columns: tuple[str, ...] = ()
+    using_alias: str | None = None
 
 
 TableRef = TableName | DerivedTable | FunctionTable | JoinedTable
@@ -451,6 +455,7 @@ class CreateTableStatement:
     source: Query | None
     with_no_data: bool
     at: int
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)

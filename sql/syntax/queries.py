@@ -343,10 +343,11 @@ class QueryGrammar(CallGrammar):
             return JoinedTable(kind, left, right, self.expression(), (), False, at)
         self.expect("using")
         using = tuple(name for name, _ in self.names())
-        joined = JoinedTable(kind, left, right, None, using, False, at)
+        alias = None
         if self.is_word("as") and not self.is_as_of():
-            raise unsupported("an alias of JOIN USING", position=self.token.start + 1)
-        return joined
+            self.advance()
+            alias = self.name()
+        return JoinedTable(kind, left, right, None, using, False, at, using_alias=alias)
 
     def _table_primary(self) -> TableRef:
         at = self.token.start

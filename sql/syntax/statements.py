@@ -27,9 +27,16 @@ from sql.syntax.nodes import (
 )
 from sql.syntax.queries import QueryGrammar
 
+_OTHER_OBJECTS = frozenset(
+    ["access", "aggregate", "cast", "collation", "conversion", "database", "default", "domain", "event", "extension", "foreign", "function", "group", "index", "language", "large", "operator", "owned", "policy", "procedural", "procedure", "publication", "role", "routine", "rule", "schema", "sequence", "server", "statistics", "subscription", "tablespace", "text", "transform", "trigger", "trusted", "type", "unique", "user", "sink", "source", "secret", "connection", "cluster"]
+)
+
 
 class DataGrammar(QueryGrammar):
     """Adds INSERT, UPDATE, DELETE, CREATE, DROP and TRUNCATE."""
+
+    defining = ""
+    """The table whose definition is being read."""
 
     def value_or_default(self) -> Expr:
         at = self.token.start
@@ -160,8 +167,13 @@ class DataGrammar(QueryGrammar):
         at = self.token.start
         self.expect("create")
         replace_ = self.accept("or", "replace")
-        if self.is_one_of("global", "local", "temporary", "temp", "unlogged"):
-            raise unsupported(f"CREATE {self.token.value.upper()} …", position=self.token.start + 1)
+        if self.is_one_of("global", "local"):
+            self.advance()
+        temporary = self.accept("temporary") or self.accept("temp")
+        if not temporary:
+            self.accept("unlogged")
+        elif not self.is_word("table"):
+            raise unsupported("CREATE TEMPORARY VIEW", position=self.token.start + 1)
         if self.accept("materialized", "view"):
             return self._view(at, replace_, materialized=True)
         if self.accept("view"):
@@ -170,8 +182,8 @@ class DataGrammar(QueryGrammar):
             raise unsupported("CREATE RECURSIVE VIEW", position=at + 1)
         if self.is_word("table") and not replace_:
             self.advance()
-            return self._table(at)
-        if self.token.kind is TokenKind.WORD and self.token.value != "table":
+            return self._table(at, temporary)
+        if self.token.kind is TokenKind.WORD and self.token.value in _OTHER_OBJECTS:
             raise unsupported(f"CREATE {self.token.value.upper()}", position=at + 1)
         raise self.error()
 
@@ -229,9 +241,10 @@ class DataGrammar(QueryGrammar):
         if self.accept_symbol("="):
             self.advance()
 
-    def _table(self, at: int) -> CreateTableStatement:
+    def _table(self, at: int, temporary: bool) -> CreateTableStatement:
         if_not_exists = self._if_not_exists()
         table = self.table_name()
+        self.defining = table.name
         columns: list[ColumnDefinition] = []
         primary_key: tuple[tuple[str, int], ...] = ()
         named: tuple[str, ...] = ()
@@ -251,7 +264,7 @@ class DataGrammar(QueryGrammar):
             if self.is_word(word):
                 raise unsupported(word.upper(), position=self.token.start + 1)
         retain = self.storage_options()
-        if self.is_word("on", "commit"):
+        if self.is_word("on", "commit") and not self.accept("on", "commit", "preserve", "rows"):
             raise unsupported("ON COMMIT", position=self.token.start + 1)
         source: Query | None = None
         data = True
@@ -260,7 +273,7 @@ class DataGrammar(QueryGrammar):
             data = self._with_data()
         table = replace(table, columns=named)
         return CreateTableStatement(
-            table, tuple(columns), primary_key, if_not_exists, retain, source, not data, at
+            table, tuple(columns), primary_key, if_not_exists, retain, source, not data, at, temporary
         )  # fmt: skip
 
     def _is_column_list(self) -> bool:
@@ -297,7 +310,7 @@ class DataGrammar(QueryGrammar):
         self, old: tuple[tuple[str, int], ...], new: tuple[tuple[str, int], ...], at: int
     ) -> tuple[tuple[str, int], ...]:
         if old:
-            raise SqlError("42P16", "multiple primary keys for table are not allowed", position=at + 1)
+            raise SqlError("42P16", f'multiple primary keys for table "{self.defining}" are not allowed', position=at + 1)
         return new
 
     def _column(self) -> ColumnDefinition:
@@ -343,7 +356,7 @@ class DataGrammar(QueryGrammar):
             kind = "materialized view"
         elif self.is_one_of("table", "view"):
             kind = self.advance().value
-        elif self.token.kind is TokenKind.WORD:
+        elif self.token.kind is TokenKind.WORD and self.token.value in _OTHER_OBJECTS:
             raise unsupported(f"DROP {self.token.value.upper()}", position=at + 1)
         else:
             raise self.error()

@@ -210,7 +210,12 @@ class StatementGrammar(CopyGrammar):
             self.accept("session")
         if self.accept("time", "zone"):
             return bound.SetVariable("timezone", self._set_value(), local)
+        if self.is_one_of("role", "names") and not self.is_symbol("=", 1) and self.ahead().value != "to":
+            name = self.advance().value
+            return bound.SetVariable("client_encoding" if name == "names" else name, self._set_value(), local)
         name = self._variable()
+        if name == "session_authorization" and not self.is_symbol("=") and not self.is_word("to"):
+            return bound.SetVariable(name, self._set_value(), local)
         if not self.accept_symbol("="):
             self.expect("to")
         return bound.SetVariable(name, self._set_value(), local)

@@ -25,6 +25,8 @@ from sql.types import format_type, parse_type, type_from_oid, type_oid
 
 VISIBLE: Final = ("pg_catalog", "public")
 """The schemas whose relations need no qualification, in the order in which they are searched."""
+VECTORS: Final = (22, 30)
+"""int2vector and oidvector: arrays to everything but their names."""
 
 
 class SystemFunctions:
@@ -54,7 +56,7 @@ class SystemFunctions:
     def setting(self, name: str) -> str | None:
         return self._setting(name)
 
-    def backend_id(self) -> int:
+    def backend_pid(self) -> int:
         """pg_backend_pid()."""
         return self._backend_id
 
@@ -65,7 +67,7 @@ class SystemFunctions:
     def format_type(self, oid: int, typmod: int | None) -> str | None:
         if oid == 0:
             return "-"
-        if oid in (22, 30):
+        if oid in VECTORS:
             return type_names()[oid]
         type_ = type_from_oid(oid, -1 if typmod is None else typmod)
         if type_ is None:
@@ -122,7 +124,7 @@ class SystemFunctions:
             case Kind.REGCLASS:
                 return self._relation_name(oid)
             case Kind.REGTYPE:
-                known = type_from_oid(oid)
+                known = None if oid in VECTORS else type_from_oid(oid)
                 return format_type(known, False) if known is not None else type_names().get(oid, str(oid))
             case Kind.REGPROC:
                 return functions().get(oid, str(oid))
@@ -166,7 +168,7 @@ class SystemFunctions:
                 raise unsupported(f"type {type.kind.value}")
 
     def _type_oid(self, text: str) -> int:
-        for oid in (22, 30):
+        for oid in VECTORS:
             if text == type_names()[oid]:
                 return oid
         return type_oid(parse_type(text))

@@ -81,7 +81,11 @@ def pg_am(state: SystemState) -> Iterator[Datums]:  # noqa: ARG001
 
 def pg_collation(state: SystemState) -> Iterator[Datums]:  # noqa: ARG001
     row = definition("pg_catalog", "pg_collation").row
-    for oid, name, provider, locale in ((100, "default", "d", None), (950, "C", "c", "C"), (951, "POSIX", "c", "POSIX")):
+    for oid, name, provider, locale in (
+        (100, "default", "d", None),
+        (950, "C", "c", "C"),
+        (951, "POSIX", "c", "POSIX"),
+    ):
         yield row(
             oid=oid, collname=name, collnamespace=SCHEMAS["pg_catalog"], collowner=OWNER, collprovider=provider,
             collisdeterministic=True, collencoding=-1, collcollate=locale, collctype=locale,

@@ -59,6 +59,8 @@ def column_vector(array: pa.Array, column: LoadColumn, dictionary: Dictionary) -
         array = array.dictionary_decode()
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
+    if pa.types.is_string_view(array.type):  # for which Arrow lacks most functions
+        array = array.cast(pa.large_string())
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
     nulls = _nulls(array, column)

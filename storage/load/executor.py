@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -71,8 +71,7 @@ def encoder(
 def _row_batch(rows: Words, columns: Sequence[LoadColumn]) -> pa.RecordBatch:
     count = len(rows)
     words = [np.ascontiguousarray(rows[:, i]) for i in range(rows.shape[1])] or [np.zeros(count, np.int64)]
-    arrays = [np.full(count, ROW, np.int32), _hash(words, count), np.ones(count, np.int64), *words]
-    return _batch(arrays, pa.nulls(count, pa.binary()), columns)
+    return _batch(ROW, _hash(words, count), np.ones(count, np.int64), [*words, pa.nulls(count, pa.binary())], columns)
 
 
 def _entry_batch(
@@ -83,11 +82,12 @@ def _entry_batch(
     words = [ids] + [zeros] * (stream_width(columns) - 1)
     buffers = [None, pa.py_buffer(np.ascontiguousarray(offsets)), pa.py_buffer(np.ascontiguousarray(data))]
     values = pa.LargeBinaryArray.from_buffers(pa.large_binary(), count, buffers).cast(pa.binary())
-    return _batch([np.full(count, ENTRY, np.int32), ids, zeros, *words], values, columns)
+    return _batch(ENTRY, ids, zeros, [*words, values], columns)
 
 
-def _batch(arrays: Sequence[np.ndarray], values: pa.Array, columns: Sequence[LoadColumn]) -> pa.RecordBatch:  # type: ignore[type-arg]
-    return pa.RecordBatch.from_arrays([*map(pa.array, arrays), values], schema=stream_schema(columns))
+def _batch(part: int, place: Words, diff: Words, rest: Sequence[Any], columns: Sequence[LoadColumn]) -> pa.RecordBatch:
+    arrays = map(pa.array, (np.full(len(place), part, np.int32), place, diff, *rest))
+    return pa.RecordBatch.from_arrays(list(arrays), schema=stream_schema(columns))
 
 
 def _hash(words: Sequence[Words], count: int) -> Words:

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -36,7 +37,6 @@ from storage.load.parquet import check_parquet, read_parquet
 
 _ROOT: Final = Path(__file__).resolve().parent.parent.parent
 _ROWS_PER_PART: Final = 1_000_000
-_CONFLICT: Final = "two executors gave one id to two values"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,38 +90,41 @@ class SparkSession:
     def stop(self) -> None:
         """Stops Spark and its Java; the next load starts it again."""
         with self._lock:
-            if self._timer is not None:
-                self._timer.cancel()
-            if self._session is not None:
-                session, self._session = self._session, None
-                _stop(session)
+            self._stop_locked()
 
     def _stop_if_idle(self) -> None:
         with self._lock:
-            idle = not self._users
-        if idle:
-            self.stop()
+            if not self._users:
+                self._stop_locked()
+
+    def _stop_locked(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._session is not None:
+            session, self._session = self._session, None
+            _stop(session, _is_remote(self.settings))
 
 
 def read_parquet_with_spark(
     spark: SparkSession,
-    path: Path,
     files: Sequence[Path],
     columns: Sequence[LoadColumn],
     dictionary: Dictionary,
+    *,
     ignore_extra: bool = False,
     id_bits: int = 63,
 ) -> Iterator[LoadedRows]:
     """As ``read_parquet``, by Spark: sorted runs of distinct rows with how often they occur. Equal in content.
 
-    ``files``: the files that ``path`` stands for, already checked (``storage.load.paths``). Raises what
+    Files' paths are checked before (``storage.load.paths``). ``id_bits``: see ``Dictionary``. Raises what
     ``read_parquet`` raises, and 58000 where Spark is missing or fails.
     """
     count = check_parquet(files, columns, ignore_extra)
     scratch = Path(tempfile.mkdtemp(prefix="freshet-spark-", dir=spark.settings.shared))
     try:
         with spark as session:
-            _run(session, files, columns, dictionary.secret, scratch / "out", count, id_bits)
+            stream = _encoded(session, files, columns, encoder(tuple(columns), dictionary.secret, id_bits))
+            _write_runs(stream, columns, parts=-(-count // _ROWS_PER_PART), out=scratch / "out")
         remap = _take_entries(scratch / "out", dictionary)
         if (
             remap is None
@@ -135,7 +138,7 @@ def read_parquet_with_spark(
 
 def _start(settings: SparkSettings) -> Any:
     try:
-        import pyspark  # noqa: F401
+        import pandas  # noqa: F401  (mapInArrow asks for it)
         from pyspark.sql import SparkSession as Session
     except ImportError as error:
         raise SqlError(
@@ -144,40 +147,66 @@ def _start(settings: SparkSettings) -> Any:
             detail=str(error),
             hint="Install it with pip install 'freshet[spark]', or leave ENGINE spark out of the statement.",
         ) from error
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
+    builder = Session.builder.appName("freshet")
+    builder = builder.remote(settings.master) if _is_remote(settings) else builder.master(settings.master)
+    for key, value in _options(settings).items():
+        builder = builder.config(key, value)
+    with _environment(settings):
+        try:
+            return builder.getOrCreate()
+        except Exception as error:
+            raise _spark_error(error) from error
+
+
+def _is_remote(settings: SparkSettings) -> bool:
+    return settings.master.startswith("sc://")
+
+
+def _options(settings: SparkSettings) -> dict[str, str]:
     options = {
-        "spark.ui.enabled": "false",
-        "spark.driver.memory": settings.memory,
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.executorEnv.PYTHONPATH": path,
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.caseSensitive": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
         "spark.sql.files.ignoreCorruptFiles": "false",
         "spark.sql.parquet.compression.codec": "lz4_raw",
-        "spark.log.level": "ERROR",
     }
-    remote = settings.master.startswith("sc://")
-    builder = Session.builder.appName("freshet")
-    builder = builder.remote(settings.master) if remote else builder.master(settings.master)
-    if not settings.master.startswith("local"):
-        for key in [key for key in options if key.startswith("spark.driver.")]:
-            del options[key]
-    if not remote:
+    if not _is_remote(settings):
+        options |= {
+            "spark.driver.memory": settings.memory,
+            "spark.executorEnv.PYTHONPATH": _python_path(),
+            "spark.log.level": "ERROR",
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+        }
+    if settings.master.startswith("local"):
+        options |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return options
+
+
+def _python_path() -> str:
+    return os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
+
+
+@contextmanager
+def _environment(settings: SparkSettings) -> Iterator[None]:
+    """What Spark's launcher reads from the environment, for as long as it starts."""
+    before = dict(os.environ)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if not _is_remote(settings):
         os.environ["JAVA_HOME"] = str(java_home(settings.cache))
-    for key, value in options.items():
-        builder = builder.config(key, value)
+    if settings.master.startswith("local"):
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     try:
-        return builder.getOrCreate()
-    except Exception as error:
-        raise _spark_error(error) from error
+        yield
+    finally:
+        for key in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "JAVA_HOME", "SPARK_LOCAL_IP"):
+            os.environ.pop(key, None)
+            if key in before:
+                os.environ[key] = before[key]
 
 
-def _stop(session: Any) -> None:
-    context = None if hasattr(session, "client") else session.sparkContext
-    gateway = getattr(context, "_gateway", None)
+def _stop(session: Any, remote: bool) -> None:
+    gateway = None if remote else session.sparkContext._gateway
     session.stop()
     if gateway is not None:  # a stopped session leaves its Java running, and pyspark would take it up again
         from pyspark import SparkContext
@@ -190,25 +219,28 @@ def _stop(session: Any) -> None:
         SparkContext._gateway = SparkContext._jvm = None
 
 
-def _run(
-    session: Any,
-    files: Sequence[Path],
-    columns: Sequence[LoadColumn],
-    secret: bytes,
-    out: Path,
-    count: int,
-    id_bits: int,
-) -> None:
-    """Encodes, partitions, sorts and writes: folders part=0 (rows) and part=1 (entries) under ``out``."""
-    words = [f"w{i}" for i in range(stream_width(columns))]
-    schema = ", ".join(["part int", "place long", "diff long", *(f"{word} long" for word in words), "value binary"])
-    parts = max(1, -(-count // _ROWS_PER_PART))
+def _encoded(session: Any, files: Sequence[Path], columns: Sequence[LoadColumn], encode: Any) -> Any:
+    """The frame of rows as words and of entries (``storage.load.executor``)."""
+    words = "".join(f"w{i} long, " for i in range(stream_width(columns)))
     try:
         source = session.read.parquet(*[file.as_uri() for file in files])
-        chosen = source.select([source["`" + column.name.replace("`", "``") + "`"] for column in columns])
-        stream = chosen.mapInArrow(encoder(tuple(columns), secret, id_bits), schema)
-        placed = stream.repartition(parts, "place").sortWithinPartitions("part", *words)
-        placed.drop("place").write.partitionBy("part").parquet(out.as_uri())
+        quoted = [source["`" + column.name.replace("`", "``") + "`"] for column in columns]
+        chosen = source.select([column.alias(f"c{i}") for i, column in enumerate(quoted)])
+        return chosen.mapInArrow(encode, f"part int, place long, diff long, {words}value binary")
+    except Exception as error:
+        raise _spark_error(error) from error
+
+
+def _write_runs(stream: Any, columns: Sequence[LoadColumn], parts: int, out: Path) -> None:
+    """Partitions, consolidates, sorts, writes: folders part=0 (rows) and part=1 (entries), a run for each file.
+
+    Entries are grouped by their value too, so that one id proposed for two values stays to be seen.
+    """
+    words = [f"w{i}" for i in range(stream_width(columns))]
+    try:
+        placed = stream.repartition(max(1, parts), "place").groupBy("part", "place", *words, "value").sum("diff")
+        runs = placed.withColumnRenamed("sum(diff)", "diff").sortWithinPartitions("part", *words)
+        runs.drop("place").write.partitionBy("part").parquet(out.as_uri())
     except Exception as error:
         raise _spark_error(error) from error
 

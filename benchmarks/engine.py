@@ -1,0 +1,180 @@
+"""W1, W2, W4 and W5: the graph that the planner renders for the workload's SQL, each transaction its own epoch.
+
+``python -m benchmarks.engine [names]`` prints updates per CPU second of all threads, the latency of a step, and the ratio to
+the compiled differential-dataflow, one worker, corrected by ``calibrate.factor()``. The output is checked against an answer from scratch.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.calibrate import factor
+from benchmarks.workloads import Workload, Words, checksum, workloads
+from ivm.dataflow import Dataflow
+from planner.context import Context
+from planner.lower import lower
+from planner.render import Renderer
+from planner.transform.pipeline import optimize
+from sql import statements
+from sql.bind.statement import bind_statement
+from sql.catalog import Relation, RelationKind
+from storage.dictionary import Dictionary
+
+VIEW = 1
+BATCHES = {1: 20_000, 10: 40_000, 100: 100_000, 1000: 300_000, 100_000: 1_000_000}
+
+
+class Tables:
+    """A catalog of the workload's tables."""
+
+    def __init__(self, ddl: Sequence[str]) -> None:
+        self.relations: dict[str, Relation] = {}
+        for number, text in enumerate(ddl):
+            made = bind_statement(text, self).statement
+            assert isinstance(made, statements.CreateTable)
+            self.relations[made.name] = Relation(100 + number, "public", made.name, RelationKind.TABLE, made.columns)
+
+    def resolve(self, schema_name: str | None, name: str) -> Relation | None:
+        return self.relations.get(name)
+
+    def by_id(self, relation: int) -> Relation | None:
+        return next((r for r in self.relations.values() if r.id == relation), None)
+
+
+class Bench:
+    """One workload in one dataflow."""
+
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+        self.flow = Dataflow()
+        self.renderer = Renderer(self.flow, Context(Dictionary(b"freshet benchmark"[:16])))
+        tables = Tables(workload.ddl)
+        self.inputs = {}
+        for name, relation in tables.relations.items():
+            self.inputs[name] = self.renderer.add_table(relation.id, relation.schema, ())
+        query = bind_statement(workload.view, tables).statement
+        assert isinstance(query, statements.Query)
+        self.renderer.install(lower(optimize(query.rel), self.renderer), VIEW)
+        self.flow.hydrate()
+        self.output = self.renderer.output(VIEW)
+        self.ordinal = 0
+        self.updates = 0
+
+    def feed(self, table: str, rows: Words, diff: int) -> None:
+        """Rows of one table at the present ordinal."""
+        count = len(rows)
+        times, diffs = np.full(count, self.ordinal, np.int64), np.full(count, diff, np.int64)
+        self.flow.feed(self.inputs[table], np.ascontiguousarray(rows), times, diffs)
+
+    def step(self) -> None:
+        """One step to completion, published, as production does it."""
+        self.flow.step()
+        self.flow.changes(self.output)
+        self.flow.publish()
+        self.flow.allow_compaction(self.ordinal)
+
+    def load(self) -> float:
+        """The base at one time; CPU seconds."""
+        started = time.process_time()
+        self.ordinal = 1
+        for table, rows in self.workload.initial.items():
+            self.feed(table, rows, 1)
+        for table, rows_of in self.workload.tables.items():
+            self.feed(table, rows_of(0, self.workload.size), 1)
+        self.step()
+        return time.process_time() - started
+
+    def changes(self, size: int) -> list[tuple[str, Words, Words]]:
+        """The next ``size`` updates: for each table the rows that go and the rows that come."""
+        workload, turns = self.workload, self.workload.turns
+        found = []
+        for place, table in enumerate(turns):
+            low, high = (
+                (u + len(turns) - 1 - place) // len(turns) for u in (self.updates, self.updates + size)
+            )  # fmt: skip
+            rows = workload.tables[table]
+            found.append((table, rows(low, high), rows(workload.size + low, workload.size + high)))
+        self.updates += size
+        return found
+
+    def run(self, size: int, count: int) -> tuple[float, list[float]]:
+        """``count`` updates in batches of ``size``; CPU seconds, and wall seconds of each batch."""
+        prepared = [self.changes(size) for _ in range(max(1, count // size))]
+        walls = []
+        started = time.process_time()
+        for batch in prepared:
+            begun = time.perf_counter()
+            self.ordinal += 1
+            for table, gone, come in batch:
+                if len(gone):
+                    self.feed(table, gone, -1)
+                    self.feed(table, come, 1)
+            self.step()
+            walls.append(time.perf_counter() - begun)
+        return time.process_time() - started, walls
+
+    def right(self) -> bool:
+        """Whether the output is what the workload's answer computes from scratch."""
+        rows, diffs = self.flow.publish()[self.output].rows_at(self.ordinal)
+        expected = self.workload.answer(self.updates)
+        if len(rows) != len(expected) or not (diffs == 1).all():
+            return False
+        sums = [checksum(m[:, 0], m[:, 1] if m.shape[1] > 1 else None) for m in (rows, expected)]
+        return sums[0] == sums[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One line of the table; ``ratio`` to the rival, None where it has no figure."""
+
+    workload: str
+    batch: int
+    rate: float
+    p50: float
+    p99: float
+    worst: float
+    ratio: float | None
+    right: bool
+
+    def __str__(self) -> str:
+        ratio = f"{self.ratio:6.2f}x" if self.ratio is not None else "      –"
+        times = f"p50 {1e6 * self.p50:9,.0f} µs  p99 {1e6 * self.p99:9,.0f}  max {1e6 * self.worst:9,.0f}"
+        state = "right" if self.right else "WRONG"
+        return f"{self.workload} batch {self.batch:>7,}  {self.rate:>12,.0f}/s  {ratio}  {times}  {state}"
+
+
+def measure(workload: Workload, speed: float) -> list[Measured]:
+    """Load, then every batch size that the rival has a figure for, smallest first."""
+    bench = Bench(workload)
+    print(f"{workload.name} load {bench.load():.2f} s CPU, {'right' if bench.right() else 'WRONG'}", flush=True)
+    results = []
+    for size in workload.rival:
+        bench.run(size, max(size, BATCHES[size] // 20))
+        count = max(size * 5, BATCHES[size] // (10 if workload.name == "W2" else 1))
+        seconds, walls = bench.run(size, count)
+        walls.sort()
+        rate = len(walls) * size / seconds
+        ratio = rate / (workload.rival[size] * speed)
+        p99 = walls[min(len(walls) - 1, int(0.99 * len(walls)))]
+        results.append(Measured(workload.name, size, rate, walls[len(walls) // 2], p99, walls[-1], ratio, bench.right()))
+        print(results[-1], flush=True)
+    return results
+
+
+def main() -> None:
+    """Measure the named workloads, or all."""
+    speed = factor()
+    print(f"calibration factor {speed:.2f}, load average {os.getloadavg()[0]:.1f}", flush=True)
+    chosen = workloads()
+    for name in sys.argv[1:] or chosen:
+        measure(chosen[name], speed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,228 @@
+"""Bringing new nodes into a running dataflow: their ranks, and what existing nodes hold, replayed to them alone.
+
+Stateless nodes keep nothing, so their contents are made again from the nearest arrangements: either from one that
+consumes them and loses nothing, or by running a copy of the operator on its inputs' contents.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+from ivm.batch import Block, sorted_block
+from ivm.errors import unsupported
+from ivm.kernels.blocks import ENTER, LEAVE, NEXT, gather, transfer
+from ivm.operators.arrange import ArrangeOperator
+from ivm.operators.base import program
+from ivm.operators.join import JoinOperator
+from ivm.operators.linear import (
+    ConcatOperator, ErrorsOperator, FlatMapOperator, InputOperator, SourceOperator,
+)  # fmt: skip
+from ivm.operators.loop import EnterOperator, LeaveOperator, LeaveTap, VariableOperator
+from ivm.operators.reduce import ReduceOperator
+from ivm.scheduler import Core, Operator, Scope
+
+
+def feeds(operator: Operator) -> list[Operator]:
+    """The operators whose ``out`` it reads, and which wake it."""
+    match operator:
+        case JoinOperator():
+            return [operator.left.delta, operator.right.delta]
+        case ConcatOperator():
+            return operator.sources
+        case LeaveOperator() | InputOperator() | SourceOperator() | VariableOperator():
+            return []
+    source = getattr(operator, "source", None)
+    return [] if source is None else [source]
+
+
+def needs(operator: Operator) -> list[Operator]:
+    """Everything that must run before it, and whose state it reads; not what a variable gets by feedback."""
+    match operator:
+        case JoinOperator():
+            left, right = operator.left, operator.right
+            return [left.delta, right.delta] + [side.arrangement for side in (left, right) if not side.delay]
+        case LeaveOperator():
+            return [operator.source]
+    return feeds(operator)
+
+
+def _lift(operator: Operator, level: Scope) -> Operator | Scope | None:
+    """The item of ``level`` that holds the operator; None when the operator is outside of that level."""
+    if operator.scope is level:
+        return operator
+    scope = operator.scope
+    while scope.parent is not None and scope.parent is not level:
+        scope = scope.parent
+    return scope if scope.parent is level else None
+
+
+def rank(root: Scope, fresh: Sequence[Operator], counter: int) -> int:
+    """Gives new operators and loops ranks in topological order, each loop counting as one item of its parent.
+
+    Returns the counter, moved on. New nodes never come before old ones.
+    """
+    inside: dict[int, list[Operator]] = {}
+    for operator in fresh:
+        scope: Scope | None = operator.scope
+        while scope is not None:
+            inside.setdefault(id(scope), []).append(operator)
+            scope = scope.parent
+
+    def place(level: Scope) -> None:
+        done: set[int] = set()
+
+        def visit(item: Operator | Scope) -> None:
+            nonlocal counter
+            if id(item) in done:
+                return
+            done.add(id(item))
+            members = inside.get(id(item), []) if isinstance(item, Scope) else [item]
+            for member in members:
+                for need in needs(member):
+                    above = _lift(need, level)
+                    if above is not None and above is not item and (above.rank < 0 or id(above) in inside):
+                        visit(above)
+            if item.rank < 0:
+                counter += 1
+                item.rank = counter
+                level.members[counter] = item
+            for member in members:
+                for need in needs(member):
+                    above = _lift(need, level)
+                    assert above is None or above is item or above.rank < item.rank, "a loop that is entered again"
+            if isinstance(item, Scope):
+                place(item)
+
+        for operator in inside.get(id(level), []):
+            item = _lift(operator, level)
+            assert item is not None
+            visit(item)
+
+    place(root)
+    return counter
+
+
+def replay_into(core: Core, fresh: Sequence[Operator]) -> list[tuple[Operator, Block]]:
+    """Links new operators to what they read, lets old ones offer their contents, and wakes the new ones.
+
+    Returns the old operators with the blocks that are to be put back after the pass.
+    """
+    new = {id(operator) for operator in fresh}
+    memo: dict[int, Block] = {}
+    offered: dict[int, tuple[Operator, Block]] = {}
+    links: list[tuple[Operator, Operator]] = []
+    for operator in fresh:
+        for source in feeds(operator):
+            links.append((source, operator))
+            if id(source) in new:
+                continue
+            if operator.scope.depth and not isinstance(operator, EnterOperator):
+                _replay_inside(core, operator, source, memo)
+            elif id(source) not in offered:
+                block = replay(core, source, memo)
+                offered[id(source)] = (source, source.out)
+                source.out = block
+    for source, operator in links:
+        source.consumers.append(operator)
+        if id(source) in offered and source.out.n:
+            operator.wake()
+    return list(offered.values())
+
+
+def _replay_inside(core: Core, operator: Operator, source: Operator, memo: dict[int, Block]) -> None:
+    """A new node on an old loop's collection: only leaving the loop is possible."""
+    if not isinstance(operator, LeaveTap) or operator.leave.scope.depth:
+        raise unsupported("a new operator inside a loop that is running already")
+    held = replay(core, source, memo)
+    gathered = operator.leave.gathered
+    gathered.reserve(held.n)
+    gathered.n = transfer(held.d, gathered.d, 1, LEAVE, source.scope.depth, 0)
+    operator.leave.scope.leaving.append(operator.leave)
+
+
+def replay(core: Core, operator: Operator, memo: dict[int, Block] | None = None) -> Block:
+    """The operator's present contents as updates with ordinals raised to the since."""
+    memo = {} if memo is None else memo
+    found = memo.get(id(operator))
+    if found is not None:
+        if found is _UNDER_WAY:
+            raise unsupported("reading a loop that keeps no arrangement")
+        return found
+    memo[id(operator)] = _UNDER_WAY
+    memo[id(operator)] = block = _contents(core, operator, memo)
+    return block
+
+
+_UNDER_WAY = Block(0)
+
+
+def _contents(core: Core, operator: Operator, memo: dict[int, Block]) -> Block:
+    if operator.spine is not None:
+        return operator.spine.contents(core.since)
+    for consumer in operator.consumers:
+        if isinstance(consumer, ArrangeOperator):
+            back = consumer.recover()
+            if back is not None:
+                held = consumer.kept.contents(core.since)
+                block = Block(operator.width, operator.diff_width, max(held.n, 1))
+                block.n = gather(held.d, block.d, program(back, held.width, 0))
+                return block
+    match operator:
+        case InputOperator():
+            assert not operator.fed, "an Input that was fed has an Arrange from which its rows can be recovered"
+            return Block(operator.width)
+        case SourceOperator():
+            return operator.block()
+        case LeaveOperator():
+            return sorted_block(_moved(replay(core, operator.source, memo), LEAVE, operator.source.scope.depth, 0))
+        case EnterOperator():
+            depth = operator.scope.depth
+            return _moved(replay(core, operator.source, memo), ENTER, depth - 1, depth)
+        case VariableOperator():
+            assert operator.body is not None
+            return _moved(replay(core, operator.body, memo), NEXT, 0, 0)
+    return _again(core, operator, memo)
+
+
+def _moved(given: Block, change: int, depth: int, to_depth: int) -> Block:
+    block = Block(given.width, given.diff_width, max(given.n, 1))
+    block.n = transfer(given.d, block.d, 1, change, depth, to_depth)
+    return block
+
+
+def _again(core: Core, operator: Operator, memo: dict[int, Block]) -> Block:
+    """Runs a copy of the operator on its inputs' contents."""
+    clone = copy.copy(operator)
+    clone.out = Block(operator.width, operator.diff_width)
+    clone.spine = None
+    clone.ran = False
+    match clone:
+        case JoinOperator():
+            return clone.replay(_offering(clone.left.delta, replay(core, clone.left.delta, memo)))
+        case ConcatOperator():
+            clone.sources = [_offering(source, replay(core, source, memo)) for source in clone.sources]
+            clone._own = clone.out
+        case ErrorsOperator():
+            clone.source = copy.copy(clone.source)
+            given: Operator = clone.source.source  # type: ignore[attr-defined]
+            clone.source.source = _offering(given, replay(core, given, memo))  # type: ignore[attr-defined]
+            clone.source.out = Block(clone.source.width, clone.source.diff_width)
+            clone.source.spine = None
+            clone.source.ran = False
+            clone.source.run(0)
+        case FlatMapOperator() | ReduceOperator():
+            clone.errors = Block(1)
+    if not isinstance(clone, JoinOperator | ConcatOperator | ErrorsOperator):
+        (source,) = feeds(operator)
+        clone.source = _offering(source, replay(core, source, memo))  # type: ignore[attr-defined]
+    clone.run(0)
+    return clone.out
+
+
+def _offering(source: Operator, block: Block) -> Operator:
+    """A copy of an operator that emits its contents."""
+    stub = copy.copy(source)
+    stub.out = block
+    return stub
+

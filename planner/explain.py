@@ -1,0 +1,282 @@
+"""The text of each stage of a plan: for EXPLAIN and the tests."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from ivm.graph import (
+    Arrange, Concat, Consolidate, Errors, Gather, Join, Leave, Negate, NodeId, Order, Project, Threshold,
+)  # fmt: skip
+from planner import logical as rels
+from planner.folds import FirstRow, SetFold, TopFold
+from planner.layout import table_layout
+from planner.logical import Rel
+from planner.lower import lower
+from planner.lower_state import Indexes
+from planner.mfp import MapFilter, Pad
+from planner.physical import (
+    Constants, Fold, Group, LoopVariable, Map, Node, Plan, Program, Table, TableErrors, inputs,
+)  # fmt: skip
+from planner.programs import Keyed, Repeat, Weigh, Weight
+from planner.reduce_folds import AccumulateFold, BasicFold, OrderedFold
+from planner.scalar import (
+    Aggregate, And, Call, Case, Coalesce, Column, Exists, Literal, Or, OuterColumn, Parameter, Quantified, Scalar,
+    ScalarSubquery, SortKey,
+)  # fmt: skip
+from planner.table_program import Expand
+from planner.transform.pipeline import optimize
+from planner.traverse import children, conjuncts, scalars, subqueries
+
+
+def explain(rel: Rel, stage: str, indexes: Indexes) -> str:
+    """The plan at ``stage``: logical, optimized or physical."""
+    if stage == "logical":
+        return explain_logical(rel)
+    optimized = optimize(rel)
+    if stage == "optimized":
+        return explain_logical(optimized)
+    return explain_physical(lower(optimized, indexes), indexes)
+
+
+def explain_logical(rel: Rel) -> str:
+    """A relational plan, inputs indented under what reads them."""
+    return "\n".join(_logical(rel, 0))
+
+
+def _logical(rel: Rel, depth: int) -> list[str]:
+    lines = ["  " * depth + _label(rel)]
+    for expr in scalars(rel):
+        for subquery in subqueries(expr):
+            lines.append("  " * (depth + 1) + "subquery:")
+            lines += _logical(subquery.rel, depth + 2)
+    for child in children(rel):
+        lines += _logical(child, depth + 1)
+    return lines
+
+
+def _label(rel: Rel) -> str:
+    match rel:
+        case rels.Get():
+            return f"Get relation {rel.relation}"
+        case rels.Reference():
+            return f"Reference {rel.binding}"
+        case rels.Values():
+            return f"Values {len(rel.rows)} rows, {len(rel.schema)} columns"
+        case rels.Filter():
+            return f"Filter {text(rel.predicate)}"
+        case rels.Project():
+            return f"Project {_list(rel.exprs)}"
+        case rels.Join():
+            on = " AND ".join(text(c) for c in conjuncts(rel.on)) or "true"
+            return f"Join {rel.kind.value}{' lateral' if rel.lateral else ''} on {on}"
+        case rels.Reduce():
+            return f"Reduce by {_list(rel.keys)} compute [{', '.join(_aggregate(a) for a in rel.aggregates)}]"
+        case rels.Distinct():
+            return "Distinct"
+        case rels.TopK():
+            order = ", ".join(_key(k) for k in rel.order)
+            limit = "all" if rel.limit is None else text(rel.limit)
+            offset = "0" if rel.offset is None else text(rel.offset)
+            return f"TopK by {_list(rel.keys)} order [{order}] limit {limit} offset {offset}"
+        case rels.SetOperation():
+            return f"{rel.kind.value.capitalize()}{' all' if rel.all else ''}"
+        case rels.TableFunction():
+            return f"TableFunction {rel.function} {_list(rel.args)}{' with ordinality' if rel.ordinality else ''}"
+        case rels.Recursive():
+            return f"Recursive {rel.binding} union{' all' if rel.all else ''}: base, step"
+        case rels.LetRec():
+            limit = "" if rel.limit is None else f" limit {rel.limit}"
+            return f"LetRec {', '.join(str(b) for b, _ in rel.bindings)}{limit}"
+        case _:
+            assert_never(rel)
+
+
+def text(expr: Scalar) -> str:
+    """An expression as people read it; ``#i`` is column i."""
+    match expr:
+        case Column():
+            return f"#{expr.index}"
+        case OuterColumn():
+            return f"#^{expr.level}.{expr.index}"
+        case Literal():
+            return "null" if expr.value is None else repr(expr.value)
+        case Parameter():
+            return f"${expr.index}"
+        case Call():
+            return _call(expr)
+        case And():
+            return "(" + " AND ".join(text(a) for a in expr.args) + ")"
+        case Or():
+            return "(" + " OR ".join(text(a) for a in expr.args) + ")"
+        case Case():
+            arms = " ".join(f"WHEN {text(c)} THEN {text(v)}" for c, v in expr.arms)
+            return f"CASE {arms} ELSE {text(expr.otherwise)} END"
+        case Coalesce():
+            return f"coalesce({', '.join(text(a) for a in expr.args)})"
+        case ScalarSubquery():
+            return "(subquery)"
+        case Exists():
+            return "EXISTS (subquery)"
+        case Quantified():
+            return f"{text(expr.comparison)} {'ALL' if expr.every else 'ANY'} (subquery)"
+        case _:
+            assert_never(expr)
+
+
+def _call(expr: Call) -> str:
+    name = expr.function.partition("(")[0]
+    if name == "cast":
+        return f"{text(expr.args[0])}::{expr.type.kind.value}"
+    if len(expr.args) == 2 and not name[0].isalpha():
+        return f"({text(expr.args[0])} {name} {text(expr.args[1])})"
+    if name.startswith("is ") and len(expr.args) == 1:
+        return f"({text(expr.args[0])} {name})"
+    if name.startswith("is "):
+        return f"({text(expr.args[0])} {name} {text(expr.args[1])})"
+    return f"{name}({', '.join(text(a) for a in expr.args)})"
+
+
+def _list(exprs: tuple[Scalar, ...]) -> str:
+    return f"[{', '.join(text(e) for e in exprs)}]"
+
+
+def _key(key: SortKey) -> str:
+    return f"{text(key.expr)}{' desc' if key.descending else ''}{' nulls first' if key.nulls_first else ''}"
+
+
+def _aggregate(call: Aggregate) -> str:
+    inner = f"{'distinct ' if call.distinct else ''}{', '.join(text(a) for a in call.args)}"
+    name = call.function.partition("(")[0]
+    where = "" if call.filter is None else f" filter {text(call.filter)}"
+    return f"{name}({inner or '*'}){where}"
+
+
+def explain_physical(plan: Plan, indexes: Indexes | None = None) -> str:
+    """A physical plan: nodes numbered, each under its first reader; a node that is read again is only named."""
+    return "\n".join(_Physical(plan, indexes).lines)
+
+
+class _Physical:
+    def __init__(self, plan: Plan, indexes: Indexes | None) -> None:
+        self.plan, self.indexes = plan, indexes
+        self.bodies = dict(plan.connections)
+        self.shown: set[NodeId] = set()
+        self.lines: list[str] = []
+        self.show(plan.rows, 0)
+        if plan.errors is not None and not self._no_errors(plan.errors):
+            self.lines.append("errors:")
+            self.show(plan.errors, 1)
+
+    def _no_errors(self, number: NodeId) -> bool:
+        node = self.plan.nodes[number]
+        parts = node.inputs if isinstance(node, Concat) else (number,)
+        return all(isinstance(self.plan.nodes[i], TableErrors) for i in parts)
+
+    def show(self, number: NodeId, depth: int) -> None:
+        node = self.plan.nodes[number]
+        pad = "  " * depth
+        if number in self.shown:
+            self.lines.append(f"{pad}node {number} again")
+            return
+        self.shown.add(number)
+        self.lines.append(f"{pad}{number} {self.label(node)}")
+        for i in inputs(node):
+            self.show(i, depth + 1)
+        if number in self.bodies:
+            self.lines.append(f"{pad}  next round:")
+            self.show(self.bodies[number], depth + 2)
+
+    def label(self, node: Node) -> str:
+        match node:
+            case Table():
+                return f"Table relation {node.relation}"
+            case TableErrors():
+                return f"TableErrors relation {node.relation}"
+            case Constants():
+                return f"Constants {len(node.rows)} rows"
+            case Map():
+                return _program(node.program)
+            case Group():
+                return f"Reduce {_fold(node.fold)}"
+            case LoopVariable():
+                return f"Variable {node.number} of loop {node.scope}"
+            case Project():
+                return f"Project {_gather(node.gather)}"
+            case Errors():
+                return "Errors"
+            case Concat():
+                return "Concat"
+            case Negate():
+                return "Negate"
+            case Consolidate():
+                return "Consolidate"
+            case Arrange():
+                return self._arrange(node)
+            case Join():
+                return f"Join linear {_gather(node.gather)}"
+            case Threshold():
+                return f"Threshold {node.keep.value}"
+            case Leave():
+                return "Leave"
+            case _:
+                assert_never(node)
+
+    def _arrange(self, node: Arrange) -> str:
+        key = f"key {list(node.gather.words[: node.key_width])} val {list(node.gather.words[node.key_width :])}"
+        ordered = " ordered" if any(o is not Order.WORD for o in node.order) else ""
+        return f"Arrange {key}{ordered}{' (shared)' if self._is_shared(node) else ''}"
+
+    def _is_shared(self, node: Arrange) -> bool:
+        """Whether the relation has this arrangement already."""
+        table = self.plan.nodes[node.input]
+        if self.indexes is None or not isinstance(table, Table):
+            return False
+        columns = node.gather.words[: node.key_width]
+        known = columns in self.indexes.keys(table.relation)
+        return known and table_layout(table.schema, columns).gather == node.gather
+
+
+def _gather(gather: Gather) -> str:
+    drop = f" not null {list(gather.drop_if)}" if gather.drop_if else ""
+    return f"words {list(gather.words)}{drop}"
+
+
+def _program(program: Program) -> str:
+    match program:
+        case MapFilter():
+            where = "".join(f" filter {text(p)}" for p in program.predicates)
+            return f"Map{where}" + ("" if program.exprs is None else f" compute {_list(program.exprs)}")
+        case Pad():
+            return "Map pad with NULLs"
+        case Keyed():
+            return f"Map key {_list(program.keys)} words {_list(program.words)}{' and the row' if program.rows else ''}"
+        case Weigh():
+            return f"Map key {_list(program.keys)} weigh {_list(program.args)}"
+        case Weight():
+            return f"Map weigh {list(program.weights)}"
+        case Repeat():
+            return "Map repeat by count"
+        case Expand():
+            return f"Map expand {program.function} {_list(program.args)}"
+        case _:
+            return type(program).__name__
+
+
+def _fold(fold: Fold) -> str:
+    match fold:
+        case AccumulateFold():
+            return f"accumulate [{', '.join(c.function for c in fold.layout.calls)}]"
+        case OrderedFold():
+            return f"first [{_aggregate(fold.aggregate)}]"
+        case BasicFold():
+            return f"whole group [{_aggregate(fold.aggregate)}]"
+        case TopFold():
+            return "top rows"
+        case FirstRow():
+            return "one row of each class"
+        case SetFold():
+            return f"{'intersect' if fold.intersect else 'except'}{' all' if fold.all else ''} by class"
+        case _:
+            return type(fold).__name__
+
+

@@ -1,0 +1,189 @@
+"""One-shot queries: a physical plan run once over published versions.
+
+A plan of row programs and lookups only needs no dataflow: it is computed directly (``run_direct``). Any other plan runs
+on a private Dataflow whose sources are ``Scan`` (read once) and ``Static`` (looked up by the other side of a join).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from ivm import graph
+from ivm.dataflow import Dataflow
+from ivm.graph import Arrange, Join, NodeId, Words
+from ivm.rows import RowSet
+from ivm.trace import Version
+from planner import moves
+from planner.context import Context
+from planner.layout import table_layout
+from planner.physical import Node, Plan, Table, TableErrors
+from planner.render import Renderer, Rendering
+from planner.row_errors import first_error
+
+
+class Snapshot(Protocol):
+    """What a one-shot query reads, all as of ``at``."""
+
+    @property
+    def at(self) -> int:
+        """The ordinal at which versions are read."""
+        ...
+
+    def version(self, relation: int) -> Version | None:
+        """A relation's arrangement by its primary key, or by the whole row; None: ask ``rows``."""
+        ...
+
+    def primary_key(self, relation: int) -> tuple[int, ...]:
+        """The key columns of ``version``; () for the whole row."""
+        ...
+
+    def arrangement(self, relation: int, columns: tuple[int, ...]) -> Version | None:
+        """The arrangement by these columns, if there is one (the primary key's included)."""
+        ...
+
+    def rows(self, relation: int) -> tuple[Words, Words] | None:
+        """(rows, diffs) of a relation without a version: a system relation, or history."""
+        ...
+
+    def errors(self, relation: int) -> tuple[Words, Words] | None:
+        """(error rows, diffs) of a materialized view that has any."""
+        ...
+
+
+def run(plan: Plan, snapshot: Snapshot, context: Context, cancel: threading.Event | None = None) -> RowSet:
+    """The plan's rows. Raises the SqlError of its least error row, if there is one; 57014, 54001 from loops."""
+    from planner.run_direct import run_direct  # noqa: PLC0415
+
+    direct = run_direct(plan, snapshot, context)
+    rows, diffs, errors = _dataflow(plan, snapshot, context, cancel) if direct is None else direct
+    if errors is not None and len(errors):
+        raise first_error(errors, context.dictionary)
+    return RowSet(written_out(rows, diffs), plan.schema)
+
+
+def written_out(rows: Words, diffs: Words) -> Words:
+    """Each row as often as its diff says."""
+    if not len(diffs) or (diffs == 1).all():
+        return rows
+    assert diffs.min() > 0, "a collection with a negative count is read"
+    return np.repeat(rows, diffs, axis=0)
+
+
+def table_rows(table: Table, snapshot: Snapshot) -> tuple[Words, Words]:
+    """A stored relation's whole rows and their diffs."""
+    version = snapshot.version(table.relation)
+    if version is None:
+        found = snapshot.rows(table.relation)
+        assert found is not None, f"relation {table.relation} is not in the snapshot"
+        return found
+    rows, diffs = version.rows_at(snapshot.at)
+    layout = table_layout(table.schema, snapshot.primary_key(table.relation))
+    return moves.apply(layout.restore(table.schema), rows)[0], diffs
+
+
+def _dataflow(
+    plan: Plan, snapshot: Snapshot, context: Context, cancel: threading.Event | None
+) -> tuple[Words, Words, Words | None]:
+    dataflow = Dataflow(context.dictionary.arena, cancel)
+    rendering = OneShot(Renderer(dataflow, context), plan, snapshot)
+    places = rendering.all()
+    rows = places[plan.rows]
+    assert rows is not None
+    output = dataflow.add(graph.Output(rows))
+    failing = None if plan.errors is None else places[plan.errors]
+    errors = None if failing is None else dataflow.add(graph.Output(failing))
+    dataflow.hydrate()
+    for node in (output, errors):
+        if node is not None and (error := dataflow.failure(node)) is not None:
+            raise error
+    changes = dataflow.changes(output)
+    return changes.rows, changes.diffs, None if errors is None else dataflow.changes(errors).rows
+
+
+class OneShot(Rendering):
+    """Rendering over a snapshot."""
+
+    def __init__(self, renderer: Renderer, plan: Plan, snapshot: Snapshot) -> None:
+        super().__init__(renderer, plan)
+        self.snapshot = snapshot
+        self.static: dict[NodeId, NodeId] = {}
+        self.needed = _dynamic_uses(plan, snapshot)
+
+    def node(self, node: Node) -> NodeId | None:
+        number = NodeId(len(self.places))
+        match node:
+            case Table() | Arrange() if number not in self.needed:
+                return None
+            case Table():
+                return self.renderer.dataflow.add(graph.Rows(*table_rows(node, self.snapshot)))
+            case TableErrors():
+                found = self.snapshot.errors(node.relation)
+                return None if found is None else self.renderer.dataflow.add(graph.Rows(*found))
+            case Join():
+                return self._join(node)
+            case _:
+                return super().node(node)
+
+    def _join(self, node: Join) -> NodeId:
+        side = static_side(self.plan.nodes, node, self.snapshot)
+        left = self._static(node.left) if side == "left" else self.at(node.left)
+        right = self._static(node.right) if side == "right" else self.at(node.right)
+        return self.renderer.dataflow.add(Join(left, right, node.gather))
+
+    def _static(self, number: NodeId) -> NodeId:
+        if number not in self.static:
+            version = stored_version(self.plan.nodes, number, self.snapshot)
+            assert version is not None
+            self.static[number] = self.renderer.dataflow.add(graph.Static(version, self.snapshot.at))
+        return self.static[number]
+
+
+def stored_version(nodes: Sequence[Node], number: NodeId, snapshot: Snapshot) -> Version | None:
+    """The published arrangement that a node is, if it is one: an Arrange of a table by columns that has it."""
+    node = nodes[number]
+    if not isinstance(node, Arrange) or node.order:
+        return None
+    table = nodes[node.input]
+    if not isinstance(table, Table):
+        return None
+    columns = node.gather.words[: node.key_width]
+    if any(not 0 <= c < len(table.schema) for c in columns) or table_layout(table.schema, columns).gather != node.gather:
+        return None
+    return snapshot.arrangement(table.relation, columns)
+
+
+def static_side(nodes: Sequence[Node], join: Join, snapshot: Snapshot) -> str | None:
+    """Which side of a join is looked up: the one with a published arrangement, the larger one if both have."""
+    left, right = stored_version(nodes, join.left, snapshot), stored_version(nodes, join.right, snapshot)
+    if left is None or right is None:
+        return "left" if left is not None else "right" if right is not None else None
+    if join.left == join.right:
+        return "right"
+    return "left" if left.count > right.count else "right"
+
+
+def _dynamic_uses(plan: Plan, snapshot: Snapshot) -> set[NodeId]:
+    """The nodes whose rows are delivered: those that the roots reach without looking something up."""
+    from planner.physical import inputs  # noqa: PLC0415
+
+    found: set[NodeId] = set()
+    bodies = dict(plan.connections)
+    todo = [plan.rows] if plan.errors is None else [plan.rows, plan.errors]
+    while todo:
+        number = todo.pop()
+        if number in found:
+            continue
+        found.add(number)
+        node = plan.nodes[number]
+        if isinstance(node, Join):
+            side = static_side(plan.nodes, node, snapshot)
+            todo += [i for i, name in ((node.left, "left"), (node.right, "right")) if name != side]
+        else:
+            todo += inputs(node)
+        if number in bodies:
+            todo.append(bodies[number])
+    return found

@@ -1,0 +1,175 @@
+"""Plans of row programs and lookups, computed at once in numpy: what INSERT and reads by key are made of.
+
+Arrangements and thresholds here stand between the constants of a query and a lookup.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ivm.graph import Arrange, Concat, Errors, Gather, Join, Keep, Mapped, NodeId, Project, Threshold, Words
+from planner import moves
+from planner.context import Context
+from planner.physical import Constants, Map, Node, Plan, Table, TableErrors, inputs
+from planner.render import constant_rows
+
+if TYPE_CHECKING:
+    from planner.run import Snapshot
+
+Counted = tuple[Words, Words]
+"""Rows and the diff of each."""
+
+
+def run_direct(plan: Plan, snapshot: Snapshot, context: Context) -> tuple[Words, Words, Words | None] | None:
+    """(rows, diffs, error rows), or None when the plan needs a dataflow."""
+    if not _is_direct(plan, snapshot):
+        return None
+    direct = _Direct(plan, snapshot, context)
+    rows, diffs = direct.rows(plan.rows)
+    errors = None if plan.errors is None else direct.rows(plan.errors)[0]
+    return rows, diffs, errors
+
+
+def _is_direct(plan: Plan, snapshot: Snapshot) -> bool:
+    from planner.run import static_side  # noqa: PLC0415
+
+    todo = [plan.rows] if plan.errors is None else [plan.rows, plan.errors]
+    seen: set[NodeId] = set()
+    while todo:
+        number = todo.pop()
+        if number in seen:
+            continue
+        seen.add(number)
+        node = plan.nodes[number]
+        match node:
+            case Table() | TableErrors() | Constants() | Project() | Errors() | Concat():
+                todo += inputs(node)
+            case Map() if node.program.diff_width == 1:
+                todo.append(node.input)
+            case Threshold() if isinstance(plan.nodes[node.input], Arrange):
+                todo.append(node.input)
+            case Arrange() if not node.order:
+                todo.append(node.input)
+            case Join():
+                side = static_side(plan.nodes, node, snapshot)
+                moving = node.right if side == "left" else node.left
+                if side is None or not isinstance(plan.nodes[moving], Arrange | Threshold):
+                    return False
+                todo.append(moving)
+            case _:
+                return False
+    return True
+
+
+@dataclass(slots=True)
+class _Direct:
+    plan: Plan
+    snapshot: Snapshot
+    context: Context
+    known: dict[NodeId, Counted] | None = None
+    failed: dict[NodeId, Words] | None = None
+
+    def rows(self, number: NodeId) -> Counted:
+        if self.known is None:
+            self.known, self.failed = {}, {}
+        if number not in self.known:
+            self.known[number] = self._compute(number, self.plan.nodes[number])
+        return self.known[number]
+
+    def _compute(self, number: NodeId, node: Node) -> Counted:
+        from planner.run import table_rows  # noqa: PLC0415
+
+        match node:
+            case Table():
+                return table_rows(node, self.snapshot)
+            case TableErrors():
+                return self.snapshot.errors(node.relation) or _none(1)
+            case Constants():
+                words, errors = constant_rows(node.rows, node.schema, self.context)
+                self._fail(number, errors)
+                return words, np.ones(len(words), np.int64)
+            case Project():
+                return self._moved(node.input, node.gather)
+            case Concat():
+                return self._concat(node)
+            case Map():
+                return self._map(number, node)
+            case Errors():
+                self.rows(node.input)
+                assert self.failed is not None
+                errors = self.failed.get(node.input, np.zeros((0, 1), np.int64))
+                return errors, np.ones(len(errors), np.int64)
+            case Arrange():
+                return self._moved(node.input, node.gather)
+            case Threshold():
+                rows, diffs = self.rows(node.input)
+                return _threshold(rows, diffs, node.keep)
+            case Join():
+                return self._join(node)
+            case _:
+                raise AssertionError(node)
+
+    def _moved(self, number: NodeId, gather: Gather) -> Counted:
+        rows, diffs = self.rows(number)
+        moved, source = moves.apply(gather, rows)
+        return moved, diffs if source is None else diffs[source]
+
+    def _fail(self, number: NodeId, errors: Words | None) -> None:
+        assert self.failed is not None
+        if errors is not None and len(errors):
+            self.failed[number] = errors
+
+    def _concat(self, node: Concat) -> Counted:
+        parts = [self.rows(i) for i in node.inputs]
+        return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
+    def _map(self, number: NodeId, node: Map) -> Counted:
+        rows, diffs = self.rows(node.input)
+        mapped: Mapped = node.program.run(rows, self.context)
+        self._fail(number, mapped.errors)
+        out = diffs if mapped.source is None else diffs[mapped.source]
+        return mapped.rows, out if mapped.weights is None else out * mapped.weights[:, 0]
+
+    def _join(self, node: Join) -> Counted:
+        """[key | left val | right val] of the moving side's rows and what a lookup finds for their keys."""
+        from planner.run import static_side, stored_version  # noqa: PLC0415
+
+        side = static_side(self.plan.nodes, node, self.snapshot)
+        fixed, moving = (node.left, node.right) if side == "left" else (node.right, node.left)
+        version = stored_version(self.plan.nodes, fixed, self.snapshot)
+        assert version is not None
+        rows, diffs = self.rows(moving)
+        width = version.key_width
+        keys, inverse = np.unique(rows[:, :width], axis=0, return_inverse=True)
+        found, counts, index = version.lookup(np.ascontiguousarray(keys), self.snapshot.at)
+        one, two = _pairs(inverse.reshape(-1), index, len(keys))
+        first, second = (rows[one], found[two]) if side == "right" else (found[two], rows[one])
+        whole = np.concatenate([first, second[:, width:]], axis=1)
+        out, kept = moves.apply(node.gather, whole)
+        both = diffs[one] * counts[two]
+        return out, both if kept is None else both[kept]
+
+
+def _pairs(left: Words, right: Words, count: int) -> tuple[Words, Words]:
+    """All (i, j) with left[i] == right[j], both numbers of keys below ``count``."""
+    order = np.argsort(right, kind="stable")
+    starts = np.searchsorted(right[order], np.arange(count + 1))
+    sizes = np.diff(starts)[left]
+    one = np.repeat(np.arange(len(left)), sizes)
+    offset = np.arange(len(one)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return one, order[np.repeat(starts[left], sizes) + offset]
+
+
+def _threshold(rows: Words, diffs: Words, keep: Keep) -> Counted:
+    found, inverse = np.unique(rows, axis=0, return_inverse=True)
+    counts = np.zeros(len(found), np.int64)
+    np.add.at(counts, inverse.reshape(-1), diffs)
+    live = counts > 0
+    return found[live], np.minimum(counts[live], 1) if keep is Keep.DISTINCT else counts[live]
+
+
+def _none(width: int) -> Counted:
+    return np.zeros((0, width), np.int64), np.zeros(0, np.int64)

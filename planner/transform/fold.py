@@ -1,0 +1,93 @@
+"""Filters, projections and constants that stand on one another become one; what is always false becomes nothing.
+
+Rule: equal rows. An expression that may raise is never dropped with a row that it saw, nor computed twice.
+"""
+
+from __future__ import annotations
+
+from planner.logical import Filter, Project, Rel, Values, schema
+from planner.raising import can_raise
+from planner.scalar import And, Column, Literal, Or, Scalar
+from planner.scalar import children as parts
+from planner.scalar import with_children as with_parts
+from planner.traverse import (
+    bottom_up, conjunction, conjuncts, own_columns, scalars, substitute, walk, with_scalars,
+)  # fmt: skip
+
+
+def fold(rel: Rel) -> Rel:
+    """The plan with neighbours merged."""
+    return bottom_up(rel, _fold)
+
+
+def _fold(rel: Rel) -> Rel:
+    exprs = scalars(rel)
+    if exprs and not isinstance(rel, Values):
+        simple = tuple(simplify(e) for e in exprs)
+        if any(a is not b for a, b in zip(exprs, simple, strict=True)):
+            rel = with_scalars(rel, simple)
+    match rel:
+        case Filter():
+            return _filter(rel)
+        case Project():
+            return _project(rel)
+        case _:
+            return rel
+
+
+def simplify(expr: Scalar) -> Scalar:
+    """AND and OR without literal arguments that decide nothing."""
+    inner = parts(expr)
+    if not inner:
+        return expr
+    new = tuple(simplify(p) for p in inner)
+    if any(a is not b for a, b in zip(inner, new, strict=True)):
+        expr = with_parts(expr, new)
+    if isinstance(expr, And | Or):
+        neutral = isinstance(expr, And)
+        args = tuple(a for a in expr.args if not (isinstance(a, Literal) and a.value is neutral))
+        if not args:
+            return Literal(neutral, expr.type)
+        if isinstance(args[0], Literal) and args[0].value is (not neutral):
+            return args[0]
+        if len(args) == 1:
+            return args[0]
+        return expr if len(args) == len(expr.args) else type(expr)(args)
+    return expr
+
+
+def _filter(rel: Filter) -> Rel:
+    found = conjuncts(rel.predicate)
+    if not found:
+        return rel.input
+    if isinstance(found[0], Literal) and found[0].value is not True:
+        return Values((), schema(rel))
+    if isinstance(rel.input, Filter):
+        return Filter(rel.input.input, conjunction((*conjuncts(rel.input.predicate), *found)))
+    return rel
+
+
+def _project(rel: Project) -> Rel:
+    if rel.exprs == own_columns(schema(rel.input)):
+        return rel.input
+    below = rel.input
+    if isinstance(below, Values) and not below.schema and len(below.rows) == 1:
+        return Values((rel.exprs,), schema(rel))
+    if isinstance(below, Project) and _once(below.exprs, rel.exprs):
+        return _project(Project(below.input, tuple(substitute(e, below.exprs) for e in rel.exprs)))
+    return rel
+
+
+def _once(inner: tuple[Scalar, ...], outer: tuple[Scalar, ...]) -> bool:
+    """Whether no computed column is used twice, and none that may raise is dropped or moved into a branch."""
+    uses: dict[int, int] = {}
+    for expr in outer:
+        for part in walk(expr):
+            if isinstance(part, Column):
+                uses[part.index] = uses.get(part.index, 0) + 1
+    for i, expr in enumerate(inner):
+        if isinstance(expr, Column | Literal):
+            continue
+        if uses.get(i, 0) > 1 or (can_raise(expr) and Column(i, expr.type, expr.nullable) not in outer):
+            return False
+    return True

@@ -1,0 +1,164 @@
+"""The order of inner joins: left-deep, greedy by equality, so that cross products come last.
+
+Equalities are transitive: from a = b and b = c follow a = c, and from a = 5 also b = 5, where the types are the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.join_keys import is_constant, operator
+from planner.logical import (
+    Distinct, Filter, Get, Join, JoinKind, Project, Reduce, Reference, Rel, TopK, Values, schema,
+)  # fmt: skip
+from planner.raising import can_raise
+from planner.scalar import BOOL, Call, Column, Scalar
+from planner.traverse import columns_of, conjunction, conjuncts, has_subquery, own_columns, renumber, shift
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Inputs that are inner joined, and the conditions over all their columns, in the inputs' order."""
+
+    inputs: tuple[Rel, ...]
+    predicates: tuple[Scalar, ...]
+
+    @staticmethod
+    def of(rel: Join, predicates: tuple[Scalar, ...]) -> Region:
+        """The inner joins under a join, as one region; conditions that follow from equalities are added."""
+        inputs, found = _flatten(rel)
+        everything = tuple(dict.fromkeys((*found, *predicates)))
+        return Region(inputs, (*everything, *_constants(everything)))
+
+
+def _flatten(rel: Rel) -> tuple[tuple[Rel, ...], tuple[Scalar, ...]]:
+    if isinstance(rel, Join) and rel.kind is JoinKind.INNER and not rel.lateral:
+        left, one = _flatten(rel.left)
+        right, two = _flatten(rel.right)
+        count = len(schema(rel.left))
+        return (*left, *right), (*one, *(shift(p, count) for p in two), *conjuncts(rel.on))
+    if isinstance(rel, Filter) and isinstance(rel.input, Join) and rel.input.kind is JoinKind.INNER:
+        parts = conjuncts(rel.predicate)
+        if not any(can_raise(p) or has_subquery(p) for p in parts):
+            inputs, found = _flatten(rel.input)
+            return inputs, (*found, *parts)
+    return (rel,), ()
+
+
+def _column_equality(predicate: Scalar) -> tuple[Column, Column] | None:
+    """Two columns of one type whose equality is a predicate, where equality is their words' one."""
+    if operator(predicate) != "=" or not isinstance(predicate, Call) or len(predicate.args) != 2:
+        return None
+    left, right = predicate.args
+    if isinstance(left, Column) and isinstance(right, Column) and left.type == right.type:
+        return None if left.type.has_equality_class else (left, right)
+    return None
+
+
+def _constants(predicates: tuple[Scalar, ...]) -> list[Scalar]:
+    """column = constant for the columns that equal one which has it."""
+    pairs = [p for e in predicates if (p := _column_equality(e)) is not None]
+    known: dict[int, Call] = {}
+    for predicate in predicates:
+        if operator(predicate) == "=" and isinstance(predicate, Call) and len(predicate.args) == 2:
+            for column, value in (predicate.args, predicate.args[::-1]):
+                if isinstance(column, Column) and is_constant(value) and not can_raise(value):
+                    known.setdefault(column.index, Call(predicate.function, (column, value), BOOL, predicate.nullable))
+    added: list[Scalar] = []
+    changed = True
+    while changed:
+        changed = False
+        for pair in pairs:
+            for source, target in (pair, pair[::-1]):
+                equality = known.get(source.index)
+                same = equality is not None and equality.args[0].type == target.type
+                if equality is not None and same and target.index not in known:
+                    known[target.index] = Call(equality.function, (target, equality.args[1]), BOOL)
+                    added.append(known[target.index])
+                    changed = True
+    return added
+
+
+def ordered(region: Region) -> Rel:
+    """The region as a tree of joins, its columns in the region's own order."""
+    widths = [len(schema(r)) for r in region.inputs]
+    starts = [sum(widths[:i]) for i in range(len(widths))]
+    owner = [i for i, w in enumerate(widths) for _ in range(w)]
+    needs = [frozenset(owner[c] for c in columns_of(p)) for p in region.predicates]
+    equalities = [_is_equality(p, owner) for p in region.predicates]
+    order = [min(range(len(widths)), key=lambda i: (_rank(region.inputs[i]), i))] if widths else []
+    while len(order) < len(widths):
+        order.append(_next(order, region, needs, equalities))
+    return _tree(region, order, starts, needs)
+
+
+def _is_equality(predicate: Scalar, owner: list[int]) -> bool:
+    if operator(predicate) not in ("=", "is not distinct from") or not isinstance(predicate, Call):
+        return False
+    sides = [frozenset(owner[c] for c in columns_of(a)) for a in predicate.args]
+    return len(sides) == 2 and all(sides) and not sides[0] & sides[1]
+
+
+def _next(order: list[int], region: Region, needs: list[frozenset[int]], equalities: list[bool]) -> int:
+    placed = frozenset(order)
+
+    def cost(i: int) -> tuple[int, int, int]:
+        joined = placed | {i}
+        meets = [equal for need, equal in zip(needs, equalities, strict=True) if i in need and need <= joined]
+        connected = 0 if any(meets) else 1 if meets and len(meets) > 0 else 2
+        return connected, _rank(region.inputs[i]), i
+
+    return min((i for i in range(len(region.inputs)) if i not in placed), key=cost)
+
+
+def _rank(rel: Rel) -> int:
+    """How few rows an input promises, 0 the fewest."""
+    match rel:
+        case Values():
+            return 0 if len(rel.rows) <= 1 else 1
+        case Reference():
+            return 2
+        case Filter():
+            pointed = any(_is_point(p) for p in conjuncts(rel.predicate))
+            return 3 if pointed else min(_rank(rel.input), 5)
+        case Project() | Distinct() | Reduce() | TopK():
+            return _rank(rel.input)
+        case Get():
+            return 6
+        case _:
+            return 5
+
+
+def _is_point(predicate: Scalar) -> bool:
+    equal = operator(predicate) == "=" and isinstance(predicate, Call)
+    return equal and isinstance(predicate, Call) and any(is_constant(a) for a in predicate.args)
+
+
+def _tree(region: Region, order: list[int], starts: list[int], needs: list[frozenset[int]]) -> Rel:
+    place: dict[int, int] = {}
+    rel: Rel | None = None
+    count = 0
+    done: set[int] = set()
+    for number, i in enumerate(order):
+        part = region.inputs[i]
+        for k in range(len(schema(part))):
+            place[starts[i] + k] = count + k
+        count += len(schema(part))
+        placed = frozenset(order[: number + 1])
+        ready = [k for k, need in enumerate(needs) if k not in done and need <= placed]
+        if rel is None:
+            rel = part
+            ready = [k for k in ready if needs[k]]
+            if ready:
+                rel = Filter(rel, conjunction(tuple(renumber(region.predicates[k], place.__getitem__) for k in ready)))
+        else:
+            on = conjunction(tuple(renumber(region.predicates[k], place.__getitem__) for k in ready))
+            rel = Join(JoinKind.INNER, rel, part, on)
+        done |= set(ready)
+    assert rel is not None
+    rest = [k for k in range(len(needs)) if k not in done]
+    if rest:
+        rel = Filter(rel, conjunction(tuple(region.predicates[k] for k in rest)))
+    own = own_columns(schema(rel))
+    wanted = tuple(own[place[c]] for c in range(count))
+    return rel if wanted == own else Project(rel, wanted)

@@ -1,0 +1,21 @@
+"""The visible, ordered tuple of rewrites between binding and lowering."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from planner.logical import Rel
+from planner.transform.decorrelate import decorrelate
+from planner.transform.fold import fold
+from planner.transform.prune import prune
+from planner.transform.pushdown import push_down
+
+TRANSFORMS: Final[tuple[Callable[[Rel], Rel], ...]] = (decorrelate, fold, push_down, fold, prune, fold)
+
+
+def optimize(rel: Rel) -> Rel:
+    """A bound plan, without subqueries and lateral joins, cheaper to compute and equal in its rows."""
+    for transform in TRANSFORMS:
+        rel = transform(rel)
+    return rel

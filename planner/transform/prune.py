@@ -1,0 +1,125 @@
+"""Columns that nothing reads are not carried: projections are put on top of what has more columns than are needed.
+
+Rule: equal rows in the columns that are read. An expression that nobody reads is not computed, so it cannot raise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from planner.logical import (
+    Distinct, Filter, Get, Join, JoinKind, LetRec, Project, Recursive, Reduce, Reference, Rel, SetKind, SetOperation,
+    TableFunction, TopK, Values, schema,
+)  # fmt: skip
+from planner.scalar import Column, Scalar
+from planner.traverse import (
+    aggregate_scalars, children, columns_of, own_columns, renumber, with_aggregate_scalars, with_children,
+)  # fmt: skip
+
+Needed = tuple[int, ...]
+"""The columns that are read, ascending."""
+
+
+def prune(rel: Rel) -> Rel:
+    """The plan with narrow rows inside; its own columns stay."""
+    return _Prune().all(rel)
+
+
+class _Prune:
+    """``pruned(rel, needed)`` has exactly the needed columns of ``rel``, in their order."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, Needed], tuple[Rel, Rel]] = {}
+
+    def all(self, rel: Rel) -> Rel:
+        """The relation with all of its columns."""
+        return self.pruned(rel, tuple(range(len(schema(rel)))))
+
+    def pruned(self, rel: Rel, needed: Needed) -> Rel:
+        key = (id(rel), needed)
+        if key not in self._known:
+            self._known[key] = (rel, self._pruned(rel, needed))
+        return self._known[key][1]
+
+    def _pruned(self, rel: Rel, needed: Needed) -> Rel:
+        match rel:
+            case Get() | Reference() | Values():
+                return _kept(rel, needed)
+            case Filter():
+                return self._filter(rel, needed)
+            case Project():
+                return self._project(rel, needed)
+            case Join():
+                return self._join(rel, needed)
+            case Reduce():
+                return self._reduce(rel, needed)
+            case SetOperation() if rel.kind is SetKind.UNION and rel.all and needed:
+                return replace(rel, left=self.pruned(rel.left, needed), right=self.pruned(rel.right, needed))
+            case TableFunction():
+                return self._table_function(rel, needed)
+            case TopK() | Distinct() | SetOperation() | Recursive() | LetRec():
+                return _kept(with_children(rel, tuple(self.all(c) for c in children(rel))), needed)
+            case _:
+                assert_never(rel)
+
+    def _under(self, rel: Rel, exprs: tuple[Scalar, ...], needed: Needed = ()) -> tuple[Rel, dict[int, int]]:
+        """An input with what is needed and what the expressions read, and where each column is then."""
+        used = tuple(sorted(set(needed).union(*(columns_of(e) for e in exprs))))
+        return self.pruned(rel, used), {old: new for new, old in enumerate(used)}
+
+    def _filter(self, rel: Filter, needed: Needed) -> Rel:
+        below, place = self._under(rel.input, (rel.predicate,), needed)
+        new = Filter(below, renumber(rel.predicate, place.__getitem__))
+        return _kept(new, tuple(place[i] for i in needed))
+
+    def _project(self, rel: Project, needed: Needed) -> Rel:
+        exprs = tuple(rel.exprs[i] for i in needed)
+        below, place = self._under(rel.input, exprs)
+        new = tuple(renumber(e, place.__getitem__) for e in exprs)
+        return below if new == own_columns(schema(below)) else Project(below, new)
+
+    def _join(self, rel: Join, needed: Needed) -> Rel:
+        count = len(schema(rel.left))
+        used = set(needed) | columns_of(rel.on)
+        left_used = tuple(sorted(i for i in used if i < count))
+        right_used = tuple(sorted(i - count for i in used if i >= count))
+        left, right = self.pruned(rel.left, left_used), self.pruned(rel.right, right_used)
+        place = {i: k for k, i in enumerate(left_used)}
+        place |= {i + count: k + len(left_used) for k, i in enumerate(right_used)}
+        new = replace(rel, left=left, right=right, on=renumber(rel.on, place.__getitem__))
+        assert rel.kind not in (JoinKind.SEMI, JoinKind.ANTI) or all(i < count for i in needed)
+        return _kept(new, tuple(place[i] for i in needed))
+
+    def _reduce(self, rel: Reduce, needed: Needed) -> Rel:
+        keys = len(rel.keys)
+        kept = [i for i in needed if i >= keys]
+        aggregates = tuple(rel.aggregates[i - keys] for i in kept)
+        exprs = (*rel.keys, *(e for a in aggregates for e in aggregate_scalars(a)))
+        below, place = self._under(rel.input, exprs)
+        moved = tuple(
+            with_aggregate_scalars(a, tuple(renumber(e, place.__getitem__) for e in aggregate_scalars(a)))
+            for a in aggregates
+        )
+        new = replace(
+            rel, input=below, keys=tuple(renumber(k, place.__getitem__) for k in rel.keys), aggregates=moved
+        )
+        at = {i: i for i in range(keys)} | {i: keys + k for k, i in enumerate(kept)}
+        return _kept(new, tuple(at[i] for i in needed))
+
+    def _table_function(self, rel: TableFunction, needed: Needed) -> Rel:
+        count, total = len(schema(rel.input)), len(schema(rel))
+        below, place = self._under(rel.input, rel.args, tuple(i for i in needed if i < count))
+        width = len(schema(below))
+        new = replace(rel, input=below, args=tuple(renumber(a, place.__getitem__) for a in rel.args))
+        place |= {i: i - count + width for i in range(count, total)}
+        return _kept(new, tuple(place[i] for i in needed))
+
+
+def _kept(rel: Rel, needed: Needed) -> Rel:
+    row = schema(rel)
+    if needed == tuple(range(len(row))):
+        return rel
+    if isinstance(rel, Values):
+        return Values(tuple(tuple(r[i] for i in needed) for r in rel.rows), tuple(row[i] for i in needed))
+    return Project(rel, tuple(Column(i, row[i].type, row[i].nullable) for i in needed))

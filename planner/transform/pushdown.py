@@ -1,0 +1,242 @@
+"""Conditions move down to where their columns come from, and inner joins are put in order on the way.
+
+Rule: equal rows, and no expression that may raise sees a row that it did not see before: such conditions stay where
+they are, but for equalities between the two sides of a join, which are its keys (as in Postgres). LEFT, RIGHT and FULL
+joins become stronger where a condition above rejects the NULLs that they add.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from planner.join_keys import operator
+from planner.logical import (
+    Distinct, Filter, Get, Join, JoinKind, LetRec, Project, Recursive, Reduce, Reference, Rel, SetKind, SetOperation,
+    TableFunction, TopK, Values, schema,
+)  # fmt: skip
+from planner.lower_sets import has_classes
+from planner.raising import can_raise
+from planner.scalar import And, Call, Column, Or, Scalar
+from planner.transform.join_order import Region, ordered
+from planner.traverse import (
+    children, columns_of, conjunction, conjuncts, renumber, shift, substitute, with_children,
+)  # fmt: skip
+
+Predicates = tuple[Scalar, ...]
+
+
+def push_down(rel: Rel) -> Rel:
+    """The plan with its conditions as far down as they may go."""
+    return _Push().push(rel, ())
+
+
+class _Push:
+    def __init__(self) -> None:
+        self._plain: dict[int, tuple[Rel, Rel]] = {}
+
+    def push(self, rel: Rel, predicates: Predicates) -> Rel:
+        """``rel`` under the predicates. Without any, a plan used twice stays one object."""
+        if predicates:
+            return self._push(rel, predicates)
+        found = self._plain.get(id(rel))
+        if found is None:
+            found = self._plain[id(rel)] = (rel, self._push(rel, ()))
+        return found[1]
+
+    def _push(self, rel: Rel, predicates: Predicates) -> Rel:
+        match rel:
+            case Get() | Reference() | Values():
+                return _filtered(rel, predicates)
+            case Filter():
+                return self._filter(rel, predicates)
+            case Project():
+                return self._project(rel, predicates)
+            case Join():
+                return self._join(rel, predicates)
+            case Reduce():
+                return self._reduce(rel, predicates)
+            case Distinct() if not has_classes(schema(rel)):
+                return Distinct(self.push(rel.input, predicates))
+            case SetOperation() if not has_classes(schema(rel)) or (rel.all and rel.kind is SetKind.UNION):
+                return replace(rel, left=self.push(rel.left, predicates), right=self.push(rel.right, predicates))
+            case TableFunction():
+                count = len(schema(rel.input))
+                below, above = _split(predicates, lambda p: max(columns_of(p), default=0) < count)
+                return _filtered(replace(rel, input=self.push(rel.input, below)), above)
+            case LetRec():
+                bindings = tuple((b, self.push(value, ())) for b, value in rel.bindings)
+                return replace(rel, bindings=bindings, body=self.push(rel.body, predicates))
+            case TopK() | Recursive() | Distinct() | SetOperation():
+                return _filtered(with_children(rel, tuple(self.push(c, ()) for c in children(rel))), predicates)
+            case _:
+                assert_never(rel)
+
+    def _filter(self, rel: Filter, predicates: Predicates) -> Rel:
+        mine = conjuncts(rel.predicate)
+        keys = _may_be_key if isinstance(rel.input, Join) else _never
+        down = tuple(p for p in mine if not can_raise(p) or keys(p))
+        stay = tuple(p for p in mine if p not in down)
+        return _filtered(self.push(rel.input, (*down, *predicates)), stay)
+
+    def _project(self, rel: Project, predicates: Predicates) -> Rel:
+        down: list[Scalar] = []
+        stay: list[Scalar] = []
+        for predicate in predicates:
+            moved = substitute(predicate, rel.exprs)
+            if can_raise(moved):
+                stay.append(predicate)
+            else:
+                down.append(moved)
+        return _filtered(replace(rel, input=self.push(rel.input, tuple(down))), tuple(stay))
+
+    def _reduce(self, rel: Reduce, predicates: Predicates) -> Rel:
+        def on_keys(predicate: Scalar) -> bool:
+            used = columns_of(predicate)
+            known = all(i < len(rel.keys) and not rel.keys[i].type.has_equality_class for i in used)
+            return bool(used) and known and not can_raise(substitute(predicate, _padded(rel)))
+
+        below, above = _split(predicates, on_keys)
+        moved = tuple(substitute(p, _padded(rel)) for p in below)
+        return _filtered(replace(rel, input=self.push(rel.input, moved)), above)
+
+    def _join(self, rel: Join, predicates: Predicates) -> Rel:
+        kind = _strengthened(rel, predicates)
+        if kind is not rel.kind:
+            rel = replace(rel, kind=kind)
+        match rel.kind:
+            case JoinKind.INNER:
+                return self._inner(rel, predicates)
+            case JoinKind.SEMI | JoinKind.ANTI:
+                return self._semi(rel, predicates)
+            case JoinKind.LEFT | JoinKind.RIGHT | JoinKind.FULL:
+                return self._outer(rel, predicates)
+            case _:
+                assert_never(rel.kind)
+
+    def _inner(self, rel: Join, predicates: Predicates) -> Rel:
+        region = Region.of(rel, predicates)
+        inputs = []
+        base = 0
+        for part in region.inputs:
+            count = len(schema(part))
+            low, high = base, base + count
+            mine, rest = _split(region.predicates, lambda p: _within(p, low, high) and not can_raise(p))  # noqa: B023
+            region = Region(region.inputs, rest)
+            inputs.append(self.push(part, tuple(shift(p, -base) for p in mine)))
+            base += count
+        return ordered(Region(tuple(inputs), region.predicates))
+
+    def _semi(self, rel: Join, predicates: Predicates) -> Rel:
+        count = len(schema(rel.left))
+        parts = conjuncts(rel.on)
+        right, rest = _split(parts, lambda p: _within(p, count, None) and not can_raise(p))
+        left: Predicates = ()
+        if rel.kind is JoinKind.SEMI:
+            left, rest = _split(rest, lambda p: _within(p, 0, count) and not can_raise(p))
+        return replace(
+            rel,
+            left=self.push(rel.left, (*left, *predicates)),
+            right=self.push(rel.right, tuple(shift(p, -count) for p in right)),
+            on=conjunction(rest),
+        )
+
+    def _outer(self, rel: Join, predicates: Predicates) -> Rel:
+        """A condition on the kept side goes there; one of ON goes to the side that is not kept."""
+        count = len(schema(rel.left))
+        parts = conjuncts(rel.on)
+        left: Predicates = ()
+        right: Predicates = ()
+        above = predicates
+        if rel.kind is JoinKind.LEFT:
+            left, above = _split(above, lambda p: _within(p, 0, count))
+            right, parts = _split(parts, lambda p: _within(p, count, None) and not can_raise(p))
+        elif rel.kind is JoinKind.RIGHT:
+            right, above = _split(above, lambda p: _within(p, count, None))
+            left, parts = _split(parts, lambda p: _within(p, 0, count) and not can_raise(p))
+        new = replace(
+            rel,
+            left=self.push(rel.left, left),
+            right=self.push(rel.right, tuple(shift(p, -count) for p in right)),
+            on=conjunction(parts),
+        )
+        return _filtered(new, above)
+
+
+def _filtered(rel: Rel, predicates: Predicates) -> Rel:
+    if not predicates:
+        return rel
+    if isinstance(rel, Filter):
+        return Filter(rel.input, conjunction((*conjuncts(rel.predicate), *predicates)))
+    return Filter(rel, conjunction(predicates))
+
+
+def _split(predicates: Predicates, chosen: object) -> tuple[Predicates, Predicates]:
+    assert callable(chosen)
+    return tuple(p for p in predicates if chosen(p)), tuple(p for p in predicates if not chosen(p))
+
+
+def _within(predicate: Scalar, low: int, high: int | None) -> bool:
+    used = columns_of(predicate)
+    return bool(used) and min(used) >= low and (high is None or max(used) < high)
+
+
+def _padded(rel: Reduce) -> tuple[Scalar, ...]:
+    """The keys, and placeholders for the aggregates, which no moved condition reads."""
+    return (*rel.keys, *(Column(-1, a.type) for a in rel.aggregates))
+
+
+def _may_be_key(predicate: Scalar) -> bool:
+    return operator(predicate) == "=" and isinstance(predicate, Call) and all(columns_of(a) for a in predicate.args)
+
+
+def _never(predicate: Scalar) -> bool:
+    return False
+
+
+def _strengthened(rel: Join, predicates: Predicates) -> JoinKind:
+    """The kind when conditions above reject the rows that an outer join adds."""
+    count = len(schema(rel.left))
+    left = any(rejects_null(p, lambda i: i < count) for p in predicates)
+    right = any(rejects_null(p, lambda i: i >= count) for p in predicates)
+    match rel.kind:
+        case JoinKind.LEFT:
+            return JoinKind.INNER if right else rel.kind
+        case JoinKind.RIGHT:
+            return JoinKind.INNER if left else rel.kind
+        case JoinKind.FULL:
+            if left and right:
+                return JoinKind.INNER
+            return JoinKind.LEFT if left else JoinKind.RIGHT if right else rel.kind
+        case JoinKind.INNER | JoinKind.SEMI | JoinKind.ANTI:
+            return rel.kind
+        case _:
+            assert_never(rel.kind)
+
+
+_STRICT = frozenset({"=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "not", "~~", "!~~"})
+
+
+def rejects_null(predicate: Scalar, chosen: object) -> bool:
+    """Whether the predicate is not true when all chosen columns are NULL."""
+    assert callable(chosen)
+    match predicate:
+        case And():
+            return any(rejects_null(a, chosen) for a in predicate.args)
+        case Or():
+            return all(rejects_null(a, chosen) for a in predicate.args)
+        case Call() if operator(predicate) in ("is not null", "is true", "is false"):
+            return _null_if_null(predicate.args[0], chosen)
+        case _:
+            return _null_if_null(predicate, chosen)
+
+
+def _null_if_null(expr: Scalar, chosen: object) -> bool:
+    assert callable(chosen)
+    if isinstance(expr, Column):
+        return bool(chosen(expr.index))
+    if isinstance(expr, Call) and (operator(expr) in _STRICT or operator(expr) == "cast"):
+        return any(_null_if_null(a, chosen) for a in expr.args)
+    return False
+
+

@@ -1,0 +1,87 @@
+"""Freshet's server: flags → coordinator → serve."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import re
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from ivm.errors import SqlError
+
+UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "kb": 10**3, "mb": 10**6, "gb": 10**9}
+END_SECONDS = 4.5
+"""After SIGTERM; what is not in the store by then is in the log."""
+
+
+def parse_bytes(text: str) -> int:
+    """Bytes, or a number with a unit: 4GiB, 512MiB, 2GB."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text.lower())
+    if match is None or match[2] not in UNITS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size: write bytes, or for example 4GiB")
+    return int(float(match[1]) * UNITS[match[2]])
+
+
+def arguments(given: list[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="freshet", description="A SQL server that keeps views up to date.")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=7432, help="port, 0 for any free one (default: %(default)s)")
+    parser.add_argument("--data", type=Path, default=Path("freshet-data"), help="data folder (default: ./freshet-data)")
+    parser.add_argument("--memory", type=parse_bytes, default=1 << 30, help="the store's memory, e.g. 4GiB")
+    parser.add_argument("--files", type=Path, action="append", default=[], metavar="DIR",
+                        help="a folder that COPY … FROM 'path' may read; may be given several times")  # fmt: skip
+    return parser.parse_args(given)
+
+
+def say(text: str) -> None:
+    """A line on stderr."""
+    print(text, file=sys.stderr, flush=True)
+
+
+async def run(options: argparse.Namespace) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    say("freshet: starting")
+    from sql.coordinator import Coordinator
+    from sql.pgwire.listener import serve
+
+    files = tuple(path.resolve() for path in options.files)
+    coordinator = await Coordinator.open(options.data, options.memory, files, lambda text: say(f"freshet: {text}"))
+    server = await serve(coordinator.session, options.host, options.port)
+    say(f"ready on {options.host}:{server.port}")
+    await ended.wait()
+    force = threading.Timer(END_SECONDS, lambda: os._exit(0))
+    force.daemon = True
+    force.start()
+    await server.close()
+    await coordinator.close()
+    force.cancel()
+
+
+def main() -> None:
+    """The console script ``freshet``."""
+    options = arguments()
+    logging.basicConfig(level=logging.WARNING, format="freshet: %(message)s", stream=sys.stderr)
+    try:
+        asyncio.run(run(options))
+    except SqlError as error:
+        for line in (error.message, error.detail, error.hint):
+            if line:
+                say(f"freshet: {line}")
+        sys.exit(1)
+    except OSError as error:
+        say(f"freshet: {error}")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

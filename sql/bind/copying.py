@@ -1,0 +1,198 @@
+"""COPY: its options with Postgres's defaults and checks, its target or source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ivm.errors import SqlError, unsupported
+from sql.bind.dml import default, target
+from sql.bind.environment import Environment
+from sql.bind.from_clause import lookup
+from sql.bind.query import bind_top
+from sql.catalog import Relation, RelationKind
+from sql.statements import CopyFormat, CopyFrom, CopyOptions, CopyTo, Query, Subscribe
+from sql.syntax import nodes
+
+Given = dict[str, tuple["str | bool | tuple[str, ...]", int]]
+
+_KNOWN: Final = (
+    "format", "delimiter", "null", "header", "quote", "escape", "force_quote", "force_not_null", "force_null",
+    "encoding", "freeze", "engine", "on_error", "default",
+)  # fmt: skip
+
+
+def copy(env: Environment, node: nodes.CopyStatement) -> CopyFrom | CopyTo:
+    """COPY … FROM a table, or COPY … TO of a relation, a query or a subscription."""
+    return _copy_to(env, node) if node.to else _copy_from(env, node)
+
+
+def _copy_from(env: Environment, node: nodes.CopyStatement) -> CopyFrom:
+    if not isinstance(node.source, nodes.TableName):
+        raise SqlError("42601", 'syntax error at or near "FROM"', position=node.at + 1)
+    table = target(env, node.source)
+    columns = _columns(table, node.columns)
+    names = [table.columns[i].name for i in columns]
+    options = _options(node, [c.name for c in table.columns], names)
+    defaults = tuple(default(env, c) if c.default is not None else None for c in table.columns)
+    return CopyFrom(table, columns, defaults, options, node.path)
+
+
+def _columns(table: Relation, named: Sequence[tuple[str, int]]) -> tuple[int, ...]:
+    if not named:
+        return tuple(range(len(table.columns)))
+    names = [c.name for c in table.columns]
+    found: list[int] = []
+    for name, at in named:
+        if name not in names:
+            message = f'column "{name}" of relation "{table.name}" does not exist'
+            raise SqlError("42703", message, position=at + 1)
+        if names.index(name) in found:
+            raise SqlError("42701", f'column "{name}" specified more than once', position=at + 1)
+        found.append(names.index(name))
+    return tuple(found)
+
+
+def _copy_to(env: Environment, node: nodes.CopyStatement) -> CopyTo:
+    from sql.bind.statement import subscribe
+
+    if node.path is not None:
+        raise unsupported("COPY … TO a file", "COPY … TO STDOUT is.", node.at + 1)
+    source: Query | Subscribe
+    if isinstance(node.source, nodes.TableName):
+        source = bind_top(env, _whole_table(env, node.source, node.columns))
+    elif isinstance(node.source, nodes.SubscribeStatement):
+        source = subscribe(env, node.source)
+    elif isinstance(node.source, nodes.Query):
+        source = bind_top(env, node.source)
+    else:
+        raise unsupported("COPY of a data-modifying statement", position=node.at + 1)
+    columns = source.query.columns if isinstance(source, Subscribe) else source.columns
+    names = [c.name for c in columns]
+    return CopyTo(source, _options(node, names, names))
+
+
+def _whole_table(env: Environment, table: nodes.TableName, named: Sequence[tuple[str, int]]) -> nodes.Query:
+    relation = lookup(env, table)
+    if relation.kind is RelationKind.VIEW:
+        raise SqlError(
+            "42809", f'cannot copy from view "{relation.name}"', hint="Try the COPY (SELECT ...) TO variant.",
+        )  # fmt: skip
+    columns = _columns(relation, named)
+    targets = tuple(
+        nodes.Target(nodes.Name((relation.columns[i].name,), table.at), None, table.at) for i in columns
+    )
+    select = nodes.Select(targets, (table,), None, None, None, None, table.at)
+    return nodes.Query(select, table.at)
+
+
+def _options(node: nodes.CopyStatement, all_names: Sequence[str], listed: Sequence[str]) -> CopyOptions:
+    given: Given = {}
+    for name, value, at in node.options:
+        if name not in _KNOWN:
+            raise SqlError("42601", f'option "{name}" not recognized', position=at + 1)
+        if name in given:
+            raise SqlError("42601", "conflicting or redundant options", position=at + 1)
+        given[name] = (value, at)
+    _refuse(given)
+    format_ = _format(given)
+    csv = format_ is CopyFormat.CSV
+    if format_ in (CopyFormat.BINARY, CopyFormat.PARQUET):
+        for name in ("delimiter", "null", "header", "quote", "escape"):
+            if name in given:
+                message = f"cannot specify {name.upper()} in {format_.value.upper()} mode"
+                raise SqlError("42601", message, position=given[name][1] + 1)
+    if not csv:
+        for name in ("quote", "escape", "force_quote", "force_not_null", "force_null"):
+            if name in given:
+                message = f"COPY {name.replace('_', ' ')} available only in CSV mode"
+                raise SqlError("0A000", message, position=given[name][1] + 1)
+    delimiter = _one_byte(given, "delimiter", "," if csv else "\t")
+    quote = _one_byte(given, "quote", '"')
+    null = _text(given, "null", "" if csv else "\\N")
+    _check(delimiter, null, quote, csv, format_)
+
+    def listed_in(name: str) -> tuple[int, ...]:
+        return _positions(given, name, all_names, listed)
+
+    return CopyOptions(
+        format_, delimiter, null, _header(given), quote, _one_byte(given, "escape", quote), listed_in("force_quote"),
+        listed_in("force_not_null"), listed_in("force_null"), _text(given, "engine", "auto").lower(),
+    )  # fmt: skip
+
+
+def _refuse(given: Given) -> None:
+    if "encoding" in given:
+        value, at = given["encoding"]
+        if str(value).lower().replace("-", "").replace("_", "") not in ("utf8", "unicode"):
+            raise unsupported(f"encoding {value}", "Only UTF8 is.", at + 1)
+    for name in ("on_error", "default"):
+        if name in given:
+            raise unsupported(f"COPY option {name.upper()}", position=given[name][1] + 1)
+
+
+def _format(given: Given) -> CopyFormat:
+    value, at = given.get("format", ("text", 0))
+    try:
+        return CopyFormat(str(value).lower())
+    except ValueError:
+        raise SqlError("22023", f'COPY format "{value}" not recognized', position=at + 1) from None
+
+
+def _text(given: Given, name: str, otherwise: str) -> str:
+    value, at = given.get(name, (otherwise, 0))
+    if not isinstance(value, str):
+        raise SqlError("42601", f"{name} requires a parameter", position=at + 1)
+    return value
+
+
+def _one_byte(given: Given, name: str, otherwise: str) -> str:
+    value = _text(given, name, otherwise)
+    if len(value.encode()) != 1:
+        message = f"COPY {name} must be a single one-byte character"
+        raise SqlError("0A000", message, position=given[name][1] + 1)
+    return value
+
+
+def _header(given: Given) -> bool:
+    value, at = given.get("header", (False, 0))
+    if isinstance(value, bool):
+        return value
+    if str(value).lower() == "match":
+        raise unsupported("HEADER MATCH", position=at + 1)
+    if str(value).lower() in ("true", "on", "1"):
+        return True
+    if str(value).lower() in ("false", "off", "0"):
+        return False
+    raise SqlError("42601", "header requires a Boolean value or \"match\"", position=at + 1)
+
+
+def _check(delimiter: str, null: str, quote: str, csv: bool, format_: CopyFormat) -> None:
+    if delimiter in "\r\n":
+        raise SqlError("22023", "COPY delimiter cannot be newline or carriage return")
+    if any(c in null for c in "\r\n"):
+        raise SqlError("22023", "COPY null representation cannot use newline or carriage return")
+    if format_ is CopyFormat.TEXT and delimiter in "\\.abcdefghijklmnopqrstuvwxyz0123456789":
+        raise SqlError("22023", f'COPY delimiter cannot be "{delimiter}"')
+    if csv and delimiter == quote:
+        raise SqlError("22023", "COPY delimiter and quote must be different")
+    if delimiter in null:
+        raise SqlError("22023", "COPY delimiter must not appear in the NULL specification")
+    if csv and quote in null:
+        raise SqlError("22023", "CSV quote character must not appear in the NULL specification")
+
+
+def _positions(given: Given, name: str, all_names: Sequence[str], listed: Sequence[str]) -> tuple[int, ...]:
+    """Positions among all columns of the table (or of the query)."""
+    value, at = given.get(name, ((), 0))
+    if value == "*" or value is True:
+        return tuple(range(len(all_names)))
+    found: list[int] = []
+    for column in (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ():
+        if column not in all_names:
+            raise SqlError("42703", f'column "{column}" does not exist', position=at + 1)
+        if column not in listed:
+            message = f'{name.replace("_", " ").upper()} column "{column}" not referenced by COPY'
+            raise SqlError("42P10", message, position=at + 1)
+        found.append(list(all_names).index(column))
+    return tuple(found)

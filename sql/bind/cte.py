@@ -1,0 +1,158 @@
+"""WITH: plain, RECURSIVE and MUTUALLY RECURSIVE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ivm.errors import SqlError, unsupported
+from ivm.words import ColumnType, Schema
+from planner.logical import Project, Recursive, Reference, Rel, schema
+from planner.scalar import Column
+from sql.bind import query as queries
+from sql.bind import setops
+from sql.bind.coerce import castable, try_common_type
+from sql.bind.environment import CteBinding, Environment
+from sql.bind.recursion import check_recursion, mentions
+from sql.bind.scope import Scope
+from sql.syntax import nodes
+from sql.types import format_type
+
+
+def with_ctes(env: Environment, with_: nodes.With, outer: Scope | None) -> Environment:
+    """The environment in which the query after WITH is bound."""
+    names = [c.name for c in with_.ctes]
+    for cte in with_.ctes:
+        if names.count(cte.name) > 1:
+            message = f'WITH query name "{cte.name}" specified more than once'
+            raise SqlError("42712", message, position=cte.at + 1)
+    for cte in _in_order(with_):
+        query = _query(cte)
+        if with_.recursive and mentions(query, cte.name):
+            binding = _recursive(env, cte, query, outer)
+        else:
+            table = queries.bind_query(env, query, outer)
+            binding = CteBinding(cte.name, _columns(cte, table.names), table.rel)
+        env = env.with_ctes({**env.ctes, cte.name: binding})
+    return env
+
+
+def _query(cte: nodes.Cte) -> nodes.Query:
+    if not isinstance(cte.query, nodes.Query):
+        raise unsupported("data-modifying statements in WITH", position=cte.at + 1)
+    return cte.query
+
+
+def _columns(cte: nodes.Cte, names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(cte.columns) > len(names):
+        message = f'WITH query "{cte.name}" has {len(names)} columns available but {len(cte.columns)} columns specified'
+        raise SqlError("42P10", message, position=cte.at + 1)
+    return (*cte.columns, *names[len(cte.columns) :])
+
+
+def _in_order(with_: nodes.With) -> Sequence[nodes.Cte]:
+    """WITH RECURSIVE allows references forward; the queries in the order of their needs."""
+    if not with_.recursive:
+        return with_.ctes
+    needs = {
+        c.name: {o.name for o in with_.ctes if o.name != c.name and mentions(c.query, o.name)} for c in with_.ctes
+    }
+    done: list[nodes.Cte] = []
+    while len(done) < len(with_.ctes):
+        placed = {c.name for c in done}
+        ready = [c for c in with_.ctes if c.name not in placed and needs[c.name] <= placed]
+        if not ready:
+            waiting = next(c for c in with_.ctes if c.name not in placed)
+            raise SqlError(
+                "0A000", "mutual recursion between WITH items is not implemented",
+                hint="Use WITH MUTUALLY RECURSIVE.", position=waiting.at + 1,
+            )  # fmt: skip
+        done.append(ready[0])
+    return done
+
+
+def _recursive(env: Environment, cte: nodes.Cte, query: nodes.Query, outer: Scope | None) -> CteBinding:
+    union = check_recursion(cte, query)
+    inner = with_ctes(env, query.with_, outer) if query.with_ is not None else env
+    base_query = nodes.Query(union.left, cte.at)
+    base = queries.settle(inner, queries.bind_unsettled(inner, base_query, outer))
+    base_rel = queries.finished(base)
+    names = _columns(cte, tuple(c.name for c in base.columns))
+    binding = next(env.bindings)
+    columns = schema(base_rel)
+    while True:
+        working = CteBinding(cte.name, names, Reference(binding, columns), True)
+        seeing = inner.with_ctes({**inner.ctes, cte.name: working})
+        step = queries.bind_unsettled(seeing, nodes.Query(union.right, cte.at), outer)
+        step_rel = _like_base(seeing, cte, union, columns, step)
+        widened = tuple(
+            ColumnType(a.type, a.nullable or b.nullable) for a, b in zip(columns, schema(step_rel), strict=True)
+        )
+        if widened == columns:
+            break
+        columns = widened
+    rel = Recursive(binding, with_schema(base_rel, columns), with_schema(step_rel, columns), union.all, columns)
+    return CteBinding(cte.name, names, rel)
+
+
+def _like_base(
+    env: Environment, cte: nodes.Cte, union: nodes.SetQuery, columns: Schema, step: queries.Bound
+) -> Rel:
+    """The step with the base's types. Raises 42601 and 42804 as Postgres does."""
+    rel = queries.finished(step)
+    found = schema(rel)
+    if len(found) != len(columns):
+        message = "each UNION query must have the same number of columns"
+        raise SqlError("42601", message, position=setops.start(union.right) + 1)
+    for i, (a, b) in enumerate(zip(columns, found, strict=True)):
+        overall = try_common_type([a.type, b.type])
+        if overall is None or overall != a.type or not castable(b.type, a.type, "implicit"):
+            if overall is None:
+                setops.combine_types(union, i, a.type, b.type)
+            shown = format_type(overall) if overall is not None else format_type(b.type)
+            raise SqlError(
+                "42804",
+                f'recursive query "{cte.name}" column {i + 1} has type {format_type(a.type)} in non-recursive term '
+                f"but type {shown} overall",
+                hint="Cast the output of the non-recursive term to the correct type.",
+                position=setops.column_at(union.left, i) + 1,
+            )
+    return queries.convert(env, rel, [c.type for c in columns], "implicit")
+
+
+def with_schema(rel: Rel, columns: Schema) -> Rel:
+    """The relation with columns nullable where ``columns`` are."""
+    if schema(rel) == columns:
+        return rel
+    return Project(rel, tuple(Column(i, c.type, c.nullable) for i, c in enumerate(columns)))
+
+
+def mutually_recursive(
+    env: Environment, with_: nodes.With, outer: Scope | None
+) -> tuple[Environment, tuple[tuple[int, Rel], ...], tuple[Schema, ...]]:
+    """The environment for the body, and the bindings with their schemas, for ``LetRec``."""
+    ctes = dict(env.ctes)
+    ids, schemas = [], []
+    for cte in with_.ctes:
+        columns = tuple(ColumnType(env.type(t), True) for t in cte.types)
+        ids.append(next(env.bindings))
+        schemas.append(columns)
+        if any(c.name == cte.name for c in with_.ctes if c is not cte):
+            message = f'WITH query name "{cte.name}" specified more than once'
+            raise SqlError("42712", message, position=cte.at + 1)
+        ctes[cte.name] = CteBinding(cte.name, cte.columns, Reference(ids[-1], columns))
+    env = env.with_ctes(ctes)
+    bindings = []
+    for cte, binding, columns in zip(with_.ctes, ids, schemas, strict=True):
+        bound = queries.bind_unsettled(env, _query(cte), outer)
+        rel = queries.finished(bound)
+        found = schema(rel)
+        if len(found) != len(columns):
+            message = f'WITH query "{cte.name}" declares {len(columns)} columns but has {len(found)}'
+            raise SqlError("42601", message, position=cte.at + 1)
+        for declared, actual, name in zip(columns, found, cte.columns, strict=True):
+            if not castable(actual.type, declared.type, "assignment"):
+                message = f'column "{name}" of WITH query "{cte.name}" is declared {format_type(declared.type)} '
+                raise SqlError("42804", message + f"but is {format_type(actual.type)}", position=cte.at + 1)
+        rel = queries.convert(env, rel, [c.type for c in columns], "assignment")
+        bindings.append((binding, with_schema(rel, columns)))
+    return env, tuple(bindings), tuple(schemas)

@@ -1,0 +1,141 @@
+"""CREATE TABLE, CREATE VIEW and DROP."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ivm.errors import SqlError, unsupported
+from ivm.words import INTERVAL, Kind
+from sql.bind.coerce import assign
+from sql.bind.environment import Environment
+from sql.bind.expression import Binder
+from sql.bind.query import bind_stored
+from sql.bind.scope import Scope
+from sql.catalog import RelationKind, TableColumn
+from sql.statements import CreateTable, CreateView, Drop, Query
+from sql.syntax import nodes
+from storage.text import parse_datum
+
+DAY: Final = 86_400_000_000
+_UNSTORABLE: Final = (Kind.UNKNOWN, Kind.RECORD, Kind.VOID)
+
+
+def retention(text: str | None) -> int | None:
+    """``RETAIN HISTORY FOR`` in microseconds; a month counts 30 days. Raises 22007, 22023."""
+    if text is None:
+        return None
+    datum = parse_datum(INTERVAL, text)
+    assert isinstance(datum, tuple)
+    months, days, microseconds = datum
+    total = int(months) * 30 * DAY + int(days) * DAY + int(microseconds)
+    if total < 0:
+        raise SqlError("22023", "RETAIN HISTORY must not be negative")
+    return total
+
+
+def _schema(table: nodes.TableName) -> str:
+    schema_name = table.schema_name or "public"
+    if schema_name in ("pg_catalog", "information_schema"):
+        message = f'permission denied to create "{schema_name}.{table.name}"'
+        raise SqlError("42501", message, detail="System catalog modifications are currently disallowed.")
+    if schema_name != "public":
+        raise SqlError("3F000", f'schema "{schema_name}" does not exist', position=table.at + 1)
+    return schema_name
+
+
+def create_table(env: Environment, node: nodes.CreateTableStatement) -> CreateTable:
+    """A table from its column definitions, or from a query."""
+    schema_name = _schema(node.table)
+    retain = retention(node.retain)
+    if node.source is not None:
+        query: Query | None = bind_stored(env, node.source)
+        assert query is not None
+        columns = _query_columns(query, node.table)
+        if node.with_no_data:
+            query = None
+        return CreateTable(
+            schema_name, node.table.name, columns, (), retain, node.if_not_exists, query, node.temporary
+        )
+    names = [c.name for c in node.columns]
+    for column in node.columns:
+        if names.count(column.name) > 1:
+            raise SqlError("42701", f'column "{column.name}" specified more than once', position=column.at + 1)
+    key: list[int] = []
+    for name, at in node.primary_key:
+        if name not in names:
+            raise SqlError("42703", f'column "{name}" named in key does not exist', position=at + 1)
+        if names.index(name) in key:
+            raise SqlError("42701", f'column "{name}" appears twice in primary key constraint', position=at + 1)
+        key.append(names.index(name))
+    columns = tuple(_column(env, c, i in key) for i, c in enumerate(node.columns))
+    return CreateTable(
+        schema_name, node.table.name, columns, tuple(key), retain, node.if_not_exists, None, node.temporary
+    )
+
+
+def _query_columns(query: Query, table: nodes.TableName) -> tuple[TableColumn, ...]:
+    """The columns of CREATE TABLE AS, all nullable as in Postgres."""
+    names = _names(query, table)
+    return tuple(TableColumn(n, c.type) for n, c in zip(names, query.columns, strict=True))
+
+
+def _names(query: Query, table: nodes.TableName) -> list[str]:
+    found = [c.name for c in query.columns]
+    if len(table.columns) > len(found):
+        raise SqlError("42601", "too many column names were specified", position=table.at + 1)
+    names = [*table.columns, *found[len(table.columns) :]]
+    for name, column in zip(names, query.columns, strict=True):
+        if names.count(name) > 1:
+            raise SqlError("42701", f'column "{name}" specified more than once')
+        if column.type.kind in _UNSTORABLE:
+            raise SqlError("42P16", f'column "{name}" has pseudo-type {column.type.kind.value}')
+    return names
+
+
+def _column(env: Environment, node: nodes.ColumnDefinition, key: bool) -> TableColumn:
+    type_ = env.type(node.type)
+    if type_.kind in _UNSTORABLE:
+        message = f'column "{node.name}" has pseudo-type {type_.kind.value}'
+        raise SqlError("42P16", message, position=node.at + 1)
+    text = None
+    if node.default is not None:
+        expr_node, text = node.default
+        binder = Binder(env, Scope(clause="DEFAULT expressions"), "DEFAULT expressions")
+        try:
+            expr = binder.bind(expr_node)
+        except SqlError as error:
+            if error.sqlstate == "42703":
+                message = "cannot use column reference in DEFAULT expression"
+                raise SqlError("0A000", message, position=error.position) from None
+            raise
+        assign(env, expr, type_, node.name, expr_node.at)
+    return TableColumn(node.name, type_, not (node.not_null or key), text)
+
+
+def create_view(env: Environment, node: nodes.CreateViewStatement) -> CreateView:
+    """A view, its columns named by the list after its name where there is one."""
+    schema_name = _schema(node.table)
+    query = bind_stored(env, node.query)
+    if env.parameters.types:
+        what = "materialized views" if node.materialized else "views"
+        raise SqlError("42P02", f"{what} may not be defined using bound parameters")
+    names = _names(query, node.table)
+    columns = tuple(
+        type(c)(n, c.type, c.table, c.attribute) for n, c in zip(names, query.columns, strict=True)
+    )
+    if node.replace and node.materialized and node.if_not_exists:
+        raise unsupported("OR REPLACE together with IF NOT EXISTS")
+    return CreateView(
+        schema_name, node.table.name, Query(query.rel, query.finishing, columns), node.text, node.materialized,
+        node.replace, node.if_not_exists, retention(node.retain),
+    )  # fmt: skip
+
+
+_KINDS: Final = {
+    "table": RelationKind.TABLE, "view": RelationKind.VIEW, "materialized view": RelationKind.MATERIALIZED_VIEW,
+}  # fmt: skip
+
+
+def drop(node: nodes.DropStatement) -> Drop:
+    """DROP; the coordinator looks the names up."""
+    return Drop(_KINDS[node.kind], tuple((n.schema_name, n.name) for n in node.names), node.if_exists, node.cascade)

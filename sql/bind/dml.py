@@ -1,0 +1,248 @@
+"""INSERT, UPDATE and DELETE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ivm.errors import SqlError
+from planner.logical import Filter, Project, Rel, schema
+from planner.scalar import Column, Literal, Scalar, ScalarSubquery
+from sql.bind import cte, setops
+from sql.bind import query as queries
+from sql.bind.coerce import assign, resolve_unknown
+from sql.bind.environment import Environment
+from sql.bind.expression import Binder, position
+from sql.bind.from_clause import bind_from, lookup
+from sql.bind.scope import Namespace, Range, Scope, Visible
+from sql.bind.selection import bind_targets
+from sql.catalog import Relation, RelationKind, TableColumn
+from sql.parse import parse_expression
+from sql.statements import Delete, Insert, OutputColumn, Update
+from sql.syntax import nodes
+
+
+def target(env: Environment, name: nodes.TableName, what: str = "change") -> Relation:
+    """The table that a statement changes. Raises 42P01, 42809."""
+    relation = lookup(env, name)
+    if relation.kind is RelationKind.TABLE:
+        return relation
+    kinds = {
+        RelationKind.VIEW: "view", RelationKind.MATERIALIZED_VIEW: "materialized view",
+        RelationKind.SYSTEM: "system catalog", RelationKind.TABLE: "table",
+    }  # fmt: skip
+    if relation.kind is RelationKind.SYSTEM:
+        message = f'permission denied: "{relation.name}" is a system catalog'
+        raise SqlError("42501", message, position=name.at + 1)
+    if what == "truncate":
+        raise SqlError("42809", f'"{relation.name}" is not a table', position=name.at + 1)
+    message = f'cannot change {kinds[relation.kind]} "{relation.name}"'
+    raise SqlError("42809" if relation.kind is RelationKind.MATERIALIZED_VIEW else "55000", message)
+
+
+def default(env: Environment, column: TableColumn) -> Scalar:
+    """A column's DEFAULT, NULL without one."""
+    if column.default is None:
+        return Literal(None, column.type)
+    binder = Binder(env, Scope(clause="DEFAULT expressions"), "DEFAULT expressions")
+    expr = binder.bind(parse_expression(column.default))
+    return assign(env, expr, column.type, column.name, 0)
+
+
+def _positions(table: Relation, columns: Sequence[tuple[str, int]]) -> list[int]:
+    """Columns' positions by name. Raises 42703, 42701."""
+    names = [c.name for c in table.columns]
+    found: list[int] = []
+    for name, at in columns:
+        if name not in names:
+            message = f'column "{name}" of relation "{table.name}" does not exist'
+            raise SqlError("42703", message, position=at + 1)
+        index = names.index(name)
+        if index in found:
+            raise SqlError("42701", f'column "{name}" specified more than once', position=at + 1)
+        found.append(index)
+    return found
+
+
+def insert(env: Environment, node: nodes.InsertStatement) -> Insert:
+    """Rows in the table's column order, with defaults and casts."""
+    table = target(env, node.table)
+    if node.with_ is not None:
+        env = cte.with_ctes(env, node.with_, None)
+    positions = _positions(table, node.columns) if node.columns else list(range(len(table.columns)))
+    source = node.source
+    if source is None:
+        rel: Rel = setops.values((tuple(default(env, c) for c in table.columns),))
+    elif isinstance(source.body, nodes.ValuesList) and _is_bare(source):
+        rel = _insert_values(env, table, positions, source.body, node)
+    else:
+        rel = _insert_query(env, table, positions, source, node)
+    visible = _visible(table, 0)
+    namespace = Namespace(visible, (Range(node.table.alias or table.name, visible, table.schema_name, table),))
+    returning, columns = _returning(env, node.returning, namespace)
+    return Insert(table, rel, returning, columns, node.do_nothing)
+
+
+def _is_bare(query: nodes.Query) -> bool:
+    return query.with_ is None and not query.order and query.limit is None and query.offset is None
+
+
+def _check_width(positions: list[int], found: int, node: nodes.InsertStatement, at: int) -> list[int]:
+    """The target columns for so many expressions. Raises 42601."""
+    if found > len(positions):
+        raise SqlError("42601", "INSERT has more expressions than target columns", position=at + 1)
+    if found < len(positions):
+        if node.columns:
+            where = node.columns[found][1]
+            raise SqlError("42601", "INSERT has more target columns than expressions", position=where + 1)
+        return positions[:found]
+    return positions
+
+
+def _insert_values(
+    env: Environment, table: Relation, positions: list[int], body: nodes.ValuesList, node: nodes.InsertStatement
+) -> Rel:
+    width = len(body.rows[0])
+    for row in body.rows:
+        if len(row) != width:
+            raise SqlError("42601", "VALUES lists must all be the same length", position=row[0].at + 1)
+    extra = body.rows[0][min(len(positions), width - 1)].at
+    positions = _check_width(positions, width, node, extra)
+    rest = {i: default(env, c) for i, c in enumerate(table.columns) if i not in positions}
+    binder = Binder(env, Scope(clause="VALUES"), "VALUES")
+    columns = table.columns
+    rows: list[tuple[Scalar, ...]] = []
+    for row in body.rows:
+        values = dict(rest)
+        for i, expr in zip(positions, row, strict=True):
+            if isinstance(expr, nodes.Default):
+                values[i] = default(env, columns[i])
+            else:
+                bound = binder.bind(expr)
+                values[i] = assign(env, bound, columns[i].type, columns[i].name, position(expr))
+        rows.append(tuple(values[i] for i in range(len(columns))))
+    return setops.values(rows)
+
+
+def _insert_query(
+    env: Environment, table: Relation, positions: list[int], source: nodes.Query, node: nodes.InsertStatement
+) -> Rel:
+    bound = queries.bind_unsettled(env, source, None)
+    where = [setops.column_at(source.body, i) for i in range(bound.width)]
+    extra = where[min(len(positions), len(where) - 1)] if where else node.at
+    positions = _check_width(positions, bound.width, node, extra)
+    rel = queries.finished(bound)
+    found = schema(rel)
+    inner: tuple[Scalar, ...] | None = rel.exprs if isinstance(rel, Project) else None
+    exprs: dict[int, Scalar] = {i: default(env, c) for i, c in enumerate(table.columns) if i not in positions}
+    for j, i in enumerate(positions):
+        column = table.columns[i]
+        expr = inner[j] if inner is not None else Column(j, found[j].type, found[j].nullable)
+        exprs[i] = assign(env, expr, column.type, column.name, where[j])
+    ordered = tuple(exprs[i] for i in range(len(table.columns)))
+    return Project(rel.input if isinstance(rel, Project) else rel, ordered)
+
+
+def _visible(table: Relation, base: int) -> tuple[Visible, ...]:
+    return tuple(
+        Visible(c.name, Column(base + i, c.type, c.nullable), table.id, i + 1) for i, c in enumerate(table.columns)
+    )
+
+
+def _returning(
+    env: Environment, targets: Sequence[nodes.Target] | None, namespace: Namespace
+) -> tuple[tuple[Scalar, ...] | None, tuple[OutputColumn, ...]]:
+    if targets is None:
+        return None, ()
+    scope = Scope(namespace, clause="RETURNING")
+    bound = bind_targets(env, scope, targets)
+    exprs = tuple(resolve_unknown(env, t.expr) for t in bound)
+    columns = tuple(OutputColumn(t.name, e.type, t.table, t.attribute) for t, e in zip(bound, exprs, strict=True))
+    return exprs, columns
+
+
+def _changed(
+    env: Environment, node: nodes.UpdateStatement | nodes.DeleteStatement, others: Sequence[nodes.TableRef]
+) -> tuple[Relation, Rel, Namespace]:
+    """The rows to change with the columns of FROM or USING beside them."""
+    table = target(env, node.table)
+    name = replace(node.table, columns=())
+    rel, namespace = bind_from(env, (name, *others), None)
+    if node.where is not None:
+        scope = Scope(namespace, clause="WHERE")
+        rel = Filter(rel, Binder(env, scope, "WHERE").condition(node.where, "WHERE"))
+    return table, rel, namespace
+
+
+def update(env: Environment, node: nodes.UpdateStatement) -> Update:
+    """Old row, new row, then FROM's columns."""
+    if node.with_ is not None:
+        env = cte.with_ctes(env, node.with_, None)
+    table, rel, namespace = _changed(env, node, node.from_)
+    found = schema(rel)
+    width = len(table.columns)
+    new: dict[int, Scalar] = {}
+    binder = Binder(env, Scope(namespace, clause="UPDATE"), "UPDATE")
+    for assignment in node.assignments:
+        positions = _positions(table, assignment.columns)
+        for i, (name, at) in zip(positions, assignment.columns, strict=True):
+            if i in new:
+                raise SqlError("42601", f'multiple assignments to same column "{name}"', position=at + 1)
+        new.update(zip(positions, _assigned(binder, table, positions, assignment), strict=True))
+    old = tuple(Column(i, c.type, c.nullable) for i, c in enumerate(found))
+    changed = tuple(new.get(i, old[i]) for i in range(width))
+    source = Project(rel, (*old[:width], *changed, *old[width:]))
+    returning, columns = _returning(env, node.returning, namespace)
+    return Update(table, source, returning, columns)
+
+
+def _assigned(
+    binder: Binder, table: Relation, positions: list[int], assignment: nodes.Assignment
+) -> list[Scalar]:
+    columns = [table.columns[i] for i in positions]
+    source = assignment.source
+    if not assignment.multiple:
+        return [_value(binder, columns[0], source)]
+    if isinstance(source, nodes.RowExpr):
+        if any(isinstance(i, nodes.Star) for i in source.items):
+            bound = binder.bind_items(source.items)
+            _same_number(len(bound), len(columns), source.at)
+            return [assign(binder.env, e, c.type, c.name, source.at) for c, e in zip(columns, bound, strict=True)]
+        _same_number(len(source.items), len(columns), source.at)
+        return [_value(binder, c, e) for c, e in zip(columns, source.items, strict=True)]
+    if not isinstance(source, nodes.Subquery):
+        if len(columns) == 1:
+            return [_value(binder, columns[0], source)]
+        raise SqlError(
+            "0A000", "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression",
+            position=source.at + 1,
+        )  # fmt: skip
+    rel = binder.query(source.query).rel
+    found = schema(rel)
+    _same_number(len(found), len(columns), source.at)
+    values = []
+    for i, column in enumerate(columns):
+        one = Project(rel, (Column(i, found[i].type, found[i].nullable),))
+        subquery = ScalarSubquery(one, found[i].type)
+        values.append(assign(binder.env, subquery, column.type, column.name, source.at))
+    return values
+
+
+def _same_number(found: int, columns: int, at: int) -> None:
+    if found != columns:
+        raise SqlError("42601", "number of columns does not match number of values", position=at + 1)
+
+
+def _value(binder: Binder, column: TableColumn, node: nodes.Expr) -> Scalar:
+    if isinstance(node, nodes.Default):
+        return default(binder.env, column)
+    return assign(binder.env, binder.bind(node), column.type, column.name, position(node))
+
+
+def delete(env: Environment, node: nodes.DeleteStatement) -> Delete:
+    """The old row, then USING's columns."""
+    if node.with_ is not None:
+        env = cte.with_ctes(env, node.with_, None)
+    table, rel, namespace = _changed(env, node, node.using)
+    returning, columns = _returning(env, node.returning, namespace)
+    return Delete(table, rel, returning, columns)

@@ -1,0 +1,116 @@
+"""Statements: syntax → ``sql.statements``, with names, types and parameters resolved."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from ivm.errors import SqlError, unsupported
+from ivm.words import SqlType
+from sql import statements as bound
+from sql.bind import copying, ddl, dml
+from sql.bind.environment import Environment, Parameters
+from sql.bind.expression import Binder
+from sql.bind.from_clause import lookup
+from sql.bind.query import bind_stored, bind_top, constant_expression
+from sql.bind.scope import Scope
+from sql.catalog import CatalogReader, RelationKind
+from sql.parse import StatementText, moved, parse
+from sql.syntax import nodes
+
+
+def bind_statement(
+    text: StatementText | str, catalog: CatalogReader, parameter_types: tuple[SqlType | None, ...] = ()
+) -> bound.BoundStatement:
+    """One statement bound against the catalog.
+
+    ``parameter_types``: what the client declared for $1, $2, …; the others are inferred, text as a last resort.
+    Errors point into the whole query string (by the statement's offset).
+    """
+    if isinstance(text, str):
+        text = StatementText(text)
+    return bind_tree(parse(text), text, catalog, parameter_types)
+
+
+def bind_tree(
+    tree: nodes.Statement,
+    text: StatementText,
+    catalog: CatalogReader,
+    parameter_types: tuple[SqlType | None, ...] = (),
+) -> bound.BoundStatement:
+    """The same for a statement that is parsed already (trees may be kept and bound again)."""
+    env = Environment(catalog, Parameters(parameter_types))
+    try:
+        statement = _statement(env, tree)
+    except SqlError as error:
+        raise moved(error, text.offset) from None
+    except RecursionError:
+        raise SqlError("54001", "stack depth limit exceeded") from None
+    return bound.BoundStatement(statement, env.parameters.finished())
+
+
+def _statement(env: Environment, tree: nodes.Statement) -> bound.Statement:
+    match tree:
+        case nodes.Query():
+            return bind_top(env, tree)
+        case nodes.InsertStatement():
+            return dml.insert(env, tree)
+        case nodes.UpdateStatement():
+            return dml.update(env, tree)
+        case nodes.DeleteStatement():
+            return dml.delete(env, tree)
+        case nodes.CreateTableStatement():
+            return ddl.create_table(env, tree)
+        case nodes.CreateViewStatement():
+            return ddl.create_view(env, tree)
+        case nodes.DropStatement():
+            return ddl.drop(tree)
+        case nodes.TruncateStatement():
+            return bound.Truncate(tuple(dml.target(env, name, "truncate") for name in tree.names))
+        case nodes.CopyStatement():
+            return copying.copy(env, tree)
+        case nodes.SubscribeStatement():
+            return subscribe(env, tree)
+        case nodes.ExplainStatement():
+            return bound.Explain(_statement(env, tree.statement), tree.stage)
+        case nodes.VerifyStatement():
+            return _verify(env, tree)
+        case nodes.PrepareStatement():
+            return bound.Prepare(tree.name, tuple(env.type(t) for t in tree.types), tree.text)
+        case nodes.ExecuteStatement():
+            binder = Binder(env, Scope(clause="EXECUTE"), "EXECUTE parameters")
+            return bound.Execute(tree.name, tuple(binder.bind(a) for a in tree.arguments))
+        case nodes.DeclareStatement():
+            return _declare(env, tree)
+        case nodes.Utility():
+            return tree.statement  # type: ignore[return-value]
+        case _:
+            assert_never(tree)
+
+
+def _verify(env: Environment, tree: nodes.VerifyStatement) -> bound.Verify:
+    relation = lookup(env, tree.table)
+    if relation.kind is not RelationKind.MATERIALIZED_VIEW:
+        message = f'"{relation.name}" is not a materialized view'
+        raise SqlError("42809", message, position=tree.table.at + 1)
+    return bound.Verify(relation)
+
+
+def subscribe(env: Environment, tree: nodes.SubscribeStatement) -> bound.Subscribe:
+    """SUBSCRIBE to a relation (as ``SELECT * FROM`` it) or a query."""
+    source = tree.source
+    if isinstance(source, nodes.TableName):
+        star = nodes.Target(nodes.Star((), source.at), None, source.at)
+        select = nodes.Select((star,), (source,), None, None, None, None, source.at)
+        source = nodes.Query(select, source.at)
+    query = bind_stored(env, source)
+    as_of = None if tree.as_of is None else constant_expression(env, tree.as_of, "AS OF")
+    up_to = None if tree.up_to is None else constant_expression(env, tree.up_to, "UP TO")
+    return bound.Subscribe(query, tree.snapshot, tree.progress, as_of, up_to)
+
+
+def _declare(env: Environment, tree: nodes.DeclareStatement) -> bound.Declare:
+    if isinstance(tree.statement, nodes.SubscribeStatement):
+        if tree.hold:
+            raise unsupported("WITH HOLD for a subscription")
+        return bound.Declare(tree.name, subscribe(env, tree.statement), False)
+    return bound.Declare(tree.name, bind_top(env, tree.statement), tree.hold)

@@ -1,0 +1,93 @@
+"""Statements about the session itself: SET, SHOW, PREPARE, DEALLOCATE, DISCARD and those that do nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ivm.errors import SqlError
+from ivm.words import TEXT
+from sql.portal import NamedStatement
+from sql.results import CommandResult, Notice, Result
+from sql.statements import (
+    Deallocate, Discard, NoOperation, OutputColumn, Prepare, SetVariable, Show, Statement,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from sql.execute import Executor
+    from sql.session import Session
+
+
+def run_control(session: Session, executor: Executor, statement: Statement) -> Result:
+    """The statement's result; at once."""
+    match statement:
+        case SetVariable():
+            return _set(session, statement)
+        case Show():
+            return _show(session, executor, statement)
+        case Prepare():
+            return _prepare(session, statement)
+        case Deallocate():
+            return _deallocate(session, statement)
+        case Discard():
+            return _discard(session, statement)
+        case NoOperation():
+            if statement.notice is not None:
+                session.notices.append(Notice("NOTICE", "00000", statement.notice))
+            return CommandResult(statement.tag)
+        case _:
+            raise AssertionError(f"{type(statement).__name__} is run elsewhere")
+
+
+def _set(session: Session, statement: SetVariable) -> CommandResult:
+    transaction = session.transaction
+    in_block = transaction is not None and transaction.explicit
+    if statement.local and not in_block:
+        session.notice("SET LOCAL can only be used in transaction blocks", "WARNING", "25P01")
+    name = statement.name.lower()
+    if name == "transaction_read_only" and transaction is not None:
+        transaction.read_only = statement.value is not None and statement.value.lower() in ("on", "true", "1")
+        return CommandResult("SET")
+    session.settings.set(statement.name, statement.value, statement.local)
+    return CommandResult("SET" if statement.value is not None else "RESET")
+
+
+def show_columns(session: Session, statement: Show) -> tuple[OutputColumn, ...]:
+    """The columns of SHOW."""
+    if statement.name.lower() == "all":
+        return tuple(OutputColumn(name, TEXT) for name in ("name", "setting", "description"))
+    return (OutputColumn(session.settings.label(statement.name), TEXT),)
+
+
+def _show(session: Session, executor: Executor, statement: Show) -> Result:
+    columns = show_columns(session, statement)
+    if statement.name.lower() == "all":
+        return executor.datum_rows(columns, [(n, v, "") for n, v in session.settings.all()], "SHOW")
+    return executor.datum_rows(columns, [(session.settings.get(statement.name),)], "SHOW")
+
+
+def _prepare(session: Session, statement: Prepare) -> CommandResult:
+    if statement.name in session.statements:
+        raise SqlError("42P05", f'prepared statement "{statement.name}" already exists')
+    prepared = session.prepare(statement.text, statement.types)
+    session.statements[statement.name] = NamedStatement(statement.text, statement.types, prepared)
+    return CommandResult("PREPARE")
+
+
+def _deallocate(session: Session, statement: Deallocate) -> CommandResult:
+    if statement.name is None:
+        session.statements.clear()
+        return CommandResult("DEALLOCATE ALL")
+    if session.statements.pop(statement.name, None) is None:
+        raise SqlError("26000", f'prepared statement "{statement.name}" does not exist')
+    return CommandResult("DEALLOCATE")
+
+
+def _discard(session: Session, statement: Discard) -> CommandResult:
+    what = statement.what.upper()
+    if what == "ALL":
+        if session.transaction is not None and session.transaction.explicit:
+            raise SqlError("25001", "DISCARD ALL cannot run inside a transaction block")
+        session.statements.clear()
+        session.close_cursors()
+        session.settings.set("all", None)
+    return CommandResult(f"DISCARD {what}")

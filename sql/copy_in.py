@@ -1,0 +1,100 @@
+"""COPY … FROM: rows from the client's data or from files into a table."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from ivm.errors import SqlError
+from ivm.rows import RowSet, Vector, Words, pack
+from ivm.words import ColumnType
+from planner.context import Context
+from planner.evaluate import evaluate
+from sql.constraints import fit
+from sql.dml import Changer
+from sql.pgwire.copy import CopyParser
+from sql.results import CommandResult
+from sql.statements import CopyFrom
+from sql.transaction import Transaction
+from sql.writer import Writer
+
+if TYPE_CHECKING:
+    from sql.coordinator import Coordinator
+
+T = TypeVar("T")
+
+
+class CopyIn:
+    """``sql.results.CopyReceiver``: parses beside the event loop, and writes when the data has ended."""
+
+    def __init__(
+        self, coordinator: Coordinator, transaction: Transaction, statement: CopyFrom, context: Context
+    ) -> None:
+        self._coordinator = coordinator
+        self._transaction = transaction
+        self._statement = statement
+        self._context = context
+        table = statement.table
+        columns = [table.columns[i] for i in statement.columns]
+        self._parser = CopyParser(table.name, columns, statement.options, context.dictionary)
+
+    async def feed(self, data: bytes) -> None:
+        """One piece of data. SqlError where it is bad."""
+        self._parser.feed(data)
+        if self._parser.ready:
+            await self._beside(self._parser.parse)
+
+    async def finish(self) -> CommandResult:
+        """The rows become the transaction's."""
+        rows = await self._beside(self._rows)
+        return CommandResult(f"COPY {await self.write(rows)}")
+
+    async def fail(self, message: str) -> None:
+        """The client gave up."""
+        raise SqlError("57014", f"COPY from stdin failed: {message}")
+
+    async def write(self, rows: Words) -> int:
+        """Adds whole rows of the table, in one change."""
+        table = self._statement.table
+
+        def work(writer: Writer) -> int:
+            writer.engine.check_room()
+            changer = Changer(writer, self._coordinator.keys, self._context)
+            return len(changer.insert_rows(table, rows))
+
+        return await self._transaction.write(work)
+
+    def _rows(self) -> Words:
+        vectors, count = self._parser.finish()
+        return table_rows(self._statement, vectors, count, self._context)
+
+    async def _beside(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._coordinator.readers, work)
+
+
+def table_rows(statement: CopyFrom, given: list[Vector], count: int, context: Context) -> Words:
+    """Whole rows of the table from the columns given, defaults filled in; 23502."""
+    table = statement.table
+    place = {column: i for i, column in enumerate(statement.columns)}
+    vectors = []
+    for i, column in enumerate(table.columns):
+        default = statement.defaults[i] if i < len(statement.defaults) else None
+        if i in place:
+            vectors.append(given[place[i]])
+        elif default is None:
+            vectors.append(_nulls(count))
+        else:
+            (vector,), failures = evaluate((default,), [], count, context)
+            if failures is not None and count:
+                raise failures.errors[0]
+            assert column.type == default.type, "the binder casts defaults"
+            vectors.append(vector)
+    schema = tuple(ColumnType(c.type, v.nulls is not None) for c, v in zip(table.columns, vectors, strict=True))
+    return fit(table, RowSet(pack(vectors, schema, count), schema), context.dictionary)
+
+
+def _nulls(count: int) -> Vector:
+    return Vector(np.zeros(count, np.int64), np.ones(count, np.bool_))

@@ -1,0 +1,310 @@
+"""One bound statement in its transaction → its result."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ivm.errors import SqlError, unsupported
+from ivm.rows import RowSet, pack
+from ivm.words import TEXT, ColumnType
+from planner.context import Context
+from planner.evaluate import constant
+from planner.logical import Rel
+from planner.run import run
+from sql.clock import POSTGRES_EPOCH, wall_clock
+from sql.control import run_control
+from sql.ddl import Definer, view_rel
+from sql.dml import Changed, Changer
+from sql.fast_insert import constant_source
+from sql.prepared import Prepared
+from sql.query import Moment, Reading, epoch_of, moment_of, present
+from sql.results import CommandResult, Notice, Result, RowsResult
+from sql.session_state import SessionState, system_words
+from sql.snapshot import MemorySnapshot, Published, StoredIndexes
+from sql.statements import (
+    Close, CopyFrom, CopyTo, CreateTable, CreateView, Declare, Delete, Drop, Execute, Explain, Fetch, Insert,
+    OutputColumn, Query, Statement, Subscribe, Truncate, Update, Verify,
+)  # fmt: skip
+from sql.streams import Streams
+from sql.writer import Writer
+from storage.codec import encode
+from storage.dictionary import Dictionary
+
+if TYPE_CHECKING:
+    from sql.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """How a statement is asked for. ``single``: it commits by itself. ``formats``: of its result's columns."""
+
+    parameters: tuple[object, ...] = ()
+    single: bool = False
+    formats: tuple[int, ...] = ()
+
+
+class Executor:
+    """Runs statements for one session; the transaction stands already."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._streams = Streams(session, self)
+
+    async def run(self, prepared: Prepared, request: Request) -> Result:
+        """The statement's result."""
+        statement = prepared.bound.statement
+        match statement:
+            case Query():
+                return await self.query(statement, prepared, request)
+            case Insert() | Update() | Delete():
+                return await self._change(statement, prepared, request)
+            case Truncate():
+                return await self._truncate(statement, request)
+            case CreateTable() | CreateView() | Drop():
+                return await self._define(statement, prepared, request)
+            case Explain():
+                return self._explain(statement)
+            case Execute():
+                return await self._execute(statement, request)
+            case CopyFrom() | CopyTo() | Subscribe() | Declare() | Fetch() | Close() | Verify():
+                return await self._streams.run(statement, prepared, request)
+            case _:
+                return run_control(self._session, self, statement)
+
+    # Reads.
+
+    def context(self, dictionary: Dictionary, request: Request, epoch: int, state: SessionState) -> Context:
+        """What expressions of this statement may know."""
+        transaction = self._session.transaction
+        now = wall_clock() - POSTGRES_EPOCH
+        started = now if transaction is None else transaction.started
+        zone = self._session.settings.get("timezone")
+        return Context(dictionary, request.parameters, started, now, zone, epoch, state)
+
+    async def query(self, statement: Query, prepared: Prepared, request: Request) -> RowsResult:
+        """A SELECT's rows."""
+        reading = await self.reading(statement, prepared, request)
+        rows = await self.read(reading)
+        return RowsResult(
+            statement.columns, rows, f"SELECT {len(rows)}", reading.context.dictionary, formats=request.formats
+        )
+
+    async def reading(self, statement: Query, prepared: Prepared, request: Request) -> Reading:
+        """A query at its moment, ready to run."""
+        session = self._session
+        transaction = session.transaction
+        assert transaction is not None, "a statement runs in a transaction"
+        published = await transaction.snapshot()
+        plan = prepared.plan_of(statement.rel, StoredIndexes(published, one_shot=True))
+        state = SessionState(session, published.catalog)
+        dictionary = session.coordinator.engine.dictionary.scratch()
+        moment = present(published)
+        context = self.context(dictionary, request, moment.epoch, state)
+        if statement.as_of is not None:
+            moment = await self.moment(statement, published, prepared.inputs, context)
+            context = replace(context, epoch=moment.epoch)
+        ignore = session.settings.boolean("ignore_view_errors")
+        reading = Reading(
+            plan, prepared.inputs, statement.finishing, moment, context, state, session.coordinator, ignore
+        )
+        self._check_views(reading)
+        return reading
+
+    async def moment(
+        self, statement: Query, published: Published, inputs: frozenset[int], context: Context
+    ) -> Moment:
+        """Where AS OF leads."""
+        assert statement.as_of is not None
+        epoch = epoch_of(statement.as_of, context)
+        return await moment_of(self._session.coordinator, published, inputs, epoch, statement.as_of_at_least)
+
+    async def read(self, reading: Reading) -> RowSet:
+        """Run a query on a reader thread, or here when it is short."""
+        if reading.small:
+            return reading.run()
+        cancel = threading.Event()
+        return await self._session.coordinator.read(lambda: reading.run(cancel), cancel)
+
+    def _check_views(self, reading: Reading) -> None:
+        """Reading a view with errors fails with the error's SQLSTATE, or warns."""
+        for relation, error in reading.broken():
+            known = reading.moment.published.catalog.by_id(relation)
+            name = "" if known is None else known.name
+            taken_down = relation in reading.moment.published.failures
+            if not reading.ignore_errors or taken_down:
+                hint = error.hint or "See freshet.view_errors; SET ignore_view_errors = on reads the good rows."
+                raise SqlError(error.sqlstate, f"{error.message} (in materialized view {name})", error.detail, hint)
+            self._session.notices.append(
+                Notice("WARNING", "01000", f"materialized view {name} has errors: {error.message}",
+                       hint="Its good rows are shown; under negation or aggregates they may be wrong too.")
+            )  # fmt: skip
+
+    # Writes.
+
+    async def _change(self, statement: Insert | Update | Delete, prepared: Prepared, request: Request) -> Result:
+        session = self._session
+        transaction = session.transaction
+        assert transaction is not None
+        changed = await transaction.write(lambda writer: self._apply(writer, statement, prepared, request))
+        name = type(statement).__name__.upper()
+        tag = f"INSERT 0 {changed.count}" if name == "INSERT" else f"{name} {changed.count}"
+        if changed.returning is None:
+            return CommandResult(tag)
+        dictionary = session.coordinator.engine.dictionary
+        return RowsResult(statement.columns, changed.returning, tag, dictionary, formats=request.formats)
+
+    def _apply(
+        self, writer: Writer, statement: Insert | Update | Delete, prepared: Prepared, request: Request
+    ) -> Changed:
+        """On the engine thread: the source's rows, checked and added to the writer."""
+        engine = writer.engine
+        state = SessionState(self._session, writer.catalog)
+        context = self.context(engine.dictionary, request, engine.timeline.epoch(engine.timeline.last), state)
+        changer = Changer(writer, self._session.coordinator.keys, context)
+        if not isinstance(statement, Delete):
+            engine.check_room()
+        source = constant_source(statement.source, context) if isinstance(statement, Insert) else None
+        if source is None:
+            source = self.source(writer, statement.source, prepared, context, state)
+        match statement:
+            case Insert():
+                return changer.insert(statement, source)
+            case Update():
+                return changer.update(statement, source)
+            case Delete():
+                return changer.delete(statement, source)
+
+    def source(
+        self, writer: Writer, rel: Rel, prepared: Prepared, context: Context, state: SessionState
+    ) -> RowSet:
+        """The rows of a query over the writer's own state, on the engine thread."""
+        published = writer.snapshot()
+        plan = prepared.plan_of(rel, StoredIndexes(published, one_shot=True))
+
+        for relation in prepared.inputs:
+            if relation in published.failures:
+                raise published.failures[relation]
+        return run(plan, self.snapshot(published, context, state), context)
+
+    def snapshot(self, published: Published, context: Context, state: SessionState) -> MemorySnapshot:
+        """The newest of a published state, for a plan."""
+        return MemorySnapshot(
+            published, published.ordinal, lambda relation: system_words(relation, state, published, context.dictionary)
+        )
+
+    async def _truncate(self, statement: Truncate, request: Request) -> Result:
+        transaction = self._session.transaction
+        assert transaction is not None
+
+        def work(writer: Writer) -> None:
+            context = Context(writer.engine.dictionary)
+            Changer(writer, self._session.coordinator.keys, context).truncate(statement)
+
+        await transaction.write(work)
+        return CommandResult("TRUNCATE TABLE")
+
+    # Definitions.
+
+    async def _define(
+        self, statement: CreateTable | CreateView | Drop, prepared: Prepared, request: Request
+    ) -> Result:
+        transaction = self._session.transaction
+        assert transaction is not None
+        notices: list[Notice] = []
+        try:
+            tag = await transaction.write(
+                lambda writer: self._define_now(writer, statement, prepared, request, notices.append)
+            )
+        finally:
+            self._session.notices += notices
+        return CommandResult(tag)
+
+    def _define_now(
+        self, writer: Writer, statement: CreateTable | CreateView | Drop, prepared: Prepared, request: Request,
+        notify: Callable[[Notice], None],
+    ) -> str:  # fmt: skip
+        definer = Definer(writer, notify, prepared.seen)
+        match statement:
+            case CreateTable(source=None):
+                definer.create_table(statement)
+                return "CREATE TABLE"
+            case CreateTable():
+                return self._create_table_as(definer, statement, prepared, request)
+            case CreateView():
+                definer.create_view(statement)
+                return "CREATE MATERIALIZED VIEW" if statement.materialized else "CREATE VIEW"
+            case Drop():
+                definer.drop(statement)
+                return f"DROP {statement.kind.name.replace('_', ' ')}"
+
+    def _create_table_as(
+        self, definer: Definer, statement: CreateTable, prepared: Prepared, request: Request
+    ) -> str:
+        writer, query = definer.writer, statement.source
+        assert query is not None
+        state = SessionState(self._session, writer.catalog)
+        epoch = writer.engine.timeline.epoch(writer.engine.timeline.last)
+        context = self.context(writer.engine.dictionary, request, epoch, state)
+        rows = self.source(writer, view_rel(query), prepared, context, state)
+        table = definer.create_table(statement)
+        if table is None:
+            return "CREATE TABLE AS"
+        changer = Changer(writer, self._session.coordinator.keys, context)
+        count = changer.insert(Insert(table, query.rel), rows).count
+        return f"SELECT {count}"
+
+    def _explain(self, statement: Explain) -> Result:
+        published = self._session.coordinator.engine.published
+        inner = statement.statement
+        maintained = isinstance(inner, CreateView) and inner.materialized
+        rel = _explained(inner)
+        from planner.explain import explain
+
+        text = explain(rel, statement.stage, StoredIndexes(published, one_shot=not maintained))
+        return self.text_rows("QUERY PLAN", text.splitlines(), "EXPLAIN")
+
+    async def _execute(self, statement: Execute, request: Request) -> Result:
+        session = self._session
+        prepared = session.named(statement.name).prepared
+        if prepared is None:
+            raise SqlError("26000", f'prepared statement "{statement.name}" does not exist')
+        types = prepared.bound.parameters
+        if len(types) != len(statement.arguments):
+            raise SqlError(
+                "42601", f'wrong number of parameters for prepared statement "{statement.name}"',
+                f"Expected {len(types)} parameters but got {len(statement.arguments)}.",
+            )  # fmt: skip
+        state = SessionState(session, session.coordinator.engine.published.catalog)
+        context = self.context(session.coordinator.engine.dictionary.scratch(), request, 0, state)
+        datums = tuple(constant(argument, context) for argument in statement.arguments)
+        return await self.run(prepared, replace(request, parameters=datums))
+
+    def text_rows(self, name: str, lines: Sequence[str], tag: str) -> RowsResult:
+        """A result of one text column."""
+        return self.datum_rows((OutputColumn(name, TEXT),), [(line,) for line in lines], tag)
+
+    def datum_rows(self, columns: tuple[OutputColumn, ...], rows: Sequence[tuple[object, ...]], tag: str) -> RowsResult:
+        """A result from Python values."""
+        dictionary = self._session.coordinator.engine.dictionary.scratch()
+        schema = tuple(ColumnType(c.type) for c in columns)
+        vectors = [encode(c.type, [row[i] for row in rows], dictionary) for i, c in enumerate(columns)]
+        return RowsResult(columns, RowSet(pack(vectors, schema, len(rows)), schema), tag, dictionary)
+
+
+def _explained(statement: Statement) -> Rel:
+    match statement:
+        case Query():
+            return statement.rel
+        case Insert() | Update() | Delete():
+            return statement.source
+        case CreateView():
+            return statement.query.rel
+        case CreateTable(source=Query() as query):
+            return query.rel
+        case Subscribe():
+            return statement.query.rel
+        case _:
+            raise unsupported(f"EXPLAIN of {type(statement).__name__}")

