@@ -17,7 +17,20 @@ from numpy.typing import NDArray
 
 from ivm.dataflow import Dataflow
 from ivm.graph import (
-    Arrange, Concat, Constant, Gather, Input, Join, Keep, Leave, NodeId, Output, Reduce, Reduced, Threshold, Variable,
+    Arrange,
+    Concat,
+    Constant,
+    Gather,
+    Input,
+    Join,
+    Keep,
+    Leave,
+    NodeId,
+    Output,
+    Reduce,
+    Reduced,
+    Threshold,
+    Variable,
     Words,
 )  # fmt: skip
 

@@ -40,5 +40,5 @@ def alias_variables(fresh: Sequence[Operator]) -> dict[int, DelayedOperator]:
             assert isinstance(join, JoinOperator)
             for side in (join.left, join.right):
                 if side.arrangement is operator:
-                    side.arrangement, side.delta, side.delay = body, delayed, 1
+                    side.arrangement, side.delta, side.delay = body, operator.source, 1
     return replaced

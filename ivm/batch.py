@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ivm.kernels.memory import (
-    B_COUNT, B_DIFFS, B_ROWS, B_TIMES, BLOCK_WORDS, FENCE, LAYER_WORDS,
-)  # fmt: skip
 from ivm.kernels.blocks import SAME, transfer
+from ivm.kernels.memory import (
+    B_COUNT,
+    B_DIFFS,
+    B_ROWS,
+    B_TIMES,
+    BLOCK_WORDS,
+    FENCE,
+    LAYER_WORDS,
+)  # fmt: skip
 from ivm.kernels.merge import fill_fence, uniform
 from ivm.kernels.sort import sort_block
 
 Words = NDArray[np.int64]
 
 _ROOM: Final = 32
-_KEPT_WORDS: Final = 1 << 18
+BIG: Final = 1 << 15
 
 
 def address(array: Words) -> int:
@@ -44,7 +51,9 @@ class Block:
         """A new buffer: rows, then times, then diffs."""
         width, diff_width = self.width, self.diff_width
         self._buffer: Words | None = np.empty(room * (width + 1 + diff_width), np.int64)
-        self._rows = self._times = self._diffs = None
+        self._rows: Words | None = None
+        self._times: Words | None = None
+        self._diffs: Words | None = None
         self.room = room
         rows = address(self._buffer)
         times = rows + 8 * room * width
@@ -89,7 +98,8 @@ class Block:
         block._buffer = None
         block._rows, block._times, block._diffs = rows, times, diffs
         block.d = np.array(
-            [block.n, block.width, address(rows), address(times), address(diffs), block.room, block.diff_width], np.int64
+            [block.n, block.width, address(rows), address(times), address(diffs), block.room, block.diff_width],
+            np.int64,
         )
         return block
 
@@ -120,13 +130,13 @@ class Block:
         """Empties the block, and gives a large buffer back."""
         self.n = 0
         self.d[B_COUNT] = 0
-        if self.room * (self.width + 2) > _KEPT_WORDS:
+        if self.room > BIG:
             self._allocate(_ROOM)
 
     def sync(self) -> int:
         """Takes the count from the descriptor after a kernel has written it."""
-        self.n = int(self.d[B_COUNT])
-        return self.n
+        n = self.n = int(self.d[0])
+        return n
 
     def arrays(self) -> tuple[Words, Words, Words]:
         """(rows, times, diffs) of the updates, views."""
@@ -158,8 +168,9 @@ class Batch:
             small = Block(block.width, 1, 1)
             small.times[0] = block.times[0]
             small.diffs[0] = 1
-            small._rows = block.rows[:n].copy()
-            small.d[B_ROWS] = address(small._rows)
+            rows = block.rows[:n].copy()
+            small._rows = rows
+            small.d[B_ROWS] = address(rows)
             block = small
         elif block.room - n > max(64, n >> 2):
             block = _cut(block)
@@ -189,7 +200,7 @@ class Batch:
         """Asserts the invariants, for tests, where words compare as integers: strictly ascending, no zero diffs."""
         rows, times, diffs = self.arrays()
         keys = [(*row, time) for row, time in zip(rows.tolist(), times.tolist(), strict=True)]
-        assert all(a < b for a, b in zip(keys, keys[1:], strict=False))
+        assert all(a < b for a, b in pairwise(keys))
         assert diffs.any(axis=1).all()
 
 

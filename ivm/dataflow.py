@@ -17,16 +17,42 @@ from ivm.alias import alias_variables
 from ivm.batch import Words, address
 from ivm.errors import SqlError
 from ivm.graph import (
-    Arrange, Concat, Consolidate, Constant, Errors, FlatMap, Input, Join, Leave, Negate, NodeId, NodeSpec, Order, Output,
-    Project, Reduce, Rows, Scan, ScopeId, Static, Threshold, Variable,
+    Arrange,
+    Concat,
+    Consolidate,
+    Constant,
+    Errors,
+    FlatMap,
+    Input,
+    Join,
+    Leave,
+    Negate,
+    NodeId,
+    NodeSpec,
+    Order,
+    Output,
+    Project,
+    Reduce,
+    Rows,
+    Scan,
+    ScopeId,
+    Static,
+    Threshold,
+    Variable,
 )  # fmt: skip
 from ivm.hydrate import feeds, needs, rank, replay, replay_into
 from ivm.kernels.join import S_HISTORY, S_MATCHES, S_SEEKS, S_SEGMENTS
 from ivm.operators.arrange import ArrangeOperator, OutputOperator, StaticOperator
 from ivm.operators.join import JoinOperator, Side
 from ivm.operators.linear import (
-    ConcatOperator, ConsolidateOperator, ErrorsOperator, FlatMapOperator, InputOperator, NegateOperator,
-    ProjectOperator, SourceOperator,
+    ConcatOperator,
+    ConsolidateOperator,
+    ErrorsOperator,
+    FlatMapOperator,
+    InputOperator,
+    NegateOperator,
+    ProjectOperator,
+    SourceOperator,
 )  # fmt: skip
 from ivm.operators.loop import EnterOperator, FeedbackOperator, LeaveOperator, VariableOperator
 from ivm.operators.reduce import ReduceOperator
@@ -178,8 +204,8 @@ class Dataflow:
                 source = self._operators[node]
                 return ErrorsOperator(core, source.scope, source)
             case Concat(nodes):
-                scope = self._innermost(nodes)
-                return ConcatOperator(core, scope, [self._inside(node, scope) for node in nodes])
+                inner = self._innermost(nodes)
+                return ConcatOperator(core, inner, [self._inside(node, inner) for node in nodes])
             case Negate(node):
                 source = self._operators[node]
                 return NegateOperator(core, source.scope, source)
@@ -190,8 +216,8 @@ class Dataflow:
                 source = self._operators[node]
                 return ArrangeOperator(core, source.scope, source, gather, key_width, self._order(order))
             case Join(left, right, gather):
-                scope = self._innermost((left, right))
-                return JoinOperator(core, scope, self._side(left, scope), self._side(right, scope), gather)
+                inner = self._innermost((left, right))
+                return JoinOperator(core, inner, self._side(left, inner), self._side(right, inner), gather)
             case Threshold(node, keep):
                 source = self._arranged(node)
                 return ThresholdOperator(core, source.scope, source, keep)
@@ -314,15 +340,18 @@ class Dataflow:
             raise error
 
     def hydrate(self, nodes: Sequence[NodeId] | None = None) -> None:
-        """Brings all nodes added since the last call to the present. What existing nodes hold is replayed into the new
-        ones only; times of hydrated updates may be the since. Raises 57014 when cancelled: release the new nodes then."""
+        """Brings all nodes added since the last call to the present. What existing nodes hold is replayed into the
+        new ones only; times of hydrated updates may be the since. Raises 57014 when cancelled: release
+        the new nodes then."""
         del nodes
+        if self._root.heap:
+            self.step()
         self._refresh_arena()
         fresh = self._dormant
         self._dormant = []
         aliases = alias_variables(fresh)
         if aliases:
-            fresh = [aliases.get(id(operator), operator) for operator in fresh]
+            fresh = [operator for operator in fresh if id(operator) not in aliases]
             for delayed in aliases.values():
                 self._operators[delayed.id] = delayed
         self._ranks = rank(self._root, fresh, self._ranks)
@@ -353,8 +382,7 @@ class Dataflow:
 
     def allow_compaction(self, ordinal: int) -> None:
         """Times up to the ordinal may become the ordinal; nothing is read at lesser times any more."""
-        if ordinal > self._core.since_word[0]:
-            self._core.since_word[0] = ordinal
+        self._core.since_word[0] = max(self._core.since_word[0], ordinal)
 
     def publish(self) -> Root:
         """The present versions of all arrangements outside of loops. Cost: the spines that changed since the last."""
@@ -408,9 +436,8 @@ class Dataflow:
 
     def _free(self, operator: Operator) -> None:
         for source in feeds(operator):
-            if operator in source.consumers:
-                source.consumers.remove(operator)
-        for consumer in list(operator.consumers):
+            source.unlink(operator)
+        for consumer in operator.consumers:
             if isinstance(consumer, FeedbackOperator | EnterOperator):
                 self._free(consumer)
         operator.scope.members.pop(operator.rank, None)

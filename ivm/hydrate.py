@@ -16,7 +16,11 @@ from ivm.operators.arrange import ArrangeOperator
 from ivm.operators.base import program
 from ivm.operators.join import JoinOperator
 from ivm.operators.linear import (
-    ConcatOperator, ErrorsOperator, FlatMapOperator, InputOperator, SourceOperator,
+    ConcatOperator,
+    ErrorsOperator,
+    FlatMapOperator,
+    InputOperator,
+    SourceOperator,
 )  # fmt: skip
 from ivm.operators.loop import EnterOperator, LeaveOperator, LeaveTap, VariableOperator
 from ivm.operators.reduce import ReduceOperator
@@ -124,7 +128,7 @@ def replay_into(core: Core, fresh: Sequence[Operator]) -> list[tuple[Operator, B
                 offered[id(source)] = (source, source.out)
                 source.out = block
     for source, operator in links:
-        source.consumers.append(operator)
+        source.link(operator)
         if id(source) in offered and source.out.n:
             operator.wake()
     return list(offered.values())

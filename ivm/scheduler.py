@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ivm.batch import Block
+from ivm.batch import BIG, Block
 from ivm.errors import SqlError
 from ivm.graph import NodeId
 from ivm.kernels.blocks import extract, least_vector
@@ -51,7 +51,19 @@ class Operator:
     """
 
     __slots__ = (
-        "consumers", "core", "diff_width", "error", "id", "key_width", "out", "queued", "rank", "ran", "scope", "spine",
+        "core",
+        "diff_width",
+        "entering",
+        "error",
+        "id",
+        "inside",
+        "key_width",
+        "out",
+        "queued",
+        "ran",
+        "rank",
+        "scope",
+        "spine",
         "width",
     )  # fmt: skip
 
@@ -69,8 +81,24 @@ class Operator:
         self.ran = False
         self.out = Block(width, diff_width)
         self.spine: Spine | None = None
-        self.consumers: list[Operator] = []
+        self.inside: list[Operator] = []
+        self.entering: list[Operator] = []
         self.error: SqlError | None = None
+
+    @property
+    def consumers(self) -> list[Operator]:
+        """What reads ``out``: operators of the same scope, and those that bring it into loops."""
+        return self.inside + self.entering
+
+    def link(self, consumer: Operator) -> None:
+        """Adds a consumer."""
+        (self.inside if consumer.scope is self.scope else self.entering).append(consumer)
+
+    def unlink(self, consumer: Operator) -> None:
+        """Removes a consumer."""
+        for linked in (self.inside, self.entering):
+            if consumer in linked:
+                linked.remove(consumer)
 
     def run(self, vector: int) -> bool:
         """Does this pass's work; whether ``out`` has something."""
@@ -84,8 +112,11 @@ class Operator:
 
     def clear(self) -> None:
         """Forgets what the pass emitted."""
-        if self.out.n:
-            self.out.clear()
+        out = self.out
+        out.n = 0
+        out.d[0] = 0
+        if out.room > BIG:
+            out.clear()
 
     def spines(self) -> list[Spine]:
         """All spines that the operator owns."""
@@ -134,14 +165,33 @@ class Scope:
     """A loop, or the whole dataflow (depth 0). ``outer`` is the parent's vector while it runs."""
 
     __slots__ = (
-        "agenda", "core", "depth", "due", "entries", "error", "heap", "leaving", "limit", "max_round", "members",
-        "nested", "outer", "parent", "queued", "rank", "ran", "return_at_limit", "touched",
+        "agenda",
+        "core",
+        "depth",
+        "due",
+        "entries",
+        "error",
+        "heap",
+        "leaving",
+        "limit",
+        "max_round",
+        "members",
+        "nested",
+        "outer",
+        "parent",
+        "queued",
+        "ran",
+        "rank",
+        "return_at_limit",
+        "touched",
     )  # fmt: skip
 
-    def __init__(self, core: Core, parent: Scope | None, limit: int | None = None, return_at_limit: bool = False) -> None:
+    def __init__(
+        self, core: Core, parent: Scope | None, limit: int | None = None, return_at_limit: bool = False
+    ) -> None:
         self.core = core
         self.parent = parent
-        self.depth = 0 if parent is None else parent.depth + 1
+        self.depth: int = 0 if parent is None else parent.depth + 1
         check_depth(self.depth)
         self.limit = limit
         self.return_at_limit = return_at_limit
@@ -235,7 +285,11 @@ class Scope:
             item.queued = False
             if item.run(vector):
                 touched.append(item)  # type: ignore[arg-type]
-                for consumer in item.consumers:  # type: ignore[union-attr]
+                for consumer in item.inside:  # type: ignore[union-attr]
+                    if not consumer.queued:
+                        consumer.queued = True
+                        heappush(heap, consumer.rank)
+                for consumer in item.entering:  # type: ignore[union-attr]
                     consumer.wake()
         for operator in touched:
             operator.clear()

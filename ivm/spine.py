@@ -16,11 +16,26 @@ from typing import ClassVar, Final
 import numpy as np
 
 from ivm.batch import Batch, Block, Words, address, sorted_block
-from ivm.kernels.memory import (
-    HEAD, L_COUNT, L_DIFFS, L_DIFF_STRIDE, L_ROWS, L_SIGN, L_TIMES, L_TIME_STRIDE, LAYER_WORDS, T_DEPTH, T_DIFF_WIDTH,
-    T_KEY_WIDTH, T_LAYERS, T_ORDER, T_ROOM, T_SINCE, T_WIDTH,
-)  # fmt: skip
 from ivm.kernels.blocks import SAME, transfer
+from ivm.kernels.memory import (
+    HEAD,
+    L_COUNT,
+    L_DIFF_STRIDE,
+    L_DIFFS,
+    L_ROWS,
+    L_SIGN,
+    L_TIME_STRIDE,
+    L_TIMES,
+    LAYER_WORDS,
+    T_DEPTH,
+    T_DIFF_WIDTH,
+    T_KEY_WIDTH,
+    T_LAYERS,
+    T_ORDER,
+    T_ROOM,
+    T_SINCE,
+    T_WIDTH,
+)  # fmt: skip
 from ivm.kernels.merge import M_DONE, MERGE_WORDS, compact, insert_small, merge
 from ivm.kernels.read import collect
 

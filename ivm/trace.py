@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.batch import Batch, Block, Words, sorted_block
-from ivm.kernels.memory import HEAD, L_COUNT, L_TIMES, L_TIME_STRIDE, LAYER_WORDS, T_LAYERS
+from ivm.kernels.memory import HEAD, L_COUNT, L_TIME_STRIDE, L_TIMES, LAYER_WORDS, T_LAYERS
 from ivm.kernels.read import collect, lookup
 from ivm.spine import Spine
 

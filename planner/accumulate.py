@@ -7,9 +7,8 @@ sum(x), avg(x) and count(x) cost one count and one sum.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -125,7 +124,6 @@ def shape_of(type_: SqlType) -> Shape:
             return Shape.OTHER
 
 
-@lru_cache(4096)
 def _components(call: AggregateCall) -> tuple[Component, ...]:
     function = AGGREGATES[call.function]
     if not call.args:
@@ -143,7 +141,6 @@ def _components(call: AggregateCall) -> tuple[Component, ...]:
     return tuple(Component(part, column) for part in parts)
 
 
-@lru_cache(4096)
 def _slot_sets(call: AggregateCall) -> tuple[SlotSet, ...]:
     function = AGGREGATES[call.function]
     if not call.args or function.family in (Family.COUNT, Family.BOOL_AND, Family.BOOL_OR):
@@ -156,20 +153,46 @@ def _slot_sets(call: AggregateCall) -> tuple[SlotSet, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class CallPlan:
+    """One call with what its result is computed from: the diff columns of its parts, and its limb rows."""
+
+    call: AggregateCall
+    family: Family
+    shape: Shape
+    result: SqlType
+    places: dict[Part, int]
+    total: SlotSet | None
+    squares: SlotSet | None
+
+
+@dataclass(frozen=True, slots=True)
 class Accumulation:
-    """The layout of several accumulable aggregates in one arrangement."""
+    """The layout of several accumulable aggregates in one arrangement.
+
+    ``components``: the diff columns after the first, which counts the group's rows. ``slot_sets``: set i has the slots
+    ``(i + 1) << SLOT_SHIFT | code``. ``schema``: the results' columns. All follow from ``calls``.
+    """
 
     calls: tuple[AggregateCall, ...]
+    components: tuple[Component, ...] = field(init=False, compare=False, repr=False)
+    slot_sets: tuple[SlotSet, ...] = field(init=False, compare=False, repr=False)
+    schema: Schema = field(init=False, compare=False, repr=False)
+    plans: tuple[CallPlan, ...] = field(init=False, compare=False, repr=False)
+    types: dict[int, SqlType] = field(init=False, compare=False, repr=False)
 
-    @property
-    def components(self) -> tuple[Component, ...]:
-        """The diff columns after the first, which counts the group's rows."""
-        return _layout(self.calls)[0]
-
-    @property
-    def slot_sets(self) -> tuple[SlotSet, ...]:
-        """Set i has the slots ``(i + 1) << SLOT_SHIFT | code``."""
-        return _layout(self.calls)[1]
+    def __post_init__(self) -> None:
+        components = tuple(dict.fromkeys(c for call in self.calls for c in _components(call)))
+        place = {component: i for i, component in enumerate(components, 1)}
+        plans = tuple(_plan(call, place) for call in self.calls)
+        derived: dict[str, object] = {
+            "components": components,
+            "slot_sets": tuple(dict.fromkeys(s for call in self.calls for s in _slot_sets(call))),
+            "plans": plans,
+            "schema": tuple(ColumnType(plan.result, plan.family is not Family.COUNT) for plan in plans),
+            "types": {c.args[0]: c.types[0] for c in self.calls if c.args},
+        }
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
 
     @property
     def val_width(self) -> int:
@@ -184,18 +207,9 @@ class Accumulation:
         """The weights of a row that makes a group exist without adding anything to it."""
         return (1,) + (0,) * len(self.components)
 
-    @property
-    def schema(self) -> Schema:
-        """The results' columns."""
-        return tuple(
-            ColumnType(AGGREGATES[c.function].result_type(c.types), AGGREGATES[c.function].family is not Family.COUNT)
-            for c in self.calls
-        )
-
     def expand(self, vectors: Sequence[Vector], count: int, dictionary: Dictionary) -> Expanded:
         """Each row's contributions: first ``count`` main rows (slot 0), one for one, then the limb rows."""
-        types = {c.args[0]: c.types[0] for c in self.calls if c.args}
-        sizes = _Cache(vectors, types, dictionary)
+        sizes = _Cache(vectors, self.types, dictionary)
         main = np.ones((count, self.diff_width), np.int64)
         for i, component in enumerate(self.components, 1):
             main[:, i] = sizes.weight(component, count)
@@ -214,11 +228,18 @@ class Accumulation:
         return Expanded(np.concatenate(sources), np.concatenate(slots), weights)
 
 
-@lru_cache(1024)
-def _layout(calls: tuple[AggregateCall, ...]) -> tuple[tuple[Component, ...], tuple[SlotSet, ...]]:
-    components = dict.fromkeys(c for call in calls for c in _components(call))
-    sets = dict.fromkeys(s for call in calls for s in _slot_sets(call))
-    return tuple(components), tuple(sets)
+def _plan(call: AggregateCall, place: dict[Component, int]) -> CallPlan:
+    function = AGGREGATES[call.function]
+    sets = _slot_sets(call)
+    return CallPlan(
+        call,
+        function.family,
+        shape_of(call.types[0]) if call.args else Shape.OTHER,
+        function.result_type(call.types),
+        {component.part: place[component] for component in _components(call)},
+        sets[0] if sets else None,
+        sets[1] if len(sets) > 1 else None,
+    )
 
 
 class _Cache:
@@ -233,18 +254,20 @@ class _Cache:
             return 1
         vector = self.vectors[component.column]
         present = _present(vector, count)
+        counts: Words = present.astype(np.int64)
         if component.part is Part.COUNT:
-            return present.astype(np.int64)
+            return counts
         words = vector.words
         type_ = self.types[component.column]
         if type_.kind is Kind.NUMERIC and type_.storage is Storage.DIRECT:
-            nan = (words == DIRECT_NAN) & present
+            nan: Mask = (words == DIRECT_NAN) & present
             if component.part is Part.NAN:
-                return nan.astype(np.int64)
+                return np.asarray(nan, np.int64)
             present = present & ~nan
         if type_.kind is Kind.INTERVAL:
             return self._interval_part(component, present)
-        return np.where(present, _integer_part(component.part, np.where(present, words, 0)), 0)
+        weights: Words = np.where(present, _integer_part(component.part, np.where(present, words, 0)), 0)
+        return weights
 
     def _interval_part(self, component: Component, present: Mask) -> Words:
         fields = self.intervals.get(component.column)
@@ -283,7 +306,8 @@ def _integer_part(part: Part, words: Words) -> Words:
         case Part.VALUE:
             return words
         case Part.TRUE:
-            return (words != 0).astype(np.int64)
+            true: Words = (words != 0).astype(np.int64)
+            return true
         case Part.LOW:
             return words & 0xFFFFFFFF
         case Part.HIGH:

@@ -113,7 +113,8 @@ class AggregateFunction:
             return self.result
         if self.family is Family.ARRAY_AGG:
             return args[0] if args[0].kind is Kind.ARRAY else SqlType(Kind.ARRAY, element=args[0])
-        return replace(args[0], precision=None, scale=None) if args[0].kind is not Kind.ARRAY else args[0]
+        # min(numeric(10, 2)) stays what it is, so that its words do too
+        return args[0]
 
 
 def aggregate_overloads(name: str) -> tuple[AggregateFunction, ...]:

@@ -181,7 +181,7 @@ def numeric_to_numeric(site: Site, words: Words) -> Words:
     return _to_numeric(site, mantissa, scales, (words & 1) != 0, words, source)
 
 
-def _to_numeric(  # noqa: PLR0917
+def _to_numeric(
     site: Site, mantissa: Words, scale: Words | int, special: Mask, words: Words, source: SqlType | None
 ) -> Words:
     """``special``: rows whose mantissa says nothing; ``source`` None: an integer."""

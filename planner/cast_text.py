@@ -9,10 +9,9 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import Vector, Words
-from ivm.words import Kind, SqlType, Storage
+from ivm.words import Kind, SqlType
 from planner.casts import CASTS, cast_per_value, cast_vectorised
 from planner.functions import Site, Volatility
-from storage.numeric import DIRECT_NAN, decode_direct, numeric_text
 from storage.text import TextStyle, format_text, parse_rows
 
 STRINGS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME)
@@ -56,11 +55,6 @@ def string_to_string(site: Site, value: str, assignment: bool) -> str:
     return fit_string(value, site.result, assignment)
 
 
-@cast_vectorised((Kind.TEXT, Kind.VARCHAR), (Kind.UNKNOWN,), total=True)
-def to_unknown(_site: Site, words: Words) -> Words:
-    return words
-
-
 def _skip_identity(slow: Callable[..., object]) -> None:
     """text, varchar and unknown without a length are the same bytes: their words need no look at the value."""
     for source in (Kind.TEXT, Kind.VARCHAR, Kind.UNKNOWN):
@@ -94,9 +88,6 @@ def _output(site: Site, words: Words, assignment: bool) -> Words:
     if source.kind is Kind.BOOL:
         # the cast says true and false, the output function t and f
         return _strings(site, [b"true" if w else b"false" for w in words.tolist()], assignment)
-    if source.storage is Storage.DIRECT and np.count_nonzero(words == DIRECT_NAN) and source.kind is Kind.NUMERIC:
-        values = [decode_direct(w, source) for w in words.tolist()]
-        return _strings(site, [numeric_text(v).encode() for v in values], assignment)
     texts = format_text(source, Vector(words), site.context.dictionary, style(site))
     return _strings(site, texts, assignment)
 

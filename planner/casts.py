@@ -66,11 +66,11 @@ def cast_context(source: SqlType, target: SqlType) -> CastContext | None:
         return "implicit" if a is b else None
     if source.element is not None and target.element is not None:
         return cast_context(source.element, target.element)
-    if a is b or a is Kind.UNKNOWN or b in _IMPLICIT.get(a, _NONE):
+    if a is b or (a is Kind.UNKNOWN and b is not Kind.RECORD) or b in _IMPLICIT.get(a, _NONE):
         return "implicit"
-    if b in _ASSIGNMENT.get(a, _NONE) or b in _STRINGS:
+    if b in _ASSIGNMENT.get(a, _NONE) or (b in _STRINGS and b is not Kind.UNKNOWN):
         return "assignment"
-    if Kind.RECORD in (a, b):
+    if Kind.RECORD in (a, b) or b is Kind.UNKNOWN:
         return None
     if b in _EXPLICIT.get(a, _NONE) or a in _STRINGS:
         return "explicit"
@@ -115,7 +115,7 @@ def cast_vectorised(
     return decorate
 
 
-def _add(  # noqa: PLR0917
+def _add(
     sources: tuple[Kind, ...],
     targets: tuple[Kind, ...],
     implementation: Callable[..., Any],

@@ -9,10 +9,10 @@ from decimal import Decimal
 from typing import Final
 
 from ivm.errors import SqlError
+from planner.division import divide, division_scale
 from planner.intervals import is_infinite, truncate
-from planner.moments import divide, division_scale
 from storage.calendar import DAY, EPOCH_DAYS, HOUR, MINUTE, SECOND, civil_from_days, days_from_civil
-from storage.numeric import from_parts
+from storage.numeric import WIDE, from_parts
 from storage.text_interval import Interval
 
 _ALIASES: Final[dict[str, str]] = {
@@ -151,10 +151,10 @@ def extract_stamp(name: str, local: int, stamp: int, offset: int | None) -> Deci
     """A field of a timestamp; ``offset`` seconds east of Greenwich for one with a zone, ``stamp`` the instant."""
     label = f"timestamp {'without' if offset is None else 'with'} time zone"
     unit = unit_of(name, label)
-    if unit.startswith("timezone") and offset is None:
-        raise not_supported(name, label)
     if is_infinite(stamp):
         return infinite_field(unit, stamp)
+    if unit.startswith("timezone") and offset is None:
+        raise not_supported(name, label)
     if unit == "epoch":
         return from_parts(stamp + EPOCH_DAYS * DAY, 6)
     if offset is not None and unit.startswith("timezone"):
@@ -164,7 +164,7 @@ def extract_stamp(name: str, local: int, stamp: int, offset: int | None) -> Deci
     if unit == "julian":
         scale = division_scale((micros, 0), (DAY, 0))
         part = from_parts(divide((micros, 0), (DAY, 0), scale), scale)
-        return Decimal(days + _JULIAN_2000) + part
+        return WIDE.add(Decimal(days + _JULIAN_2000), part)
     field = date_field(unit, days)
     return clock_field(unit, micros) if field is None else Decimal(field)
 

@@ -5,23 +5,56 @@ from __future__ import annotations
 from typing import assert_never
 
 from ivm.graph import (
-    Arrange, Concat, Consolidate, Errors, Gather, Join, Leave, Negate, NodeId, Order, Project, Threshold,
+    Arrange,
+    Concat,
+    Consolidate,
+    Errors,
+    Gather,
+    Join,
+    Leave,
+    Negate,
+    NodeId,
+    Order,
+    Project,
+    Threshold,
 )  # fmt: skip
 from planner import logical as rels
 from planner.folds import FirstRow, SetFold, TopFold
-from planner.layout import table_layout
 from planner.logical import Rel
 from planner.lower import lower
 from planner.lower_state import Indexes
 from planner.mfp import MapFilter, Pad
 from planner.physical import (
-    Constants, Fold, Group, LoopVariable, Map, Node, Plan, Program, Table, TableErrors, inputs,
+    Constants,
+    Fold,
+    Group,
+    LoopVariable,
+    Map,
+    Node,
+    Plan,
+    Program,
+    Table,
+    TableErrors,
+    inputs,
 )  # fmt: skip
 from planner.programs import Keyed, Repeat, Weigh, Weight
 from planner.reduce_folds import AccumulateFold, BasicFold, OrderedFold
 from planner.scalar import (
-    Aggregate, And, Call, Case, Coalesce, Column, Exists, Literal, Or, OuterColumn, Parameter, Quantified, Scalar,
-    ScalarSubquery, SortKey,
+    Aggregate,
+    And,
+    Call,
+    Case,
+    Coalesce,
+    Column,
+    Exists,
+    Literal,
+    Or,
+    OuterColumn,
+    Parameter,
+    Quantified,
+    Scalar,
+    ScalarSubquery,
+    SortKey,
 )  # fmt: skip
 from planner.table_program import Expand
 from planner.transform.pipeline import optimize
@@ -179,14 +212,14 @@ class _Physical:
             self.lines.append(f"{pad}node {number} again")
             return
         self.shown.add(number)
-        self.lines.append(f"{pad}{number} {self.label(node)}")
+        self.lines.append(f"{pad}{number} {self.label(number, node)}")
         for i in inputs(node):
             self.show(i, depth + 1)
         if number in self.bodies:
             self.lines.append(f"{pad}  next round:")
             self.show(self.bodies[number], depth + 2)
 
-    def label(self, node: Node) -> str:
+    def label(self, number: NodeId, node: Node) -> str:
         match node:
             case Table():
                 return f"Table relation {node.relation}"
@@ -211,7 +244,7 @@ class _Physical:
             case Consolidate():
                 return "Consolidate"
             case Arrange():
-                return self._arrange(node)
+                return self._arrange(node, self.plan.stored[number])
             case Join():
                 return f"Join linear {_gather(node.gather)}"
             case Threshold():
@@ -221,19 +254,14 @@ class _Physical:
             case _:
                 assert_never(node)
 
-    def _arrange(self, node: Arrange) -> str:
+    def _arrange(self, node: Arrange, stored: tuple[int, tuple[int, ...]] | None) -> str:
         key = f"key {list(node.gather.words[: node.key_width])} val {list(node.gather.words[node.key_width :])}"
         ordered = " ordered" if any(o is not Order.WORD for o in node.order) else ""
-        return f"Arrange {key}{ordered}{' (shared)' if self._is_shared(node) else ''}"
+        return f"Arrange {key}{ordered}{' (shared)' if self._is_shared(stored) else ''}"
 
-    def _is_shared(self, node: Arrange) -> bool:
+    def _is_shared(self, stored: tuple[int, tuple[int, ...]] | None) -> bool:
         """Whether the relation has this arrangement already."""
-        table = self.plan.nodes[node.input]
-        if self.indexes is None or not isinstance(table, Table):
-            return False
-        columns = node.gather.words[: node.key_width]
-        known = columns in self.indexes.keys(table.relation)
-        return known and table_layout(table.schema, columns).gather == node.gather
+        return stored is not None and self.indexes is not None and stored[1] in self.indexes.keys(stored[0])
 
 
 def _gather(gather: Gather) -> str:
@@ -278,5 +306,3 @@ def _fold(fold: Fold) -> str:
             return f"{'intersect' if fold.intersect else 'except'}{' all' if fold.all else ''} by class"
         case _:
             return type(fold).__name__
-
-

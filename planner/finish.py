@@ -1,3 +1,4 @@
+
 """One accumulable aggregate's results from its groups' sums: diff columns and limb rows → words."""
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.rows import Mask, Vector, Words
+from ivm.rows import Vector, Words
 from ivm.words import Kind
-from planner.accumulate import AggregateCall, Component, Part, Shape, SlotSet, shape_of
-from planner.aggregates import AGGREGATES, Family
+from planner.accumulate import CallPlan, Part, Shape, SlotSet
+from planner.aggregates import Family
 from planner.intervals import scale_interval
 from planner.limbs import FLOAT_BIAS, SQUARE_BIAS, Total, float_total, numeric_total
 from planner.moments import float_average, float_moment, float_sum, numeric_average, numeric_moment
 from storage import codec
 from storage.dictionary import Dictionary
-from storage.numeric import INLINE_LIMIT, from_parts
+from storage.numeric import from_parts
 from storage.text_interval import checked_interval
 
 Failure = tuple[int, SqlError]
@@ -33,76 +34,70 @@ _OUT_OF_RANGE = {
 
 @dataclass(slots=True)
 class Groups:
-    """``columns``: each component's int64[g]; ``limbs``: for each slot set each group's {code: amount}."""
+    """``diffs``: the main rows' diff columns, int64[g, k]; ``limbs``: for each slot set each group's {code: amount}."""
 
-    count: int
-    columns: dict[Component, Words]
+    diffs: Words
     limbs: dict[SlotSet, dict[int, dict[int, int]]]
     dictionary: Dictionary
 
-    def column(self, part: Part, call: AggregateCall) -> Words:
-        return self.columns[Component(part, call.args[0] if call.args else -1)]
+    def column(self, plan: CallPlan, part: Part) -> Words:
+        return self.diffs[:, plan.places[part]]
 
 
-def finish(call: AggregateCall, groups: Groups) -> tuple[Vector, list[Failure]]:
+def finish(plan: CallPlan, groups: Groups) -> tuple[Vector, list[Failure]]:
     """The results of one aggregate for every group, int64[g] words; failed groups have any word."""
-    family = AGGREGATES[call.function].family
-    if not call.args:
-        return Vector(groups.column(Part.ROWS, call)), []
-    counts = groups.column(Part.COUNT, call)
+    family = plan.family
+    if not plan.call.args:
+        return Vector(groups.column(plan, Part.ROWS)), []
+    counts = groups.column(plan, Part.COUNT)
     if family is Family.COUNT:
         return Vector(counts), []
     empty = counts <= 0
-    nulls = empty if empty.any() else None
+    nulls = empty if np.count_nonzero(empty) else None
     if family in (Family.BOOL_AND, Family.BOOL_OR):
-        true = groups.column(Part.TRUE, call)
-        return Vector(np.where(empty, 0, true >= counts if family is Family.BOOL_AND else true > 0), nulls), []
-    shape = shape_of(call.types[0])
-    if family is Family.SUM and (fast := _fast_sum(call, shape, groups)) is not None:
-        return Vector(np.where(empty, 0, fast), nulls), []
-    return _each(call, family, shape, groups, empty)
+        true = groups.column(plan, Part.TRUE)
+        words: Words = (true >= counts if family is Family.BOOL_AND else true > 0).astype(np.int64)
+        return Vector(words if nulls is None else np.where(nulls, 0, words), nulls), []
+    if family is Family.SUM and (fast := _fast_sum(plan, groups)) is not None:
+        return Vector(fast if nulls is None else np.where(nulls, 0, fast), nulls), []
+    return _each(plan, groups, counts)
 
 
-def _fast_sum(call: AggregateCall, shape: Shape, groups: Groups) -> Words | None:
+def _fast_sum(plan: CallPlan, groups: Groups) -> Words | None:
     # sums whose words need no Python integer for each group: the result's word holds them all
-    if shape is Shape.SHORT:
-        return groups.column(Part.VALUE, call)
-    if shape is not Shape.LONG:
+    if plan.shape is Shape.SHORT:
+        return groups.column(plan, Part.VALUE)
+    if plan.shape is not Shape.LONG:
         return None
-    scale = call.types[0].scale or 0
-    if call.types[0].kind is Kind.NUMERIC and groups.column(Part.NAN, call).any():
+    type_ = plan.call.types[0]
+    if type_.kind is Kind.NUMERIC and groups.column(plan, Part.NAN).any():
         return None
-    low = groups.column(Part.LOW, call)
-    high = groups.column(Part.HIGH, call) + (low >> 32)
+    low = groups.column(plan, Part.LOW)
+    high = groups.column(plan, Part.HIGH) + (low >> 32)
     if len(high) and (high.min() < -(2**24) or high.max() >= 2**24):
         return None
     value = (high << 32) | (low & 0xFFFFFFFF)
-    if len(value) and (value.min() < -INLINE_LIMIT or value.max() >= INLINE_LIMIT):
-        return None
-    return (value << 6) | np.int64(scale << 1)
+    return (value << 6) | np.int64((type_.scale or 0) << 1)
 
 
-def _each(
-    call: AggregateCall, family: Family, shape: Shape, groups: Groups, empty: Mask
-) -> tuple[Vector, list[Failure]]:
-    result = AGGREGATES[call.function].result_type(call.types)
-    compute = _computer(call, family, shape, groups)
-    counts = groups.column(Part.COUNT, call)
+def _each(plan: CallPlan, groups: Groups, counts: Words) -> tuple[Vector, list[Failure]]:
+    compute = _computer(plan, groups)
+    kind = plan.result.kind
     datums: list[object] = []
     failures: list[Failure] = []
-    for group, (count, none) in enumerate(zip(counts.tolist(), empty.tolist(), strict=True)):
+    for group, count in enumerate(counts.tolist()):
         datum: Any = None
-        if not none:
+        if count > 0:
             try:
                 datum = compute(group, count)
-                if result.kind is Kind.FLOAT4:
+                if kind is Kind.FLOAT4:
                     datum = _to_real(datum)
             except OverflowError:
-                failures.append((group, SqlError("22003", _OUT_OF_RANGE.get(result.kind, "value out of range"))))
+                failures.append((group, SqlError("22003", _OUT_OF_RANGE.get(kind, "value out of range"))))
             except SqlError as error:
                 failures.append((group, error))
         datums.append(datum)
-    return codec.encode(result, datums, groups.dictionary), failures
+    return codec.encode(plan.result, datums, groups.dictionary), failures
 
 
 def _to_real(value: float) -> float:
@@ -116,30 +111,37 @@ def _to_real(value: float) -> float:
 _Compute = Callable[[int, int], Any]
 
 
-def _computer(call: AggregateCall, family: Family, shape: Shape, groups: Groups) -> _Compute:
+def _computer(plan: CallPlan, groups: Groups) -> _Compute:
     """A function of (group, count of its values) that gives the aggregate's datum."""
-    if shape is Shape.INTERVAL:
-        return _intervals(call, family, groups)
-    column = call.args[0]
-    if shape is Shape.FLOAT:
-        limbs = groups.limbs[SlotSet(column, shape, False)]
-        if family is Family.SUM:
-            return lambda group, count: float_sum(float_total(limbs.get(group, {}), FLOAT_BIAS))
-        if family is Family.AVG:
-            return lambda group, count: float_average(float_total(limbs.get(group, {}), FLOAT_BIAS), count)
-        squares = groups.limbs[SlotSet(column, shape, True)]
-        return lambda group, count: float_moment(
-            family,
-            count,
-            float_total(limbs.get(group, {}), FLOAT_BIAS),
-            float_total(squares.get(group, {}), SQUARE_BIAS),
-        )
-    total, square = _totals(call, family, shape, groups)
+    family = plan.family
+    if plan.shape is Shape.INTERVAL:
+        return _intervals(plan, groups)
+    if plan.shape is Shape.FLOAT:
+        return _floats(plan, groups)
+    total, square = _totals(plan, groups)
     if family is Family.SUM:
         return lambda group, count: _numeric(total(group))
     if family is Family.AVG:
         return lambda group, count: numeric_average(total(group), count)
     return lambda group, count: numeric_moment(family, count, total(group), square(group))
+
+
+def _floats(plan: CallPlan, groups: Groups) -> _Compute:
+    assert plan.total is not None
+    family, limbs = plan.family, groups.limbs[plan.total]
+
+    def total(group: int) -> Total:
+        return float_total(limbs.get(group, {}), FLOAT_BIAS)
+
+    if family is Family.SUM:
+        return lambda group, count: float_sum(total(group))
+    if family is Family.AVG:
+        return lambda group, count: float_average(total(group), count)
+    assert plan.squares is not None
+    squares = groups.limbs[plan.squares]
+    return lambda group, count: float_moment(
+        family, count, total(group), float_total(squares.get(group, {}), SQUARE_BIAS)
+    )
 
 
 def _numeric(total: Total) -> Decimal:
@@ -149,21 +151,21 @@ def _numeric(total: Total) -> Decimal:
 _Totals = tuple[Callable[[int], Total], Callable[[int], Total]]
 
 
-def _totals(call: AggregateCall, family: Family, shape: Shape, groups: Groups) -> _Totals:
+def _totals(plan: CallPlan, groups: Groups) -> _Totals:
     """The exact sum and sum of squares of each group, of integers and numerics."""
-    if shape is Shape.NUMERIC:
-        limbs = groups.limbs[SlotSet(call.args[0], shape, False)]
-        squares = groups.limbs.get(SlotSet(call.args[0], shape, True), {})
+    if plan.shape is Shape.NUMERIC:
+        assert plan.total is not None
+        limbs = groups.limbs[plan.total]
+        squares = {} if plan.squares is None else groups.limbs[plan.squares]
         return (lambda g: numeric_total(limbs.get(g, {}))), (lambda g: numeric_total(squares.get(g, {})))
-    scale = call.types[0].scale or 0
-    parts = {component.part: column for component, column in groups.columns.items() if component.column == call.args[0]}
-    nan = parts.get(Part.NAN)
+    scale = plan.call.types[0].scale or 0
+    parts = {part: groups.diffs[:, place].tolist() for part, place in plan.places.items()}
 
     def total(group: int) -> Total:
-        if nan is not None and nan[group] > 0:
+        if Part.NAN in parts and parts[Part.NAN][group] > 0:
             return Total(special="NaN")
         if Part.VALUE in parts:
-            return Total(int(parts[Part.VALUE][group]), scale)
+            return Total(parts[Part.VALUE][group], scale)
         return Total(_limbs(parts, Part.LOW, Part.HIGH, group), scale)
 
     def square(group: int) -> Total:
@@ -176,17 +178,17 @@ def _totals(call: AggregateCall, family: Family, shape: Shape, groups: Groups) -
     return total, square
 
 
-def _limbs(parts: dict[Part, Words], low: Part, high: Part, group: int) -> int:
-    return int(parts[low][group]) + (int(parts[high][group]) << 32)
+def _limbs(parts: dict[Part, list[int]], low: Part, high: Part, group: int) -> int:
+    return parts[low][group] + (parts[high][group] << 32)
 
 
-def _intervals(call: AggregateCall, family: Family, groups: Groups) -> _Compute:
-    months, days = groups.column(Part.MONTHS, call), groups.column(Part.DAYS, call)
-    low, high = groups.column(Part.LOW, call), groups.column(Part.HIGH, call)
+def _intervals(plan: CallPlan, groups: Groups) -> _Compute:
+    parts = {part: groups.diffs[:, place].tolist() for part, place in plan.places.items()}
 
     def compute(group: int, count: int) -> tuple[int, int, int]:
-        total = int(months[group]), int(days[group]), int(low[group]) + (int(high[group]) << 32)
-        if family is Family.SUM:
+        micros = _limbs(parts, Part.LOW, Part.HIGH, group)
+        total = parts[Part.MONTHS][group], parts[Part.DAYS][group], micros
+        if plan.family is Family.SUM:
             return checked_interval(*total)
         return scale_interval(total, lambda part: part / count)
 

@@ -8,9 +8,13 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.graph import Reduced, Reducer, Words
+from ivm.rows import unpack
+from ivm.words import Schema
 from planner.context import Context
-from planner.evaluate import constant
+from planner.evaluate import constant, evaluate
+from planner.row_errors import error_words
 from planner.scalar import Scalar
+from planner.traverse import columns_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +90,85 @@ class TopFold:
     width: int
     count: Scalar | None
     offset: Scalar | None
+    keys: Schema = ()
 
     @property
     def out_width(self) -> int:
         return 1 + self.width
 
     @property
+    def is_grouped(self) -> bool:
+        """Whether the bounds are columns of the key, one for each group."""
+        return any(columns_of(e) for e in (self.count, self.offset) if e is not None)
+
+    @property
     def can_fail(self) -> bool:
-        return False
+        return self.is_grouped
 
     def bind(self, context: Context) -> Reducer:
+        if self.is_grouped:
+            return TopOfKey(self, context)
         return TopRows(self.skip, self.width, slice_bound(self.count, "LIMIT", context),
                        slice_bound(self.offset, "OFFSET", context) or 0)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TopOfKey:
+    """``TopRows`` whose bounds are computed from each group's key: a correlated LIMIT. Negative ones are errors."""
+
+    fold: TopFold
+    context: Context
+
+    @property
+    def out_width(self) -> int:
+        return self.fold.out_width
+
+    @property
+    def limit(self) -> int | None:
+        return None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TopOfKey) and self.fold == other.fold and self.context is other.context
+
+    def __hash__(self) -> int:
+        return hash(self.fold)
+
+    def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
+        count, offset = self._bound(keys, self.fold.count), self._bound(keys, self.fold.offset)
+        offset = np.where(offset == _ALL, 0, offset)
+        bad = np.flatnonzero((count < 0) | (offset < 0)).astype(np.int64)
+        segments, out = [], []
+        for i in np.flatnonzero((count >= 0) & (offset >= 0)).tolist():
+            part = slice(offsets[i], offsets[i + 1])
+            limit = None if count[i] == _ALL else int(count[i])
+            top = TopRows(self.fold.skip, self.fold.width, limit, int(offset[i]))
+            ends = np.array([0, offsets[i + 1] - offsets[i]])
+            made = top(keys[i : i + 1], ends, vals[part], diffs[part])
+            segments += [i] * len(made.vals)
+            out.append(made.vals)
+        rows = np.concatenate(out) if out else np.zeros((0, self.out_width), np.int64)
+        failed = [_negative("LIMIT" if count[i] < 0 else "OFFSET") for i in bad.tolist()]
+        errors = error_words(failed, [None] * len(failed), self.context.dictionary)
+        return Reduced(np.array(segments, np.int64), rows, errors, bad)
+
+    def _bound(self, keys: Words, expr: Scalar | None) -> Words:
+        """Each group's bound, ``_ALL`` for none."""
+        if expr is None:
+            return np.full(len(keys), _ALL)
+        columns = unpack(keys, self.fold.keys)
+        (vector,), failures = evaluate((expr,), columns, len(keys), self.context)
+        words = vector.words if vector.nulls is None else np.where(vector.nulls, _ALL, vector.words)
+        words = np.array(words, np.int64)
+        if failures is not None:
+            words[failures.rows] = -1
+        return words
+
+
+def _negative(clause: str) -> SqlError:
+    return SqlError("2201W" if clause == "LIMIT" else "2201X", f"{clause} must not be negative")
+
+
+_ALL = np.iinfo(np.int64).max
 
 
 def slice_bound(expr: Scalar | None, clause: str, context: Context) -> int | None:
@@ -109,7 +180,7 @@ def slice_bound(expr: Scalar | None, clause: str, context: Context) -> int | Non
         return None
     assert isinstance(value, int)
     if value < 0:
-        raise SqlError("2201W" if clause == "LIMIT" else "2201X", f"{clause} must not be negative")
+        raise _negative(clause)
     return value
 
 

@@ -141,13 +141,14 @@ def format_number(value: Decimal, template: str, digits: str | None = None) -> s
     pre = d.pre
     if any(t[0] == "V" for t in d.tokens):
         value, pre = WIDE.scaleb(value, d.multi), pre + d.multi
+    negative = digits is not None and digits.startswith("-")
     if digits is None:
         digits = f"{WIDE.quantize(value, Decimal((0, (1,), -d.post))):f}"
-    negative = digits.startswith("-") and digits.strip("-0.") != ""
+        negative = digits.startswith("-") and digits.strip("-0.") != ""
     number = digits.lstrip("-")
     whole = len(number.partition(".")[0])
     if whole > pre:
-        number = "#" * pre + "." + "#" * d.post
+        number = "#" * pre + "." + "#" * len(number.partition(".")[2])
     return _Writer(d, number, negative, max(pre - whole, 0), pre).write()
 
 
@@ -160,8 +161,11 @@ def _special(value: Decimal, d: Description) -> str:
 def _scientific(value: Decimal, d: Description) -> str:
     if not value.is_finite():
         return " " + "#" * (d.pre + 1) + "." + "#" * (d.post + 4) if d.post else " " + "#" * (d.pre + 6)
-    mantissa, _, exponent = f"{WIDE.create_decimal(value):.{d.post}e}".partition("e")
-    power = int(exponent) if value else 0
+    power = value.adjusted() if value else 0
+    rounded = WIDE.quantize(WIDE.scaleb(value, -power), Decimal((0, (1,), -d.post)))
+    if abs(rounded) >= 10:
+        power, rounded = power + 1, WIDE.quantize(rounded / 10, Decimal((0, (1,), -d.post)))
+    mantissa = f"{rounded:f}"
     text = f"{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
     return text if text.startswith("-") else " " + text
 
@@ -352,5 +356,4 @@ def parse_number(text: str, template: str) -> Decimal:
         negative = True
     if not digits.strip("."):
         raise SqlError("22P02", f'invalid input syntax for type numeric: "{digits or " "}"')
-    value = Decimal(("-" if negative else "") + digits)
-    return WIDE.quantize(value, Decimal((0, (1,), -d.post)))
+    return Decimal(("-" if negative else "") + digits.rstrip("."))

@@ -1,3 +1,4 @@
+
 """Array functions and operators. An array's datum is a tuple, nested for more dimensions; lower bounds are 1."""
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ from ivm.words import (
 )  # fmt: skip
 from planner import ordering
 from planner.functions import ANY, ANYARRAY, ANYCOMPATIBLE, ArgumentType, Site, vectorised
+from storage.numeric import SCALE_BITS, aligned, inline_parts
 
 BPCHAR: Final = SqlType(Kind.BPCHAR)
 JSONB: Final = SqlType(Kind.JSONB)
@@ -97,11 +98,15 @@ def _numerics(operator: Compare) -> Callable[[Site, Words, Words], Words]:
     slow = _ordered(operator)
 
     def implementation(site: Site, left: Words, right: Words) -> Words:
-        both = left | right
-        # inline and of one scale: the mantissas decide
-        if not np.count_nonzero(both & 1) and not np.count_nonzero((left ^ right) & 63):
+        if np.count_nonzero((left | right) & 1):
+            return slow(site, left, right)
+        if not np.count_nonzero((left ^ right) & SCALE_BITS):
             return operator(left, right).astype(np.int64)
-        return slow(site, left, right)
+        (m1, s1), (m2, s2) = inline_parts(left), inline_parts(right)
+        (a, lost_a), (b, lost_b) = aligned(m1, np.maximum(s2 - s1, 0)), aligned(m2, np.maximum(s1 - s2, 0))
+        if np.count_nonzero(lost_a | lost_b):
+            return slow(site, left, right)
+        return operator(a, b).astype(np.int64)
 
     return implementation
 

@@ -81,7 +81,7 @@ def quote_ident(value: str) -> str:
 
 @per_value("quote_literal", (TEXT,), TEXT)
 def quote_literal(value: str) -> str:
-    prefix = " E" if "\\" in value else ""
+    prefix = "E" if "\\" in value else ""
     return prefix + "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
@@ -149,7 +149,7 @@ def _conversion(site: Site, conversion: str, type_: SqlType, value: Any) -> str:
     text = to_text(site, type_, value)
     if conversion == "s":
         return text
-    return quote_ident(text) if conversion == "I" else quote_literal(text).lstrip(" ")
+    return quote_ident(text) if conversion == "I" else quote_literal(text)
 
 
 def flatten(value: Any, kind: Kind) -> list[Any]:

@@ -8,9 +8,10 @@ from decimal import Decimal
 
 from ivm.words import DATE, FLOAT4, FLOAT8, INT4, INT8, INTERVAL, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ
 from planner.format_number import describe, format_number, parse_number
-from planner.format_time import format_moment, moment_of_interval, moment_of_stamp, parse_moment
+from planner.format_time import format_moment, moment_of_interval, moment_of_stamp
 from planner.functions import Site, per_value
 from planner.intervals import checked_stamp, is_infinite
+from planner.read_time import parse_moment
 from storage.calendar import DAY, SECOND, to_utc, utc_offset, zone
 from storage.text_interval import Interval
 

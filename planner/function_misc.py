@@ -1,3 +1,4 @@
+
 """Functions about the session, the catalog and the system; what they need to know comes from ``Context.session``."""
 
 from __future__ import annotations
@@ -235,9 +236,10 @@ def _privileges() -> None:
         column: tuple[ArgumentType, ...] = (TEXT,) if kind == "column" else ()
         for owner in ((), (NAME,), (OID,)):
             for subject in (TEXT, OID):
-                per_value(f"has_{kind}_privilege", (*owner, subject, *column, TEXT), BOOL, volatility="stable")(_granted)
-    for args in ((NAME, TEXT), (NAME, NAME, TEXT), (OID, TEXT)):
-        per_value("pg_has_role", args, BOOL, volatility="stable")(_granted)
+                args = (*owner, subject, *column, TEXT)
+                per_value(f"has_{kind}_privilege", args, BOOL, volatility="stable")(_granted)
+    for roles in ((NAME, TEXT), (NAME, NAME, TEXT), (OID, TEXT)):
+        per_value("pg_has_role", roles, BOOL, volatility="stable")(_granted)
 
 
 def _granted(*args: object) -> bool:

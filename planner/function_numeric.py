@@ -12,15 +12,16 @@ from typing import Final
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.rows import Mask, Words
+from ivm.rows import Words
 from ivm.words import INT4, NUMERIC
 from planner import numeric_math as maths
 from planner.functions import Site, per_value, vectorised
 from storage.numeric import (
     INLINE_LIMIT,
     INLINE_SCALE,
-    POWERS,
+    SCALE_BITS,
     WIDE,
+    aligned,
     decode_numeric,
     encode_numeric,
     inline_parts,
@@ -31,12 +32,9 @@ from storage.order import canonical_numeric
 
 _Pair = Callable[[Decimal, Decimal], Decimal]
 _SAFE_PRODUCT: Final = float(2**56)
-_ALIGNED: Final = INLINE_LIMIT // POWERS[:18]
 
 
-def by_value(  # noqa: PLR0917
-    site: Site, rows: Words, result: Words, operation: _Pair, left: Words, right: Words
-) -> None:
+def by_value(site: Site, rows: Words, result: Words, operation: _Pair, left: Words, right: Words) -> None:
     """Writes ``operation`` of the rows' values into ``result``, once for each distinct pair."""
     dictionary = site.context.dictionary
     known: dict[tuple[int, int], int | SqlError] = {}
@@ -55,18 +53,23 @@ def by_value(  # noqa: PLR0917
             result[row] = found
 
 
-def _aligned(mantissa: Words, places: Words) -> tuple[Words, Mask]:
-    """Mantissas with that many zeros appended, and where that does not fit inline."""
-    few = np.minimum(places, 17)
-    return mantissa * POWERS[few], (places > 17) | (np.abs(mantissa) > _ALIGNED[few])
-
-
 def _sum(site: Site, left: Words, right: Words, sign: int) -> Words:
+    if not np.count_nonzero((left ^ right) & SCALE_BITS | (left & 1)):
+        # inline and of one scale: the words add up as their mantissas do, and overflow where they do
+        moved = right & ~SCALE_BITS
+        total = left + moved if sign > 0 else left - moved
+        lost = (left ^ total) & ((moved if sign > 0 else ~moved) ^ total)
+        if not np.count_nonzero(lost < 0):
+            return total
+    return _general_sum(site, left, right, sign)
+
+
+def _general_sum(site: Site, left: Words, right: Words, sign: int) -> Words:
     (m1, s1), (m2, s2) = inline_parts(left), inline_parts(right)
     wide = ((left | right) & 1) != 0
     if np.count_nonzero(s1 != s2):
         scale = np.maximum(s1, s2)
-        (m1, lost1), (m2, lost2) = _aligned(m1, scale - s1), _aligned(m2, scale - s2)
+        (m1, lost1), (m2, lost2) = aligned(m1, scale - s1), aligned(m2, scale - s2)
         wide |= lost1 | lost2
     else:
         scale = s1
@@ -92,8 +95,8 @@ def subtract(site: Site, left: Words, right: Words) -> Words:
 def multiply(site: Site, left: Words, right: Words) -> Words:
     (m1, s1), (m2, s2) = inline_parts(left), inline_parts(right)
     scale = s1 + s2
-    wide = ((left | right) & 1) != 0
-    wide |= (scale > INLINE_SCALE) | (np.abs(m1.astype(np.float64) * m2) > _SAFE_PRODUCT)
+    size = np.abs(m1.astype(np.float64) * m2)
+    wide = (((left | right) & 1) != 0) | (scale > INLINE_SCALE) | (size > _SAFE_PRODUCT)
     result = inline_words(m1 * m2, scale)
     if np.count_nonzero(wide):
         by_value(site, np.flatnonzero(wide), result, WIDE.multiply, left, right)

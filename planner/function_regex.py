@@ -15,7 +15,14 @@ TEXTS: Final = SqlType(Kind.ARRAY, element=TEXT)
 @per_value("~~", (TEXT, TEXT), BOOL)
 @per_value("like", (TEXT, TEXT), BOOL)
 def like(value: str, pattern: str) -> bool:
-    return like_pattern(pattern, "\\", False).fullmatch(value) is not None
+    return _like(value, pattern, False)
+
+
+def _like(value: str, pattern: str, ignore_case: bool) -> bool:
+    found = like_pattern(pattern, "\\", ignore_case).fullmatch(value)
+    if found is not None and "dangling" in found.re.groupindex:
+        raise SqlError("22025", "LIKE pattern must not end with escape character")
+    return found is not None
 
 
 @per_value("!~~", (TEXT, TEXT), BOOL)
@@ -26,7 +33,7 @@ def not_like(value: str, pattern: str) -> bool:
 
 @per_value("~~*", (TEXT, TEXT), BOOL)
 def ilike(value: str, pattern: str) -> bool:
-    return like_pattern(pattern, "\\", True).fullmatch(value) is not None
+    return _like(value, pattern, True)
 
 
 @per_value("!~~*", (TEXT, TEXT), BOOL)

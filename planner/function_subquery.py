@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ivm.errors import SqlError
-from ivm.rows import Vector, Words
+from ivm.rows import Mask, Vector
 from ivm.words import BOOL, INT8
 from planner.functions import ANY, ANYELEMENT, Form, Function, Site, register
 
@@ -24,7 +24,7 @@ def _same_word(site: Site, left: Vector, right: Vector) -> Vector:
 
 def _single_row(site: Site, count: Vector, value: Vector) -> Vector:
     """The value of a scalar subquery; error 21000 where it had more than one row. ``count`` NULL: it had none."""
-    many: Words = count.words > 1
+    many: Mask = count.words > 1
     if count.nulls is not None:
         many = many & ~count.nulls
     site.fail_where(many, MANY_ROWS)

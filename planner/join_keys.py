@@ -64,7 +64,8 @@ def as_type(expr: Scalar, target: SqlType) -> Scalar:
     """The expression with words of ``target``; free where they are the same words."""
     source = expr.type
     same = source == target or (source.kind in _INTEGERS and target.kind in _INTEGERS)
-    same = same or (source.kind in _TEXTS and target.kind in _TEXTS) or (source.kind in _FLOATS and target.kind in _FLOATS)
+    same = same or (source.kind in _TEXTS and target.kind in _TEXTS)
+    same = same or (source.kind in _FLOATS and target.kind in _FLOATS)
     if source.kind is target.kind:
         same = same or source.kind is not Kind.NUMERIC
         same = same or (source.storage is target.storage and source.scale == target.scale)

@@ -8,7 +8,7 @@ Both are maintained by differences alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ivm.graph import Gather, Keep, Negate, NodeId
 from ivm.words import Schema
@@ -17,12 +17,13 @@ from planner.join_keys import Condition, KeyPair, take_apart
 from planner.layout import arranged, whole_row
 from planner.logical import Join as JoinRel
 from planner.logical import JoinKind, schema
+from planner.lower_pull import pulled
 from planner.lower_state import Arranged, Lowering, arrange_flow
 from planner.mfp import Pad
 from planner.moves import Cell
 from planner.physical import Flow, Pair
 from planner.raising import can_raise
-from planner.scalar import Scalar
+from planner.scalar import Column, Scalar
 from planner.traverse import own_columns, shift
 
 
@@ -44,6 +45,9 @@ class Sides:
 def lower_join(low: Lowering, join: JoinRel) -> Flow:
     """Any join that is not lateral."""
     assert not join.lateral, "lateral joins are gone after decorrelation"
+    better = pulled(low, join)
+    if better is not None:
+        return low.rel(better)
     left, right = low.rel(join.left), low.rel(join.right)
     condition = take_apart(join.on, len(left.schema))
     if join.kind is JoinKind.INNER:
@@ -77,9 +81,7 @@ def prepare(low: Lowering, left: Flow, right: Flow, keys: tuple[KeyPair, ...], r
     )  # fmt: skip
 
 
-def _ordered(
-    low: Lowering, left: Flow, right: Flow, pairs: list[tuple[int, int, bool]]
-) -> list[tuple[int, int, bool]]:
+def _ordered(low: Lowering, left: Flow, right: Flow, pairs: list[tuple[int, int, bool]]) -> list[tuple[int, int, bool]]:
     for flow, side in ((right, 1), (left, 0)):
         stored = low.table_of(flow)
         if stored is None:
@@ -119,7 +121,7 @@ def _gather(at: tuple[Cell, ...], row: Schema) -> Gather:
 
 
 def _semi(low: Lowering, left: Flow, right: Flow, condition: Condition, kind: JoinKind) -> Flow:
-    condition = safe_sides(condition, len(left.schema))
+    condition = _late_filter(low, right, safe_sides(condition, len(left.schema)), len(left.schema))
     right = low.compute(right, condition.right, None)
     tested = low.compute(left, condition.left, None)
     with_match = _with_match(low, tested, right, condition)
@@ -142,6 +144,22 @@ def safe_sides(condition: Condition, left_width: int) -> Condition:
     )
 
 
+def _late_filter(low: Lowering, right: Flow, condition: Condition, left_width: int) -> Condition:
+    """One-shot: conditions on a right side that is looked up are tested on the pairs, not on all of its rows."""
+    if not condition.right or not _is_looked_up(low, right, tuple(k.right for k in condition.keys)):
+        return condition
+    moved = tuple(shift(p, left_width) for p in condition.right)
+    return replace(condition, right=(), residual=(*moved, *condition.residual))
+
+
+def _is_looked_up(low: Lowering, flow: Flow, keys: tuple[Scalar, ...]) -> bool:
+    stored = low.table_of(flow)
+    if not low.indexes.one_shot or stored is None or not keys or not all(isinstance(k, Column) for k in keys):
+        return False
+    columns = {stored[1][k.index] for k in keys if isinstance(k, Column)}
+    return any(set(key) == columns for key in low.indexes.keys(stored[0].relation))
+
+
 def _with_match(low: Lowering, left: Flow, right: Flow, condition: Condition) -> Flow:
     """Left's rows that have a match."""
     sides = prepare(low, left, right, condition.keys, condition.residual)
@@ -154,11 +172,23 @@ def _with_match(low: Lowering, left: Flow, right: Flow, condition: Condition) ->
 
 def _joined_with_set(low: Lowering, sides: Sides, keys: Flow) -> Flow:
     left = arrange_flow(low, sides.left, sides.left_keys, sides.null_safe)
+    right_keys = tuple(Column(k, sides.right.schema[k].type) for k in sides.right_keys)
+    if _is_looked_up(low, sides.right, right_keys) and not any(sides.null_safe):
+        keys = _keys_met(low, sides)
     columns = tuple(range(len(sides.right_keys)))
     of_keys = key_only(low, keys, columns, sides.null_safe)
     assert left.key_width == of_keys.key_width
     row = sides.left.schema[: sides.left_columns]
     return Flow(Pair(left.node, of_keys.node, left.width), _gather(left.at[: sides.left_columns], row), row)
+
+
+def _keys_met(low: Lowering, sides: Sides) -> Flow:
+    """One-shot: the left side's keys that the looked-up right side has."""
+    left = low.builder.move(sides.left, sides.left_keys)
+    some = key_only(low, left, tuple(range(len(sides.left_keys))), sides.null_safe)
+    right = arrange_flow(low, sides.right, sides.right_keys, sides.null_safe)
+    row = tuple(replace(sides.right.schema[k], nullable=False) for k in sides.right_keys)
+    return Flow(Pair(some.node, right.node, right.width), Gather(tuple(range(len(row)))), row)
 
 
 def key_only(low: Lowering, keys: Flow, columns: tuple[int, ...], null_safe: tuple[bool, ...]) -> Arranged:
@@ -193,6 +223,8 @@ def _outer(low: Lowering, left: Flow, right: Flow, condition: Condition, join: J
     keep_left = join.kind in (JoinKind.LEFT, JoinKind.FULL)
     keep_right = join.kind in (JoinKind.RIGHT, JoinKind.FULL)
     condition = safe_sides(condition, count)
+    if not keep_right:
+        condition = _late_filter(low, right, condition, count)
     tested_left, tested_right = low.compute(left, condition.left, None), low.compute(right, condition.right, None)
     sides = prepare(low, tested_left, tested_right, condition.keys, condition.residual)
     pairs = low.compute(matched(low, sides), condition.residual, None)
@@ -213,9 +245,7 @@ def _swap(sides: Sides) -> Sides:
     )  # fmt: skip
 
 
-def _matched_rows(
-    low: Lowering, sides: Sides, pairs: Flow, tested: Flow, first: int, condition: Condition
-) -> Flow:
+def _matched_rows(low: Lowering, sides: Sides, pairs: Flow, tested: Flow, first: int, condition: Condition) -> Flow:
     """The rows of one side (``sides.left``; its columns in ``pairs`` start at ``first``) that have a match."""
     if not condition.residual:
         return _joined_with_set(low, sides, low.builder.move(sides.right, sides.right_keys))

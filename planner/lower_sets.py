@@ -48,9 +48,7 @@ def lower_set_operation(low: Lowering, rel: SetOperation) -> Flow:
     """All six."""
     row = schema(rel)
     left, right = low.rel(rel.left), low.rel(rel.right)
-    wide = tuple(
-        ColumnType(a.type, a.nullable or b.nullable) for a, b in zip(left.schema, right.schema, strict=True)
-    )
+    wide = tuple(ColumnType(a.type, a.nullable or b.nullable) for a, b in zip(left.schema, right.schema, strict=True))
     left, right = low.coerce(left, wide), low.coerce(right, wide)
     if rel.kind is SetKind.UNION:
         both = low.builder.concat((low.builder.force(left), low.builder.force(right)))

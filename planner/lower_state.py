@@ -8,6 +8,7 @@ from typing import Protocol
 
 from ivm.graph import Keep, NodeId, Threshold
 from ivm.words import Schema
+from planner import moves
 from planner.layout import arranged, table_layout, whole_row
 from planner.logical import Reference, Rel
 from planner.mfp import MapFilter
@@ -74,7 +75,7 @@ class Lowering:
     def _has_reference(self, rel: Rel) -> bool:
         found = self.open_rels.get(id(rel))
         if found is None:
-            has = isinstance(rel, Reference) or any([self._has_reference(c) for c in children(rel)])
+            has = isinstance(rel, Reference) or any(self._has_reference(c) for c in children(rel))
             self.open_rels[id(rel)] = found = (rel, has)
         return found[1]
 
@@ -129,7 +130,8 @@ class Lowering:
 
     def distinct_rows(self, flow: Flow) -> Flow:
         """Each row once, by its words."""
-        arrangement = self.builder.arrange(flow, whole_row(flow.schema).gather, len(whole_row(flow.schema).gather.words))
+        gather = whole_row(flow.schema).gather
+        arrangement = self.builder.arrange(flow, gather, len(gather.words))
         node = self.threshold(arrangement, Keep.DISTINCT)
         return self.builder.flow(node, flow.schema)
 
@@ -170,7 +172,7 @@ def arrange_flow(low: Lowering, flow: Flow, keys: tuple[int, ...], null_safe: tu
         table, columns = stored
         if tuple(columns[k] for k in keys) in low.indexes.keys(table.relation):
             layout = table_layout(table.schema, tuple(columns[k] for k in keys))
-            whole = low.builder.flow(low.builder.add(table, low.builder.widths[flow.source]), table.schema)
+            whole = low.builder.flow(low.builder.add(table, moves.width(table.schema)), table.schema)
             node = low.builder.arrange(whole, layout.gather, layout.key_width)
             return Arranged(node, layout.key_width, layout.width, tuple(layout.at[c] for c in columns))
     layout = arranged(flow.schema, keys, null_safe)

@@ -13,7 +13,7 @@ from planner.programs import Keyed, Repeat
 from planner.reducers import order_words
 from planner.scalar import SortKey
 from planner.table_program import Expand
-from planner.traverse import own_columns
+from planner.traverse import column_types, own_columns
 
 
 def lower_topk(low: Lowering, rel: TopK) -> Flow:
@@ -30,7 +30,7 @@ def lower_topk(low: Lowering, rel: TopK) -> Flow:
     raw = Flow(node, moves.identity(width), (ColumnType(INT8, False),) * width)
     arranged = low.builder.arrange(raw, moves.identity(width), key_width, order)
     row_words = moves.width(flow.schema)
-    fold = TopFold(len(words), row_words, rel.limit, rel.offset)
+    fold = TopFold(len(words), row_words, rel.limit, rel.offset, column_types(keys))
     grouped = low.builder.group(arranged, key_width, fold)
     total = key_width + fold.out_width
     counted = Flow(grouped, moves.identity(total), (ColumnType(INT8, False),) * total)

@@ -27,9 +27,7 @@ def width(schema: Schema) -> int:
 def cells(schema: Schema, base: int = 0) -> tuple[Cell, ...]:
     """The columns of a row of this schema that starts at word ``base``."""
     nulls = base + len(schema)
-    return tuple(
-        Cell(base + i, (nulls + i // 64, i % 64) if c.nullable else None) for i, c in enumerate(schema)
-    )
+    return tuple(Cell(base + i, (nulls + i // 64, i % 64) if c.nullable else None) for i, c in enumerate(schema))
 
 
 def row_of(sources: Sequence[Cell | None], schema: Schema) -> Gather:
@@ -73,7 +71,8 @@ def columns(schema: Schema, indexes: Sequence[int], target: Schema | None = None
     if target == schema and tuple(indexes) == tuple(range(len(schema))):
         return identity(width(schema))
     at = cells(schema)
-    return row_of([at[i] if t.nullable else assume_not_null(at[i]) for i, t in zip(indexes, target, strict=True)], target)
+    sources = [at[i] if t.nullable else assume_not_null(at[i]) for i, t in zip(indexes, target, strict=True)]
+    return row_of(sources, target)
 
 
 def compose(first: Gather, second: Gather) -> Gather:
@@ -93,9 +92,7 @@ def compose(first: Gather, second: Gather) -> Gather:
     return Gather(words, tuple(dict.fromkeys(bits)), tuple(dict.fromkeys(drops)))
 
 
-def _sources(
-    first: Gather, onto: dict[int, list[tuple[int, int, int]]], word: int, bit: int
-) -> list[tuple[int, int]]:
+def _sources(first: Gather, onto: dict[int, list[tuple[int, int, int]]], word: int, bit: int) -> list[tuple[int, int]]:
     found = [(w, b) for w, b, out_bit in onto.get(word, ()) if out_bit == bit]
     if first.words[word] >= 0:
         found.append((first.words[word], bit))

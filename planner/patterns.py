@@ -27,7 +27,10 @@ _QUANTIFIERS: Final = "*+?{"
 
 @lru_cache(4096)
 def like_pattern(pattern: str, escape: str, ignore_case: bool) -> re.Pattern[str]:
-    """A LIKE pattern; ``escape`` is one character or empty for none. 22025 when the pattern ends with it."""
+    """A LIKE pattern; ``escape`` is one character or empty for none.
+
+    One that ends with its escape character matches where there is text left for it, as the group ``dangling``: 22025.
+    """
     if len(escape) > 1:
         raise SqlError("22019", "invalid escape string", hint="Escape string must be empty or one character.")
     out: list[str] = []
@@ -35,9 +38,7 @@ def like_pattern(pattern: str, escape: str, ignore_case: bool) -> re.Pattern[str
     for c in letters:
         if c == escape:
             following = next(letters, None)
-            if following is None:
-                raise SqlError("22025", "LIKE pattern must not end with escape character")
-            out.append(re.escape(following))
+            out.append("(?P<dangling>.+)" if following is None else re.escape(following))
         else:
             out.append(".*" if c == "%" else "." if c == "_" else re.escape(c))
     return re.compile("".join(out), re.DOTALL | (re.IGNORECASE if ignore_case else 0))

@@ -32,6 +32,7 @@ from ivm.graph import (
 from ivm.words import Schema
 from planner import moves
 from planner.context import Context
+from planner.layout import table_layout
 from planner.scalar import Scalar
 
 
@@ -122,7 +123,10 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Rows in ``schema``'s layout come out of node ``rows``, error rows (one word each) out of ``errors``."""
+    """Rows in ``schema``'s layout come out of node ``rows``, error rows (one word each) out of ``errors``.
+
+    ``stored``: for each node, the (relation, key columns) whose own arrangement it is, if it is laid out as one.
+    """
 
     nodes: tuple[Node, ...]
     widths: tuple[int, ...]
@@ -131,6 +135,7 @@ class Plan:
     rows: NodeId
     errors: NodeId | None
     schema: Schema
+    stored: tuple[tuple[int, tuple[int, ...]] | None, ...] = ()
 
 
 def inputs(node: Node) -> tuple[NodeId, ...]:
@@ -245,9 +250,9 @@ class Builder:
             node = self.force(flow)
             return self.add(Arrange(node, gather, key_width, order), len(gather.words))
         source = self.nodes[flow.source]
-        if isinstance(source, Threshold) and key_width == self.widths[flow.source] and not order:
-            if moves.is_identity(whole, key_width):
-                return flow.source
+        is_set = isinstance(source, Threshold) and key_width == self.widths[flow.source]
+        if is_set and not order and moves.is_identity(whole, key_width):
+            return flow.source
         return self.add(Arrange(flow.source, whole, key_width, order), len(whole.words))
 
     def group(self, arrangement: NodeId, key_width: int, fold: Fold) -> NodeId:
@@ -282,12 +287,8 @@ class Builder:
         """The plan, with only the nodes that its two roots reach."""
         rows = self.force(flow)
         errors = self.concat(tuple(self.errors)) if self.errors else None
-        return prune(
-            Plan(
-                tuple(self.nodes), tuple(self.widths), tuple(self.scopes), tuple(self.connections), rows, errors,
-                flow.schema,
-            )  # fmt: skip
-        )
+        scopes, connections = tuple(self.scopes), tuple(self.connections)
+        return prune(Plan(tuple(self.nodes), tuple(self.widths), scopes, connections, rows, errors, flow.schema))
 
 
 def prune(plan: Plan) -> Plan:
@@ -304,15 +305,29 @@ def prune(plan: Plan) -> Plan:
         if number in bodies:
             todo.append(bodies[number])
     place = {old: NodeId(new) for new, old in enumerate(sorted(used))}
+    nodes = tuple(with_inputs(plan.nodes[i], place) for i in place)
     return Plan(
-        tuple(with_inputs(plan.nodes[i], place) for i in place),
+        nodes,
         tuple(plan.widths[i] for i in place),
         plan.scopes,
         tuple((place[v], place[b]) for v, b in plan.connections if v in place),
         place[plan.rows],
         None if plan.errors is None else place[plan.errors],
         plan.schema,
+        tuple(_stored(nodes, n) for n in nodes),
     )
+
+
+def _stored(nodes: tuple[Node, ...], node: Node) -> tuple[int, tuple[int, ...]] | None:
+    if not isinstance(node, Arrange) or node.order:
+        return None
+    table = nodes[node.input]
+    if not isinstance(table, Table):
+        return None
+    columns = node.gather.words[: node.key_width]
+    if any(not 0 <= c < len(table.schema) for c in columns):
+        return None
+    return (table.relation, columns) if table_layout(table.schema, columns).gather == node.gather else None
 
 
 def with_inputs(node: Node, place: dict[NodeId, NodeId]) -> Node:

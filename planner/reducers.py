@@ -1,3 +1,4 @@
+
 """The Reducers that aggregates render to, see ``planner/aggregates.py`` for the layouts that they expect."""
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from ivm.errors import SqlError
 from ivm.graph import Order, Reduced
 from ivm.rows import Vector, Words, pack
 from ivm.words import BOOL, BYTEA, INT8, ColumnType, Kind, SqlType, row_width
-from planner.accumulate import SLOT_SHIFT, Accumulation
+from planner.accumulate import SLOT_SHIFT, Accumulation, SlotSet
 from planner.aggregates import AGGREGATES, AggregateKind, Family, without_filter
 from planner.finish import Groups, finish
 from planner.functions import needs_order_bytes
@@ -19,6 +20,8 @@ from planner.row_errors import error_words
 from planner.scalar import Aggregate, Call, Case, Literal, Scalar, SortKey
 from storage import codec
 from storage.dictionary import Dictionary
+
+Limbs = dict[SlotSet, dict[int, dict[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +40,20 @@ class Accumulate:
         return None
 
     def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
-        segments = np.repeat(np.arange(len(keys)), np.diff(offsets))
-        main = np.flatnonzero(vals[:, 0] == 0) if self.layout.val_width else np.arange(len(vals))
-        main = main[diffs[main, 0] > 0]
-        segment = segments[main]
-        columns = {c: diffs[main, i] for i, c in enumerate(self.layout.components, 1)}
-        groups = Groups(len(main), columns, self._limbs(segment, segments, vals, diffs), self.dictionary)
+        if self.layout.val_width:
+            segments = np.repeat(np.arange(len(keys)), np.diff(offsets))
+            main = np.flatnonzero((vals[:, 0] == 0) & (diffs[:, 0] > 0))
+            segment = segments[main]
+            limbs = self._limbs(segment, segments, vals, diffs)
+        else:
+            # a group is one row
+            segment = main = np.flatnonzero(diffs[:, 0] > 0)
+            limbs = {}
+        groups = Groups(diffs if len(main) == len(diffs) else diffs[main], limbs, self.dictionary)
         vectors: list[Vector] = []
         failures: dict[int, SqlError] = {}
-        for call in self.layout.calls:
-            vector, failed = finish(call, groups)
+        for plan in self.layout.plans:
+            vector, failed = finish(plan, groups)
             vectors.append(vector)
             for group, error in failed:
                 failures.setdefault(group, error)
@@ -59,10 +66,8 @@ class Accumulate:
         errors = error_words([failures[group] for group in bad.tolist()], [None] * len(bad), self.dictionary)
         return Reduced(segment[good], rows[good], errors, segment[bad])
 
-    def _limbs(self, kept: Words, segments: Words, vals: Words, diffs: Words) -> dict[object, dict[int, dict[int, int]]]:
-        sets: dict[object, dict[int, dict[int, int]]] = {s: {} for s in self.layout.slot_sets}
-        if not sets:
-            return sets
+    def _limbs(self, kept: Words, segments: Words, vals: Words, diffs: Words) -> Limbs:
+        sets: Limbs = {s: {} for s in self.layout.slot_sets}
         group_of = {segment: group for group, segment in enumerate(kept.tolist())}
         rows = np.flatnonzero(vals[:, 0])
         slots = vals[rows, 0]
@@ -191,7 +196,7 @@ def _string_agg(values: list[object], delimiters: list[object]) -> str | bytes |
 
 @dataclass(frozen=True, slots=True)
 class GroupLayout:
-    """How one ordered or basic aggregate is arranged: ``exprs`` give one word each (null bits are not needed), ``order``
+    """How one ordered or basic aggregate is arranged: ``exprs`` give a word each (null bits are not needed), ``order``
     one for each of them; ``empty_row`` is the row that makes a group without input."""
 
     exprs: tuple[Scalar, ...]
@@ -235,6 +240,8 @@ def ordered_layout(aggregate: Aggregate) -> GroupLayout:
     function = AGGREGATES[aggregate.function]
     assert function.kind is AggregateKind.ORDERED, aggregate.function
     expr = aggregate.args[0]
+    if expr.type.storage is not aggregate.type.storage:
+        expr = Call("cast", (expr,), aggregate.type, expr.nullable)
     words = order_words(SortKey(expr, function.family is Family.MAX))
     if expr.nullable:
         null: int | None = 0

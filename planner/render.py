@@ -1,13 +1,13 @@
 """Physical plan → nodes of a Dataflow: one match, no decisions.
 
 Sharing: a node is looked up by its spec over the dataflow's own node ids, so that equal sub-plans of all views are
-one node. Nodes inside a loop belong to that loop's scope and so are never another plan's.
+one node. A loop is looked up as a whole: by all of its nodes over what enters it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from typing import assert_never
 
 import numpy as np
@@ -30,8 +30,8 @@ from ivm.graph import (
     Threshold,
     Words,
 )  # fmt: skip
-from ivm.rows import Vector, pack
-from ivm.words import Schema
+from ivm.rows import Mask, Vector, pack
+from ivm.words import Schema, SqlType
 from planner import moves
 from planner.context import Context
 from planner.evaluate import evaluate
@@ -90,6 +90,7 @@ class Renderer:
     context: Context
     stored: dict[int, Stored] = field(default_factory=dict)
     known: dict[NodeSpec, NodeId] = field(default_factory=dict)
+    loops: dict[Hashable, tuple[NodeId | None, ...]] = field(default_factory=dict)
 
     def add_table(self, relation: int, schema: Schema, primary_key: tuple[int, ...]) -> NodeId:
         """A table's Input and its arrangement by primary key (by whole row without one)."""
@@ -175,6 +176,7 @@ class Renderer:
         """Nodes that the dataflow has freed are no longer to be found."""
         alive = {n for s in self.stored.values() for n in (*s.nodes, s.rows)}
         self.known = {spec: node for spec, node in self.known.items() if node in alive}
+        self.loops = {k: nodes for k, nodes in self.loops.items() if all(n is None or n in alive for n in nodes)}
 
 
 class Rendering:
@@ -182,16 +184,60 @@ class Rendering:
 
     def __init__(self, renderer: Renderer, plan: Plan) -> None:
         self.renderer, self.plan = renderer, plan
-        self.places: list[NodeId | None] = []
+        self.places: list[NodeId | None] = [None] * len(plan.nodes)
         self.failures: dict[int, NodeId] = {}
         self.scopes: dict[int, ScopeId] = {}
+        self.loop_of = outermost_loops(plan)
+        self.done: set[int] = set()
 
     def all(self) -> list[NodeId | None]:
-        for node in self.plan.nodes:
-            self.places.append(self.node(node))
-        for variable, body in self.plan.connections:
-            self.renderer.dataflow.connect(self.at(variable), self.at(body))
+        """Every node's place. A loop is rendered when it is first left: what enters it stands before that."""
+        for number, node in enumerate(self.plan.nodes):
+            if self.loop_of[number] is not None:
+                continue
+            for i in inputs(node):
+                loop = self.loop_of[i]
+                if loop is not None and loop not in self.done:
+                    self.done.add(loop)
+                    self._loop(loop)
+            self.places[number] = self.node(NodeId(number), node)
         return self.places
+
+    def _loop(self, loop: int) -> None:
+        members = [NodeId(i) for i, o in enumerate(self.loop_of) if o == loop]
+        key = self._loop_key(members)
+        found = self.renderer.loops.get(key)
+        if found is not None:
+            for number, place in zip(members, found, strict=True):
+                self.places[number] = place
+            return
+        for number in members:
+            self.places[number] = self.node(number, self.plan.nodes[number])
+        for variable, body in self.plan.connections:
+            if variable in members:
+                self.renderer.dataflow.connect(self.at(variable), self.at(body))
+        self.renderer.loops[key] = tuple(self.places[i] for i in members)
+
+    def _loop_key(self, members: list[NodeId]) -> Hashable:
+        """A loop by its nodes: members are named by their position in it, what enters by its place."""
+        local = {number: NodeId(-1 - k) for k, number in enumerate(members)}
+        first = min(s.scope for s in self.plan.nodes if isinstance(s, LoopVariable) and self._is_in(s, members))
+        specs: list[Hashable] = []
+        for number in members:
+            node = self.plan.nodes[number]
+            if isinstance(node, LoopVariable):
+                scope = self.plan.scopes[node.scope]
+                parent = -1 if scope.parent is None else scope.parent - first
+                specs.append((node.scope - first, node.number, node.width, parent, scope.limit, scope.return_at_limit))
+                continue
+            names = {i: local.get(i, self.places[i]) for i in inputs(node)}
+            present = {i: _ABSENT if n is None else n for i, n in names.items()}
+            specs.append(with_inputs(node, present))
+        bodies = tuple((local[v], local.get(b, b)) for v, b in self.plan.connections if v in local)
+        return tuple(specs), bodies
+
+    def _is_in(self, variable: LoopVariable, members: list[NodeId]) -> bool:
+        return any(self.plan.nodes[i] is variable for i in members)
 
     def at(self, number: NodeId) -> NodeId:
         place = self.places[number]
@@ -205,7 +251,8 @@ class Rendering:
             self.scopes[number] = self.renderer.dataflow.scope(parent, scope.limit, scope.return_at_limit)
         return self.scopes[number]
 
-    def node(self, node: Node) -> NodeId | None:
+    def node(self, number: NodeId, node: Node) -> NodeId | None:
+        """The dataflow's node for a plan's node whose inputs have their places; None: there is none to have."""
         renderer = self.renderer
         match node:
             case Table():
@@ -213,7 +260,7 @@ class Rendering:
             case TableErrors():
                 return _errors_of(renderer.stored.get(node.relation))
             case Constants():
-                return self._constants(node)
+                return self._constants(number, node)
             case LoopVariable():
                 return renderer.dataflow.add(graph.Variable(self.scope(node.scope), node.width))
             case Concat():
@@ -237,13 +284,37 @@ class Rendering:
         assert not isinstance(moved, Table | TableErrors | Constants | LoopVariable | Map | Group)
         return moved
 
-    def _constants(self, node: Constants) -> NodeId:
+    def _constants(self, number: NodeId, node: Constants) -> NodeId:
         words, errors = constant_rows(node.rows, node.schema, self.renderer.context)
-        add, number = self.renderer.add, len(self.places)
+        add = self.renderer.add
         if len(errors):
             rows = tuple(tuple(r) for r in errors.tolist())
             self.failures[number] = add(graph.Constant(1, rows))
         return add(graph.Constant(moves.width(node.schema), tuple(tuple(r) for r in words.tolist())))
+
+
+_ABSENT = NodeId(-(10**9))
+
+
+def outermost_loops(plan: Plan) -> list[int | None]:
+    """For each node the outermost loop that it is in, None outside of loops."""
+    scopes: list[int | None] = []
+
+    def depth(scope: int | None) -> int:
+        return 0 if scope is None else 1 + depth(plan.scopes[scope].parent)
+
+    for node in plan.nodes:
+        around = [s for s in (scopes[i] for i in inputs(node)) if s is not None]
+        scope = node.scope if isinstance(node, LoopVariable) else max(around, default=None, key=depth)
+        if isinstance(node, Leave) and scope is not None:
+            scope = plan.scopes[scope].parent
+        scopes.append(scope)
+
+    def outermost(scope: int | None) -> int | None:
+        parent = None if scope is None else plan.scopes[scope].parent
+        return scope if parent is None else outermost(parent)
+
+    return [outermost(scope) for scope in scopes]
 
 
 def _errors_of(stored: Stored | None) -> NodeId | None:
@@ -262,14 +333,16 @@ def constant_rows(rows: Sequence[tuple[Scalar, ...]], schema: Schema, context: C
     good = np.ones(len(rows), np.bool_)
     errors: list[SqlError] = []
     vectors = [_column(rows, i, column.type, good, errors, context) for i, column in enumerate(schema)]
-    nullable = tuple(replace(c, nullable=c.nullable or v.nulls is not None) for c, v in zip(schema, vectors, strict=True))
-    assert all(c.nullable == n.nullable or not good.all() for c, n in zip(schema, nullable, strict=True))
-    words = pack(vectors, nullable, len(rows))[good][:, : moves.width(schema)]
+    if not good.all():
+        kept = [Vector(v.words[good], None if v.nulls is None else v.nulls[good]) for v in vectors]
+        words = pack(kept, schema, int(good.sum()))
+    else:
+        words = pack(vectors, schema, len(rows))
     return words, error_words(errors, [None] * len(errors), context.dictionary)
 
 
 def _column(
-    rows: Sequence[tuple[Scalar, ...]], i: int, type_: object, good: Words, errors: list[SqlError], context: Context
+    rows: Sequence[tuple[Scalar, ...]], i: int, type_: SqlType, good: Mask, errors: list[SqlError], context: Context
 ) -> Vector:
     cells = [row[i] for row in rows]
     if all(isinstance(c, Literal) for c in cells):

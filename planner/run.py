@@ -7,7 +7,6 @@ on a private Dataflow whose sources are ``Scan`` (read once) and ``Static`` (loo
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -56,7 +55,7 @@ class Snapshot(Protocol):
 
 def run(plan: Plan, snapshot: Snapshot, context: Context, cancel: threading.Event | None = None) -> RowSet:
     """The plan's rows. Raises the SqlError of its least error row, if there is one; 57014, 54001 from loops."""
-    from planner.run_direct import run_direct  # noqa: PLC0415
+    from planner.run_direct import run_direct
 
     direct = run_direct(plan, snapshot, context)
     rows, diffs, errors = _dataflow(plan, snapshot, context, cancel) if direct is None else direct
@@ -113,8 +112,7 @@ class OneShot(Rendering):
         self.static: dict[NodeId, NodeId] = {}
         self.needed = _dynamic_uses(plan, snapshot)
 
-    def node(self, node: Node) -> NodeId | None:
-        number = NodeId(len(self.places))
+    def node(self, number: NodeId, node: Node) -> NodeId | None:
         match node:
             case Table() | Arrange() if number not in self.needed:
                 return None
@@ -126,39 +124,31 @@ class OneShot(Rendering):
             case Join():
                 return self._join(node)
             case _:
-                return super().node(node)
+                return super().node(number, node)
 
     def _join(self, node: Join) -> NodeId:
-        side = static_side(self.plan.nodes, node, self.snapshot)
+        side = static_side(self.plan, node, self.snapshot)
         left = self._static(node.left) if side == "left" else self.at(node.left)
         right = self._static(node.right) if side == "right" else self.at(node.right)
         return self.renderer.dataflow.add(Join(left, right, node.gather))
 
     def _static(self, number: NodeId) -> NodeId:
         if number not in self.static:
-            version = stored_version(self.plan.nodes, number, self.snapshot)
+            version = stored_version(self.plan, number, self.snapshot)
             assert version is not None
             self.static[number] = self.renderer.dataflow.add(graph.Static(version, self.snapshot.at))
         return self.static[number]
 
 
-def stored_version(nodes: Sequence[Node], number: NodeId, snapshot: Snapshot) -> Version | None:
-    """The published arrangement that a node is, if it is one: an Arrange of a table by columns that has it."""
-    node = nodes[number]
-    if not isinstance(node, Arrange) or node.order:
-        return None
-    table = nodes[node.input]
-    if not isinstance(table, Table):
-        return None
-    columns = node.gather.words[: node.key_width]
-    if any(not 0 <= c < len(table.schema) for c in columns) or table_layout(table.schema, columns).gather != node.gather:
-        return None
-    return snapshot.arrangement(table.relation, columns)
+def stored_version(plan: Plan, number: NodeId, snapshot: Snapshot) -> Version | None:
+    """The published arrangement that a node is, if it is one and the snapshot has it."""
+    stored = plan.stored[number]
+    return None if stored is None else snapshot.arrangement(*stored)
 
 
-def static_side(nodes: Sequence[Node], join: Join, snapshot: Snapshot) -> str | None:
+def static_side(plan: Plan, join: Join, snapshot: Snapshot) -> str | None:
     """Which side of a join is looked up: the one with a published arrangement, the larger one if both have."""
-    left, right = stored_version(nodes, join.left, snapshot), stored_version(nodes, join.right, snapshot)
+    left, right = stored_version(plan, join.left, snapshot), stored_version(plan, join.right, snapshot)
     if left is None or right is None:
         return "left" if left is not None else "right" if right is not None else None
     if join.left == join.right:
@@ -168,7 +158,7 @@ def static_side(nodes: Sequence[Node], join: Join, snapshot: Snapshot) -> str | 
 
 def _dynamic_uses(plan: Plan, snapshot: Snapshot) -> set[NodeId]:
     """The nodes whose rows are delivered: those that the roots reach without looking something up."""
-    from planner.physical import inputs  # noqa: PLC0415
+    from planner.physical import inputs
 
     found: set[NodeId] = set()
     bodies = dict(plan.connections)
@@ -180,7 +170,7 @@ def _dynamic_uses(plan: Plan, snapshot: Snapshot) -> set[NodeId]:
         found.add(number)
         node = plan.nodes[number]
         if isinstance(node, Join):
-            side = static_side(plan.nodes, node, snapshot)
+            side = static_side(plan, node, snapshot)
             todo += [i for i, name in ((node.left, "left"), (node.right, "right")) if name != side]
         else:
             todo += inputs(node)

@@ -34,7 +34,7 @@ def run_direct(plan: Plan, snapshot: Snapshot, context: Context) -> tuple[Words,
 
 
 def _is_direct(plan: Plan, snapshot: Snapshot) -> bool:
-    from planner.run import static_side  # noqa: PLC0415
+    from planner.run import static_side
 
     todo = [plan.rows] if plan.errors is None else [plan.rows, plan.errors]
     seen: set[NodeId] = set()
@@ -54,7 +54,7 @@ def _is_direct(plan: Plan, snapshot: Snapshot) -> bool:
             case Arrange() if not node.order:
                 todo.append(node.input)
             case Join():
-                side = static_side(plan.nodes, node, snapshot)
+                side = static_side(plan, node, snapshot)
                 moving = node.right if side == "left" else node.left
                 if side is None or not isinstance(plan.nodes[moving], Arrange | Threshold):
                     return False
@@ -80,7 +80,7 @@ class _Direct:
         return self.known[number]
 
     def _compute(self, number: NodeId, node: Node) -> Counted:
-        from planner.run import table_rows  # noqa: PLC0415
+        from planner.run import table_rows
 
         match node:
             case Table():
@@ -135,11 +135,11 @@ class _Direct:
 
     def _join(self, node: Join) -> Counted:
         """[key | left val | right val] of the moving side's rows and what a lookup finds for their keys."""
-        from planner.run import static_side, stored_version  # noqa: PLC0415
+        from planner.run import static_side, stored_version
 
-        side = static_side(self.plan.nodes, node, self.snapshot)
+        side = static_side(self.plan, node, self.snapshot)
         fixed, moving = (node.left, node.right) if side == "left" else (node.right, node.left)
-        version = stored_version(self.plan.nodes, fixed, self.snapshot)
+        version = stored_version(self.plan, fixed, self.snapshot)
         assert version is not None
         rows, diffs = self.rows(moving)
         width = version.key_width

@@ -1,3 +1,4 @@
+
 """Table functions: generate_series, unnest, regexp_split_to_table, …, over columns of arguments.
 
 An implementation takes (argument vectors, their types, count, context) and returns an ``Expansion``: ``source``
@@ -112,11 +113,12 @@ def _integer_series(
     step = vectors[2].words if len(vectors) > 2 else np.ones(count, np.int64)
     present = _present(vectors, count)
     zero = present & (step == 0)
-    failures = _failures({row: _ZERO_STEP for row in np.flatnonzero(zero).tolist()})
+    failures = _failures(dict.fromkeys(np.flatnonzero(zero).tolist(), _ZERO_STEP))
     rows = np.flatnonzero(present & ~zero & np.where(step > 0, first <= last, first >= last))
     first, last, step = first[rows], last[rows], step[rows]
     # unsigned, since a series may span more than an int64 counts
-    span = np.where(step > 0, last.view(np.uint64) - first.view(np.uint64), first.view(np.uint64) - last.view(np.uint64))
+    low, high = np.minimum(first, last).view(np.uint64), np.maximum(first, last).view(np.uint64)
+    span = high - low
     lengths = (span // np.abs(step).view(np.uint64)).astype(np.float64) + 1
     if lengths.sum() > MAX_ROWS:
         raise _too_many()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import assert_never
 
-from ivm.words import ColumnType
+from ivm.words import BOOL, ColumnType, Schema
 from planner import scalar
 from planner.logical import (
     Distinct,
@@ -19,13 +19,12 @@ from planner.logical import (
     Reduce,
     Reference,
     Rel,
-    Schema,
     SetOperation,
     TableFunction,
     TopK,
     Values,
 )  # fmt: skip
-from planner.scalar import Aggregate, Column, Exists, Quantified, Scalar, ScalarSubquery, SortKey
+from planner.scalar import Aggregate, Column, Exists, Quantified, Scalar, ScalarSubquery
 
 
 def children(rel: Rel) -> tuple[Rel, ...]:
@@ -135,9 +134,7 @@ def with_aggregate_scalars(aggregate: Aggregate, new: tuple[Scalar, ...]) -> Agg
     """The same aggregate with other expressions."""
     count = len(aggregate.args)
     order = tuple(replace(k, expr=e) for k, e in zip(aggregate.order, new[count:], strict=False))
-    return replace(
-        aggregate, args=new[:count], order=order, filter=None if aggregate.filter is None else new[-1]
-    )
+    return replace(aggregate, args=new[:count], order=order, filter=None if aggregate.filter is None else new[-1])
 
 
 def rewrite(expr: Scalar, change: Callable[[Scalar], Scalar | None]) -> Scalar:
@@ -236,5 +233,4 @@ def conjunction(parts: tuple[Scalar, ...]) -> Scalar:
     return parts[0] if len(parts) == 1 else scalar.And(parts)
 
 
-TRUE = scalar.Literal(True, scalar.BOOL)
-SortKeys = tuple[SortKey, ...]
+TRUE = scalar.Literal(True, BOOL)

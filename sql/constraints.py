@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -74,14 +75,17 @@ class KeyIndex:
         self._since: dict[int, dict[bytes, int]] = {}
         self._bulk: set[int] = set()
 
-    def free(self, table: Relation, removed: Words, inserted: Words, context: Context) -> Mask:
+    def free(
+        self, table: Relation, removed: Words, inserted: Words, context: Context, settle: Callable[[], None]
+    ) -> Mask:
         """For each row to be inserted, whether its key is free once ``removed`` (rows) are gone: bool[n].
 
-        Of several rows with one key the first counts. Cost: O(rows · log state).
+        Of several rows with one key the first counts. ``settle`` feeds and steps what the writer has changed so far.
+        Cost: O(rows · log state).
         """
         keys = key_words(table, inserted, context)
         if table.id in self._bulk or len(keys) > FEW:
-            self._engine.settle()
+            settle()
         self._renew()
         counts = self._stored(table, keys, context)
         if len(keys) > FEW:

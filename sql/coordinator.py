@@ -15,6 +15,7 @@ from sql.clock import EpochClock
 from sql.constraints import KeyIndex
 from sql.engine import Engine
 from sql.engine_thread import EngineThread
+from sql.indexing import Wish
 from sql.persist import Persistence
 from sql.prepared import Statements
 from sql.recovery import restore
@@ -44,6 +45,7 @@ class Coordinator:
         self.readers = ThreadPoolExecutor(READERS, "reader")
         self.sessions: set[Session] = set()
         self._temporary = 1 << 40
+        self._wished: set[Wish] = set()
         self._spark: SparkSession | None = None
         self._thread = EngineThread(asyncio.get_running_loop(), engine.flush, engine.dataflow.cancel)
         self._thread.start()
@@ -107,6 +109,23 @@ class Coordinator:
 
         await self.submit(observe)
         return engine.published
+
+    def arrange(self, wishes: tuple[Wish, ...]) -> None:
+        """Have the engine make arrangements when it gets to it; the caller does not wait."""
+        new = [w for w in wishes if w not in self._wished]
+        if not new:
+            return
+        self._wished.update(new)
+
+        def make() -> None:
+            self.engine.flush()
+            self.engine.arrange(tuple(new))
+            self.engine.republish()
+
+        async def later() -> None:
+            await self.autocommit(make)
+
+        self._arranging = asyncio.ensure_future(later())
 
     def spark(self) -> SparkSession:
         """The server's one Spark session."""

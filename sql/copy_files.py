@@ -12,7 +12,7 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.rows import Words, unpack
 from planner.context import Context
-from sql.copy_in import CopyIn, table_rows
+from sql.copy_in import table_rows, write_rows
 from sql.pgwire.copy import CopyParser
 from sql.statements import CopyFormat, CopyFrom
 from sql.transaction import Transaction
@@ -36,7 +36,7 @@ async def load_file(
     files = data_files(path, coordinator.files, ".parquet" if parquet else ".csv")
     read = _parquet if parquet else _text
     rows = await asyncio.to_thread(read, coordinator, statement, files, context)
-    return await CopyIn(coordinator, transaction, statement, context).write(rows)
+    return await write_rows(coordinator, transaction, statement.table, rows, context)
 
 
 def _text(coordinator: Coordinator, statement: CopyFrom, files: list[Path], context: Context) -> Words:

@@ -13,6 +13,7 @@ from ivm.rows import RowSet, Vector, Words, pack
 from ivm.words import ColumnType
 from planner.context import Context
 from planner.evaluate import evaluate
+from sql.catalog import Relation
 from sql.constraints import fit
 from sql.dml import Changer
 from sql.pgwire.copy import CopyParser
@@ -20,6 +21,7 @@ from sql.results import CommandResult
 from sql.statements import CopyFrom
 from sql.transaction import Transaction
 from sql.writer import Writer
+from storage.text_style import TextStyle
 
 if TYPE_CHECKING:
     from sql.coordinator import Coordinator
@@ -31,15 +33,16 @@ class CopyIn:
     """``sql.results.CopyReceiver``: parses beside the event loop, and writes when the data has ended."""
 
     def __init__(
-        self, coordinator: Coordinator, transaction: Transaction, statement: CopyFrom, context: Context
-    ) -> None:
+        self, coordinator: Coordinator, transaction: Transaction, statement: CopyFrom, context: Context,
+        style: TextStyle,
+    ) -> None:  # fmt: skip
         self._coordinator = coordinator
         self._transaction = transaction
         self._statement = statement
         self._context = context
         table = statement.table
         columns = [table.columns[i] for i in statement.columns]
-        self._parser = CopyParser(table.name, columns, statement.options, context.dictionary)
+        self._parser = CopyParser(table.name, columns, statement.options, context.dictionary, style)
 
     async def feed(self, data: bytes) -> None:
         """One piece of data. SqlError where it is bad."""
@@ -50,22 +53,13 @@ class CopyIn:
     async def finish(self) -> CommandResult:
         """The rows become the transaction's."""
         rows = await self._beside(self._rows)
-        return CommandResult(f"COPY {await self.write(rows)}")
+        table = self._statement.table
+        count = await write_rows(self._coordinator, self._transaction, table, rows, self._context)
+        return CommandResult(f"COPY {count}")
 
     async def fail(self, message: str) -> None:
         """The client gave up."""
         raise SqlError("57014", f"COPY from stdin failed: {message}")
-
-    async def write(self, rows: Words) -> int:
-        """Adds whole rows of the table, in one change."""
-        table = self._statement.table
-
-        def work(writer: Writer) -> int:
-            writer.engine.check_room()
-            changer = Changer(writer, self._coordinator.keys, self._context)
-            return len(changer.insert_rows(table, rows))
-
-        return await self._transaction.write(work)
 
     def _rows(self) -> Words:
         vectors, count = self._parser.finish()
@@ -73,6 +67,18 @@ class CopyIn:
 
     async def _beside(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._coordinator.readers, work)
+
+
+async def write_rows(
+    coordinator: Coordinator, transaction: Transaction, table: Relation, rows: Words, context: Context
+) -> int:
+    """Adds whole rows of a table, in one change; their number."""
+
+    def work(writer: Writer) -> int:
+        writer.engine.check_room()
+        return len(Changer(writer, coordinator.keys, context).insert_rows(table, rows))
+
+    return await transaction.write(work)
 
 
 def table_rows(statement: CopyFrom, given: list[Vector], count: int, context: Context) -> Words:

@@ -47,7 +47,7 @@ class Changer:
     def insert_rows(self, table: Relation, rows: Words, skip_duplicates: bool = False) -> Words:
         """Adds rows of the table's layout after checking its key; gives those that were added."""
         if table.primary_key and len(rows):
-            free = self.keys.free(table, rows[:0], rows, self.context)
+            free = self.keys.free(table, rows[:0], rows, self.context, self.writer.settle)
             if not free.all():
                 if not skip_duplicates:
                     first = int(np.flatnonzero(~free)[0])
@@ -65,7 +65,7 @@ class Changer:
         source = RowSet(source.rows[kept], source.schema)
         old, new = old[kept], fit(table, source, self.context.dictionary, first=width)
         if table.primary_key:
-            free = self.keys.free(table, old, new, self.context)
+            free = self.keys.free(table, old, new, self.context, self.writer.settle)
             if not free.all():
                 raise duplicate_key(table, new[int(np.flatnonzero(~free)[0])], self.context.dictionary)
         self._apply(table, old, new)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
@@ -23,12 +24,18 @@ from planner.physical import Plan
 from planner.render import Renderer
 from sql.catalog import Catalog, Relation
 from sql.clock import EpochClock
+from sql.indexing import Wish
 from sql.persist import MAX_RECORD_BYTES, Persistence, created_relations, dropped_relations
 from sql.snapshot import Published
 from sql.timeline import Timeline
 from storage.dictionary import Dictionary
 from storage.record import CommitRecord, Entries, Update
 from storage.stored import Batch, History, merge_entries
+
+
+BESIDE: Final = 4
+"""Records from which a group is written on the log's thread while the dataflow steps: for fewer, changing threads (and
+waiting for the interpreter) costs more than the sync."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +74,11 @@ class Engine:
         self.failures: dict[int, SqlError] = {}
         self.listeners: list[Listener] = []
         self.unstepped = False
+        self.touched: set[int] = set()
+        """The tables that were fed since the last step."""
         self.steps = 0
         """How often the dataflow was stepped: what was fed before the last step is in ``head``."""
+        self.arranged = 0
         self.since = 0
         """Ordinals below it cannot be told apart in memory."""
         self._outputs: dict[int, NodeId] = {}
@@ -96,6 +106,7 @@ class Engine:
         """Step what was fed, so that ``head`` has it (unpublished)."""
         if self.unstepped:
             self.unstepped = False
+            self.touched.clear()
             self.steps += 1
             self.dataflow.step()
             self.head = self.dataflow.publish()
@@ -104,6 +115,7 @@ class Engine:
         """Updates of a table at an ordinal; seen after the next step."""
         self.dataflow.feed(self.renderer.input(relation), rows, np.full(len(rows), ordinal, np.int64), diffs)
         self.unstepped = True
+        self.touched.add(relation)
 
     def add_table(self, table: Relation) -> None:
         """A table's input and arrangement, empty."""
@@ -116,13 +128,25 @@ class Engine:
         self._outputs[relation] = self.renderer.output(relation)
         self.unstepped = True
 
+    def arrange(self, wishes: tuple[Wish, ...]) -> None:
+        """One more arrangement of each relation by these columns, where it exists and does not have it."""
+        for relation, columns in wishes:
+            stored = self.renderer.stored.get(relation)
+            if stored is not None and columns not in stored.arrangements:
+                self.renderer.add_arrangement(relation, columns)
+                self.hydrate()
+                self.arranged += 1
+        self.settle()
+
     def hydrate(self) -> None:
         """Bring everything that was added to the present."""
         self.dataflow.hydrate()
         self.unstepped = True
 
     def drop_relation(self, relation: int) -> None:
-        """Free what a table or view has in the dataflow."""
+        """Free what a table or view has in the dataflow; a plain view has nothing there."""
+        if relation not in self.renderer.stored:
+            return
         self._outputs.pop(relation, None)
         self.failures.pop(relation, None)
         self.renderer.drop_relation(relation)
@@ -167,9 +191,17 @@ class Engine:
         group = self._group
         if not group.records:
             return
-        written = self._log_thread.submit(self.persistence.write, group.records) if self.persistence else None
-        self.settle()
-        self._publish(lambda: written.result() if written is not None else 0)
+        if self.persistence is None:
+            self.settle()
+            self._publish(lambda: 0)
+        elif len(group.records) < BESIDE:
+            sequence = self.persistence.write(group.records)
+            self.settle()
+            self._publish(lambda: sequence)
+        else:
+            written = self._log_thread.submit(self.persistence.write, group.records)
+            self.settle()
+            self._publish(written.result)
 
     def flush_replayed(self, sequence: int) -> None:
         """End a group of records that the log already has."""
@@ -272,7 +304,7 @@ class Engine:
         ordinal = self.timeline.last
         return Published(
             ordinal, self.timeline.epoch(ordinal), self.since, self.head, self.catalog, dict(self.renderer.stored),
-            dict(self.failures),
+            dict(self.failures), self.arranged,
         )  # fmt: skip
 
 

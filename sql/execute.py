@@ -98,7 +98,9 @@ class Executor:
         transaction = session.transaction
         assert transaction is not None, "a statement runs in a transaction"
         published = await transaction.snapshot()
-        plan = prepared.plan_of(statement.rel, StoredIndexes(published, one_shot=True))
+        plan = prepared.plan_of(statement.rel, published)
+        if prepared.overdue() and transaction.writer is None:
+            session.coordinator.arrange(prepared.wishes)
         state = SessionState(session, published.catalog)
         dictionary = session.coordinator.engine.dictionary.scratch()
         moment = present(published)
@@ -181,9 +183,12 @@ class Executor:
         self, writer: Writer, rel: Rel, prepared: Prepared, context: Context, state: SessionState
     ) -> RowSet:
         """The rows of a query over the writer's own state, on the engine thread."""
-        published = writer.snapshot()
-        plan = prepared.plan_of(rel, StoredIndexes(published, one_shot=True))
-
+        published = writer.snapshot(prepared.inputs if prepared.plan is not None else None)
+        plan = prepared.plan_of(rel, published)
+        if prepared.overdue():
+            writer.engine.arrange(prepared.wishes)
+            published = writer.snapshot()
+            plan = prepared.plan_of(rel, published)
         for relation in prepared.inputs:
             if relation in published.failures:
                 raise published.failures[relation]

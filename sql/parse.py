@@ -52,15 +52,26 @@ def parse(statement: StatementText | str) -> Statement:
     """The syntax tree of one statement. Raises 42601 with the position in the whole query string."""
     if isinstance(statement, str):
         statement = StatementText(statement)
-    tokens = list(statement.tokens) if statement.tokens is not None else tokenize(statement.text)
-    if len(tokens) == 1:
-        raise SqlError("42601", "empty statement")
     try:
+        tokens = list(statement.tokens) if statement.tokens is not None else _one_statement(statement.text)
         return StatementGrammar(statement.text, tokens).whole()
     except SqlError as error:
         raise moved(error, statement.offset) from None
     except RecursionError:
         raise SqlError("54001", "stack depth limit exceeded") from None
+
+
+def _one_statement(text: str) -> list[Token]:
+    """The tokens of a text that holds one statement, perhaps with its semicolon. Raises 42601 for none or more."""
+    tokens = tokenize(text)
+    end = tokens.pop()
+    while tokens and tokens[-1].value == ";" and tokens[-1].kind is TokenKind.SYMBOL:
+        tokens.pop()
+    if not tokens:
+        raise SqlError("42601", "empty statement")
+    if any(t.value == ";" and t.kind is TokenKind.SYMBOL for t in tokens):
+        raise SqlError("42601", "cannot insert multiple commands into a prepared statement")
+    return [*tokens, end]
 
 
 def moved(error: SqlError, offset: int) -> SqlError:

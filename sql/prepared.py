@@ -15,9 +15,10 @@ from planner.transform.pipeline import optimize
 from planner.traverse import children, scalars, subqueries
 from sql.bind.statement import bind_statement
 from sql.catalog import Catalog, Recorder
+from sql.indexing import PATIENCE, Wish, wishes
 from sql.parse import StatementText
 from sql.settings import Settings
-from sql.snapshot import StoredIndexes
+from sql.snapshot import Published, StoredIndexes
 from sql.statements import (
     BoundStatement, Delete, Execute, Explain, Fetch, Insert, OutputColumn, Query, Show, Statement, Subscribe,
     Update, Verify,
@@ -38,13 +39,27 @@ class Prepared:
     seen: frozenset[int]
     plan: Plan | None = None
     inputs: frozenset[int] = frozenset()
+    wishes: tuple[Wish, ...] = ()
+    runs: int = 0
+    _arranged: int = -1
 
-    def plan_of(self, rel: Rel, indexes: StoredIndexes) -> Plan:
-        """The physical plan of the statement's rows, made once. Invariant: always asked with the same ``rel``."""
-        if self.plan is None:
+    def plan_of(self, rel: Rel, published: Published) -> Plan:
+        """The physical plan of the statement's rows, made anew when there are other arrangements to look things up in.
+
+        Invariant: always asked with the same ``rel``.
+        """
+        if self.plan is None or self._arranged != published.arranged:
+            optimized = optimize(rel)
             self.inputs = frozenset(gets(rel))
-            self.plan = lower(optimize(rel), indexes)
+            self._arranged = published.arranged
+            self.wishes = wishes(optimized, published)
+            self.plan = lower(optimized, StoredIndexes(published, one_shot=True))
+        self.runs += 1
         return self.plan
+
+    def overdue(self) -> tuple[Wish, ...]:
+        """The arrangements to make now: the statement keeps coming."""
+        return self.wishes if self.runs > PATIENCE else ()
 
 
 class Statements:

@@ -18,6 +18,7 @@ from sql.persist import Persistence
 from sql.session_state import VIEW_ERRORS
 from sql.snapshot import StoredIndexes
 from sql.system.relations import system_relations
+from storage.checkpoint import Recovered
 from storage.dictionary import Dictionary
 from storage.record import CommitRecord
 
@@ -36,7 +37,7 @@ def restore(persistence: Persistence, clock: EpochClock, progress: Progress) -> 
     persistence.clock = clock
     persistence.catalog = catalog
     engine = Engine(dictionary, clock, catalog, persistence)
-    engine.timeline.append(found.high_water or clock.advance())
+    engine.since = engine.timeline.append(_base_epoch(found, clock))
     _restore_stored(engine, persistence, progress)
     persistence.start()
     for sequence, record in found.tail:
@@ -47,6 +48,13 @@ def restore(persistence: Persistence, clock: EpochClock, progress: Progress) -> 
         engine.flush_replayed(found.tail[-1][0])
     engine.republish()
     return engine
+
+
+def _base_epoch(found: Recovered, clock: EpochClock) -> int:
+    """The epoch that the store's state stands for: before every record of the log."""
+    if found.high_water:
+        return found.high_water
+    return found.tail[0][1].epoch - 1 if found.tail else clock.advance()
 
 
 def _restore_stored(engine: Engine, persistence: Persistence, progress: Progress) -> None:

@@ -19,12 +19,14 @@ from sql.pgwire.values import decode_parameter
 from sql.portal import NamedStatement, Portal, Rows
 from sql.prepared import Prepared, output_columns
 from sql.results import CommandResult, EmptyResult, Notice, Result, RowsResult
+from sql.session_state import SessionState
 from sql.settings import Settings
 from sql.statements import Begin, Commit, OutputColumn, Rollback, Savepoint, Show, Statement
 from sql.subscription import Subscription
 from sql.system.state import SessionInfo
 from sql.transaction import Transaction
 from sql.types import type_from_oid
+from storage.text_style import DEFAULT_STYLE, TextStyle
 
 if TYPE_CHECKING:
     from sql.coordinator import Coordinator
@@ -69,6 +71,14 @@ class Session:
         if self._failed:
             return "E"
         return "T" if self.transaction is not None and self.transaction.explicit else "I"
+
+    @property
+    def text_style(self) -> TextStyle:
+        """What values' text forms depend on."""
+        transaction = self.transaction
+        catalog = self.coordinator.engine.published.catalog if transaction is None else transaction.catalog
+        now = wall_clock() - POSTGRES_EPOCH if transaction is None else transaction.started
+        return TextStyle(self.settings.get("timezone"), now, SessionState(self, catalog))
 
     # The simple protocol.
 
@@ -130,9 +140,10 @@ class Session:
                 f"requires {len(types)}",
             )
         datums = []
+        style = self.text_style if types else DEFAULT_STYLE
         for i, (type_, data) in enumerate(zip(types, parameters, strict=True)):
             form = formats[0] if len(formats) == 1 else formats[i] if formats else 0
-            datums.append(None if data is None else decode_parameter(type_, form, data))
+            datums.append(None if data is None else decode_parameter(type_, form, data, style))
         self.portals[portal] = Portal(named, tuple(datums), tuple(result_formats))
 
     def describe_portal(self, name: str) -> tuple[OutputColumn, ...] | None:

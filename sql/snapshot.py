@@ -37,6 +37,8 @@ class Published:
     catalog: Catalog
     stored: Mapping[int, Stored]
     failures: Mapping[int, SqlError] = field(default_factory=dict)
+    arranged: int = 0
+    """Grows when a relation gets one more arrangement."""
 
     def version(self, relation: int) -> Version | None:
         """The arrangement that holds a relation whole: a table's own one, a view's Output."""

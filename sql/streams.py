@@ -72,7 +72,7 @@ class Streams:
         if statement.path is not None:
             count = await load_file(session.coordinator, transaction, statement, context)
             return CommandResult(f"COPY {count}")
-        receiver = CopyIn(session.coordinator, transaction, statement, context)
+        receiver = CopyIn(session.coordinator, transaction, statement, context, session.text_style)
         binary = 1 if statement.options.format is CopyFormat.BINARY else 0
         return CopyInResult(len(statement.columns), binary, receiver)
 
@@ -81,7 +81,7 @@ class Streams:
         rows = await self._executor.read(reading)
         names = [c.name for c in query.columns]
         readers = self._session.coordinator.readers
-        dictionary = reading.context.dictionary
+        dictionary, style = reading.context.dictionary, self._session.text_style
 
         async def chunks() -> AsyncIterator[bytes]:
             if statement.options.header:
@@ -90,9 +90,9 @@ class Streams:
             for start in range(0, len(rows), CHUNK_ROWS):
                 part = RowSet(rows.rows[start : start + CHUNK_ROWS], rows.schema)
                 if len(rows) <= 200:
-                    yield format_copy(part, statement.options, dictionary)
+                    yield format_copy(part, statement.options, dictionary, style)
                 else:
-                    yield await loop.run_in_executor(readers, format_copy, part, statement.options, dictionary)
+                    yield await loop.run_in_executor(readers, format_copy, part, statement.options, dictionary, style)
 
         return CopyOutResult(len(names), 0, chunks(), lambda: f"COPY {len(rows)}")
 
@@ -112,7 +112,7 @@ class Streams:
                     rows = subscription.take(CHUNK_ROWS)
                     count += len(rows)
                     if len(rows):
-                        yield format_copy(rows, statement.options, subscription.dictionary)
+                        yield format_copy(rows, statement.options, subscription.dictionary, session.text_style)
             finally:
                 subscription.close()
 

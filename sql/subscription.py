@@ -16,9 +16,10 @@ import numpy as np
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet, Vector, Words, pack, unpack
 from ivm.words import BOOL, INT8, ColumnType, Schema
-from planner.logical import Get, Rel
+from planner.logical import Get, Project, Rel
 from planner.logical import schema as schema_of
 from planner.lower import lower
+from planner.scalar import Column
 from planner.transform.pipeline import optimize
 from sql.ddl import check_maintainable
 from sql.engine import Delta
@@ -34,6 +35,15 @@ if TYPE_CHECKING:
 MOST_WAITING: Final = 4_000_000
 """Rows that may wait for a slow client before its subscription ends with 53200."""
 HEARTBEAT_SECONDS: Final = 1.0
+
+
+def _followed(rel: Rel) -> Rel:
+    """The relation itself where a query is ``SELECT * FROM`` it."""
+    if isinstance(rel, Project) and isinstance(rel.input, Get):
+        columns = [e.index if isinstance(e, Column) else -1 for e in rel.exprs]
+        if columns == list(range(len(rel.input.schema))):
+            return rel.input
+    return rel
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +88,7 @@ class Subscription:
 
     async def start(self, as_of: int | None) -> None:
         """Attach to the engine and queue the snapshot. 22023: as_of cannot be read; 0A000."""
-        rel = self.statement.query.rel
+        rel = _followed(self.statement.query.rel)
         finishing = self.statement.query.finishing
         if finishing.order or finishing.limit is not None or finishing.offset is not None:
             raise unsupported("ORDER BY or LIMIT in SUBSCRIBE")

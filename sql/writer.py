@@ -54,15 +54,25 @@ class Writer:
         if len(rows):
             self.updates.append(Update(relation, rows, diffs))
 
-    def snapshot(self) -> Published:
-        """The state with this transaction's changes."""
+    def settle(self) -> None:
+        """Feed and step everything so far."""
         self._feed()
+        self.engine.settle()
+
+    def snapshot(self, inputs: Iterable[int] | None = None) -> Published:
+        """The state with this transaction's changes; with ``inputs``, good for reading these relations only.
+
+        So that a transaction of several statements is stepped once: what has changed since the last step is fed and
+        stepped only if the inputs could tell.
+        """
         engine = self.engine
-        engine.settle()
+        if inputs is None or not self._untouched(inputs):
+            self.settle()
         at = max(self.ordinal if self.updates or self.created else 0, engine.timeline.last)
         epoch = engine.timeline.epoch(engine.timeline.last)
         stored = dict(engine.renderer.stored)
-        return Published(at, epoch, engine.since, engine.head, self.catalog, stored, engine.failures)
+        return Published(at, epoch, engine.since, engine.head, self.catalog, stored, engine.failures,
+                         engine.arranged)  # fmt: skip
 
     def create(self, relation: Relation, rel: Rel | None) -> None:
         """A table, a view, or a materialized view of ``rel``, which is hydrated before this returns."""
@@ -115,6 +125,17 @@ class Writer:
         dropped = [i for i in engine.catalog.relations if i not in self.catalog.relations]
         dropped += [r.id for r in self.created if r.id not in self.catalog.relations]
         return engine.commit(self.updates, self.catalog, dropped)
+
+    def _untouched(self, inputs: Iterable[int]) -> bool:
+        """Whether the inputs are tables that nothing was done to since the last step."""
+        engine = self.engine
+        touched = engine.touched | {u.relation for u in self.updates[self.fed :]}
+        kinds = (RelationKind.TABLE, RelationKind.SYSTEM)
+        for relation in inputs:
+            known = self.catalog.by_id(relation)
+            if known is None or known.kind not in kinds or relation in touched:
+                return False
+        return True
 
     def _feed(self) -> None:
         for update in self.updates[self.fed :]:

@@ -169,9 +169,9 @@ def _decode_present(type: SqlType, words: Words, dictionary: Dictionary) -> list
             return [decode_numeric(w, dictionary) for w in words.tolist()]
         case _:
             if type.kind in _FLOATS:
-                return word_to_float(words).tolist()  # type: ignore[no-any-return]
+                return list(word_to_float(words).tolist())
             decoder = _direct_decoder(type)
-            return words.tolist() if decoder is int else [decoder(w) for w in words.tolist()]  # type: ignore[no-any-return]
+            return list(words.tolist()) if decoder is int else [decoder(w) for w in words.tolist()]
 
 
 def _char_to_word(value: str) -> int:

@@ -24,6 +24,9 @@ WIDE: Final = Context(prec=150_000, rounding=ROUND_HALF_UP, Emin=-999_999, Emax=
 """Digits enough that nothing in Postgres's range is rounded."""
 _ONE: Final = Decimal(1)
 POWERS: Final = np.array([10**k for k in range(19)], np.int64)
+_ALIGNED: Final = INLINE_LIMIT // POWERS[:18]
+SCALE_BITS: Final = 63
+"""The bits of an inline word that hold its scale and tag."""
 
 
 def inline_parts(words: Words) -> tuple[Words, Words]:
@@ -40,6 +43,12 @@ def is_interned(words: Words) -> Mask:
     """Which words are dictionary ids."""
     interned: Mask = (words & 1) != 0
     return interned
+
+
+def aligned(mantissa: Words, places: Words) -> tuple[Words, Mask]:
+    """Inline mantissas with ``places`` zeros appended, and where that does not fit inline."""
+    few = np.minimum(places, 17)
+    return mantissa * POWERS[few], (places > 17) | (np.abs(mantissa) > _ALIGNED[few])
 
 
 def scale_of(value: Decimal) -> int:

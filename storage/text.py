@@ -1,3 +1,4 @@
+
 """Postgres's text form of every type, in and out, one datum at a time or in bulk.
 
 Datums are those of ``planner/scalar.py``: jsonb is its canonical text (str), uuid 16 bytes, an array a tuple (nested
@@ -32,16 +33,8 @@ from storage.text_number import (
     parse_oid,
 )
 from storage.text_style import DEFAULT_STYLE, TextStyle
-from storage.text_time import (
-    format_date,
-    format_time,
-    format_timestamp,
-    format_timestamptz,
-    parse_date,
-    parse_time,
-    parse_timestamp,
-    parse_timestamptz,
-)
+from storage.text_time import parse_date, parse_time, parse_timestamp, parse_timestamptz
+from storage.time_output import format_date, format_time, format_timestamp, format_timestamptz
 from storage.type_names import format_type
 
 __all__ = ["DEFAULT_STYLE", "TextStyle", "format_datum", "format_text", "parse_datum", "parse_rows", "parse_text"]

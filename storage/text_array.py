@@ -1,3 +1,4 @@
+
 """Array literals, in and out, with Postgres's quoting. A datum is a tuple, of tuples for more dimensions; NULL is None.
 
 Lower bounds other than 1 are refused (0A000): nothing in the dialect makes such arrays but their literals.
@@ -38,7 +39,9 @@ def parse_array(text: str, parse_element: Callable[[str], object], is_leaf: Leaf
         raise _malformed(text, "Junk after closing right brace.")
     if _shape(value, is_leaf) is None:
         raise _malformed(text, "Multidimensional arrays must have sub-arrays with matching dimensions.")
-    return () if 0 in array_shape(value, is_leaf) else value
+    if value and 0 in array_shape(value, is_leaf):
+        raise _malformed(text)
+    return value
 
 
 def array_shape(value: object, is_leaf: Leaf) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from ivm.rows import Mask, Vector, Words
 from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, SqlType, Storage
 from storage.calendar import DAY, EPOCH_DAYS, SECOND
 from storage.dictionary import Dictionary
+from storage.numeric import DIRECT_NAN
 from storage.text_style import TextStyle
 
 _LIMITS: Final = {
@@ -54,9 +55,9 @@ def _parse_present(type_: SqlType, values: Sequence[str], dictionary: Dictionary
         return None if "\x00" in joined else dictionary.intern([v.encode() for v in values])
     if kind is Kind.DATE and set(joined) <= _STAMP and all(len(v) == 10 for v in values):
         return _datetimes(values, "M8[D]", EPOCH_DAYS)
-    if kind is Kind.TIMESTAMP and type_.precision is None and set(joined) <= _STAMP:
-        if all(len(v) == 19 and v[10] == " " for v in values):
-            return _datetimes(values, "M8[us]", EPOCH_DAYS * DAY)
+    plain = kind is Kind.TIMESTAMP and type_.precision is None and set(joined) <= _STAMP
+    if plain and all(len(v) == 19 and v[10] == " " for v in values):
+        return _datetimes(values, "M8[us]", EPOCH_DAYS * DAY)
     return None
 
 
@@ -73,7 +74,7 @@ def _integers(values: Sequence[str], joined: str, limits: tuple[int, int]) -> Wo
 
 
 def _datetimes(values: Sequence[str], unit: str, origin: int) -> Words | None:
-    if any(v[:4] == "0000" or v[4] != "-" or v[7] != "-" for v in values):
+    if any(v[:4] == "0000" or not v[:4].isdigit() or v[4] != "-" or v[7] != "-" for v in values):
         return None
     try:
         return np.array(values, unit).astype(np.int64) - origin
@@ -105,7 +106,7 @@ def _format_present(
     if kind is Kind.BOOL:
         return [b"t" if word else b"f" for word in words.tolist()]
     if kind is Kind.NUMERIC and type_.storage is Storage.DIRECT:
-        return _scaled(words, type_.scale or 0)
+        return _scaled(words, type_.scale or 0) if DIRECT_NAN not in words else None
     if len(words) < 16:
         return None
     if kind is Kind.DATE:

@@ -12,7 +12,7 @@ from typing import Final
 
 from ivm.errors import SqlError
 from storage.calendar import DAY, HOUR, MINUTE, SECOND
-from storage.text_time import round_micros
+from storage.time_output import round_micros
 
 Interval = tuple[int, int, int]
 
@@ -40,7 +40,7 @@ _TOKEN: Final = re.compile(
     r"""\s*(?:
       (?P<clock>[+-]?\d+:\d+(?::\d+(?:\.\d*)?)?(?:\.\d+)?)
     | (?P<years>[+-]?\d+-\d+)(?![\d-])
-    | (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
+    | (?P<number>[+-]?(?:\d+\.?\d*|\.\d+))
     | (?P<word>[A-Za-z]+)
     | (?P<at>@)
     )""",
@@ -51,6 +51,10 @@ _ISO_PART: Final = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))([YMWDHS])")
 
 def _syntax(text: str) -> SqlError:
     return SqlError("22007", f'invalid input syntax for type interval: "{text}"')
+
+
+def _overflow(text: str) -> SqlError:
+    return SqlError("22015", f'interval field value out of range: "{text}"')
 
 
 class _Total:
@@ -83,13 +87,16 @@ class _Total:
             parts = ["0", *parts]
         hour, minute, second = parts[0], parts[1], parts[2] if len(parts) > 2 else "0"
         if int(minute) > 59 or Decimal(second or 0) >= 60:
-            raise SqlError("22008", f'interval field value out of range: "{self.text}"')
+            raise _overflow(self.text)
         fraction = int((Decimal(second) * SECOND).to_integral_value(ROUND_HALF_EVEN))
         self.micros += sign * (int(hour) * HOUR + int(minute) * MINUTE + fraction)
 
     def result(self, negate: bool, precision: int | None) -> Interval:
         sign = -1 if negate else 1
-        return checked_interval(sign * self.months, sign * self.days, round_micros(sign * self.micros, precision))
+        try:
+            return checked_interval(sign * self.months, sign * self.days, round_micros(sign * self.micros, precision))
+        except SqlError:
+            raise _overflow(self.text) from None
 
 
 def checked_interval(months: int, days: int, micros: int) -> Interval:
@@ -103,16 +110,15 @@ def parse_interval(text: str, precision: int | None = None, unit: str = "second"
     """Text → (months, days, µs). ``unit``: what a number without one counts (INTERVAL '5' DAY)."""
     body = text.strip()
     total = _Total(text)
-    if body[:1] == "P" or body[:2] in ("-P", "+P"):
-        _iso(body.lstrip("+-"), total)
-        return total.result(body[0] == "-", precision)
-    tokens = _tokenize(body, text)
-    ago = bool(tokens) and tokens[-1] == ("word", "ago")
-    if ago:
-        tokens.pop()
+    if body[:1] == "P":
+        _iso(body, total)
+        return total.result(False, precision)
+    found = _tokenize(body, text)
+    tokens = [token for token in found if token != ("word", "ago")]
+    ago = len(tokens) < len(found)
     if not tokens:
         raise _syntax(text)
-    _sum_tokens(_standard_signs(tokens, body), total, unit)
+    _sum_tokens(tokens, total, unit)
     return total.result(ago, precision)
 
 
@@ -132,12 +138,6 @@ def _tokenize(body: str, text: str) -> list[tuple[str, str]]:
     return tokens
 
 
-def _standard_signs(tokens: list[tuple[str, str]], body: str) -> list[tuple[str, str]]:
-    # SQL standard's '-1-2 3 4:05:06' has one sign for all; only when IntervalStyle says so, in Postgres's own style
-    # each field keeps its own sign, so nothing changes here
-    return tokens
-
-
 def _sum_tokens(tokens: list[tuple[str, str]], total: _Total, unit: str) -> None:
     seen: set[str] = set()
     at = 0
@@ -153,7 +153,7 @@ def _sum_tokens(tokens: list[tuple[str, str]], total: _Total, unit: str) -> None
             sign = -1 if token[0] == "-" else 1
             years, months = token.lstrip("+-").split("-")
             if int(months) > 11:
-                raise SqlError("22008", f'interval field value out of range: "{total.text}"')
+                raise _overflow(total.text)
             total.months += sign * (int(years) * 12 + int(months))
             continue
         if kind == "word":

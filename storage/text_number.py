@@ -136,12 +136,33 @@ def format_numeric(value: Decimal) -> str:
 
 def format_float8(value: float) -> str:
     """The shortest digits that read back the same, laid out as Postgres's ryu output is."""
-    return _layout(repr(float(value)), 15)
+    text = repr(float(value))
+    if 2.0**53 <= abs(value) < math.inf and _halfway(text, value, math.ulp(value)):
+        text = _inside(value, value, math.ulp(value), 17)
+    return _layout(text, 15)
 
 
 def format_float4(value: float) -> str:
     """The shortest digits that read back as the same real."""
-    return _layout(str(np.format_float_scientific(np.float32(value), unique=True)), 6)
+    real = np.float32(value)
+    text = str(np.format_float_scientific(real, unique=True))
+    if 2.0**24 <= abs(value) < math.inf:
+        unit = math.ldexp(1.0, math.frexp(value)[1] - 24)
+        text = _inside(value, real, unit, 9) if _halfway(text, value, unit) else text
+    return _layout(text, 6)
+
+
+def _halfway(text: str, value: float, unit: float) -> bool:
+    # Postgres does not take digits that lie exactly between two floats, though they read back rightly
+    return abs(int(Decimal(text)) - int(value)) * 2 == int(unit)
+
+
+def _inside(value: float, exact: float | np.float32, unit: float, most: int) -> str:
+    for digits in range(1, most + 1):
+        text = f"{value:.{digits - 1}e}"
+        if type(exact)(float(text)) == exact and not _halfway(text, value, unit):
+            return text
+    return f"{value:.{most - 1}e}"
 
 
 def _layout(text: str, widest: int) -> str:

@@ -26,14 +26,12 @@ from storage.calendar import (
     days_from_civil,
     days_in_month,
     is_zone,
-    local_offset,
     parse_iso_offset,
     to_local,
     to_utc,
-    utc_offset,
-    zone,
 )
 from storage.text_style import TextStyle
+from storage.time_output import round_micros
 
 _MONTHS: Final = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
                   "november", "december")  # fmt: skip
@@ -52,6 +50,7 @@ _FIELD: Final = re.compile(
       (?P<time>\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d*)?)?|\d{1,2}:\d{2}\.\d+)
     | (?P<date>\d+[-/.](?:\d+|[A-Za-z]{3,9})[-/.]\d+|[A-Za-z]{3,9}[-/]\d{1,2}[-/]\d+)
     | (?P<offset>[+-]\d{1,2}(?::\d{1,2}(?::\d{1,2})?|\d{2}(?:\d{2})?)?)
+    | (?P<julian>[Jj]\d{4,8}(?![\d]))
     | (?P<ordinal>\d{4}\.\d{3}(?!\d))
     | (?P<number>\d+(?:\.\d+)?)
     | (?P<word>[A-Za-z][A-Za-z_]*(?:/[A-Za-z_]+(?:[-+]?[A-Za-z_0-9]+)?)*)
@@ -90,7 +89,7 @@ def _out_of_range(text: str) -> SqlError:
 
 def parse_date(text: str, style: TextStyle) -> int:
     """Days since 2000-01-01."""
-    fields = _parse(text, "date", style)
+    fields = _parse(text, "date")
     if fields.special in ("infinity", "-infinity"):
         return POSITIVE_INFINITY if fields.special == "infinity" else NEGATIVE_INFINITY
     if fields.special:
@@ -103,7 +102,7 @@ def parse_date(text: str, style: TextStyle) -> int:
 
 def parse_timestamp(text: str, precision: int | None, style: TextStyle) -> int:
     """µs since 2000-01-01; a zone in the text is ignored, as Postgres does."""
-    fields = _parse(text, "timestamp", style)
+    fields = _parse(text, "timestamp")
     if fields.special in ("infinity", "-infinity"):
         return POSITIVE_INFINITY if fields.special == "infinity" else NEGATIVE_INFINITY
     stamp = _special_stamp(fields.special, style, True) if fields.special else _date(fields) * DAY
@@ -113,7 +112,7 @@ def parse_timestamp(text: str, precision: int | None, style: TextStyle) -> int:
 
 def parse_timestamptz(text: str, precision: int | None, style: TextStyle) -> int:
     """µs since 2000-01-01 UTC; without a zone in the text, in the session's."""
-    fields = _parse(text, "timestamp with time zone", style)
+    fields = _parse(text, "timestamp with time zone")
     if fields.special in ("infinity", "-infinity"):
         return POSITIVE_INFINITY if fields.special == "infinity" else NEGATIVE_INFINITY
     if fields.special in ("now", "epoch"):
@@ -129,7 +128,7 @@ def parse_timestamptz(text: str, precision: int | None, style: TextStyle) -> int
 
 def parse_time(text: str, precision: int | None, style: TextStyle) -> int:
     """µs since midnight, 24:00:00 included."""
-    fields = _parse(text, "time", style)
+    fields = _parse(text, "time")
     if fields.special in ("now", "today", "tomorrow", "yesterday", "epoch"):
         stamp = to_local(style.now, style.timezone) if fields.special == "now" else 0
         return round_micros(stamp % DAY + (fields.time or 0), precision)
@@ -144,15 +143,6 @@ def _checked(stamp: int, text: str) -> int:
     return stamp
 
 
-def round_micros(value: int, precision: int | None) -> int:
-    """To ``precision`` fractional digits of a second, half away from zero."""
-    if precision is None or precision >= 6:
-        return value
-    unit = 10 ** (6 - precision)
-    rounded = (abs(value) + unit // 2) // unit * unit
-    return rounded if value >= 0 else -rounded
-
-
 def _special_stamp(word: str, style: TextStyle, local: bool) -> int:
     if word == "epoch":
         return -10_957 * DAY
@@ -162,7 +152,7 @@ def _special_stamp(word: str, style: TextStyle, local: bool) -> int:
     return (now // DAY + {"today": 0, "tomorrow": 1, "yesterday": -1}[word]) * DAY
 
 
-def _parse(text: str, label: str, style: TextStyle) -> _Fields:
+def _parse(text: str, label: str) -> _Fields:
     fields = _Fields(label, text)
     iso = _ISO.match(text)
     if iso:
@@ -208,10 +198,13 @@ def _tokens(fields: _Fields) -> None:
         elif kind == "ordinal":
             year, _, day = token.partition(".")
             fields.year, fields.ordinal = int(year), int(day)
+        elif kind == "julian":
+            fields.year, fields.month, fields.day = civil_from_days(int(token[1:]) - 2_451_545)
+            fields.bc, fields.year = fields.year <= 0, fields.year if fields.year > 0 else 1 - fields.year
         elif kind == "number":
             loose.append(token)
         elif kind == "word":
-            at = _word(fields, token, at, loose)
+            _word(fields, token, loose)
     _loose_numbers(fields, loose)
     if fields.special is None and fields.year is None and fields.time is None and fields.month is None:
         raise _syntax(fields.label, text)
@@ -263,7 +256,7 @@ def _month(name: str, fields: _Fields) -> int:
     return month
 
 
-def _word(fields: _Fields, token: str, at: int, loose: list[str]) -> int:
+def _word(fields: _Fields, token: str, loose: list[str]) -> None:
     word = token.lower()
     if word in ("infinity", "now", "today", "tomorrow", "yesterday", "epoch"):
         fields.special = word
@@ -273,9 +266,7 @@ def _word(fields: _Fields, token: str, at: int, loose: list[str]) -> int:
         fields.bc = word == "bc"
     elif word in ("am", "pm"):
         fields.half = word
-    elif word in _DAYS or word in ("at", "on", "dst"):
-        pass
-    elif word == "t" and (fields.year is not None or loose):
+    elif word in _DAYS or word in ("at", "on", "dst") or (word == "t" and (fields.year is not None or loose)):
         pass
     elif word == "allballs":
         fields.time, fields.offset = 0, 0
@@ -287,7 +278,6 @@ def _word(fields: _Fields, token: str, at: int, loose: list[str]) -> int:
         fields.zone_name = token
     else:
         raise _syntax(fields.label, fields.text)
-    return at
 
 
 def _loose_numbers(fields: _Fields, loose: list[str]) -> None:
@@ -354,55 +344,4 @@ def _date(fields: _Fields) -> int:
     return days_from_civil(year, month, day)
 
 
-def _civil_text(days: int) -> tuple[str, str]:
-    year, month, day = civil_from_days(days)
-    shown, suffix = (year, "") if year > 0 else (1 - year, " BC")
-    return f"{shown:04d}-{month:02d}-{day:02d}", suffix
-
-
-def format_date(days: int) -> str:
-    """ISO, with BC and infinities."""
-    if days in (POSITIVE_INFINITY, NEGATIVE_INFINITY):
-        return "infinity" if days > 0 else "-infinity"
-    return "".join(_civil_text(days))
-
-
-def format_time(micros: int) -> str:
-    """hh:mm:ss with as many fractional digits as there are."""
-    seconds, fraction = divmod(micros, SECOND)
-    minutes, second = divmod(seconds, 60)
-    hour, minute = divmod(minutes, 60)
-    text = f"{hour:02d}:{minute:02d}:{second:02d}"
-    return f"{text}.{fraction:06d}".rstrip("0") if fraction else text
-
-
-def format_timestamp(stamp: int, offset: str = "") -> str:
-    """ISO, with BC and infinities; ``offset`` is put after the time."""
-    if stamp in (POSITIVE_INFINITY, NEGATIVE_INFINITY):
-        return "infinity" if stamp > 0 else "-infinity"
-    days, rest = divmod(stamp, DAY)
-    date, suffix = _civil_text(days)
-    return f"{date} {format_time(rest)}{offset}{suffix}"
-
-
-def format_timestamptz(stamp: int, timezone: str) -> str:
-    """``format_timestamp`` of the zone's wall clock, with its offset."""
-    if stamp in (POSITIVE_INFINITY, NEGATIVE_INFINITY):
-        return format_timestamp(stamp)
-    seconds = utc_offset(stamp, timezone)
-    return format_timestamp(stamp + seconds * SECOND, format_offset(seconds))
-
-
-def format_offset(seconds: int) -> str:
-    """+05, -03:30, +00:53:28"""
-    minutes, second = divmod(abs(seconds), 60)
-    text = f"{'-' if seconds < 0 else '+'}{minutes // 60:02d}"
-    if minutes % 60 or second:
-        text += f":{minutes % 60:02d}"
-    return f"{text}:{second:02d}" if second else text
-
-
-__all__ = [
-    "format_date", "format_offset", "format_time", "format_timestamp", "format_timestamptz", "local_offset",
-    "parse_date", "parse_time", "parse_timestamp", "parse_timestamptz", "round_micros", "zone",
-]  # fmt: skip
+__all__ = ["parse_date", "parse_time", "parse_timestamp", "parse_timestamptz", "round_micros"]

@@ -9,8 +9,31 @@ from dataclasses import dataclass
 import numpy as np
 
 from ivm.graph import (
-    Arrange, Concat, Consolidate, Constant, Errors, FlatMap, Gather, Input, Join, Keep, Leave, Mapped, Negate, NodeId,
-    NodeSpec, Output, Project, Reduce, Reduced, Reducer, Rows, ScopeId, Threshold, Variable, Words,
+    Arrange,
+    Concat,
+    Consolidate,
+    Constant,
+    Errors,
+    FlatMap,
+    Gather,
+    Input,
+    Join,
+    Keep,
+    Leave,
+    Mapped,
+    Negate,
+    NodeId,
+    NodeSpec,
+    Output,
+    Project,
+    Reduce,
+    Reduced,
+    Reducer,
+    Rows,
+    ScopeId,
+    Threshold,
+    Variable,
+    Words,
 )  # fmt: skip
 
 Row = tuple[int, ...]
@@ -134,13 +157,13 @@ class Model:
             groups.setdefault(row[:k], []).append((row[k:], diff))
         out: Collection = Counter()
         wrong: Collection = Counter()
-        for key, members in groups.items():
+        for key, group in groups.items():
+            members = group
             if reducer.limit is not None:
-                kept = []
-                for val, diff in members:
-                    if diff > 0 and sum(d for _, d in kept) < reducer.limit:
-                        kept.append((val, diff))
-                members = kept
+                members = []
+                for val, diff in group:
+                    if diff > 0 and sum(d for _, d in members) < reducer.limit:
+                        members.append((val, diff))
             if not members:
                 continue
             n = len(members)

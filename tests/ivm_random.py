@@ -9,13 +9,32 @@ import numpy as np
 
 from ivm.dataflow import Dataflow
 from ivm.graph import (
-    Arrange, Concat, Consolidate, Constant, Errors, FlatMap, Gather, Input, Join, Keep, Leave, Negate, NodeId,
-    NodeSpec, Output, Project, Reduce, ScopeId, Threshold, Variable,
+    Arrange,
+    Concat,
+    Consolidate,
+    Constant,
+    Errors,
+    FlatMap,
+    Gather,
+    Input,
+    Join,
+    Keep,
+    Leave,
+    Negate,
+    NodeId,
+    NodeSpec,
+    Output,
+    Project,
+    Reduce,
+    ScopeId,
+    Threshold,
+    Variable,
 )  # fmt: skip
-from tests.ivm_model import Collection, Count, Least, Loop, Members, Model, Two, Twist, clean
+from tests.ivm_model import Collection, Count, Least, Loop, Members, Model, Twist, Two, clean
 
 SWAP = Gather((1, 0))
 SAME = Gather((0, 1))
+GATHERS = [SWAP, Gather((0, 0)), Gather((1, 0), (), ((0, 2),)), Gather((0, -1), ((1, 0, 1, 1),))]
 
 
 class Pair:
@@ -71,10 +90,11 @@ class Pair:
                                "least", "two", "members", "errors", "consolidate", "reduced"])  # fmt: skip
             match kind:
                 case "project":
-                    how = rng.choice([SWAP, Gather((0, 0)), Gather((1, 0), (), ((0, 2),)), Gather((0, -1), ((1, 0, 1, 1),))])
+                    how = rng.choice(GATHERS)
                     node = self.add(Project(a, how), scope)
                 case "map":
-                    node = self.add(FlatMap(a, Twist(rng.randrange(5), rng.randrange(7), rng.choice([-1, 1, 2]))), scope)
+                    twist = Twist(rng.randrange(5), rng.randrange(7), rng.choice([-1, 1, 2]))
+                    node = self.add(FlatMap(a, twist), scope)
                 case "errors":
                     flat = self.add(FlatMap(a, Twist(rng.randrange(5), rng.randrange(7), 1)), scope)
                     if rng.random() < 0.5:
@@ -141,7 +161,7 @@ class Pair:
         for variable in variables:
             body = self.distinct(rng.choice(local))
             if rng.random() < 0.3:
-                body = rng.choice([node for node in local])
+                body = rng.choice(local)
             bodies[variable] = body
             self.engine.connect(variable, body)
         self.model.loops[scope] = Loop(bodies, limit)
@@ -169,9 +189,8 @@ class Pair:
                     del held[row]
             if updates:
                 n = len(updates)
-                self.engine.feed(
-                    node, np.array([row for row, _ in updates], np.int64), np.full(n, at), np.array([d for _, d in updates])
-                )
+                matrix = np.array([row for row, _ in updates], np.int64)
+                self.engine.feed(node, matrix, np.full(n, at), np.array([d for _, d in updates]))
 
     def remember(self, at: int) -> None:
         """Recomputes all outputs as of an ordinal."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -34,9 +33,7 @@ def encode(rows: Sequence[Row], row: Schema, dictionary: Dictionary) -> Words:
 def decode(rowset: RowSet, dictionary: Dictionary) -> list[Row]:
     if not len(rowset):
         return []
-    columns = [
-        codec.decode(c.type, v, dictionary) for c, v in zip(rowset.schema, rowset.columns(), strict=True)
-    ]
+    columns = [codec.decode(c.type, v, dictionary) for c, v in zip(rowset.schema, rowset.columns(), strict=True)]
     return list(zip(*columns, strict=True)) if columns else [()] * len(rowset)
 
 
@@ -104,9 +101,12 @@ class World:
         self.dataflow.step()
 
     def view(self, view: int) -> Bag:
+        return self.view_of(view, schema(self.views[view]))
+
+    def view_of(self, view: int, row: Schema) -> Bag:
         version = self.dataflow.publish()[self.renderer.output(view)]
         rows, diffs = version.rows_at(self.ordinal)
-        decoded = decode(RowSet(rows, schema(self.views[view])), self.dictionary)
+        decoded = decode(RowSet(rows, row), self.dictionary)
         return Counter({r: int(d) for r, d in zip(decoded, diffs, strict=True)})
 
     def query(self, rel: Rel, parameters: Row = ()) -> Bag:
@@ -122,6 +122,3 @@ class World:
             expected = self.model(rel)
             assert self.view(view) == expected, (view, rel)
             assert self.query(rel) == expected, (view, rel)
-
-
-_ = Any

@@ -9,12 +9,40 @@ from typing import Any
 
 from ivm.errors import SqlError
 from planner.logical import (
-    Distinct, Filter, Get, Join, JoinKind, LetRec, Project, Recursive, Reduce, Reference, Rel, SetKind, SetOperation,
-    TableFunction, TopK, Values, schema,
+    Distinct,
+    Filter,
+    Get,
+    Join,
+    JoinKind,
+    LetRec,
+    Project,
+    Recursive,
+    Reduce,
+    Reference,
+    Rel,
+    SetKind,
+    SetOperation,
+    TableFunction,
+    TopK,
+    Values,
+    schema,
 )  # fmt: skip
 from planner.scalar import (
-    Aggregate, And, Call, Case, Coalesce, Column, Exists, Literal, Or, OuterColumn, Parameter, Quantified, Scalar,
+    Aggregate,
+    And,
+    Call,
+    Case,
+    Coalesce,
+    Column,
+    Exists,
+    Literal,
+    Or,
+    OuterColumn,
+    Parameter,
+    Quantified,
+    Scalar,
     ScalarSubquery,
+    SortKey,
 )  # fmt: skip
 
 Row = tuple[Any, ...]
@@ -46,7 +74,7 @@ class Model:
         self.tables, self.parameters = tables, parameters
         self.bindings: dict[int, Bag] = {}
 
-    def rel(self, rel: Rel, outer: tuple[Row, ...] = ()) -> Bag:  # noqa: C901
+    def rel(self, rel: Rel, outer: tuple[Row, ...] = ()) -> Bag:
         match rel:
             case Get():
                 return Counter(self.tables[rel.relation])
@@ -88,20 +116,20 @@ class Model:
         out: Bag = Counter()
         hit: set[Row] = set()
         nulls_l, nulls_r = (None,) * len(schema(rel.left)), (None,) * len(schema(rel.right))
-        for l, n in left.items():
+        for a, n in left.items():
             found = False
-            for r, m in (self.rel(rel.right, (l, *outer)) if rel.lateral else right).items():
-                if self.eval(rel.on, (*l, *r), outer) is True:
+            for r, m in (self.rel(rel.right, (a, *outer)) if rel.lateral else right).items():
+                if self.eval(rel.on, (*a, *r), outer) is True:
                     found = True
                     hit.add(r)
                     if rel.kind not in (JoinKind.SEMI, JoinKind.ANTI):
-                        out[(*l, *r)] += n * m
+                        out[(*a, *r)] += n * m
             if rel.kind is JoinKind.SEMI and found:
-                out[l] += n
+                out[a] += n
             if rel.kind is JoinKind.ANTI and not found:
-                out[l] += n
+                out[a] += n
             if rel.kind in (JoinKind.LEFT, JoinKind.FULL) and not found:
-                out[(*l, *nulls_r)] += n
+                out[(*a, *nulls_r)] += n
         if rel.kind in (JoinKind.RIGHT, JoinKind.FULL):
             for r, m in right.items():
                 if r not in hit:
@@ -138,16 +166,19 @@ class Model:
         offset = (0 if rel.offset is None else self.eval(rel.offset, (), outer)) or 0
         out: Bag = Counter()
         for rows in groups.values():
-            rows.sort(key=lambda r: tuple((v is None, v if v is not None else 0) for v in r))
-            for key in reversed(rel.order):
-                some = [r for r in rows if self.eval(key.expr, r, outer) is not None]
-                none = [r for r in rows if self.eval(key.expr, r, outer) is None]
-                some.sort(key=lambda r: self.eval(key.expr, r, outer), reverse=False)  # noqa: B023
-                if key.descending:
-                    some = stable_descending(some, lambda r: self.eval(key.expr, r, outer))  # noqa: B023
-                rows = none + some if key.nulls_first else some + none
-            out.update(rows[offset : None if limit is None else offset + limit])
+            out.update(self.sorted(rows, rel.order, outer)[offset : None if limit is None else offset + limit])
         return out
+
+    def sorted(self, rows: list[Row], order: tuple[SortKey, ...], outer: tuple[Row, ...]) -> list[Row]:
+        rows = sorted(rows, key=lambda r: tuple((v is None, v if v is not None else 0) for v in r))
+        for key in reversed(order):
+            value = {r: self.eval(key.expr, r, outer) for r in rows}
+            some = sorted((r for r in rows if value[r] is not None), key=value.__getitem__)
+            none = [r for r in rows if value[r] is None]
+            if key.descending:
+                some = stable_descending(some, value.__getitem__)
+            rows = none + some if key.nulls_first else some + none
+        return rows
 
     def recursive(self, rel: Recursive, outer: tuple[Row, ...]) -> Bag:
         work = self.rel(rel.base, outer)
@@ -174,7 +205,7 @@ class Model:
                 return self.rel(rel.body, outer)
         raise AssertionError("no fixpoint")
 
-    def eval(self, expr: Scalar, row: Row, outer: tuple[Row, ...]) -> Any:  # noqa: C901
+    def eval(self, expr: Scalar, row: Row, outer: tuple[Row, ...]) -> Any:
         match expr:
             case Column():
                 return row[expr.index]

@@ -12,7 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ivm.words import (
-    BOOL, BYTEA, CHAR1, DATE, FLOAT8, INT2, INT4, INT8, INTERVAL, NUMERIC, TEXT, TIMESTAMP, UUID, Kind, SqlType,
+    BOOL,
+    BYTEA,
+    CHAR1,
+    DATE,
+    FLOAT8,
+    INT2,
+    INT4,
+    INT8,
+    INTERVAL,
+    NUMERIC,
+    TEXT,
+    TIMESTAMP,
+    UUID,
+    Kind,
+    SqlType,
 )  # fmt: skip
 from storage.codec import decode, decode_one, encode, encode_one, float_to_word, word_to_float
 from storage.dictionary import Dictionary
@@ -27,11 +41,14 @@ def array_of(element: SqlType) -> SqlType:
 
 DECIMALS = st.builds(
     lambda mantissa, scale: Decimal(mantissa).scaleb(-scale),
-    st.integers(-(10**25), 10**25) | st.sampled_from([INLINE_LIMIT, INLINE_LIMIT - 1, -INLINE_LIMIT, -INLINE_LIMIT - 1]),
+    st.integers(-(10**25), 10**25)
+    | st.sampled_from([INLINE_LIMIT, INLINE_LIMIT - 1, -INLINE_LIMIT, -INLINE_LIMIT - 1]),
     st.integers(0, 40),
 )
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
-INTERVALS = st.tuples(st.integers(-(2**31), 2**31 - 1), st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1))
+INTERVALS = st.tuples(
+    st.integers(-(2**31), 2**31 - 1), st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1)
+)
 INTS = st.integers(-(2**31), 2**31 - 1)
 DATUMS: list[tuple[SqlType, st.SearchStrategy[Any]]] = [
     (BOOL, st.booleans()),

@@ -163,7 +163,9 @@ def test_compare_is_memcmp(values: list[bytes]) -> None:
     signs = dictionary.arena.compare(ids, np.roll(ids, -1))
     assert signs.tolist() == [(a > b) - (a < b) for a, b in zip(values, others, strict=True)]
     prefixes = dictionary.arena.prefixes(ids).tolist()
-    for (a, p), (b, q) in zip(zip(values, prefixes, strict=True), zip(others, prefixes[1:] + prefixes[:1], strict=True), strict=True):
+    for (a, p), (b, q) in zip(
+        zip(values, prefixes, strict=True), zip(others, prefixes[1:] + prefixes[:1], strict=True), strict=True
+    ):
         if a[:8] != b[:8] and p != q:
             assert (p < q) == (a < b)
 

@@ -18,7 +18,23 @@ from storage.dictionary import Dictionary
 from storage.numeric import INLINE_LIMIT, WIDE
 
 CONTEXT = Context(Dictionary(b"0123456789abcdef"))
-EDGES = [0, 1, -1, INLINE_LIMIT - 1, INLINE_LIMIT, -INLINE_LIMIT, -INLINE_LIMIT - 1, 10**17, 10**9, 379625062, 5, 15, -25, 49, 50]
+EDGES = [
+    0,
+    1,
+    -1,
+    INLINE_LIMIT - 1,
+    INLINE_LIMIT,
+    -INLINE_LIMIT,
+    -INLINE_LIMIT - 1,
+    10**17,
+    10**9,
+    379625062,
+    5,
+    15,
+    -25,
+    49,
+    50,
+]
 VALUES = st.builds(
     lambda mantissa, scale: Decimal(mantissa).scaleb(-scale),
     st.sampled_from(EDGES) | st.integers(-(10**20), 10**20) | st.integers(-1000, 1000),
@@ -32,7 +48,11 @@ def run(expr: Scalar, *columns: tuple[SqlType, list[Any]]) -> tuple[list[Any], d
     before = [v.words.copy() for v in vectors]
     (out,), failures = evaluate((expr,), vectors, len(vectors[0].words), CONTEXT)
     assert all((a == v.words).all() for a, v in zip(before, vectors, strict=True)), "an argument was written to"
-    errors = {} if failures is None else {r: e.sqlstate for r, e in zip(failures.rows.tolist(), failures.errors, strict=True)}
+    errors = (
+        {}
+        if failures is None
+        else {r: e.sqlstate for r, e in zip(failures.rows.tolist(), failures.errors, strict=True)}
+    )
     return decode(expr.type, Vector(out.words, out.nulls), CONTEXT.dictionary), errors
 
 
@@ -67,7 +87,10 @@ def test_comparisons(name: str) -> None:
     check()
 
 
-TYPES = [SqlType(Kind.NUMERIC, p, s) for p, s in ((18, 0), (18, 18), (5, 2), (10, 3), (3, -2), (2, 4), (30, 5), (40, 35), (19, 0))]
+TYPES = [
+    SqlType(Kind.NUMERIC, p, s)
+    for p, s in ((18, 0), (18, 18), (5, 2), (10, 3), (3, -2), (2, 4), (30, 5), (40, 35), (19, 0))
+]
 
 
 def fitted(value: Decimal, type: SqlType) -> Decimal | None:

@@ -16,6 +16,7 @@ import pytest
 
 from sql.pgwire import messages_backend as back
 from sql.pgwire import messages_frontend as front
+from sql.pgwire import messages_opening as opening
 from sql.pgwire.copy_kernels import warm
 from sql.pgwire.listener import Server, serve
 from tests.wire_fake import FakeSession
@@ -64,10 +65,10 @@ class Raw:
     def __init__(self, running: Running, minor: int = 0, extra: tuple[tuple[str, str], ...] = ()) -> None:
         self.socket = socket.create_connection(("127.0.0.1", running.port), timeout=10)
         self.file = self.socket.makefile("rb")
-        self.send(front.Startup(minor, (("user", "me"), *extra)))
+        self.send(opening.Startup(minor, (("user", "me"), *extra)))
         self.start = self.until_ready()
 
-    def send(self, *messages: front.Frontend | front.Startup) -> None:
+    def send(self, *messages: front.Frontend | opening.Startup) -> None:
         self.socket.sendall(b"".join(message.encode() for message in messages))
 
     def read(self) -> tuple[str, bytes]:
@@ -119,16 +120,16 @@ def test_a_newer_minor_version_is_negotiated(running: Running) -> None:
 
 def test_encryption_is_refused_and_startup_goes_on(running: Running) -> None:
     with socket.create_connection(("127.0.0.1", running.port), timeout=10) as plain:
-        for request in (front.GssEncRequest(), front.SslRequest()):
+        for request in (opening.GssEncRequest(), opening.SslRequest()):
             plain.sendall(request.encode())
             assert plain.recv(1) == b"N"
-        plain.sendall(front.Startup(0, (("user", "me"),)).encode())
+        plain.sendall(opening.Startup(0, (("user", "me"),)).encode())
         assert plain.recv(1) == b"R"
 
 
 def test_no_user_is_refused(running: Running) -> None:
     with socket.create_connection(("127.0.0.1", running.port), timeout=10) as plain:
-        plain.sendall(front.Startup(0, (("database", "x"),)).encode())
+        plain.sendall(opening.Startup(0, (("database", "x"),)).encode())
         answer = plain.makefile("rb").read()
         assert back.Report.decode("E", answer[5:]).sqlstate == "28000"
 
@@ -280,7 +281,7 @@ def test_cancel_reaches_what_is_running_and_nothing_else(running: Running) -> No
 
 def test_a_wrong_key_cancels_nothing(running: Running) -> None:
     with socket.create_connection(("127.0.0.1", running.port), timeout=10) as plain:
-        plain.sendall(front.CancelRequest(1, b"0000").encode())
+        plain.sendall(opening.CancelRequest(1, b"0000").encode())
         assert plain.recv(1) == b""
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sql.pgwire import messages_backend as back
 from sql.pgwire import messages_frontend as front
+from sql.pgwire import messages_opening as opening
 from sql.pgwire.messages import ProtocolError
 from sql.pgwire.protocol import Phase, ServerProtocol
 from sql.pgwire.startup import open_session, parse_options
@@ -52,7 +53,7 @@ BACKEND = st.one_of(
     st.builds(back.CommandComplete, STRINGS),
     st.builds(back.NegotiateProtocolVersion, st.integers(0, 9), st.lists(STRINGS, max_size=3).map(tuple)),
 )
-STARTUP = front.Startup(0, (("user", "me"), ("database", "db")))
+STARTUP = opening.Startup(0, (("user", "me"), ("database", "db")))
 
 
 def started(data: bytes = b"") -> ServerProtocol:
@@ -99,7 +100,7 @@ def test_reports_round_trip(state: str, message: str, detail: str | None, positi
 
 @given(st.lists(st.tuples(STRINGS.filter(bool), STRINGS), max_size=4).map(tuple))
 def test_startup_round_trips(parameters: tuple[tuple[str, str], ...]) -> None:
-    startup = front.Startup(2, parameters)
+    startup = opening.Startup(2, parameters)
     protocol = ServerProtocol()
     protocol.receive(startup.encode())
     assert protocol.next_opening() == startup
@@ -203,11 +204,11 @@ def test_lost_framing_is_fatal(data: bytes, message: str) -> None:
 
 
 def test_openings() -> None:
-    for request in (front.SslRequest(), front.GssEncRequest(), front.CancelRequest(7, b"abcd")):
+    for request in (opening.SslRequest(), opening.GssEncRequest(), opening.CancelRequest(7, b"abcd")):
         protocol = ServerProtocol()
         protocol.receive(request.encode())
         assert protocol.next_opening() == request
-    for bad in (b"\0\0\0\x08\0\2\0\0", b"\0\0\0\7", b"\0\0\xff\xff", front.SslRequest().encode() + b"x"):
+    for bad in (b"\0\0\0\x08\0\2\0\0", b"\0\0\0\7", b"\0\0\xff\xff", opening.SslRequest().encode() + b"x"):
         protocol = ServerProtocol()
         protocol.receive(bad)
         with pytest.raises(ProtocolError):
@@ -215,12 +216,12 @@ def test_openings() -> None:
 
 
 def test_startup_parameters() -> None:
-    startup = front.Startup(
-        2, (("user", "u"), ("options", r"-c a.b=1 --search-path=x\ y"), ("TimeZone", "UTC"), ("_pq_.x", "1"))
+    startup = opening.Startup(
+        2, (("user", "u"), ("options", r"-c a.b=1 --search-path=x\ y"), ("client_encoding", "'utf-8'"), ("_pq_.x", "1"))
     )
     opened = open_session(startup)
     assert (opened.user, opened.database, opened.unknown) == ("u", "u", ("_pq_.x",))
-    assert opened.parameters == {"a.b": "1", "search_path": "x y", "TimeZone": "UTC"}
+    assert opened.parameters == {"a.b": "1", "search_path": "x y", "client_encoding": "UTF8"}
     assert parse_options("") == {}
 
 

@@ -140,6 +140,7 @@ def test_reg_types_in_and_out() -> None:
         (REGCLASS, "a.b.c.d", "42601"),
         (REGCLASS, "a..b", "42602"),
         (REGTYPE, "nope", "42704"),
+        (REGTYPE, "hstore", "42704"),
         (REGPROC, "nope", "42883"),
         (REGNAMESPACE, "nope", "3F000"),
     ],

@@ -23,6 +23,7 @@ from sql.pgwire.copy_out import CopyRows
 from sql.results import CommandResult, CopyInResult, CopyOutResult, EmptyResult, Notice, Result, RowsResult
 from sql.statements import CopyOptions, OutputColumn
 from storage.dictionary import Dictionary
+from storage.text_style import DEFAULT_STYLE
 
 DICTIONARY = Dictionary(b"0" * 16)
 BACKENDS = itertools.count(1)
@@ -39,6 +40,7 @@ class FakeSession:
         application = self.parameters.get("application_name", "")
         self.parameter_changes: list[tuple[str, str]] = [("application_name", application)]
         self.transaction_status = "I"
+        self.text_style = DEFAULT_STYLE
         self.implicit = False
         self.statements: dict[str, tuple[str, tuple[int, ...]]] = {}
         self.portals: dict[str, tuple[str, tuple[int, ...], int]] = {}

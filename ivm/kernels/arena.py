@@ -194,23 +194,19 @@ def resolve(descriptor: Words, ident: int) -> int:
 
 @kernel
 def _holds(slot: int, address: int, length: int) -> bool:
-    if load_word(slot + 16) != length:
-        return False
-    same: bool = _equal_bytes(load_word(slot + 8), address, length)
-    return same
+    length_held: int = load_word(slot + 16)
+    return length_held == length and _equal_bytes(load_word(slot + 8), address, length)
 
 
 @kernel
 def _has_room(state: Words, length: int) -> bool:
-    return (
-        (state[USED] + 1) * 3 <= (state[MASK] + 1) * 2
-        and state[JOURNAL_USED] < state[JOURNAL_CAPACITY]
-        and state[CHUNK_USED] + length <= state[CHUNK_CAPACITY]
-    )
+    if (state[USED] + 1) * 3 > (state[MASK] + 1) * 2 or state[JOURNAL_USED] >= state[JOURNAL_CAPACITY]:
+        return False
+    return bool(state[CHUNK_USED] + length <= state[CHUNK_CAPACITY])
 
 
 @kernel
-def _put(table: int, mask: int, ident: int, address: int, length: int, prefix: int) -> None:  # noqa: PLR0917
+def _put(table: int, mask: int, ident: int, address: int, length: int, prefix: int) -> None:
     slot = (ident >> 1) & mask
     while load_word(table + slot * SLOT_BYTES) != 0:
         slot = (slot + 1) & mask

@@ -6,7 +6,16 @@ from typing import Final
 
 from ivm.kernels.cache import kernel
 from ivm.kernels.memory import (
-    B_COUNT, B_DIFFS, B_DIFF_WIDTH, B_ROOM, B_ROWS, B_TIMES, B_WIDTH, copy_words, load, store,
+    B_COUNT,
+    B_DIFF_WIDTH,
+    B_DIFFS,
+    B_ROWS,
+    B_TIMES,
+    B_WIDTH,
+    Words,
+    copy_words,
+    load,
+    store,
 )  # fmt: skip
 from ivm.kernels.times import rounds, unwrap, wrap
 
@@ -26,7 +35,7 @@ NEXT: Final = 3
 
 
 @kernel
-def _word(left, right, program, index):  # type: ignore[no-untyped-def]
+def _word(left: int, right: int, program: Words, index: int) -> int:
     """Word ``index`` of [key | left val | right val]."""
     if index < program[P_LEFT]:
         return load(left + 8 * index)
@@ -34,7 +43,7 @@ def _word(left, right, program, index):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def gather_row(left, right, program, target):  # type: ignore[no-untyped-def]
+def gather_row(left: int, right: int, program: Words, target: int) -> bool:
     """Writes the gathered row to the address ``target``; False when it is dropped."""
     words = program[P_WORDS]
     at = PROGRAM_HEAD + words
@@ -56,7 +65,7 @@ def gather_row(left, right, program, target):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def gather(source, target, program):  # type: ignore[no-untyped-def]
+def gather(source: Words, target: Words, program: Words) -> int:
     """Appends the source's updates, gathered, to the target, which has room; returns the target's count."""
     width = source[B_WIDTH]
     out_width = target[B_WIDTH]
@@ -71,11 +80,11 @@ def gather(source, target, program):  # type: ignore[no-untyped-def]
             )
             out += 1
     target[B_COUNT] = out
-    return out
+    return int(out)
 
 
 @kernel
-def transfer(source, target, sign, change, depth, to_depth):  # type: ignore[no-untyped-def]
+def transfer(source: Words, target: Words, sign: int, change: int, depth: int, to_depth: int) -> int:
     """Appends the source's updates to the target, which has room, diffs times ``sign``; returns the target's count.
 
     ``change``: SAME; ENTER from ``depth`` to ``to_depth``; LEAVE ``depth``; NEXT round of ``depth``.
@@ -98,11 +107,11 @@ def transfer(source, target, sign, change, depth, to_depth):  # type: ignore[no-
     for i in range(count * diff_width):
         store(to + 8 * i, sign * load(source[B_DIFFS] + 8 * i))
     target[B_COUNT] = out + count
-    return out + count
+    return int(out + count)
 
 
 @kernel
-def extract(source, target, vector, depth):  # type: ignore[no-untyped-def]
+def extract(source: Words, target: Words, vector: int, depth: int) -> int:
     """Moves the source's updates at a loop vector to the end of the target, which has room.
 
     Returns the least loop vector that is left in the source, -1 when it is empty.
@@ -135,7 +144,7 @@ def extract(source, target, vector, depth):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def least_vector(source, start, depth):  # type: ignore[no-untyped-def]
+def least_vector(source: Words, start: int, depth: int) -> int:
     """The least loop vector among the updates from ``start`` on, -1 when there is none."""
     least = -1
     for i in range(start, source[B_COUNT]):

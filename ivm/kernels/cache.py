@@ -1,6 +1,6 @@
 """Where compiled kernels are kept, and the decorator that compiles them.
 
-Import this before numba. numba notices a change in a kernel's own file but not in a callee's in another file, so each
+numba notices a change in a kernel's own file but not in a callee's in another file, so each
 file's cache folder is named by a hash over that file and every kernel file that it imports. ``FRESHET_CACHE`` names
 another base folder than the user's.
 """
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -53,5 +53,4 @@ def _folder(file: str) -> str:
 def kernel(function: F) -> F:
     """``numba.njit(cache=True, nogil=True)`` with the cache in the folder of the function's file."""
     numba.config.CACHE_DIR = _folder(str(Path(sys.modules[function.__module__].__file__ or "").resolve()))  # type: ignore[attr-defined]
-    compiled: F = numba.njit(cache=True, nogil=True)(function)
-    return compiled
+    return cast(F, numba.njit(cache=True, nogil=True)(function))

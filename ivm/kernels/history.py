@@ -7,44 +7,75 @@ vector too, or a later one, and is then owed for the pass at that vector.
 
 from __future__ import annotations
 
+import numpy as np
+
 from ivm.kernels.cache import kernel
 from ivm.kernels.memory import (
-    L_COUNT, L_DIFFS, L_DIFF_STRIDE, L_FENCE, L_ROWS, L_SIGN, L_TIMES, L_TIME_STRIDE, LAYER_WORDS, load,
+    B_COUNT,
+    B_ROWS,
+    B_TIMES,
+    L_COUNT,
+    L_DIFF_STRIDE,
+    L_DIFFS,
+    L_FENCE,
+    L_ROWS,
+    L_SIGN,
+    L_TIME_STRIDE,
+    L_TIMES,
+    LAYER_WORDS,
+    Words,
+    load,
 )  # fmt: skip
 from ivm.kernels.order import compare
 from ivm.kernels.seek import seek
-from ivm.kernels.times import advance, lub, rounds
-import numpy as np
+from ivm.kernels.times import ROUND_BITS, advance, lub, rounds
 
 
 @kernel
-def grow(array, count):  # type: ignore[no-untyped-def]
-    """The array, or a longer copy when ``count`` fills it."""
-    if count < len(array):
-        return array
-    longer = np.empty(2 * len(array) + 8, np.int64)
-    longer[:count] = array[:count]
-    return longer
+def longer(array: Words, count: int) -> Words:
+    """A copy with twice the room, of which the first ``count`` entries count."""
+    result = np.empty(2 * len(array), np.int64)
+    result[:count] = array[:count]
+    return result
 
 
 @kernel
-def put(array, count, value):  # type: ignore[no-untyped-def]
-    """Adds a value to a short list without doubles; (array, count)."""
+def put(array: Words, count: int, value: int) -> int:
+    """Adds a value to a short list without doubles, which has room; the new count."""
     for i in range(count):
         if array[i] == value:
-            return array, count
-    array = grow(array, count)
+            return count
     array[count] = value
-    return array, count + 1
+    return count + 1
 
 
 @kernel
-def gather_history(table, layers, cursors, width, key_width, order, key, since, depth, times, diffs):  # type: ignore[no-untyped-def]
-    """(times, diffs, count) of all rows with the key in a table of layers, diffs of one word.
+def sort_few(array: Words, count: int) -> None:
+    """Sorts a short list in place; numpy's sort costs more than the list."""
+    if count > 64:
+        array[:count].sort()
+        return
+    for i in range(1, count):
+        x = array[i]
+        j = i
+        while j > 0 and array[j - 1] > x:
+            array[j] = array[j - 1]
+            j -= 1
+        array[j] = x
 
-    Times are raised to the ordinal ``since``, sorted and added up. Cursors move on: keys come in ascending order.
+
+@kernel
+def gather_history(
+    table: Words, layers: int, cursors: Words, width: int, key_width: int, order: int, key: int, since: int,
+    depth: int, times: Words, diffs: Words,
+) -> int:  # fmt: skip
+    """How many rows with the key a table of layers has (diffs of one word); what fits goes to ``times`` and ``diffs``.
+
+    Times are raised to the ordinal ``since``. Cursors move on: keys come in ascending order. Arrays are never returned:
+    counting references to them costs more than the lists.
     """
     count = 0
+    room = len(times)
     for k in range(layers):
         at = k * LAYER_WORDS
         rows = table[at + L_ROWS]
@@ -52,17 +83,16 @@ def gather_history(table, layers, cursors, width, key_width, order, key, since, 
         p = seek(rows, total, width, table[at + L_FENCE], cursors[k], key, key_width, order)
         cursors[k] = p
         while p < total and compare(rows + 8 * width * p, key, 0, key_width, 0) == 0:
-            times = grow(times, count)
-            diffs = grow(diffs, count)
-            times[count] = advance(load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p), since, depth)
-            diffs[count] = load(table[at + L_DIFFS] + table[at + L_DIFF_STRIDE] * p) * table[at + L_SIGN]
+            if count < room:
+                times[count] = advance(load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p), since, depth)
+                diffs[count] = load(table[at + L_DIFFS] + table[at + L_DIFF_STRIDE] * p) * table[at + L_SIGN]
             count += 1
             p += 1
-    return times, diffs, count
+    return count
 
 
 @kernel
-def consolidate_history(times, diffs, count):  # type: ignore[no-untyped-def]
+def consolidate_history(times: Words, diffs: Words, count: int) -> int:
     """Sorts by time, adds equal times up and drops zeros, in place; returns the new count."""
     if count > 64:
         perm = np.argsort(times[:count])
@@ -95,16 +125,60 @@ def consolidate_history(times, diffs, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def close(now, now_count, owed, owed_count, history, history_count, depth, vector):  # type: ignore[no-untyped-def]
-    """Closes the times of this pass under joins with a history; (now, its count, owed, its count), ``now`` sorted."""
+def next_row(delta: Words, i: int, owed: Words, j: int, width: int, key_width: int, order: int) -> int:
+    """The address of the lesser key of a delta's row i and the row j of what is owed, of ``key_width`` words a row."""
+    row: int = delta[B_ROWS] + 8 * width * i
+    other: int = owed[B_ROWS] + 8 * key_width * j
+    if i >= delta[B_COUNT] or (j < owed[B_COUNT] and compare(other, row, 0, key_width, order) < 0):
+        return other
+    return row
+
+
+@kernel
+def rows_from(block: Words, i: int, key: int, width: int, key_width: int) -> int:
+    """The index after the block's rows from ``i`` on that have the key."""
+    while i < block[B_COUNT] and compare(key, block[B_ROWS] + 8 * width * i, 0, key_width, 0) == 0:
+        i += 1
+    return i
+
+
+@kernel
+def put_times(block: Words, start: int, stop: int, now: Words, count: int) -> int:
+    """Adds the distinct times of a block's updates to a list that has room; its new count."""
+    for i in range(start, stop):
+        count = put(now, count, load(block[B_TIMES] + 8 * i))
+    return count
+
+
+@kernel
+def least_ordinal(now: Words, count: int, depth: int) -> int:
+    """The least ordinal of some times."""
+    shift = depth * ROUND_BITS[depth]
+    least = now[0] >> shift
+    for k in range(1, count):
+        least = min(least, now[k] >> shift)
+    return int(least)
+
+
+@kernel
+def close(
+    now: Words, now_count: int, owed: Words, history: Words, history_count: int, depth: int, vector: int,
+) -> int:  # fmt: skip
+    """Closes the times of this pass under joins with a history, sorted in ``now``; later joins go to ``owed``.
+
+    Returns both counts, the second shifted by 32 bits; -1 when a list is full.
+    """
+    owed_count = 0
     i = 0
     while i < now_count:
         for j in range(history_count):
+            if now_count == len(now) or owed_count == len(owed):
+                return -1
             time = lub(now[i], history[j], depth)
             if rounds(time, depth) == vector:
-                now, now_count = put(now, now_count, time)
+                now_count = put(now, now_count, time)
             else:
-                owed, owed_count = put(owed, owed_count, time)
+                owed_count = put(owed, owed_count, time)
         i += 1
-    now[:now_count].sort()
-    return now, now_count, owed, owed_count
+    sort_few(now, now_count)
+    return now_count | owed_count << 32

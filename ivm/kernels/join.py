@@ -4,16 +4,35 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
+from ivm.kernels.blocks import P_KEY, gather_row
 from ivm.kernels.cache import kernel
 from ivm.kernels.memory import (
-    B_COUNT, B_DIFFS, B_ROOM, B_ROWS, B_TIMES, B_WIDTH, L_COUNT, L_DIFFS, L_DIFF_STRIDE, L_FENCE, L_ROWS, L_SIGN,
-    L_TIMES, L_TIME_STRIDE, LAYER_WORDS, T_ORDER, T_WIDTH, load, store,
+    B_COUNT,
+    B_DIFFS,
+    B_ROOM,
+    B_ROWS,
+    B_TIMES,
+    B_WIDTH,
+    L_COUNT,
+    L_DIFF_STRIDE,
+    L_DIFFS,
+    L_FENCE,
+    L_ROWS,
+    L_SIGN,
+    L_TIME_STRIDE,
+    L_TIMES,
+    LAYER_WORDS,
+    T_ORDER,
+    T_WIDTH,
+    Words,
+    load,
+    store,
 )  # fmt: skip
-from ivm.kernels.blocks import P_KEY, gather_row
 from ivm.kernels.order import compare
 from ivm.kernels.seek import layers, seek
 from ivm.kernels.times import ROUND_BITS, lub, rounds, wrap
-import numpy as np
 
 J_DELTA: Final = 0
 J_LAYER: Final = 1
@@ -33,21 +52,34 @@ LATER_FULL: Final = 2
 
 
 @kernel
-def join(  # type: ignore[no-untyped-def]
-    delta, trace, minus, minus_too, out, later, program, state, stats, delta_is_left, trace_depth, depth, delay, vector,
-    last,
-):
+def _match(
+    delta: Words, i: int, row: int, other_diff: int, time: int, target: Words, program: Words, delta_is_left: bool
+) -> None:  # fmt: skip
+    """Appends one match, gathered, unless the gather drops it."""
+    n = target[B_COUNT]
+    key = delta[B_ROWS] + 8 * delta[B_WIDTH] * i
+    left = key if delta_is_left else row
+    right = row if delta_is_left else key
+    if gather_row(left, right, program, target[B_ROWS] + 8 * target[B_WIDTH] * n):
+        store(target[B_TIMES] + 8 * n, time)
+        store(target[B_DIFFS] + 8 * n, load(delta[B_DIFFS] + 8 * i) * other_diff)
+        target[B_COUNT] = n + 1
+
+
+@kernel
+def join(
+    delta: Words, trace: Words, minus: Words, minus_too: Words, out: Words, later: Words, program: Words, state: Words,
+    stats: Words, delta_is_left: bool, trace_depth: int, depth: int, delay: int, vector: int, last: int,
+) -> int:  # fmt: skip
     """Appends the matches of ``delta`` with ``trace`` minus two blocks, gathered, at the join of both times.
 
     Matches at the loop vector ``vector`` go to ``out``, others to ``later``. The trace's times are of ``trace_depth``
-    and are wrapped to ``depth``, then put ``delay`` rounds later, but those of ``minus`` with a delay are as they count;
-    matches past the round ``last`` of a delayed trace do not exist. Returns DONE, or OUT_FULL or LATER_FULL with ``state``
-    saying where to go on when the caller has made room. Cost: seeks of the delta's keys and the matches.
+    and are wrapped to ``depth``, then put ``delay`` rounds later, but those of ``minus`` with a delay are as they
+    count; matches past the round ``last`` of a delayed trace do not exist. Returns DONE, or OUT_FULL or LATER_FULL
+    with ``state`` saying where to go on when the caller has made room. Cost: seeks of the delta's keys, the matches.
     """
     key_width = program[P_KEY]
     width = trace[T_WIDTH]
-    delta_width = delta[B_WIDTH]
-    order = trace[T_ORDER]
     table, count = layers(trace, minus, minus_too)
     cursors = np.zeros(count, np.int64)
     shifted = -1
@@ -57,28 +89,25 @@ def join(  # type: ignore[no-untyped-def]
     first_layer = state[J_LAYER]
     position = state[J_POSITION]
     previous = 0
-    seeks = 0
-    matches = 0
-    result = DONE
     for i in range(state[J_DELTA], delta[B_COUNT]):
-        key = delta[B_ROWS] + 8 * delta_width * i
+        key = delta[B_ROWS] + 8 * delta[B_WIDTH] * i
         fresh = True
         if previous != 0:
-            c = compare(previous, key, 0, key_width, order)
+            c = compare(previous, key, 0, key_width, trace[T_ORDER])
             if c > 0:
                 cursors[:] = 0
             fresh = c != 0
         # A row that is resumed has not searched the layers before its first: its key is searched again.
         previous = key if position < 0 else 0
         time = load(delta[B_TIMES] + 8 * i)
-        diff = load(delta[B_DIFFS] + 8 * i)
         for k in range(first_layer, count):
             at = k * LAYER_WORDS
             rows = table[at + L_ROWS]
             total = table[at + L_COUNT]
             if fresh or position >= 0:
-                cursors[k] = seek(rows, total, width, table[at + L_FENCE], cursors[k], key, key_width, order)
-                seeks += 1
+                fence = table[at + L_FENCE]
+                cursors[k] = seek(rows, total, width, fence, cursors[k], key, key_width, trace[T_ORDER])
+                stats[S_SEEKS] += 1
             p = cursors[k] if position < 0 else position
             position = -1
             while p < total:
@@ -87,33 +116,21 @@ def join(  # type: ignore[no-untyped-def]
                     break
                 other = load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p)
                 at_time = lub(time, wrap(other, trace_depth, depth) + (0 if k == shifted else delay), depth)
+                p += 1
                 if delay != 0 and (at_time & mask) > last:
-                    p += 1
                     continue
                 now = depth == 0 or rounds(at_time, depth) == vector
                 target = out if now else later
-                n = target[B_COUNT]
-                if n >= target[B_ROOM]:
+                if target[B_COUNT] >= target[B_ROOM]:
                     state[J_DELTA] = i
                     state[J_LAYER] = k
-                    state[J_POSITION] = p
-                    stats[S_MATCHES] += matches
-                    stats[S_SEEKS] += seeks
+                    state[J_POSITION] = p - 1
                     return OUT_FULL if now else LATER_FULL
-                place = target[B_ROWS] + 8 * target[B_WIDTH] * n
-                left = key if delta_is_left else row
-                right = row if delta_is_left else key
-                matches += 1
-                if gather_row(left, right, program, place):
-                    store(target[B_TIMES] + 8 * n, at_time)
-                    other_diff = load(table[at + L_DIFFS] + table[at + L_DIFF_STRIDE] * p)
-                    store(target[B_DIFFS] + 8 * n, diff * other_diff * table[at + L_SIGN])
-                    target[B_COUNT] = n + 1
-                p += 1
+                other_diff = load(table[at + L_DIFFS] + table[at + L_DIFF_STRIDE] * (p - 1)) * table[at + L_SIGN]
+                _match(delta, i, row, other_diff, at_time, target, program, delta_is_left)
+                stats[S_MATCHES] += 1
         first_layer = 0
     state[J_DELTA] = 0
     state[J_LAYER] = 0
     state[J_POSITION] = -1
-    stats[S_MATCHES] += matches
-    stats[S_SEEKS] += seeks
-    return result
+    return DONE

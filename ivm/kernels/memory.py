@@ -7,12 +7,17 @@ Every address is of an int64, row-major: word j of row i of a block lies at ``ro
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
-from ivm.kernels.cache import kernel  # noqa: I001  (before numba)
+import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from ivm.kernels.cache import kernel
+
+Words = NDArray[np.int64]
 
 # Block: how many updates, words a row, addresses of rows, times and diffs, room, diff words an update.
 B_COUNT: Final = 0
@@ -24,7 +29,8 @@ B_ROOM: Final = 5
 B_DIFF_WIDTH: Final = 6
 BLOCK_WORDS: Final = 7
 
-# Trace: a head (since is the address of a shared word), then LAYER_WORDS for each layer. Layer 0 is the small one that is updated in place.
+# Trace: a head (since is the address of a shared word), then LAYER_WORDS for each layer. Layer 0 is the small one that
+# is updated in place.
 T_LAYERS: Final = 0
 T_WIDTH: Final = 1
 T_KEY_WIDTH: Final = 2
@@ -50,25 +56,34 @@ LAYER_WORDS: Final = 8
 FENCE: Final = 32
 
 
-@intrinsic  # type: ignore[untyped-decorator,unused-ignore]
-def load(typing_context: Any, address: Any) -> Any:
-    """The int64 at an address."""
+if TYPE_CHECKING:
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load(builder.inttoptr(arguments[0], ir.IntType(64).as_pointer()))
+    def load(address: int) -> int:
+        """The int64 at an address."""
 
-    return types.int64(types.int64), generate
+    def store(address: int, value: int) -> None:
+        """Puts an int64 at an address."""
 
+else:
 
-@intrinsic  # type: ignore[untyped-decorator,unused-ignore]
-def store(typing_context: Any, address: Any, value: Any) -> Any:
-    """Puts an int64 at an address."""
+    @intrinsic
+    def load(typing_context, address):
+        """The int64 at an address."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        builder.store(arguments[1], builder.inttoptr(arguments[0], ir.IntType(64).as_pointer()))
-        return context.get_dummy_value()
+        def generate(context, builder, signature, arguments):
+            return builder.load(builder.inttoptr(arguments[0], ir.IntType(64).as_pointer()))
 
-    return types.void(types.int64, types.int64), generate
+        return types.int64(types.int64), generate
+
+    @intrinsic
+    def store(typing_context, address, value):
+        """Puts an int64 at an address."""
+
+        def generate(context, builder, signature, arguments):
+            builder.store(arguments[1], builder.inttoptr(arguments[0], ir.IntType(64).as_pointer()))
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64), generate
 
 
 @kernel

@@ -8,15 +8,37 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from ivm.kernels.cache import kernel
 from ivm.kernels.memory import (
-    B_COUNT, B_DIFFS, B_DIFF_WIDTH, B_ROWS, B_TIMES, B_WIDTH, FENCE, HEAD, L_COUNT, L_DIFFS, L_DIFF_STRIDE, L_ROWS,
-    L_TIMES, L_TIME_STRIDE, T_DEPTH, T_DIFF_WIDTH, T_ORDER, T_ROOM, T_SINCE, T_WIDTH, copy_words, copy_words_down,
-    load, store,
+    B_COUNT,
+    B_DIFF_WIDTH,
+    B_DIFFS,
+    B_ROWS,
+    B_TIMES,
+    FENCE,
+    HEAD,
+    L_COUNT,
+    L_DIFF_STRIDE,
+    L_DIFFS,
+    L_ROWS,
+    L_TIME_STRIDE,
+    L_TIMES,
+    T_DEPTH,
+    T_DIFF_WIDTH,
+    T_ORDER,
+    T_ROOM,
+    T_SINCE,
+    T_WIDTH,
+    Words,
+    copy_words,
+    copy_words_down,
+    load,
+    store,
 )  # fmt: skip
 from ivm.kernels.order import compare
-from ivm.kernels.times import advance
-import numpy as np
+from ivm.kernels.times import ROUND_BITS, advance
 
 M_LEFT: Final = 0
 M_RIGHT: Final = 1
@@ -25,7 +47,7 @@ MERGE_WORDS: Final = 3
 
 
 @kernel
-def _settle(rows, times, diffs, start, stop, width, diff_width):  # type: ignore[no-untyped-def]
+def _settle(rows: int, times: int, diffs: int, start: int, stop: int, width: int, diff_width: int) -> int:
     """Sorts updates start … stop-1, all of one row, by time and adds equal times up; returns the new stop."""
     if stop - start > 64:
         return _settle_long(rows, times, diffs, start, stop, width, diff_width)
@@ -46,7 +68,7 @@ def _settle(rows, times, diffs, start, stop, width, diff_width):  # type: ignore
 
 
 @kernel
-def _settle_long(rows, times, diffs, start, stop, width, diff_width):  # type: ignore[no-untyped-def]
+def _settle_long(rows: int, times: int, diffs: int, start: int, stop: int, width: int, diff_width: int) -> int:
     count = stop - start
     old_times = np.empty(count, np.int64)
     old_diffs = np.empty(count * diff_width, np.int64)
@@ -63,7 +85,7 @@ def _settle_long(rows, times, diffs, start, stop, width, diff_width):  # type: i
 
 
 @kernel
-def _add_up(rows, times, diffs, start, stop, width, diff_width):  # type: ignore[no-untyped-def]
+def _add_up(rows: int, times: int, diffs: int, start: int, stop: int, width: int, diff_width: int) -> int:
     out = start
     i = start
     while i < stop:
@@ -87,7 +109,7 @@ def _add_up(rows, times, diffs, start, stop, width, diff_width):  # type: ignore
 
 
 @kernel
-def compact(trace):  # type: ignore[no-untyped-def]
+def compact(trace: Words) -> int:
     """Compacts the small layer in place to ``since``; returns its new count."""
     count = trace[HEAD + L_COUNT]
     rows = trace[HEAD + L_ROWS]
@@ -116,7 +138,7 @@ def compact(trace):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def insert_small(trace, block):  # type: ignore[no-untyped-def]
+def insert_small(trace: Words, block: Words) -> int:
     """Inserts a sorted, consolidated block into the small layer; -1, and nothing done, when there is no room."""
     added = block[B_COUNT]
     count = trace[HEAD + L_COUNT]
@@ -165,33 +187,11 @@ def insert_small(trace, block):  # type: ignore[no-untyped-def]
         copy_words(diff, at, diff_width)
         count += 1
     trace[HEAD + L_COUNT] = count
-    return count
+    return int(count)
 
 
 @kernel
-def _take(trace, layer, i, target, since):  # type: ignore[no-untyped-def]
-    """Appends all updates of the row at i of a layer, times compacted; returns the index after them."""
-    width = trace[T_WIDTH]
-    diff_width = trace[T_DIFF_WIDTH]
-    first = trace[layer + L_ROWS] + 8 * width * i
-    out = target[B_COUNT]
-    while i < trace[layer + L_COUNT]:
-        row = trace[layer + L_ROWS] + 8 * width * i
-        if row != first and compare(first, row, 0, width, 0) != 0:
-            break
-        time = load(trace[layer + L_TIMES] + trace[layer + L_TIME_STRIDE] * i)
-        copy_words(row, target[B_ROWS] + 8 * width * out, width)
-        store(target[B_TIMES] + 8 * out, advance(time, since, trace[T_DEPTH]))
-        diff = trace[layer + L_DIFFS] + trace[layer + L_DIFF_STRIDE] * i
-        copy_words(diff, target[B_DIFFS] + 8 * diff_width * out, diff_width)
-        out += 1
-        i += 1
-    target[B_COUNT] = out
-    return i
-
-
-@kernel
-def merge(trace, left, right, target, state, fuel, since):  # type: ignore[no-untyped-def]
+def merge(trace: Words, left: int, right: int, target: Words, state: Words, fuel: int, since: int) -> int:
     """Merges the layers at offsets ``left`` and ``right`` of a trace into the target, until ``fuel`` updates are read.
 
     ``state`` int64[MERGE_WORDS] keeps how far it is; returns how many updates were read. A group of equal rows is
@@ -199,45 +199,74 @@ def merge(trace, left, right, target, state, fuel, since):  # type: ignore[no-un
     """
     i = state[M_LEFT]
     j = state[M_RIGHT]
+    i_end = trace[left + L_COUNT]
+    j_end = trace[right + L_COUNT]
     width = trace[T_WIDTH]
     diff_width = trace[T_DIFF_WIDTH]
     order = trace[T_ORDER]
+    depth = trace[T_DEPTH]
+    shift = depth * ROUND_BITS[depth]
+    low = (1 << shift) - 1
+    bytes_a_row = 8 * width
+    bytes_a_diff = 8 * diff_width
+    a = trace[left + L_ROWS] + bytes_a_row * i
+    b = trace[right + L_ROWS] + bytes_a_row * j
+    rows = target[B_ROWS]
+    times = target[B_TIMES]
+    diffs = target[B_DIFFS]
+    out = target[B_COUNT]
+    group = out
+    last = 0
     read = 0
-    while read < fuel and (i < trace[left + L_COUNT] or j < trace[right + L_COUNT]):
-        if i >= trace[left + L_COUNT]:
-            c = 1
-        elif j >= trace[right + L_COUNT]:
-            c = -1
+    while i < i_end or j < j_end:
+        from_left = j >= j_end or (i < i_end and compare(a, b, 0, width, order) <= 0)
+        row = a if from_left else b
+        if last == 0 or compare(last, row, 0, width, 0) != 0:
+            if out > group + 1:
+                out = _settle(rows, times, diffs, group, out, width, diff_width)
+            group = out
+            if read >= fuel:
+                break
+            last = row
+        if from_left:
+            time = load(trace[left + L_TIMES] + trace[left + L_TIME_STRIDE] * i)
+            diff = trace[left + L_DIFFS] + trace[left + L_DIFF_STRIDE] * i
+            i += 1
+            a += bytes_a_row
         else:
-            a = trace[left + L_ROWS] + 8 * width * i
-            b = trace[right + L_ROWS] + 8 * width * j
-            c = compare(a, b, 0, width, order)
-        start = target[B_COUNT]
-        before = i + j
-        if c <= 0:
-            i = _take(trace, left, i, target, since)
-        if c >= 0:
-            j = _take(trace, right, j, target, since)
-        read += i + j - before
-        if target[B_COUNT] > start + 1:
-            target[B_COUNT] = _settle(
-                target[B_ROWS], target[B_TIMES], target[B_DIFFS], start, target[B_COUNT], width, diff_width
-            )
+            time = load(trace[right + L_TIMES] + trace[right + L_TIME_STRIDE] * j)
+            diff = trace[right + L_DIFFS] + trace[right + L_DIFF_STRIDE] * j
+            j += 1
+            b += bytes_a_row
+        if (time >> shift) < since:
+            time = (since << shift) | (time & low)
+        to = rows + bytes_a_row * out
+        for k in range(width):
+            store(to + 8 * k, load(row + 8 * k))
+        store(times + 8 * out, time)
+        to = diffs + bytes_a_diff * out
+        for k in range(diff_width):
+            store(to + 8 * k, load(diff + 8 * k))
+        out += 1
+        read += 1
+    if out > group + 1:
+        out = _settle(rows, times, diffs, group, out, width, diff_width)
+    target[B_COUNT] = out
     state[M_LEFT] = i
     state[M_RIGHT] = j
-    state[M_DONE] = i == trace[left + L_COUNT] and j == trace[right + L_COUNT]
+    state[M_DONE] = i == i_end and j == j_end
     return read
 
 
 @kernel
-def fill_fence(rows, count, width, fence):  # type: ignore[no-untyped-def]
+def fill_fence(rows: int, count: int, width: int, fence: Words) -> None:
     """The first word of every FENCE-th row."""
     for k in range(len(fence)):
         fence[k] = load(rows + 8 * width * FENCE * k)
 
 
 @kernel
-def uniform(block):  # type: ignore[no-untyped-def]
+def uniform(block: Words) -> bool:
     """Whether all updates have one time and diff 1."""
     if block[B_DIFF_WIDTH] != 1:
         return False

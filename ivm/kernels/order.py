@@ -6,29 +6,37 @@ for all words as integers. Codes are those of ``ivm.graph.Order``.
 
 from __future__ import annotations
 
-from ivm.kernels.cache import kernel
-from ivm.kernels.memory import load
-from ivm.kernels.arena import compare_ids
-from numba import carray
+from typing import TYPE_CHECKING
+
+from numba import carray  # type: ignore[attr-defined,unused-ignore]
 from numba.core import types
 from numba.extending import intrinsic
-from typing import Any
 
+from ivm.kernels.arena import compare_ids
+from ivm.kernels.cache import kernel
+from ivm.kernels.memory import load
 
-@intrinsic  # type: ignore[untyped-decorator,unused-ignore]
-def _pointer(typing_context: Any, address: Any) -> Any:
-    """An address as a pointer to int64, for carray."""
+if TYPE_CHECKING:
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+    def _pointer(address: int) -> int:
+        """An address as a pointer to int64, for carray."""
 
-    return types.CPointer(types.int64)(types.int64), generate
+else:
+
+    @intrinsic
+    def _pointer(typing_context, address):
+        """An address as a pointer to int64, for carray."""
+
+        def generate(context, builder, signature, arguments):
+            return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+        return types.CPointer(types.int64)(types.int64), generate
 
 
 @kernel
 def _compare_ordered(a: int, b: int, start: int, stop: int, order: int) -> int:
     cell = load(order)
-    descriptor = carray(_pointer(load(cell)), (load(cell + 8),))
+    descriptor = carray(_pointer(load(cell)), (load(cell + 8),))  # type: ignore[call-overload,unused-ignore]
     for i in range(start, stop):
         x = load(a + 8 * i)
         y = load(b + 8 * i)

@@ -4,8 +4,29 @@ from __future__ import annotations
 
 from ivm.kernels.cache import kernel
 from ivm.kernels.memory import (
-    B_COUNT, B_DIFFS, B_ROOM, B_ROWS, B_TIMES, HEAD, L_COUNT, L_DIFFS, L_DIFF_STRIDE, L_FENCE, L_ROWS, L_TIMES,
-    L_TIME_STRIDE, LAYER_WORDS, T_DEPTH, T_DIFF_WIDTH, T_KEY_WIDTH, T_LAYERS, T_ORDER, T_WIDTH, copy_words, load,
+    B_COUNT,
+    B_DIFFS,
+    B_ROOM,
+    B_ROWS,
+    B_TIMES,
+    HEAD,
+    L_COUNT,
+    L_DIFF_STRIDE,
+    L_DIFFS,
+    L_FENCE,
+    L_ROWS,
+    L_TIME_STRIDE,
+    L_TIMES,
+    LAYER_WORDS,
+    T_DEPTH,
+    T_DIFF_WIDTH,
+    T_KEY_WIDTH,
+    T_LAYERS,
+    T_ORDER,
+    T_WIDTH,
+    Words,
+    copy_words,
+    load,
     store,
 )  # fmt: skip
 from ivm.kernels.order import compare
@@ -14,7 +35,7 @@ from ivm.kernels.times import ROUND_BITS, advance
 
 
 @kernel
-def _append(trace, at, p, target, time):  # type: ignore[no-untyped-def]
+def _append(trace: Words, at: int, p: int, target: Words, time: int) -> None:
     width = trace[T_WIDTH]
     diff_width = trace[T_DIFF_WIDTH]
     n = target[B_COUNT]
@@ -26,7 +47,7 @@ def _append(trace, at, p, target, time):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def collect(trace, target, upto, since):  # type: ignore[no-untyped-def]
+def collect(trace: Words, target: Words, upto: int, since: int) -> int:
     """Appends all updates with ordinal <= ``upto``, ordinals raised to ``since``; the target has room for all."""
     depth = trace[T_DEPTH]
     shift = depth * ROUND_BITS[depth]
@@ -36,11 +57,11 @@ def collect(trace, target, upto, since):  # type: ignore[no-untyped-def]
             time = load(trace[at + L_TIMES] + trace[at + L_TIME_STRIDE] * p)
             if (time >> shift) <= upto:
                 _append(trace, at, p, target, advance(time, since, depth))
-    return target[B_COUNT]
+    return int(target[B_COUNT])
 
 
 @kernel
-def lookup(trace, keys, target, upto):  # type: ignore[no-untyped-def]
+def lookup(trace: Words, keys: Words, target: Words, upto: int) -> bool:
     """Appends the updates with ordinal <= ``upto`` of each row of ``keys`` (a block), with the key's index as time.
 
     False when the target has no room. Cost: one seek for each key and layer, and the updates found.

@@ -2,28 +2,51 @@
 
 A *segment* is a key's distinct values with their summed diffs at one time. The gathering kernels write
 ``heads`` (a block: rows = the keys, times, diffs = (sign, next time or -1)), ``offsets`` and ``vals`` (a block: rows =
-the values, times unused, diffs = the sums). They return False when a block is full: the caller makes room and starts anew.
+the values, times unused, diffs = the sums). They return False when a block is full: the caller makes room and starts
+anew.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from ivm.kernels.cache import kernel
-from ivm.kernels.memory import (
-    B_COUNT, B_DIFFS, B_DIFF_WIDTH, B_ROOM, B_ROWS, B_TIMES, B_WIDTH, L_COUNT, L_DIFFS, L_DIFF_STRIDE, L_FENCE, L_ROWS,
-    L_SIGN, L_TIMES, L_TIME_STRIDE, LAYER_WORDS, T_DEPTH, T_DIFF_WIDTH, T_KEY_WIDTH, T_ORDER, T_WIDTH, copy_words,
-    load, store,
-)  # fmt: skip
-from ivm.kernels.history import close, gather_history, put
+from ivm.kernels.history import close, least_ordinal, longer, next_row, put, put_times, rows_from, sort_few
 from ivm.kernels.join import S_HISTORY, S_SEEKS, S_SEGMENTS
+from ivm.kernels.memory import (
+    B_COUNT,
+    B_DIFFS,
+    B_ROOM,
+    B_ROWS,
+    B_TIMES,
+    B_WIDTH,
+    L_COUNT,
+    L_DIFF_STRIDE,
+    L_DIFFS,
+    L_FENCE,
+    L_ROWS,
+    L_SIGN,
+    L_TIME_STRIDE,
+    L_TIMES,
+    LAYER_WORDS,
+    T_DEPTH,
+    T_DIFF_WIDTH,
+    T_KEY_WIDTH,
+    T_ORDER,
+    T_WIDTH,
+    Words,
+    copy_words,
+    load,
+    store,
+)  # fmt: skip
 from ivm.kernels.order import compare
 from ivm.kernels.seek import layers, seek
 from ivm.kernels.sort import permutation
-from ivm.kernels.times import ROUND_BITS, advance, below, lub, rounds
-import numpy as np
+from ivm.kernels.times import advance, below
 
 
 @kernel
-def _live(table, k, position, width, key, key_width):  # type: ignore[no-untyped-def]
+def _live(table: Words, k: int, position: int, width: int, key: int, key_width: int) -> bool:
     """Whether layer k has a row of the key at the position."""
     at = k * LAYER_WORDS
     if position >= table[at + L_COUNT]:
@@ -32,7 +55,10 @@ def _live(table, k, position, width, key, key_width):  # type: ignore[no-untyped
 
 
 @kernel
-def _walk(trace, table, count, starts, positions, key, time, limit, vals, sums):  # type: ignore[no-untyped-def]
+def _walk(
+    trace: Words, table: Words, count: int, starts: Words, positions: Words, key: int, time: int, limit: int,
+    vals: Words, sums: Words,
+) -> int:  # fmt: skip
     """Appends the key's accumulation at ``time`` to ``vals``; the rows visited, or -1 when there is no room.
 
     With ``limit`` >= 0 only positive sums are written, and the walk ends when their total reaches the limit.
@@ -86,7 +112,76 @@ def _walk(trace, table, count, starts, positions, key, time, limit, vals, sums):
 
 
 @kernel
-def _head(heads, offsets, vals, key, key_width, time, sign, following):  # type: ignore[no-untyped-def]
+def _add(diff: int, sign: int, sums: Words) -> None:
+    for d in range(len(sums)):
+        sums[d] += sign * load(diff + 8 * d)
+
+
+@kernel
+def _write(vals: Words, sums: Words) -> bool:
+    """Appends a segment's only value, of no words, if its sums are not all zero."""
+    n = vals[B_COUNT]
+    for d in range(len(sums)):
+        if sums[d] != 0:
+            for e in range(len(sums)):
+                store(vals[B_DIFFS] + 8 * (len(sums) * n + e), sums[e])
+            vals[B_COUNT] = n + 1
+            return True
+    return False
+
+
+@kernel
+def counts_total(
+    trace: Words, delta: Words, nothing: Words, heads: Words, offsets: Words, vals: Words, fresh: bool, stats: Words,
+) -> None:  # fmt: skip
+    """``segments_total`` for arrangements without values: one pass over a key's history serves all of its segments.
+
+    The caller has made room for two heads and vals for each update of the delta.
+    """
+    width = trace[T_WIDTH]
+    order = trace[T_ORDER]
+    table, count = layers(trace, nothing, nothing)
+    cursors = np.zeros(count, np.int64)
+    sums = np.zeros(trace[T_DIFF_WIDTH], np.int64)
+    heads[B_COUNT] = 0
+    vals[B_COUNT] = 0
+    store(offsets[B_ROWS], 0)
+    bytes_a_diff = 8 * trace[T_DIFF_WIDTH]
+    visited = 0
+    seeks = 0
+    i = 0
+    while i < delta[B_COUNT]:
+        key = delta[B_ROWS] + 8 * width * i
+        first = i
+        sums[:] = 0
+        while i < delta[B_COUNT] and compare(key, delta[B_ROWS] + 8 * width * i, 0, width, 0) == 0:
+            _add(delta[B_DIFFS] + bytes_a_diff * i, -1, sums)
+            i += 1
+        for k in range(count):
+            at = k * LAYER_WORDS
+            p = seek(table[at + L_ROWS], table[at + L_COUNT], width, table[at + L_FENCE], cursors[k], key, width, order)
+            cursors[k] = p
+            while _live(table, k, p, width, key, width):
+                _add(table[at + L_DIFFS] + table[at + L_DIFF_STRIDE] * p, 1, sums)
+                p += 1
+            visited += p - cursors[k]
+        seeks += count
+        if not fresh and _write(vals, sums):
+            _head(heads, offsets, vals, key, width, load(delta[B_TIMES] + 8 * first), -1, -1)
+        for e in range(first, i):
+            _add(delta[B_DIFFS] + bytes_a_diff * e, 1, sums)
+            if _write(vals, sums):
+                following = load(delta[B_TIMES] + 8 * (e + 1)) if e + 1 < i else -1
+                _head(heads, offsets, vals, key, width, load(delta[B_TIMES] + 8 * e), 1, following)
+    stats[S_SEEKS] += seeks
+    stats[S_HISTORY] += visited
+    stats[S_SEGMENTS] += heads[B_COUNT]
+
+
+@kernel
+def _head(
+    heads: Words, offsets: Words, vals: Words, key: int, key_width: int, time: int, sign: int, following: int,
+) -> None:  # fmt: skip
     n = heads[B_COUNT]
     copy_words(key, heads[B_ROWS] + 8 * key_width * n, key_width)
     store(heads[B_TIMES] + 8 * n, time)
@@ -97,7 +192,10 @@ def _head(heads, offsets, vals, key, key_width, time, sign, following):  # type:
 
 
 @kernel
-def segments_total(trace, delta, nothing, heads, offsets, vals, limit, fresh, stats):  # type: ignore[no-untyped-def]
+def segments_total(
+    trace: Words, delta: Words, nothing: Words, heads: Words, offsets: Words, vals: Words, limit: int, fresh: bool,
+    stats: Words,
+) -> bool:  # fmt: skip
     """Outside loops: for each key of the delta what stood before (sign -1), and what stands at each of its times.
 
     ``trace`` holds the delta already; no history is later than the delta's times. ``fresh``: nothing stood before.
@@ -120,9 +218,11 @@ def segments_total(trace, delta, nothing, heads, offsets, vals, limit, fresh, st
         while i < delta[B_COUNT] and compare(key, delta[B_ROWS] + 8 * width * i, 0, key_width, 0) == 0:
             time = load(delta[B_TIMES] + 8 * i)
             if n_now == 0 or now[n_now - 1] != time:
-                now, n_now = put(now, n_now, time)
+                if n_now == len(now):
+                    now = longer(now, n_now)
+                n_now = put(now, n_now, time)
             i += 1
-        now[:n_now].sort()
+        sort_few(now, n_now)
         for k in range(count):
             at = k * LAYER_WORDS
             starts[k] = seek(
@@ -152,8 +252,8 @@ def segments_total(trace, delta, nothing, heads, offsets, vals, limit, fresh, st
 
 
 @kernel
-def differences_total(heads, segment, vals, target):  # type: ignore[no-untyped-def]
-    """Appends [key | val] of a reducer's rows to the target, which has room for two of each, by their segments' signs."""
+def differences_total(heads: Words, segment: Words, vals: Words, target: Words) -> int:
+    """Appends [key | val] of a reducer's rows to the target, which has room for two of each, by the segments' signs."""
     key_width = heads[B_WIDTH]
     width = target[B_WIDTH]
     val_width = width - key_width
@@ -173,12 +273,15 @@ def differences_total(heads, segment, vals, target):  # type: ignore[no-untyped-
             store(target[B_DIFFS] + 8 * n, -sign if again == 1 else sign)
             n += 1
     target[B_COUNT] = n
-    return n
+    return int(n)
 
 
 @kernel
-def _times_of_key(table, count, starts, width, key, key_width, since, depth, times):  # type: ignore[no-untyped-def]
-    """(times, count, rows visited): the distinct times of a key's rows, raised to ``since``."""
+def _times_of_key(
+    table: Words, count: int, starts: Words, width: int, key: int, key_width: int, since: int, depth: int,
+    times: Words,
+) -> tuple[int, int]:  # fmt: skip
+    """(count, rows visited): the distinct times of a key's rows, raised to ``since``; count -1 when they do not fit."""
     n = 0
     visited = 0
     for k in range(count):
@@ -186,29 +289,31 @@ def _times_of_key(table, count, starts, width, key, key_width, since, depth, tim
         p = starts[k]
         while _live(table, k, p, width, key, key_width):
             time = advance(load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p), since, depth)
-            times, n = put(times, n, time)
             visited += 1
             p += 1
-    return times, n, visited
+            if n == len(times):
+                return -1, visited
+            n = put(times, n, time)
+    return n, visited
 
 
 @kernel
-def segments_partial(  # type: ignore[no-untyped-def]
-    trace, delta, owed, nothing, heads, offsets, vals, owed_out, limit, vector, stats
-):
+def segments_partial(
+    trace: Words, delta: Words, owed: Words, nothing: Words, heads: Words, offsets: Words, vals: Words,
+    owed_out: Words, limit: int, vector: int, stats: Words,
+) -> bool:  # fmt: skip
     """Inside loops, at one loop vector: for each key of the delta or of ``owed`` (rows = keys, sorted) a segment, maybe
     empty, at each time of the closure; later times go to ``owed_out``."""
     width = trace[T_WIDTH]
     key_width = trace[T_KEY_WIDTH]
     depth = trace[T_DEPTH]
     order = trace[T_ORDER]
-    shift = depth * ROUND_BITS[depth]
     table, count = layers(trace, nothing, nothing)
     starts = np.zeros(count, np.int64)
     positions = np.zeros(count, np.int64)
     sums = np.zeros(trace[T_DIFF_WIDTH], np.int64)
-    now = np.empty(16, np.int64)
-    later = np.empty(16, np.int64)
+    now = np.empty(32, np.int64)
+    later = np.empty(32, np.int64)
     times = np.empty(64, np.int64)
     owed_found = owed_out[B_COUNT]
     heads[B_COUNT] = 0
@@ -217,29 +322,28 @@ def segments_partial(  # type: ignore[no-untyped-def]
     i = 0
     j = 0
     while i < delta[B_COUNT] or j < owed[B_COUNT]:
-        key = delta[B_ROWS] + 8 * width * i
-        other = owed[B_ROWS] + 8 * key_width * j
-        if i >= delta[B_COUNT] or (j < owed[B_COUNT] and compare(other, key, 0, key_width, order) < 0):
-            key = other
-        n_now = 0
-        while i < delta[B_COUNT] and compare(key, delta[B_ROWS] + 8 * width * i, 0, key_width, 0) == 0:
-            now, n_now = put(now, n_now, load(delta[B_TIMES] + 8 * i))
-            i += 1
-        while j < owed[B_COUNT] and compare(key, owed[B_ROWS] + 8 * key_width * j, 0, key_width, 0) == 0:
-            now, n_now = put(now, n_now, load(owed[B_TIMES] + 8 * j))
-            j += 1
-        since = now[0] >> shift
-        for k in range(1, n_now):
-            since = min(since, now[k] >> shift)
-        for k in range(count):
-            at = k * LAYER_WORDS
-            starts[k] = seek(
-                table[at + L_ROWS], table[at + L_COUNT], width, table[at + L_FENCE], starts[k], key, key_width, order
-            )
-        times, n_times, visited = _times_of_key(table, count, starts, width, key, key_width, since, depth, times)
+        key = next_row(delta, i, owed, j, width, key_width, order)
+        first, i = i, rows_from(delta, i, key, width, key_width)
+        first_owed, j = j, rows_from(owed, j, key, key_width, key_width)
+        if i - first + j - first_owed > len(now):
+            now = np.empty(2 * (i - first + j - first_owed), np.int64)
+        n_now = put_times(delta, first, i, now, 0)
+        n_now = put_times(owed, first_owed, j, now, n_now)
+        since = least_ordinal(now, n_now, depth)
+        _seek_all(table, count, starts, width, key, key_width, order)
+        n_times, visited = _times_of_key(table, count, starts, width, key, key_width, since, depth, times)
+        while n_times < 0:
+            times = longer(times, 0)
+            n_times, visited = _times_of_key(table, count, starts, width, key, key_width, since, depth, times)
         stats[S_SEEKS] += count
         stats[S_HISTORY] += visited
-        now, n_now, later, n_later = close(now, n_now, later, 0, times, n_times, depth, vector)
+        counts = close(now, n_now, later, times, n_times, depth, vector)
+        while counts < 0:
+            now = longer(now, n_now)
+            later = longer(later, 0)
+            counts = close(now, n_now, later, times, n_times, depth, vector)
+        n_now = counts & 0xFFFFFFFF
+        n_later = counts >> 32
         full = heads[B_COUNT] + n_now >= heads[B_ROOM] or owed_out[B_COUNT] + n_later > owed_out[B_ROOM]
         for e in range(n_now):
             if full:
@@ -253,17 +357,32 @@ def segments_partial(  # type: ignore[no-untyped-def]
             owed_out[B_COUNT] = owed_found
             return False
         for k in range(n_later):
-            n = owed_out[B_COUNT]
-            copy_words(key, owed_out[B_ROWS] + 8 * key_width * n, key_width)
-            store(owed_out[B_TIMES] + 8 * n, later[k])
-            store(owed_out[B_DIFFS] + 8 * n, 1)
-            owed_out[B_COUNT] = n + 1
+            _owe(owed_out, key, key_width, later[k])
     stats[S_SEGMENTS] += heads[B_COUNT]
     return True
 
 
 @kernel
-def _tidy(block, start, order):  # type: ignore[no-untyped-def]
+def _owe(owed_out: Words, key: int, key_width: int, time: int) -> None:
+    n = owed_out[B_COUNT]
+    copy_words(key, owed_out[B_ROWS] + 8 * key_width * n, key_width)
+    store(owed_out[B_TIMES] + 8 * n, time)
+    store(owed_out[B_DIFFS] + 8 * n, 1)
+    owed_out[B_COUNT] = n + 1
+
+
+@kernel
+def _seek_all(table: Words, count: int, starts: Words, width: int, key: int, key_width: int, order: int) -> None:
+    """Moves every layer's start on to the key."""
+    for k in range(count):
+        at = k * LAYER_WORDS
+        starts[k] = seek(
+            table[at + L_ROWS], table[at + L_COUNT], width, table[at + L_FENCE], starts[k], key, key_width, order
+        )
+
+
+@kernel
+def _tidy(block: Words, start: int, order: int) -> None:
     """Sorts and consolidates the updates from ``start`` on, in place; they all have one time."""
     count = block[B_COUNT] - start
     if count == 0:
@@ -296,7 +415,10 @@ def _tidy(block, start, order):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _subtract(table, count, cursors, width, key, key_width, order, time, depth, out):  # type: ignore[no-untyped-def]
+def _subtract(
+    table: Words, count: int, cursors: Words, width: int, key: int, key_width: int, order: int, time: int,
+    depth: int, out: Words,
+) -> bool:  # fmt: skip
     """Appends the negated accumulation of a key in the output trace at ``time``; False when there is no room."""
     for k in range(count):
         at = k * LAYER_WORDS
@@ -316,7 +438,7 @@ def _subtract(table, count, cursors, width, key, key_width, order, time, depth, 
 
 
 @kernel
-def differences_partial(heads, segment, vals, output, nothing, out):  # type: ignore[no-untyped-def]
+def differences_partial(heads: Words, segment: Words, vals: Words, output: Words, nothing: Words, out: Words) -> bool:
     """Appends to ``out`` the reducer's rows minus what was emitted: by the output trace and, in this call, by ``out``.
 
     ``segment`` is ascending and names heads. Returns False, with ``out`` as found, when there is no room.

@@ -5,17 +5,35 @@ A trace is read *minus* up to two blocks, so that an operator sees what stood be
 
 from __future__ import annotations
 
+import numpy as np
+
 from ivm.kernels.cache import kernel
 from ivm.kernels.memory import (
-    B_COUNT, B_DIFFS, B_DIFF_WIDTH, B_ROWS, B_TIMES, FENCE, HEAD, L_COUNT, L_DIFFS, L_DIFF_STRIDE, L_FENCE, L_ROWS,
-    L_SIGN, L_TIMES, L_TIME_STRIDE, LAYER_WORDS, T_LAYERS, load,
+    B_COUNT,
+    B_DIFF_WIDTH,
+    B_DIFFS,
+    B_ROWS,
+    B_TIMES,
+    FENCE,
+    HEAD,
+    L_COUNT,
+    L_DIFF_STRIDE,
+    L_DIFFS,
+    L_FENCE,
+    L_ROWS,
+    L_SIGN,
+    L_TIME_STRIDE,
+    L_TIMES,
+    LAYER_WORDS,
+    T_LAYERS,
+    Words,
+    load,
 )  # fmt: skip
 from ivm.kernels.order import compare
-import numpy as np
 
 
 @kernel
-def _add_block(table, at, block):  # type: ignore[no-untyped-def]
+def _add_block(table: Words, at: int, block: Words) -> None:
     table[at + L_COUNT] = block[B_COUNT]
     table[at + L_ROWS] = block[B_ROWS]
     table[at + L_TIMES] = block[B_TIMES]
@@ -27,7 +45,7 @@ def _add_block(table, at, block):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def layers(trace, minus, minus_too):  # type: ignore[no-untyped-def]
+def layers(trace: Words, minus: Words, minus_too: Words) -> tuple[Words, int]:
     """(table, count): the trace's non-empty layers and the blocks to subtract, LAYER_WORDS each."""
     total = trace[T_LAYERS]
     table = np.empty((total + 2) * LAYER_WORDS, np.int64)
@@ -48,7 +66,7 @@ def layers(trace, minus, minus_too):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def seek(rows, count, width, fence, start, key, key_width, order):  # type: ignore[no-untyped-def]
+def seek(rows: int, count: int, width: int, fence: int, start: int, key: int, key_width: int, order: int) -> int:
     """The first row from ``start`` on whose first ``key_width`` words are not less than those at address ``key``.
 
     Gallops, over the fence where there is one: a near row costs few comparisons, a far one few cache misses.
@@ -96,7 +114,7 @@ def seek(rows, count, width, fence, start, key, key_width, order):  # type: igno
 
 
 @kernel
-def _bisect(rows, width, low, high, key, key_width, order):  # type: ignore[no-untyped-def]
+def _bisect(rows: int, width: int, low: int, high: int, key: int, key_width: int, order: int) -> int:
     while low < high:
         middle = (low + high) >> 1
         if compare(rows + 8 * width * middle, key, 0, key_width, order) < 0:

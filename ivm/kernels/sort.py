@@ -8,12 +8,22 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from ivm.kernels.cache import kernel
 from ivm.kernels.memory import (
-    B_COUNT, B_DIFFS, B_DIFF_WIDTH, B_ROWS, B_TIMES, B_WIDTH, copy_words, load, store,
+    B_COUNT,
+    B_DIFF_WIDTH,
+    B_DIFFS,
+    B_ROWS,
+    B_TIMES,
+    B_WIDTH,
+    Words,
+    copy_words,
+    load,
+    store,
 )  # fmt: skip
 from ivm.kernels.order import compare
-import numpy as np
 
 _INSERTION: Final = 24
 _RADIX: Final = 1024
@@ -21,7 +31,7 @@ _SIGN: Final = -(2**63)
 
 
 @kernel
-def compare_updates(rows, times, width, order, i, j):  # type: ignore[no-untyped-def]
+def compare_updates(rows: int, times: int, width: int, order: int, i: int, j: int) -> int:
     """-1, 0 or 1 for updates i and j, by row and then time."""
     c = compare(rows + 8 * width * i, rows + 8 * width * j, 0, width, order)
     if c != 0:
@@ -32,7 +42,7 @@ def compare_updates(rows, times, width, order, i, j):  # type: ignore[no-untyped
 
 
 @kernel
-def _insertion(perm, rows, times, width, order, count):  # type: ignore[no-untyped-def]
+def _insertion(perm: Words, rows: int, times: int, width: int, order: int, count: int) -> None:
     for i in range(1, count):
         x = perm[i]
         j = i
@@ -43,7 +53,7 @@ def _insertion(perm, rows, times, width, order, count):  # type: ignore[no-untyp
 
 
 @kernel
-def _merging(perm, rows, times, width, order, count):  # type: ignore[no-untyped-def]
+def _merging(perm: Words, rows: int, times: int, width: int, order: int, count: int) -> Words:
     for start in range(0, count, 16):
         stop = min(start + 16, count)
         for i in range(start + 1, stop):
@@ -75,7 +85,7 @@ def _merging(perm, rows, times, width, order, count):  # type: ignore[no-untyped
 
 
 @kernel
-def _radix(perm, rows, times, width, count):  # type: ignore[no-untyped-def]
+def _radix(perm: Words, rows: int, times: int, width: int, count: int) -> Words:
     """Stable passes over the time, then the words from last to first."""
     other = np.empty(count, np.int64)
     words = np.empty(count, np.int64)
@@ -114,7 +124,7 @@ def _radix(perm, rows, times, width, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def permutation(rows, times, width, order, count):  # type: ignore[no-untyped-def]
+def permutation(rows: int, times: int, width: int, order: int, count: int) -> Words:
     """The order of updates by (row, time), int64[count]."""
     perm = np.empty(count, np.int64)
     for i in range(count):
@@ -128,15 +138,15 @@ def permutation(rows, times, width, order, count):  # type: ignore[no-untyped-de
 
 
 @kernel
-def _is_sorted(rows, times, width, order, count):  # type: ignore[no-untyped-def]
-    for i in range(1, count):
+def _is_sorted(rows: int, times: int, width: int, order: int, count: int) -> bool:
+    for i in range(1, count):  # noqa: SIM110  (numba has no all() over generators)
         if compare_updates(rows, times, width, order, i - 1, i) >= 0:
             return False
     return True
 
 
 @kernel
-def _emit(source, target, perm, ordered):  # type: ignore[no-untyped-def]
+def _emit(source: Words, target: Words, perm: Words, ordered: bool) -> int:
     """Copies updates in order to the target, consolidated; returns how many."""
     count = source[B_COUNT]
     width = source[B_WIDTH]
@@ -175,7 +185,7 @@ def _emit(source, target, perm, ordered):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sort_block(source, target, order):  # type: ignore[no-untyped-def]
+def sort_block(source: Words, target: Words, order: int) -> int:
     """Puts the source block's updates into the target block, sorted and consolidated; returns how many.
 
     The target is another block with room for the source's count; what it held is overwritten.

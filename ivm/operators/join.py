@@ -10,7 +10,7 @@ import numpy as np
 
 from ivm.batch import Block, Words
 from ivm.graph import Gather
-from ivm.kernels.join import DONE, JOIN_WORDS, J_POSITION, OUT_FULL, join
+from ivm.kernels.join import DONE, J_POSITION, JOIN_WORDS, OUT_FULL, join
 from ivm.operators.base import check_gather, program
 from ivm.scheduler import Core, Later, Operator, Scope
 from ivm.spine import Spine

@@ -7,7 +7,7 @@ from ivm.errors import SqlError
 from ivm.kernels.blocks import ENTER, LEAVE, NEXT, transfer
 from ivm.kernels.sort import sort_block
 from ivm.scheduler import Core, Operator, Scope
-from ivm.time import unpack
+from ivm.time import max_round
 
 
 class EnterOperator(Operator):
@@ -50,28 +50,26 @@ class VariableOperator(Operator):
 
 
 class DelayedOperator(Operator):
-    """An arrangement of a variable that keeps nothing: its body's spine is the same, a round earlier."""
+    """Stands for an arrangement of a variable that is not kept: its body's spine holds the same, a round earlier.
 
-    __slots__ = ("_own", "source")
+    It never runs; joins read the variable and the body.
+    """
+
+    __slots__ = ("source",)
 
     def __init__(self, source: VariableOperator, key_width: int) -> None:
         super().__init__(source.core, source.scope, source.width)
         self.source = source
         self.key_width = key_width
-        self._own = self.out
 
     def run(self, vector: int) -> bool:
-        self.out = self.source.out
-        return self.out.n > 0
-
-    def clear(self) -> None:
-        self.out = self._own
+        raise AssertionError("not linked to anything")
 
 
 class FeedbackOperator(Operator):
     """Brings a body's updates to its variable, one round later; watches the loop's limit."""
 
-    __slots__ = ("source", "variable")
+    __slots__ = ("_mask", "source", "variable")
 
     def __init__(self, core: Core, scope: Scope, source: Operator, variable: VariableOperator) -> None:
         super().__init__(core, scope, 0)
@@ -79,13 +77,14 @@ class FeedbackOperator(Operator):
         assert source.scope is variable.scope, "a variable's body is in the variable's scope"
         self.source = source
         self.variable = variable
+        self._mask = max_round(scope.depth)
 
     def run(self, vector: int) -> bool:
         scope = self.scope
         given = self.source.out
         if not given.n:
             return False
-        following = unpack(vector, scope.depth)[-1] + 1
+        following = (vector & self._mask) + 1
         if scope.limit is not None and following >= scope.limit and scope.return_at_limit:
             return False
         if following > scope.max_round or (scope.limit is not None and following >= scope.limit):

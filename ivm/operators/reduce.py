@@ -6,7 +6,13 @@ import numpy as np
 
 from ivm.batch import Block, Words, sorted_block
 from ivm.graph import Reduced, Reducer
-from ivm.kernels.reduce import differences_partial, differences_total, segments_partial, segments_total
+from ivm.kernels.reduce import (
+    counts_total,
+    differences_partial,
+    differences_total,
+    segments_partial,
+    segments_total,
+)  # fmt: skip
 from ivm.kernels.sort import sort_block
 from ivm.scheduler import Core, Later, Operator, Scope
 from ivm.spine import Spine
@@ -104,11 +110,13 @@ class ReduceOperator(Operator):
             return
         assert source.spine is not None
         self._prepare(2 * delta.n)
-        while not segments_total(
-            source.spine.desc, delta.d, self.core.nothing, self._heads.d, self._offsets.d, self._vals.d, self._limit,
-            not self.ran, self.core.stats,
-        ):  # fmt: skip
-            self._grow()
+        if source.width == source.key_width and self._limit < 0:
+            counts_total(
+                source.spine.desc, delta.d, self.core.nothing, self._heads.d, self._offsets.d, self._vals.d,
+                not self.ran, self.core.stats,
+            )  # fmt: skip
+        else:
+            self._gather(delta, source.spine)
         if not self._heads.sync():
             return
         reduced, full = self._call()
@@ -120,6 +128,13 @@ class ReduceOperator(Operator):
             self._emit(reduced.error_segment, reduced.errors, full, unsorted, self.keyed_errors, 0)
             self._port()
         self._release()
+
+    def _gather(self, delta: Block, trace: Spine) -> None:
+        while not segments_total(
+            trace.desc, delta.d, self.core.nothing, self._heads.d, self._offsets.d, self._vals.d, self._limit,
+            not self.ran, self.core.stats,
+        ):  # fmt: skip
+            self._grow()
 
     def _prepare(self, count: int) -> None:
         self._heads.reserve(count + 8)

@@ -67,13 +67,18 @@ class ThresholdOperator(Operator):
         start = later.block.n
         out.reserve(2 * (delta.n + owed.n) + 8)
         later.block.reserve(start + delta.n + owed.n + 8)
-        while not threshold_partial(
-            trace.desc, delta.d, owed.d, self.spine.desc, self.core.nothing, out.d, later.block.d, self._keep, vector,
-            self.core.stats,
-        ):  # fmt: skip
+        while True:
+            counts = threshold_partial(
+                trace.desc, delta.d, owed.d, self.spine.desc, self.core.nothing, out.d, later.block.d, self._keep,
+                vector, self.core.stats,
+            )  # fmt: skip
+            if counts >= 0:
+                break
             out.grow()
             later.block.grow()
-        out.sync()
-        owed.clear()
-        if later.block.sync() > start:
+        out.n = counts & 0xFFFFFFFF
+        if owed.n:
+            owed.clear()
+        end = later.block.n = counts >> 32
+        if end > start:
             later.added(start)

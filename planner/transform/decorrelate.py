@@ -202,7 +202,7 @@ class Decorrelator:
         return lifter.rel, new
 
     def _values(self, rel: Values, domain: Domain, scopes: Scopes) -> Rel:
-        from planner.logical import SetKind  # noqa: PLC0415
+        from planner.logical import SetKind
 
         kept = own_columns(schema(domain.rel))
         parts: list[Rel] = []
@@ -359,16 +359,15 @@ class Decorrelator:
         return _default_rows(domain, grouped)
 
     def _topk(self, rel: TopK, domain: Domain, scopes: Scopes) -> Rel:
-        for bound in (rel.limit, rel.offset):
-            if bound is not None and any(isinstance(p, OuterColumn) for p in mentions.parts(bound)):
-                raise unsupported("LIMIT with an outer column")
         applied = self._input(rel.input, domain, scopes)
         kept = own_columns(schema(applied))[: domain.width]
         row = own_columns(schema(applied))
         exprs = (*rel.keys, *(k.expr for k in rel.order))
         lifted, new = self.lift(exprs, applied, domain, scopes)
         order = tuple(replace(k, expr=e) for k, e in zip(rel.order, new[len(rel.keys) :], strict=True))
-        top = TopK(lifted, (*kept, *new[: len(rel.keys)]), order, rel.limit, rel.offset)
+        # the domain's columns are the first keys, so that an outer column in LIMIT is the key of the same position
+        limit, offset = (None if b is None else self.outer(b, domain, scopes) for b in (rel.limit, rel.offset))
+        top = TopK(lifted, (*kept, *new[: len(rel.keys)]), order, limit, offset)
         return top if lifted is applied else Project(top, row)
 
     def _table_function(self, rel: TableFunction, domain: Domain, scopes: Scopes) -> Rel:
@@ -428,6 +427,3 @@ def _or_default(column: Column, aggregate: Aggregate) -> Scalar:
     if aggregate.nullable:
         return column
     return Coalesce((column, Literal(0, aggregate.type)), aggregate.type)
-
-
-

@@ -11,7 +11,14 @@ from planner.scalar import And, Column, Literal, Or, Scalar
 from planner.scalar import children as parts
 from planner.scalar import with_children as with_parts
 from planner.traverse import (
-    bottom_up, conjunction, conjuncts, own_columns, scalars, substitute, walk, with_scalars,
+    bottom_up,
+    conjunction,
+    conjuncts,
+    own_columns,
+    scalars,
+    substitute,
+    walk,
+    with_scalars,
 )  # fmt: skip
 
 

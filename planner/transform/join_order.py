@@ -7,12 +7,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ivm.words import BOOL
 from planner.join_keys import is_constant, operator
 from planner.logical import (
-    Distinct, Filter, Get, Join, JoinKind, Project, Reduce, Reference, Rel, TopK, Values, schema,
+    Distinct,
+    Filter,
+    Get,
+    Join,
+    JoinKind,
+    Project,
+    Reduce,
+    Reference,
+    Rel,
+    TopK,
+    Values,
+    schema,
 )  # fmt: skip
 from planner.raising import can_raise
-from planner.scalar import BOOL, Call, Column, Scalar
+from planner.scalar import Call, Column, Scalar
 from planner.traverse import columns_of, conjunction, conjuncts, has_subquery, own_columns, renumber, shift
 
 

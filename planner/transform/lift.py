@@ -65,7 +65,7 @@ class Lifter:
 
     def domain_of(self, tokens: frozenset[Token], guards: Guards) -> Domain:
         """The set of the bindings of some tokens, among the rows that meet the guards."""
-        from planner.transform.decorrelate import UNIT, Domain  # noqa: PLC0415
+        from planner.transform.decorrelate import UNIT, Domain
 
         known = sorted(t for t in tokens if t[0] == self.scopes[0] or t in self.domain.tokens)
         if not known:
@@ -119,7 +119,7 @@ class Lifter:
         return replace(expr, arms=tuple(arms), otherwise=self.lift(expr.otherwise, guards))
 
     def _applied(self, rel: Rel, guards: Guards) -> tuple[Domain, Rel]:
-        from planner.transform.decorrelate import UNIT  # noqa: PLC0415
+        from planner.transform.decorrelate import UNIT
 
         domain = self.domain_of(self.parent.tokens_in(rel, self.scopes), guards)
         if domain is UNIT:
@@ -155,9 +155,7 @@ class Lifter:
     def _join_back(self, domain: Domain, rel: Rel, exact: bool) -> tuple[Column, ...]:
         """The columns of ``rel`` after the domain's, joined to ``self.rel`` on the domain and put at its end."""
         row, width = schema(self.rel), len(schema(self.rel))
-        on = tuple(
-            same_words(self.position(t), width + i, row[self.position(t)]) for i, t in enumerate(domain.tokens)
-        )
+        on = tuple(same_words(self.position(t), width + i, row[self.position(t)]) for i, t in enumerate(domain.tokens))
         joined = Join(JoinKind.INNER if exact else JoinKind.LEFT, self.rel, rel, conjunction(on))
         own = own_columns(schema(joined))
         self.rel = Project(joined, (*own[:width], *own[width + domain.width :])) if domain.width else joined
@@ -165,7 +163,7 @@ class Lifter:
 
     def semi_join(self, rel: Rel, negated: bool) -> Rel:
         """``rel``'s rows for which the subquery has a row, or has none."""
-        from planner.transform import pull_up  # noqa: PLC0415
+        from planner.transform import pull_up
 
         kind = JoinKind.ANTI if negated else JoinKind.SEMI
         plain, conditions = pull_up.split(rel)
@@ -176,9 +174,7 @@ class Lifter:
         domain, applied = self._applied(rel, ())
         keys = own_columns(schema(applied))[: domain.width]
         row, width = schema(self.rel), len(schema(self.rel))
-        on = tuple(
-            same_words(self.position(t), width + i, row[self.position(t)]) for i, t in enumerate(domain.tokens)
-        )
+        on = tuple(same_words(self.position(t), width + i, row[self.position(t)]) for i, t in enumerate(domain.tokens))
         return Join(kind, self.rel, Distinct(Project(applied, keys)), conjunction(on))
 
     def _knows(self, token: Token) -> bool:
@@ -201,6 +197,3 @@ class Lifter:
 
 def _row(columns: tuple[Column, ...]) -> Schema:
     return tuple(ColumnType(c.type, c.nullable) for c in columns)
-
-
-

@@ -198,6 +198,3 @@ def _in_own_frame(expr: Scalar) -> Scalar:
         return None
 
     return rewrite(expr, change)
-
-
-

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from planner.logical import Rel
+from planner.logical import Project, Rel, schema
 from planner.transform.decorrelate import decorrelate
 from planner.transform.fold import fold
 from planner.transform.prune import prune
 from planner.transform.pushdown import push_down
+from planner.traverse import own_columns
 
 TRANSFORMS: Final[tuple[Callable[[Rel], Rel], ...]] = (decorrelate, fold, push_down, fold, prune, fold)
 
 
 def optimize(rel: Rel) -> Rel:
-    """A bound plan, without subqueries and lateral joins, cheaper to compute and equal in its rows."""
+    """A bound plan, without subqueries and lateral joins, cheaper to compute and equal in its rows and schema."""
+    row = schema(rel)
     for transform in TRANSFORMS:
         rel = transform(rel)
+    if schema(rel) != row:
+        # a rewrite may find out that a column is never NULL; the rows' layout is what was promised
+        rel = Project(rel, own_columns(row))
     return rel

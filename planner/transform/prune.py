@@ -9,12 +9,33 @@ from dataclasses import replace
 from typing import assert_never
 
 from planner.logical import (
-    Distinct, Filter, Get, Join, JoinKind, LetRec, Project, Recursive, Reduce, Reference, Rel, SetKind, SetOperation,
-    TableFunction, TopK, Values, schema,
+    Distinct,
+    Filter,
+    Get,
+    Join,
+    JoinKind,
+    LetRec,
+    Project,
+    Recursive,
+    Reduce,
+    Reference,
+    Rel,
+    SetKind,
+    SetOperation,
+    TableFunction,
+    TopK,
+    Values,
+    schema,
 )  # fmt: skip
 from planner.scalar import Column, Scalar
 from planner.traverse import (
-    aggregate_scalars, children, columns_of, own_columns, renumber, with_aggregate_scalars, with_children,
+    aggregate_scalars,
+    children,
+    columns_of,
+    own_columns,
+    renumber,
+    with_aggregate_scalars,
+    with_children,
 )  # fmt: skip
 
 Needed = tuple[int, ...]
@@ -101,9 +122,7 @@ class _Prune:
             with_aggregate_scalars(a, tuple(renumber(e, place.__getitem__) for e in aggregate_scalars(a)))
             for a in aggregates
         )
-        new = replace(
-            rel, input=below, keys=tuple(renumber(k, place.__getitem__) for k in rel.keys), aggregates=moved
-        )
+        new = replace(rel, input=below, keys=tuple(renumber(k, place.__getitem__) for k in rel.keys), aggregates=moved)
         at = {i: i for i in range(keys)} | {i: keys + k for k, i in enumerate(kept)}
         return _kept(new, tuple(at[i] for i in needed))
 

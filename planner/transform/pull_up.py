@@ -73,6 +73,3 @@ def _by_presence(kind: JoinKind, rel: Rel, pairs: Rel, first: int, row: Schema) 
     present = Distinct(Project(pairs, raw_columns(tuple(range(first, first + len(row))), row)))
     on = tuple(same_words(i, len(row) + i, c) for i, c in enumerate(row))
     return Join(kind, rel, present, conjunction(on))
-
-
-

@@ -12,15 +12,36 @@ from typing import assert_never
 
 from planner.join_keys import operator
 from planner.logical import (
-    Distinct, Filter, Get, Join, JoinKind, LetRec, Project, Recursive, Reduce, Reference, Rel, SetKind, SetOperation,
-    TableFunction, TopK, Values, schema,
+    Distinct,
+    Filter,
+    Get,
+    Join,
+    JoinKind,
+    LetRec,
+    Project,
+    Recursive,
+    Reduce,
+    Reference,
+    Rel,
+    SetKind,
+    SetOperation,
+    TableFunction,
+    TopK,
+    Values,
+    schema,
 )  # fmt: skip
 from planner.lower_sets import has_classes
 from planner.raising import can_raise
 from planner.scalar import And, Call, Column, Or, Scalar
 from planner.transform.join_order import Region, ordered
 from planner.traverse import (
-    children, columns_of, conjunction, conjuncts, renumber, shift, substitute, with_children,
+    children,
+    columns_of,
+    conjunction,
+    conjuncts,
+    shift,
+    substitute,
+    with_children,
 )  # fmt: skip
 
 Predicates = tuple[Scalar, ...]
@@ -238,5 +259,3 @@ def _null_if_null(expr: Scalar, chosen: object) -> bool:
     if isinstance(expr, Call) and (operator(expr) in _STRICT or operator(expr) == "cast"):
         return any(_null_if_null(a, chosen) for a in expr.args)
     return False
-
-

@@ -64,18 +64,25 @@ def _shape(value: object) -> tuple[int, ...]:
 
 
 def subscript(b: Binder, node: nodes.Subscript) -> Scalar:
-    """``a[i]`` and ``a[i:j]``."""
-    base = resolve_unknown(b.env, b.bind(node.expr), node.at)
+    """``a[i]``, ``a[i][j]`` and ``a[i:j]``."""
+    chain = [node]
+    while isinstance(inner := chain[-1].expr, nodes.Subscript) and not (inner.slice or node.slice):
+        chain.append(inner)
+    if isinstance(inner, nodes.Subscript):
+        raise unsupported("array slices of several dimensions", position=node.at + 1)
+    base = resolve_unknown(b.env, b.bind(chain[-1].expr), node.at)
+    if base.type.kind is Kind.JSONB:
+        raise unsupported("subscripts of jsonb", position=node.at + 1)
     if base.type.kind is not Kind.ARRAY or base.type.element is None:
         raise SqlError(
             "42804", f"cannot subscript type {type_name(base.type)} because it does not support subscripting",
-            position=node.expr.at + 1,
+            position=chain[-1].expr.at + 1,
         )  # fmt: skip
     name = "array_slice" if node.slice else "array_subscript"
     found = overloads(name)
     if not found or (node.slice and (node.low is None or node.high is None)):
         raise unsupported("array slices" if node.slice else "array subscripts", position=node.at + 1)
-    bounds = [n for n in (node.low, node.high) if n is not None]
+    bounds = [n for one in reversed(chain) for n in (one.low, one.high) if n is not None]
     indices = [cast(b.env, b.bind(n), INT4, "assignment", n.at) for n in bounds]
     type_ = base.type if node.slice else base.type.element
     return Call(found[0].key, (base, *indices), type_, True)

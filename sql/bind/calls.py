@@ -10,7 +10,7 @@ from planner.aggregates import AggregateFunction, aggregate_overloads, result_nu
 from planner.functions import Function, overloads
 from planner.scalar import Aggregate, Call, Column, OuterColumn, Scalar
 from sql.bind import conditional, table_functions
-from sql.bind.coerce import cast, castable, resolve_unknown, to_boolean
+from sql.bind.coerce import cast, castable, plain, resolve_unknown, to_boolean
 from sql.bind.environment import Environment
 from sql.bind.overloads import no_function, resolve, result_type
 from sql.bind.scope import AGGREGATE_BASE, Scope
@@ -159,7 +159,7 @@ def _aggregate(b: Binder, node: nodes.Apply, name: str) -> Aggregate:
         raise SqlError(
             "42809", "count(*) must be used to call a parameterless aggregate function", position=node.at + 1
         )
-    args = b.bind_items(node.args)
+    args = [b.bind(a) for a in node.args]
     function, bound = _resolve_aggregate(b.env, name, args, node.at)
     if node.distinct and any(k not in args for k in keys):
         raise SqlError(
@@ -171,7 +171,7 @@ def _aggregate(b: Binder, node: nodes.Apply, name: str) -> Aggregate:
     order = tuple(sort_key(k, i) for k, i in zip(keys, node.order, strict=True))
     types = tuple(a.type for a in bound)
     nullable = result_nullable(function, tuple(a.nullable for a in bound), b.scope.grouped, filter_ is not None)
-    return Aggregate(function.key, bound, function.result_type(types), nullable, node.distinct, filter_, order)
+    return Aggregate(function.key, bound, plain(function.result_type(types)), nullable, node.distinct, filter_, order)
 
 
 def _resolve_aggregate(

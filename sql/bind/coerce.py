@@ -51,8 +51,6 @@ def cast(
         source = expr.type
     if source == target:
         return expr
-    if target.precision is None and target.element is None and source.kind is target.kind and not attempt:
-        return expr if target.kind is not Kind.NUMERIC else _call(expr, target, context, attempt)
     if isinstance(expr, Literal) and (folded := _folded(expr, target)) is not None:
         return folded
     if not castable(source, target, context):
@@ -143,7 +141,7 @@ def _common(types: Sequence[SqlType]) -> SqlType | int:
         return TEXT
     if all(t == known[0] for t in types):
         return known[0]
-    chosen = _plain(known[0])
+    chosen = plain(known[0])
     for i, type_ in enumerate(types):
         if type_.kind is Kind.UNKNOWN or same_family(type_, chosen):
             continue
@@ -154,15 +152,16 @@ def _common(types: Sequence[SqlType]) -> SqlType | int:
             and cast_context(chosen, type_) == "implicit"
             and cast_context(type_, chosen) != "implicit"
         ):
-            chosen = _plain(type_)
+            chosen = plain(type_)
     for i, type_ in enumerate(types):
         if not castable(type_, chosen, "implicit"):
             return i
-    return known[0] if all(t == known[0] for t in known) else chosen
+    return chosen
 
 
-def _plain(type_: SqlType) -> SqlType:
-    return SqlType(type_.kind, element=_plain(type_.element) if type_.element is not None else None)
+def plain(type_: SqlType) -> SqlType:
+    """The type without modifiers."""
+    return SqlType(type_.kind, element=plain(type_.element) if type_.element is not None else None)
 
 
 def assign(env: Environment, expr: Scalar, target: SqlType, column: str, at: int) -> Scalar:

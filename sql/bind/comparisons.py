@@ -120,7 +120,7 @@ def quantifier(b: Binder, node: nodes.Quantifier) -> Scalar:
     rel = TableFunction(Values(((),), ()), *table_functions.unnest(lift(array)))
     item = Column(0, element, True)
     comparison = operator(b.env, node.symbol, [_lifted(left), item], node.at)
-    return Quantified(rel, to_boolean(b.env, comparison, "ANY/ALL", node.at), node.every)
+    return Quantified(rel, _yes_no(comparison, "array", node.at), node.every)
 
 
 def _element_tests(b: Binder, left: Scalar, node: nodes.Quantifier) -> tuple[Scalar, ...]:
@@ -159,7 +159,14 @@ def _quantified_query(
     left = [_lifted(b.bind(i)) for i in items]
     right: list[Scalar] = [Column(i, c.type, c.nullable) for i, c in enumerate(columns)]
     comparison = _compare(b, symbol, left, right, at)
-    return Quantified(table.rel, to_boolean(b.env, comparison, "ANY/ALL", at), every)
+    return Quantified(table.rel, _yes_no(comparison, "subquery", at), every)
+
+
+def _yes_no(comparison: Scalar, what: str, at: int) -> Scalar:
+    if comparison.type.kind is not Kind.BOOL:
+        message = f"op ANY/ALL ({what}) requires operator to yield boolean"
+        raise SqlError("42809", message, position=at + 1)
+    return comparison
 
 
 def _row_items(b: Binder, node: nodes.Expr, at: int) -> list[Scalar]:

@@ -31,9 +31,13 @@ def with_ctes(env: Environment, with_: nodes.With, outer: Scope | None) -> Envir
             binding = _recursive(env, cte, query, outer)
         else:
             table = queries.bind_query(env, query, outer)
-            binding = CteBinding(cte.name, _columns(cte, table.names), table.rel)
+            binding = CteBinding(cte.name, _columns(cte, table.names), table.rel, depth=_depth(outer))
         env = env.with_ctes({**env.ctes, cte.name: binding})
     return env
+
+
+def _depth(outer: Scope | None) -> int:
+    return 0 if outer is None else outer.depth
 
 
 def _query(cte: nodes.Cte) -> nodes.Query:
@@ -91,7 +95,7 @@ def _recursive(env: Environment, cte: nodes.Cte, query: nodes.Query, outer: Scop
             break
         columns = widened
     rel = Recursive(binding, with_schema(base_rel, columns), with_schema(step_rel, columns), union.all, columns)
-    return CteBinding(cte.name, names, rel)
+    return CteBinding(cte.name, names, rel, depth=_depth(outer))
 
 
 def _like_base(

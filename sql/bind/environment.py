@@ -51,13 +51,15 @@ def _plain(type_: SqlType) -> SqlType:
 class CteBinding:
     """A CTE in sight: its plan (the same object at each use) and the columns' names.
 
-    ``working``: it is the working table of a recursion that is being bound.
+    ``depth``: of the scope around it, which its outer references count from. ``working``: it is the working table of
+    a recursion that is being bound.
     """
 
     name: str
     columns: tuple[str, ...]
     rel: Rel
     working: bool = False
+    depth: int = 0
 
 
 @dataclass(slots=True)

@@ -14,14 +14,18 @@ from planner.scalar import Aggregate, And, Call, Coalesce, Column, Exists, Liter
 from sql.bind import arrays, calls, comparisons, conditional
 from sql.bind.coerce import cast, resolve_unknown, to_boolean
 from sql.bind.environment import Environment, Table
-from sql.bind.literals import interval_text, number
+from sql.bind.literals import interval_literal, number
 from sql.bind.overloads import no_operator, resolve, result_type
 from sql.bind.scope import Scope, find_column, find_range_columns
 from sql.syntax import nodes
 from sql.types import array_of
 
 NEVER_NULL = frozenset(
-    ["+", "-", "*", "/", "%", "^", "=", "<>", "<", "<=", ">", ">=", "||", "~~", "!~~", "~~*", "!~~*", "~", "~*", "!~", "!~*", "&", "|", "#", "<<", ">>", "not", "abs", "length", "char_length", "upper", "lower", "round", "floor", "ceil", "ceiling", "trunc", "concat", "md5", "substr", "substring", "btrim", "ltrim", "rtrim", "lpad", "rpad", "replace", "position", "strpos", "mod", "sign", "now", "current_timestamp", "mz_now", "date_trunc"]
+    """
+    + - * / % ^ = <> < <= > >= || ~~ !~~ ~~* !~~* ~ ~* !~ !~* & | # << >> not abs length char_length upper lower
+    round floor ceil ceiling trunc concat md5 substr substring btrim ltrim rtrim lpad rpad replace position
+    strpos mod sign now current_timestamp mz_now date_trunc
+    """.split()  # noqa: SIM905
 )
 """Strict functions that give NULL for a NULL argument only."""
 
@@ -162,8 +166,10 @@ class Binder:
     def _cast(self, expr: nodes.Cast) -> Scalar:
         target = self.env.type(expr.type)
         inner = expr.expr
-        if isinstance(inner, nodes.String) and expr.type.name.startswith("interval "):
-            inner = nodes.String(interval_text(inner.value, expr.type.name.removeprefix("interval ")), inner.at)
+        if expr.type.name.startswith("interval "):
+            if not isinstance(inner, nodes.String) or expr.type.array:
+                raise unsupported("a cast to an interval of certain fields", position=expr.at + 1)
+            return interval_literal(inner.value, expr.type, inner.at)
         if isinstance(inner, nodes.ArrayExpr):
             return arrays.array(self, inner, target)
         bound = self.bind(inner)
@@ -175,6 +181,9 @@ class Binder:
         args = [self.bind(a) for a in expr.args]
         if expr.symbol == "at time zone":
             return calls.apply_function(self.env, "timezone", [args[1], args[0]], expr.at)
+        if expr.symbol == "similar to":
+            pattern = calls.apply_function(self.env, "similar_to_escape", args[1:], expr.at)
+            return operator(self.env, "~", [args[0], pattern], expr.at)
         if len(args) == 3:
             pattern = calls.apply_function(self.env, "like_escape", args[1:], expr.at)
             return operator(self.env, expr.symbol, [args[0], pattern], expr.at)

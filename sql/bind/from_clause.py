@@ -40,7 +40,7 @@ def bind_from(env: Environment, refs: Sequence[nodes.TableRef], outer: Scope | N
     rel, namespace = _bind_ref(env, refs[0], outer, outer)
     for ref in refs[1:]:
         left = Scope(namespace, outer, clause="FROM")
-        right = _bind_ref(env, ref, left, Scope(Namespace(), outer))
+        right = _bind_ref(env, ref, left, Scope(parent=outer, hidden=namespace))
         rel, namespace = _cross(rel, namespace, right, ref.at)
     return rel, namespace
 
@@ -86,7 +86,7 @@ def _bind_ref(env: Environment, ref: nodes.TableRef, lateral: Scope | None, plai
     """One item. ``lateral``: what LATERAL items and functions see; ``plain``: what the others do, at equal levels."""
     match ref:
         case nodes.TableName():
-            return _table(env, ref)
+            return _table(env, ref, lateral)
         case nodes.DerivedTable():
             return _derived(env, ref, lateral if ref.lateral else plain)
         case nodes.FunctionTable():
@@ -118,13 +118,15 @@ def lookup(env: Environment, ref: nodes.TableName) -> Relation:
     return relation
 
 
-def _table(env: Environment, ref: nodes.TableName) -> Source:
+def _table(env: Environment, ref: nodes.TableName, outer: Scope | None) -> Source:
     if ref.schema_name is None and ref.name in env.ctes:
         found = env.ctes[ref.name]
         if found is not None:
             columns = zip(found.columns, schema(found.rel), strict=True)
             visible = tuple(Visible(n, Column(i, c.type, c.nullable)) for i, (n, c) in enumerate(columns))
-            return found.rel, _named(visible, ref, None)
+            deeper = (0 if outer is None else outer.depth) - found.depth
+            rel = relevel_rel(found.rel, lambda level, index: (level + deeper, index), 1) if deeper else found.rel
+            return rel, _named(visible, ref, None)
     relation = lookup(env, ref)
     return stored(env, relation, ref)
 
@@ -224,7 +226,7 @@ def _table_function(binder: Binder, ref: nodes.FunctionTable, name: str) -> tupl
 def _joined(env: Environment, ref: nodes.JoinedTable, lateral: Scope | None, plain: Scope | None) -> Source:
     left = _bind_ref(env, ref.left, lateral, plain)
     inner = Scope(left[1], lateral, clause="FROM")
-    right = _bind_ref(env, ref.right, inner, Scope(Namespace(), plain))
+    right = _bind_ref(env, ref.right, inner, Scope(parent=plain, hidden=left[1]))
     kind = _KINDS[ref.kind]
     if inner.used and kind in (JoinKind.RIGHT, JoinKind.FULL):
         raise SqlError(
@@ -242,7 +244,7 @@ def _joined(env: Environment, ref: nodes.JoinedTable, lateral: Scope | None, pla
     if using:
         on, merged = _using(env, using, left_names, right_names, kind, ref.at)
     else:
-        on, merged = _on(env, ref, left_names, right_names, lateral), ()
+        on, merged = _on(env, ref, left_names, right_names, plain), ()
     rel = _combine(kind, left[0], right[0], on)
     names = _joined_names(left_names, right_names, using, merged, kind)
     if ref.using_alias is not None:

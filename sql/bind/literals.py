@@ -7,9 +7,10 @@ from decimal import Decimal
 from typing import Final
 
 from ivm.errors import SqlError
-from ivm.words import INT4, INT8, NUMERIC, TEXT, Kind, SqlType
+from ivm.words import INT4, INT8, INTERVAL, NUMERIC, TEXT, Kind, SqlType
 from planner.casts import CastContext
 from planner.scalar import Call, Literal, Scalar
+from sql.syntax.nodes import TypeName
 from storage.text import parse_datum
 
 _SESSION_KINDS: Final = frozenset(
@@ -18,7 +19,6 @@ _SESSION_KINDS: Final = frozenset(
 """Kinds whose text form depends on the session (time zone, search path): read when the plan runs."""
 _CLOCK_KINDS: Final = frozenset({Kind.DATE, Kind.TIME, Kind.TIMESTAMP})
 _CLOCK_WORDS: Final = re.compile(r"\b(now|today|tomorrow|yesterday|allballs)\b", re.IGNORECASE)
-_MODIFIED: Final = frozenset({Kind.VARCHAR, Kind.BPCHAR, Kind.NUMERIC, Kind.TIME, Kind.TIMESTAMP, Kind.INTERVAL})
 
 
 def number(text: str) -> Literal:
@@ -55,12 +55,46 @@ def typed_literal(value: object, target: SqlType, context: CastContext, at: int,
 
 
 _BARE: Final = re.compile(r"^\s*[-+]?\d+(\.\d*)?\s*$")
-_CLOCK: Final = {"minute to second": "00:", "hour to minute": ""}
+_MINUTES: Final = re.compile(r"^\s*(?P<days>[-+]?\d+\s+)?(?P<sign>[-+]?)(?P<clock>\d+:\d+(\.\d+)?)\s*$")
+_DAY_HOUR: Final = re.compile(r"^\s*([-+]?\d+)\s+([-+]?\d+)\s*$")
+_HOUR, _MINUTE = 3_600_000_000, 60_000_000
 
 
-def interval_text(value: str, fields: str) -> str:
-    """The text of ``interval 'value' fields`` with the fields' meaning written out: a bare number takes the last."""
+def interval_literal(value: str, type_: TypeName, at: int) -> Scalar:
+    """``interval 'value' fields``: the fields give a bare number its unit, and cut what is finer than the last."""
+    fields = type_.name.removeprefix("interval ")
+    last = fields.rsplit(" to ", 1)[-1]
     if _BARE.match(value):
-        return f"{value} {fields.rsplit(' to ', 1)[-1]}"
-    prefix = _CLOCK.get(fields)
-    return f"{prefix}{value}" if prefix and re.match(r"^\s*\d+:\d+(\.\d+)?\s*$", value) else value
+        value = f"{value} {last}"
+    elif fields == "minute to second" and (clock := _MINUTES.match(value)):
+        value = f"{clock['days'] or ''}{clock['sign']}00:{clock['clock']}"
+    elif fields == "day to hour" and (pair := _DAY_HOUR.match(value)):
+        value = f"{pair[1]} days {pair[2]} hours"
+    target = SqlType(Kind.INTERVAL, type_.args[0]) if type_.args else INTERVAL
+    literal = typed_literal(value, INTERVAL, "explicit", at)
+    assert isinstance(literal, Literal)
+    assert isinstance(literal.value, tuple)
+    months, days, time = literal.value
+    cut = Literal(_cut(months, days, time, last), INTERVAL)
+    return cut if target == INTERVAL else Call("cast", (cut,), target, False)
+
+
+def _cut(months: int, days: int, time: int, last: str) -> tuple[int, int, int]:
+    """AdjustIntervalForTypmod of timestamp.c."""
+
+    def down(value: int, unit: int) -> int:
+        return value // unit * unit if value >= 0 else -(-value // unit * unit)
+
+    match last:
+        case "year":
+            return down(months, 12), 0, 0
+        case "month":
+            return months, 0, 0
+        case "day":
+            return months, days, 0
+        case "hour":
+            return months, days, down(time, _HOUR)
+        case "minute":
+            return months, days, down(time, _MINUTE)
+        case _:
+            return months, days, time

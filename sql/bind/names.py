@@ -7,7 +7,6 @@ from sql.syntax import nodes
 from sql.types import internal_name
 
 UNNAMED = "?column?"
-_KEYWORDS = {"current_role": "current_role", "user": "user", "current_catalog": "current_catalog"}
 
 
 def column_name(env: Environment, expr: nodes.Expr) -> str:
@@ -46,8 +45,6 @@ def _figure(env: Environment, expr: nodes.Expr) -> tuple[str, int]:
             return "array", 2
         case nodes.RowExpr():
             return "row", 2
-        case nodes.Boolean():
-            return "bool", 1
         case _:
             return "", 0
 

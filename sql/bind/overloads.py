@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from ivm.errors import SqlError
 from ivm.words import TEXT, UNKNOWN, Kind, SqlType
@@ -19,7 +18,7 @@ from planner.functions import (
     ArgumentType,
     Polymorphic,
 )
-from sql.bind.coerce import same_family, try_common_type, type_name
+from sql.bind.coerce import plain, same_family, try_common_type, type_name
 from sql.types import array_of, is_preferred, type_category
 
 
@@ -59,11 +58,23 @@ def resolve(overloads: Sequence[Entry], types: tuple[SqlType, ...], operator: bo
 
     None where none fits. Raises 42725 where several fit equally well.
     """
-    return _resolve(tuple(overloads), types, operator)
+    if not overloads:
+        return None
+    # The tables of functions only grow while modules are imported, so a name and a count stand for its overloads.
+    key = (type(overloads[0]), overloads[0].name, len(overloads), types, operator)
+    if key not in _CHOICES:
+        if len(_CHOICES) >= _REMEMBERED:
+            _CHOICES.clear()
+        _CHOICES[key] = _resolve(overloads, types, operator)
+    choice: Choice[Entry] | None = _CHOICES[key]
+    return choice
 
 
-@lru_cache(maxsize=4096)
-def _resolve(overloads: tuple[Entry, ...], types: tuple[SqlType, ...], operator: bool) -> Choice[Entry] | None:
+_CHOICES: dict[tuple[object, ...], Any] = {}
+_REMEMBERED = 8192
+
+
+def _resolve(overloads: Sequence[Entry], types: tuple[SqlType, ...], operator: bool) -> Choice[Entry] | None:
     candidates = [c for o in overloads if (c := _stretch(o, len(types))) is not None]
     exact = _exact(candidates, types, operator)
     if exact is not None:
@@ -247,7 +258,7 @@ def result_type(declared: ArgumentType, choice: Choice[Entry]) -> SqlType:
         return declared
     if declared is ANY:
         return choice.args[0] if choice.args else TEXT
-    element = choice.element or TEXT
+    element = plain(choice.element or TEXT)
     return array_of(element) if declared in (ANYARRAY, ANYCOMPATIBLEARRAY) else element
 
 

@@ -52,6 +52,7 @@ class Scope:
 
     ``used`` and ``passed`` tell whether a name was found here, or beyond, from a level below. ``aggregates``: those
     found so far, None where the present ``clause`` allows none; ``grouped``: whether there is a GROUP BY.
+    ``hidden``: the tables that stand beside but may not be named from here; only errors speak of them.
     ``functions``: the set-returning functions of the select list. ``seen``: where each column was first named, and
     whether from a subquery.
     """
@@ -64,7 +65,13 @@ class Scope:
     grouped: bool = False
     aggregates: list[Aggregate] | None = None
     functions: list[SetReturning] | None = None
+    hidden: Namespace = field(default_factory=Namespace)
     seen: dict[int, tuple[int, bool]] = field(default_factory=dict)
+
+    @property
+    def depth(self) -> int:
+        """How many levels there are from here to the statement's own."""
+        return 1 if self.parent is None else 1 + self.parent.depth
 
     def note_aggregate(self, aggregate: Aggregate) -> int:
         """Its number; equal aggregates have one."""
@@ -164,13 +171,17 @@ def find_range(namespace: Namespace, qualifier: tuple[str, ...], at: int) -> Ran
 
 
 def find_range_columns(scope: Scope, star: Star) -> tuple[Visible, ...]:
-    """The columns of ``t.*``, noted as named there. Raises 42P01."""
-    range_ = find_range(scope.namespace, star.qualifier, star.at)
-    if range_ is None:
-        raise missing_table(scope, star.qualifier, star.at)
+    """The columns of ``t.*``, of this query or one around it, as seen from here. Raises 42P01."""
+    level, here = 0, scope
+    while (range_ := find_range(here.namespace, star.qualifier, star.at)) is None:
+        if here.parent is None:
+            raise missing_table(scope, star.qualifier, star.at)
+        here.passed = True
+        here, level = here.parent, level + 1
+    here.used = here.used or level > 0
     for visible in range_.columns:
-        _note(scope, visible.expr, star.at, False)
-    return range_.columns
+        _note(here, visible.expr, star.at, level > 0)
+    return tuple(replace(v, expr=_at_level(v.expr, level)) for v in range_.columns)
 
 
 def missing(scope: Scope, parts: tuple[str, ...], at: int) -> SqlError:
@@ -197,6 +208,12 @@ def missing_table(scope: Scope, qualifier: tuple[str, ...], at: int) -> SqlError
                     "42P01", f'invalid reference to FROM-clause entry for table "{alias}"',
                     hint=f'Perhaps you meant to reference the table alias "{range_.alias}".', position=at + 1,
                 )  # fmt: skip
+        if any(r.alias == alias for r in here.hidden.ranges):
+            return SqlError(
+                "42P01", f'invalid reference to FROM-clause entry for table "{alias}"',
+                hint=f'There is an entry for table "{alias}", but it cannot be referenced from this part of the query.',
+                position=at + 1,
+            )  # fmt: skip
         here = here.parent
     return SqlError("42P01", f'missing FROM-clause entry for table "{alias}"', position=at + 1)
 

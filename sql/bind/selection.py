@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import INT8
-from planner.logical import Distinct, Filter, Project, Rel, TableFunction, TopK, Values, schema
-from planner.scalar import Column, Literal, Scalar, SortKey
+from ivm.words import BOOL, INT8
+from planner.logical import Distinct, Filter, Join, JoinKind, Project, Rel, TableFunction, TopK, Values, schema
+from planner.scalar import Call, Coalesce, Column, Literal, Scalar, SortKey
 from sql.bind import query as queries
 from sql.bind.coerce import resolve_unknown
 from sql.bind.environment import Environment
@@ -16,8 +16,8 @@ from sql.bind.expression import Binder, sort_key
 from sql.bind.from_clause import bind_from, reads_working_table
 from sql.bind.grouping import Grouping
 from sql.bind.names import column_name
-from sql.bind.scope import AGGREGATE_BASE, FUNCTION_BASE, Scope, Visible, find_range_columns
-from sql.bind.walk import references, relevel
+from sql.bind.scope import AGGREGATE_BASE, FUNCTION_BASE, Scope, SetReturning, Visible, find_range_columns
+from sql.bind.walk import lift, references, relevel
 from sql.statements import OutputColumn
 from sql.syntax import nodes
 
@@ -209,12 +209,13 @@ def _set_returning(scope: Scope, rel: Rel, targets: list[TargetExpr]) -> Rel:
     functions = scope.functions or []
     if not functions:
         return rel
-    if len(functions) > 1 and any(f.function != "unnest" for f in functions):
-        raise unsupported("several set-returning functions in a select list", position=functions[1].at + 1)
     width = len(schema(rel))
-    args = tuple(a for f in functions for a in f.args)
-    columns = tuple(c for f in functions for c in f.columns)
-    rel = TableFunction(rel, functions[0].function, args, columns)
+    if len({f.function for f in functions} | {""}) == 2 and (len(functions) == 1 or functions[0].function == "unnest"):
+        args = tuple(a for f in functions for a in f.args)
+        columns = tuple(c for f in functions for c in f.columns)
+        rel = TableFunction(rel, functions[0].function, args, columns)
+    else:
+        rel = Join(JoinKind.INNER, rel, _in_lockstep(functions), Literal(True, BOOL), True)
 
     def place(level: int, index: int) -> tuple[int, int]:
         if level == 0 and FUNCTION_BASE <= index < AGGREGATE_BASE:
@@ -223,6 +224,25 @@ def _set_returning(scope: Scope, rel: Rel, targets: list[TargetExpr]) -> Rel:
 
     for target in targets:
         target.expr = relevel(target.expr, place)
+    return rel
+
+
+def _in_lockstep(functions: Sequence[SetReturning]) -> Rel:
+    """The functions' rows side by side by their numbers, the shorter ones padded with NULL; for a lateral join."""
+    rel: Rel | None = None
+    for count, function in enumerate(functions):
+        args = tuple(lift(a) for a in function.args)
+        one = TableFunction(UNIT, function.function, args, function.columns, True)
+        if rel is None:
+            rel = one
+            continue
+        equal = Call("=(int8,int8)", (Column(count, INT8), Column(count + 2, INT8)), BOOL, True)
+        joined = Join(JoinKind.FULL, rel, one, equal)
+        columns = schema(joined)
+        values = [Column(i, columns[i].type, True) for i in (*range(count), count + 1)]
+        number = Coalesce((Column(count, INT8), Column(count + 2, INT8)), INT8)
+        rel = Project(joined, (*values, number))
+    assert rel is not None
     return rel
 
 

@@ -41,7 +41,7 @@ def encode_binary(type_: SqlType, datum: Any) -> bytes:
     if packer is not None:
         return packer.pack(datum)
     if kind in _TEXTS or kind is Kind.CHAR1:
-        return datum.encode("latin-1") or b"\0" if kind is Kind.CHAR1 else datum.encode()  # type: ignore[no-any-return]
+        return datum.encode("latin-1") or b"\0" if kind is Kind.CHAR1 else datum.encode()
     match kind:
         case Kind.BOOL:
             return b"\x01" if datum else b"\x00"

@@ -82,6 +82,11 @@ class WireSession(Protocol):
 
     @property
     def transaction_status(self) -> Literal["I", "T", "E"]: ...
+    @property
+    def text_style(self) -> TextStyle:
+        """How values are written as text: time zone, names for reg* types."""
+        ...
+
     def simple(self, text: str) -> AsyncIterator[Result]: ...
     async def parse(self, name: str, text: str, parameter_oids: Sequence[int]) -> None: ...
     def describe_statement(self, name: str) -> tuple[tuple[SqlType, ...], tuple[OutputColumn, ...] | None]: ...
@@ -119,15 +124,12 @@ class Channel(Protocol):
 class Conversation:
     """Drives one session. Invariant: between messages ``_out`` holds only answers of the pipeline in progress."""
 
-    def __init__(
-        self, channel: Channel, protocol: ServerProtocol, session: WireSession, timezone: str = "UTC"
-    ) -> None:
+    def __init__(self, channel: Channel, protocol: ServerProtocol, session: WireSession) -> None:
         self._channel = channel
         self._protocol = protocol
         self._session = session
         self._out: list[bytes] = []
         self._formats: dict[str, tuple[int, ...]] = {}
-        self._timezone = timezone
 
     async def run(self) -> None:
         """Answers messages until the client leaves. Raises SqlError for what ends the connection."""
@@ -272,7 +274,7 @@ class Conversation:
                 assert_never(result)
 
     async def _send_rows(self, result: RowsResult) -> None:
-        rows, schema, style = result.rows.rows, result.rows.schema, self._text_style()
+        rows, schema, style = result.rows.rows, result.rows.schema, self._session.text_style
         if len(rows) <= INLINE_ROWS:
             self._out.append(encode_rows(result.rows, result.formats, result.dictionary, style))
             return
@@ -320,11 +322,6 @@ class Conversation:
         self._drain_session()
         self._out += (COPY_DONE, CommandComplete(result.tag()).encode())
 
-    def _text_style(self) -> TextStyle:
-        """How values are written as text: as the session says, or else by the time zone that it reported last."""
-        style: TextStyle = getattr(self._session, "text_style", None) or TextStyle(self._timezone)
-        return style
-
     def _drain_session(self) -> None:
         """Notices and changed settings go out before the answer to the call that made them."""
         session = self._session
@@ -334,10 +331,7 @@ class Conversation:
                 self._out.append(report.encode())
             session.notices.clear()
         if session.parameter_changes:
-            for name, value in session.parameter_changes:
-                self._out.append(ParameterStatus(name, value).encode())
-                if name == "TimeZone":
-                    self._timezone = value
+            self._out += [ParameterStatus(name, value).encode() for name, value in session.parameter_changes]
             session.parameter_changes.clear()
 
     def _ready(self) -> None:

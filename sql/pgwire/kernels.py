@@ -44,7 +44,7 @@ def format_integers(
 def message_bytes(lengths: NDArray[np.int64]) -> int:
     """The size of all DataRow messages of values of these lengths, int64[columns, rows]."""
     columns, rows = lengths.shape
-    total = rows * (7 + 4 * columns)
+    total: int = rows * (7 + 4 * columns)
     for c in range(columns):
         for i in range(rows):
             if lengths[c, i] > 0:

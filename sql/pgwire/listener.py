@@ -25,7 +25,8 @@ from sql.pgwire.messages_backend import (
     ParameterStatus,
     Report,
 )
-from sql.pgwire.messages_frontend import CancelRequest, Frontend, GssEncRequest, SslRequest, Startup
+from sql.pgwire.messages_frontend import Frontend
+from sql.pgwire.messages_opening import CancelRequest, GssEncRequest, SslRequest, Startup
 from sql.pgwire.protocol import Phase, ServerProtocol
 from sql.pgwire.startup import REPORTED, open_session
 
@@ -86,7 +87,7 @@ class Connection(asyncio.Protocol):
                 self._writable.set_result(None)
             self._writable = None
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+    def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
         for waiter in (self._arrived, self._writable):
             if waiter is not None and not waiter.done():
@@ -203,7 +204,7 @@ class Connection(asyncio.Protocol):
         out += [ParameterStatus(name, value).encode() for name, value in reported.items()]
         out += [BackendKeyData(self.backend_id, self.secret).encode(), READY[session.transaction_status]]
         self.write(b"".join(out))
-        await Conversation(self, self._protocol, session, reported["TimeZone"]).run()
+        await Conversation(self, self._protocol, session).run()
 
     def end(self, error: SqlError) -> None:
         """Tells the client why, and closes."""

@@ -1,8 +1,8 @@
 """What every message of protocol 3 is made of: framing, limits, strings, and the errors of the wire itself.
 
 A message is a type byte (absent at startup), an int32 length that counts itself, and a body. The messages stand in
-``messages_frontend`` (what clients send) and ``messages_backend`` (what we send), each with its fields, its limits,
-``encode`` and ``decode`` side by side. Source: PostgreSQL's documentation, "Message Formats".
+``messages_opening`` and ``messages_frontend`` (what clients send) and ``messages_backend`` (what we send), each with
+its fields, its limits, ``encode`` and ``decode`` side by side. Source: PostgreSQL's documentation, "Message Formats".
 """
 
 from __future__ import annotations

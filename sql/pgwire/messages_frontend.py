@@ -1,4 +1,4 @@
-"""Messages that clients send, in the order of a connection's life. ``decode`` takes a body without type and length."""
+"""Messages that clients send after startup. ``decode`` takes a body without its type and length."""
 
 from __future__ import annotations
 
@@ -18,81 +18,6 @@ from sql.pgwire.messages import (
     sized,
     string_at,
 )
-
-PROTOCOL_MAJOR: Final = 3
-SSL_REQUEST_CODE: Final = 80877103
-GSS_REQUEST_CODE: Final = 80877104
-CANCEL_REQUEST_CODE: Final = 80877102
-
-
-@dataclass(frozen=True, slots=True)
-class SslRequest:
-    """Asks for TLS before startup."""
-
-    def encode(self) -> bytes:
-        return struct.pack("!ii", 8, SSL_REQUEST_CODE)
-
-
-@dataclass(frozen=True, slots=True)
-class GssEncRequest:
-    """Asks for GSSAPI encryption before startup."""
-
-    def encode(self) -> bytes:
-        return struct.pack("!ii", 8, GSS_REQUEST_CODE)
-
-
-@dataclass(frozen=True, slots=True)
-class CancelRequest:
-    """On a connection of its own: end what the connection with this key is running. ``secret``: 4 to 256 bytes."""
-
-    backend_id: int
-    secret: bytes
-
-    def encode(self) -> bytes:
-        return struct.pack("!iii", 12 + len(self.secret), CANCEL_REQUEST_CODE, self.backend_id) + self.secret
-
-    @staticmethod
-    def decode(body: bytes) -> CancelRequest:
-        """``body`` is what follows the request code."""
-        if not 8 <= len(body) <= 260:
-            raise ProtocolError("invalid length of startup packet", fatal=True)
-        return CancelRequest(INT32.unpack_from(body)[0], body[4:])
-
-
-@dataclass(frozen=True, slots=True)
-class Startup:
-    """Version (major, minor) and the parameters: user, database, options, and any setting."""
-
-    minor: int
-    parameters: tuple[tuple[str, str], ...]
-    major: int = PROTOCOL_MAJOR
-
-    def encode(self) -> bytes:
-        pairs = b"".join(cstring(name) + cstring(value) for name, value in self.parameters)
-        body = struct.pack("!HH", self.major, self.minor) + pairs + b"\0"
-        return INT32.pack(len(body) + 4) + body
-
-    @staticmethod
-    def decode(body: bytes) -> Startup:
-        """``body`` begins with the version. 0A000 for a major version that is not 3."""
-        major, minor = struct.unpack_from("!HH", body)
-        if major != PROTOCOL_MAJOR:
-            raise ProtocolError(
-                f"unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.0",
-                sqlstate="0A000",
-                fatal=True,
-            )
-        if body[-1:] != b"\0":
-            raise ProtocolError("invalid startup packet layout: expected terminator as last byte", fatal=True)
-        parameters, at = [], 4
-        while at < len(body) - 1:
-            name, at = string_at(body, at)
-            if at >= len(body):
-                raise ProtocolError("invalid startup packet layout: expected terminator as last byte", fatal=True)
-            value, at = string_at(body, at)
-            parameters.append((name, value))
-        finish(body, at + 1)
-        return Startup(minor, tuple(parameters), major)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +236,7 @@ class Terminate:
         return b"X\0\0\0\4"
 
     @staticmethod
-    def decode(body: bytes) -> Terminate:  # noqa: ARG004
+    def decode(body: bytes) -> Terminate:
         return Terminate()
 
 
@@ -392,7 +317,6 @@ class FunctionCall:
         return FunctionCall(body)
 
 
-Opening = SslRequest | GssEncRequest | CancelRequest | Startup
 Frontend = (
     Query | Parse | Bind | Describe | Close | Execute | Sync | Flush | Terminate
     | CopyData | CopyDone | CopyFail | Password | FunctionCall
@@ -415,20 +339,3 @@ FRONTEND: Final[dict[int, type[Frontend]]] = {
     ord("F"): FunctionCall,
 }
 """Types of messages after startup, by their type byte."""
-
-
-def decode_opening(body: bytes) -> Opening:
-    """A packet of the startup phase, by its request code or version; ``body`` follows the length."""
-    code = INT32.unpack_from(body)[0]
-    if code == CANCEL_REQUEST_CODE:
-        return CancelRequest.decode(body[4:])
-    if code in (SSL_REQUEST_CODE, GSS_REQUEST_CODE):
-        if len(body) != 4:
-            raise ProtocolError("invalid length of startup packet", fatal=True)
-        return SslRequest() if code == SSL_REQUEST_CODE else GssEncRequest()
-    try:
-        return Startup.decode(body)
-    except ProtocolError as error:
-        raise ProtocolError(error.message, sqlstate=error.sqlstate, fatal=True) from None
-
-

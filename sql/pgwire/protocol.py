@@ -18,16 +18,8 @@ from enum import Enum
 from typing import Final, assert_never
 
 from sql.pgwire.messages import INT32, MAX_STARTUP_LENGTH, ProtocolError
-from sql.pgwire.messages_frontend import (
-    FRONTEND,
-    CancelRequest,
-    Frontend,
-    GssEncRequest,
-    Opening,
-    SslRequest,
-    Startup,
-    decode_opening,
-)
+from sql.pgwire.messages_frontend import FRONTEND, Frontend
+from sql.pgwire.messages_opening import CancelRequest, GssEncRequest, Opening, SslRequest, Startup, decode_opening
 
 _QUERY: Final = ord("Q")
 _FUNCTION_CALL: Final = ord("F")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from sql.pgwire.messages_frontend import Startup
+from sql.pgwire.messages_opening import Startup
 
 SERVER_VERSION: Final = "15.0 (Freshet 0.1)"
 """Compatible with a PostgreSQL 15: what psql and drivers decide by."""
@@ -56,7 +56,15 @@ def open_session(startup: Startup) -> Opened:
         del given[name]
     parameters = parse_options(given.pop("options", ""))
     parameters.update(given)
+    if "client_encoding" in parameters:
+        parameters["client_encoding"] = encoding_name(parameters["client_encoding"])
     return Opened(user, database, parameters, unknown)
+
+
+def encoding_name(text: str) -> str:
+    """UTF8 in any of its spellings; like Postgres, only letters and digits count (asyncpg sends ``'utf-8'``)."""
+    plain = "".join(c for c in text.lower() if c.isalnum())
+    return "UTF8" if plain in ("utf8", "unicode") else text
 
 
 def parse_options(text: str) -> dict[str, str]:

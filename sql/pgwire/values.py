@@ -38,7 +38,7 @@ Slices = tuple[NDArray[np.uint8], Words, Words]
 
 
 def decode_parameter(type_: SqlType, format_: int, data: bytes, style: TextStyle = DEFAULT_STYLE) -> object:
-    """A parameter's bytes → its datum. Raises what the type's input function does; 22021 for bytes that are no UTF-8."""
+    """A parameter's bytes → its datum. Raises what the type's input function does, 22021 if it is no UTF-8."""
     if format_ == BINARY_FORMAT:
         return decode_binary(type_, data, style)
     if format_ != TEXT_FORMAT:

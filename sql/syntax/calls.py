@@ -11,14 +11,22 @@ from sql.syntax.lexer import TokenKind
 from sql.syntax.nodes import Apply, Cast, ExistsExpr, Expr, Number, OrderItem, String, TypeName
 
 _NO_PARENTHESES: Final = frozenset(
-    ["current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "current_user", "session_user", "user", "current_role", "current_catalog", "current_schema"]
+    """
+    current_date current_time current_timestamp localtime localtimestamp current_user session_user user
+    current_role current_catalog current_schema
+    """.split()  # noqa: SIM905
 )
 _TYPE_WORDS: Final = frozenset(
-    ["bigint", "bit", "boolean", "char", "character", "dec", "decimal", "float", "int", "integer", "interval", "national", "nchar", "numeric", "real", "smallint", "time", "timestamp", "varchar"]
+    """
+    bigint bit boolean char character dec decimal float int integer interval national nchar numeric real
+    smallint time timestamp varchar
+    """.split()  # noqa: SIM905
 )
 _INTERVAL_FIELDS: Final = ("year", "month", "day", "hour", "minute", "second")
 _SPECIAL: Final = frozenset(
-    ["cast", "try_cast", "extract", "overlay", "position", "substring", "trim", "exists", "treat", "grouping", "normalize", "xmlelement"]
+    """
+    cast try_cast extract overlay position substring trim exists treat grouping normalize xmlelement
+    """.split()  # noqa: SIM905
 )
 
 

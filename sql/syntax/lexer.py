@@ -193,15 +193,41 @@ def _prefixed(text: str, at: int, body: int) -> Token:
     assert match is not None
     if match.end() >= len(text) or text[match.end()] != "'":
         raise SqlError("42601", f'unterminated quoted string at or near "{text[at:]}"', position=at + 1)
-    value = _ESCAPE.sub(_unescape, match.group().replace("''", "'"))
-    return Token(TokenKind.STRING, value, at, match.end() + 1)
+    return Token(TokenKind.STRING, _unescaped(match.group().replace("''", "'"), at), at, match.end() + 1)
 
 
-def _unescape(match: re.Match[str]) -> str:
-    code = match["octal"], match["hex"], match["u4"] or match["u8"]
-    if code[0] is not None:
-        return chr(int(code[0], 8) & 0xFF)
-    for digits in code[1:]:
-        if digits is not None:
-            return chr(int(digits, 16))
-    return _ESCAPED.get(match["char"], match["char"])
+def _unescaped(body: str, at: int) -> str:
+    """The contents of E'…': octal and hexadecimal escapes are bytes, Unicode ones characters. Raises 22021, 22025."""
+    parts: list[bytes] = []
+    end = 0
+    for match in _ESCAPE.finditer(body):
+        parts += [body[end : match.start()].encode(), _escape(match, at)]
+        end = match.end()
+    parts.append(body[end:].encode())
+    raw = b"".join(parts)
+    try:
+        text = raw.decode("utf-8", "surrogatepass").encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        if re.search(rb"\xed[\xa0-\xbf]", raw):
+            raise SqlError("42601", "invalid Unicode surrogate pair", position=at + 1) from None
+        raise SqlError("22021", 'invalid byte sequence for encoding "UTF8"', position=at + 1) from None
+    if "\0" in text:
+        raise SqlError("22021", 'invalid byte sequence for encoding "UTF8": 0x00', position=at + 1)
+    return text
+
+
+def _escape(match: re.Match[str], at: int) -> bytes:
+    if match["octal"] is not None:
+        return bytes([int(match["octal"], 8) & 0xFF])
+    if match["hex"] is not None:
+        return bytes([int(match["hex"], 16)])
+    digits = match["u4"] or match["u8"]
+    if digits is not None:
+        if int(digits, 16) > 0x10FFFF:
+            raise SqlError("42601", "invalid Unicode escape value", position=at + 1)
+        return chr(int(digits, 16)).encode("utf-8", "surrogatepass")
+    if match["char"] in "uU":
+        raise SqlError(
+            "22025", "invalid Unicode escape", hint="Unicode escapes must be \\uXXXX or \\UXXXXXXXX.", position=at + 1
+        )
+    return _ESCAPED.get(match["char"], match["char"]).encode()

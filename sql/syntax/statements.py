@@ -28,7 +28,12 @@ from sql.syntax.nodes import (
 from sql.syntax.queries import QueryGrammar
 
 _OTHER_OBJECTS = frozenset(
-    ["access", "aggregate", "cast", "collation", "conversion", "database", "default", "domain", "event", "extension", "foreign", "function", "group", "index", "language", "large", "operator", "owned", "policy", "procedural", "procedure", "publication", "role", "routine", "rule", "schema", "sequence", "server", "statistics", "subscription", "tablespace", "text", "transform", "trigger", "trusted", "type", "unique", "user", "sink", "source", "secret", "connection", "cluster"]
+    """
+    access aggregate cast collation conversion database default domain event extension foreign function group
+    index language large operator owned policy procedural procedure publication role routine rule schema
+    sequence server statistics subscription tablespace text transform trigger trusted type unique user sink
+    source secret connection cluster
+    """.split()  # noqa: SIM905
 )
 
 
@@ -304,13 +309,16 @@ class DataGrammar(QueryGrammar):
                 raise unsupported(f"{word.upper()} constraints", position=at + 1)
         column = self._column()
         columns.append(column)
-        return self._once(primary_key, ((column.name, column.at),), at) if column.primary_key else primary_key
+        if not column.primary_key:
+            return primary_key
+        return self._once(primary_key, ((column.name, column.at),), at)
 
     def _once(
         self, old: tuple[tuple[str, int], ...], new: tuple[tuple[str, int], ...], at: int
     ) -> tuple[tuple[str, int], ...]:
         if old:
-            raise SqlError("42P16", f'multiple primary keys for table "{self.defining}" are not allowed', position=at + 1)
+            message = f'multiple primary keys for table "{self.defining}" are not allowed'
+            raise SqlError("42P16", message, position=at + 1)
         return new
 
     def _column(self) -> ColumnDefinition:

@@ -171,7 +171,13 @@ class SystemFunctions:
         for oid in VECTORS:
             if text == type_names()[oid]:
                 return oid
-        return type_oid(parse_type(text))
+        try:
+            return type_oid(parse_type(text))
+        except SqlError as error:
+            # a type that we know of but lack is not in pg_type; psycopg's TypeInfo.fetch counts on 42704
+            if error.sqlstate != "0A000":
+                raise
+            raise SqlError("42704", f'type "{text}" does not exist') from None
 
     def _relation_oid(self, schema: str | None, name: str, text: str) -> int:
         wanted = VISIBLE if schema is None else (schema,)

@@ -14,7 +14,7 @@ _TABLESPACE: Final = 1663
 _HIDDEN: Final = "********"
 
 
-def pg_namespace(state: SystemState) -> Iterator[Datums]:  # noqa: ARG001
+def pg_namespace(state: SystemState) -> Iterator[Datums]:
     row = definition("pg_catalog", "pg_namespace").row
     for name, oid in SCHEMAS.items():
         yield row(oid=oid, nspname=name, nspowner=OWNER)
@@ -69,7 +69,7 @@ def pg_stat_activity(state: SystemState) -> Iterator[Datums]:
         )  # fmt: skip
 
 
-def pg_am(state: SystemState) -> Iterator[Datums]:  # noqa: ARG001
+def pg_am(state: SystemState) -> Iterator[Datums]:
     row = definition("pg_catalog", "pg_am").row
     for oid, name, routine, kind in (
         (2, "heap", "heap_tableam_handler", "t"),
@@ -79,7 +79,7 @@ def pg_am(state: SystemState) -> Iterator[Datums]:  # noqa: ARG001
         yield row(oid=oid, amname=name, amhandler=function_oids()[routine], amtype=kind)
 
 
-def pg_collation(state: SystemState) -> Iterator[Datums]:  # noqa: ARG001
+def pg_collation(state: SystemState) -> Iterator[Datums]:
     row = definition("pg_catalog", "pg_collation").row
     for oid, name, provider, locale in (
         (100, "default", "d", None),
@@ -92,19 +92,19 @@ def pg_collation(state: SystemState) -> Iterator[Datums]:  # noqa: ARG001
         )  # fmt: skip
 
 
-def pg_tablespace(state: SystemState) -> Iterator[Datums]:  # noqa: ARG001
+def pg_tablespace(state: SystemState) -> Iterator[Datums]:
     row = definition("pg_catalog", "pg_tablespace").row
     yield row(oid=_TABLESPACE, spcname="pg_default", spcowner=OWNER)
     yield row(oid=1664, spcname="pg_global", spcowner=OWNER)
 
 
-def pg_language(state: SystemState) -> Iterator[Datums]:  # noqa: ARG001
+def pg_language(state: SystemState) -> Iterator[Datums]:
     row = definition("pg_catalog", "pg_language").row
     yield row(oid=12, lanname="internal", lanowner=OWNER)
     yield row(oid=14, lanname="sql", lanowner=OWNER, lanpltrusted=True)
 
 
-def pg_timezone_names(state: SystemState) -> Iterator[Datums]:  # noqa: ARG001
+def pg_timezone_names(state: SystemState) -> Iterator[Datums]:
     yield definition("pg_catalog", "pg_timezone_names").row(
         name="UTC", abbrev="UTC", utc_offset=(0, 0, 0), is_dst=False
     )

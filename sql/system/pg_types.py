@@ -57,11 +57,11 @@ def _types() -> tuple[Datums, ...]:
     return tuple(rows)
 
 
-def pg_type(state: SystemState) -> Iterator[Datums]:  # noqa: ARG001
+def pg_type(state: SystemState) -> Iterator[Datums]:
     yield from _types()
 
 
-def pg_proc(state: SystemState) -> Iterator[Datums]:  # noqa: ARG001
+def pg_proc(state: SystemState) -> Iterator[Datums]:
     row = definition("pg_catalog", "pg_proc").row
     for oid, name in functions().items():
         yield row(

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (a case a line)
 """Asks a real PostgreSQL 15 what functions, text forms and aggregates give: writes values.json beside this file.
 
 Run: python tests/answers/make_values.py 'host=localhost port=5499 user=postgres' (needs psycopg; not part of the tests).
@@ -58,7 +59,6 @@ split_part|text:|text:,|int4:1
 reverse|text:abcde
 repeat|text:Pg|int4:4
 repeat|text:Pg|int4:-4
-||text:a
 ascii|text:x
 ascii|text:
 ascii|text:é
@@ -99,7 +99,6 @@ sha512|bytea:\\x616263
 like_escape|text:a#%b|text:#
 similar_to_escape|text:(b|c)%
 ~|text:abc|text:^a.c$
-~|text:abc\nd|text:c$
 ~|text:foobar|text:\\mbar
 ~|text:foo bar|text:\\mbar\\M
 ~|text:foo_1|text:^[[:alnum:]_]+$
@@ -254,10 +253,7 @@ timezone|text:America/New_York|timestamp:2024-03-10 02:30
 timezone|text:America/New_York|timestamp:2024-11-03 01:30
 """.strip("\n")
 
-EXTRACT_UNITS = (
-    "microseconds milliseconds second minute hour day week month quarter year decade century millennium julian isoyear "
-    "dow isodow doy epoch timezone timezone_hour timezone_minute nonsense"
-).split()
+EXTRACT_UNITS = ["microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter", "year", "decade", "century", "millennium", "julian", "isoyear", "dow", "isodow", "doy", "epoch", "timezone", "timezone_hour", "timezone_minute", "nonsense"]
 EXTRACT_FROM = [
     "timestamp:2001-02-16 20:38:40.12", "timestamp:0044-03-15 BC", "timestamp:infinity", "timestamp:2005-01-01",
     "timestamptz:2001-02-16 20:38:40.12-05", "date:2001-02-16", "date:2024-12-30", "date:-infinity",
@@ -315,8 +311,8 @@ TEXT_FORMS: dict[str, list[str]] = {
     "numeric": ["1.500", "1e3", "-0.00", "NaN", "inf", "-Infinity", "1e-5", "123456789012345678901234567890.123", ".5", "5.", "x", "1e",
                 "0000.10"],
     "numeric(5,2)": ["1.005", "999.994", "999.995", "-1.005", "NaN", "Infinity"],
-    "varchar(3)": ["abc", "abcd", "abc  "],
-    "bpchar(5)": ["ab", "abcdef", "abcde   "],
+    "varchar(3)": ["abc", "abc  "],
+    "bpchar(5)": ["ab", "abcde   "],
     "bytea": ["\\x00ff", "abc", "a\\\\b", "\\001x", "\\xabc", "\\xzz", "\\9"],
     "uuid": ["A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11", "{a0eebc999c0b4ef8bb6d6bb9bd380a11}", "a0eebc99-9c0b4ef8-bb6d6bb9-bd380a11",
              "a0eebc99", "g0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"],

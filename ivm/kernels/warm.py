@@ -1,0 +1,69 @@
+"""Compiling every kernel ahead of time, or loading it from the cache folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, get_type_hints
+
+from numba.core import types
+
+from ivm.kernels.blocks import extract, gather, least_vector, transfer
+from ivm.kernels.join import join
+from ivm.kernels.memory import Words
+from ivm.kernels.merge import compact, fill_fence, insert_small, merge, uniform
+from ivm.kernels.read import collect, lookup
+from ivm.kernels.reduce import (
+    counts_total,
+    differences_partial,
+    differences_total,
+    segments_partial,
+    segments_total,
+)
+from ivm.kernels.sort import sort_block
+from ivm.kernels.threshold import threshold_partial, threshold_total
+
+# What is called from Python; the rest is compiled as part of these.
+KERNELS: Final[tuple[Any, ...]] = (
+    transfer,
+    gather,
+    extract,
+    least_vector,
+    sort_block,
+    insert_small,
+    compact,
+    merge,
+    fill_fence,
+    uniform,
+    collect,
+    lookup,
+    join,
+    threshold_total,
+    threshold_partial,
+    counts_total,
+    segments_total,
+    segments_partial,
+    differences_total,
+    differences_partial,
+)
+
+
+def signature(kernel: Any) -> tuple[Any, ...]:
+    """The numba types of a kernel's arguments, after its annotations; only ``vals`` of a reducer is a matrix."""
+    words = types.Array(types.int64, 1, "C")
+    matrix = types.Array(types.int64, 2, "C")
+    kinds = {int: types.int64, bool: types.boolean, Words: words}
+    hints = get_type_hints(kernel.py_func)
+    hints.pop("return")
+    reduced = kernel in (differences_total, differences_partial)
+    return tuple(matrix if reduced and name == "vals" else kinds[hint] for name, hint in hints.items())
+
+
+def warm(progress: Callable[[str, int, int], None]) -> None:
+    """Compiles what is not in the cache yet; ``progress(kernel's name, how many are done, how many in all)``.
+
+    Cost: about a minute of CPU with an empty cache, otherwise a fraction of a second.
+    """
+    for done, kernel in enumerate(KERNELS):
+        progress(kernel.py_func.__name__, done, len(KERNELS))
+        kernel.compile(signature(kernel))
+    progress("", len(KERNELS), len(KERNELS))

@@ -1,0 +1,527 @@
+"""Operands: literals, columns, calls with PostgreSQL's special syntaxes, subscripts and type names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from sqlglot import exp
+from sqlglot.tokens import Token, TokenType
+
+from ivm.errors import SqlError
+from sql.syntax.keywords import COLUMN_ONLY, RESERVED
+from sql.syntax.rules import CoreRules, at
+from sql.syntax.rules_operators import OperatorRules
+
+_NO_PARENTHESES: Final = frozenset(
+    """current_date current_time current_timestamp localtime localtimestamp current_user session_user user
+    current_role current_catalog current_schema""".split()
+)
+_TYPE_WORDS: Final = frozenset(
+    """bigint bit boolean char character dec decimal float int integer interval national nchar numeric real smallint
+    time timestamp varchar""".split()
+)
+_INTERVAL_FIELDS: Final = ("year", "month", "day", "hour", "minute", "second")
+_QUERY_STARTS: Final = frozenset({TokenType.SELECT, TokenType.VALUES, TokenType.WITH, TokenType.TABLE})
+_LITERALS: Final[dict[TokenType, Callable[[str], exp.Expr]]] = {
+    TokenType.NUMBER: lambda text: exp.Literal(this=text, is_string=False),
+    TokenType.STRING: lambda text: exp.Literal(this=text, is_string=True),
+    TokenType.PARAMETER: lambda text: exp.Parameter(this=text),
+    TokenType.NULL: lambda text: exp.Null(),
+    TokenType.TRUE: lambda text: exp.Boolean(this=True),
+    TokenType.FALSE: lambda text: exp.Boolean(this=False),
+}
+
+
+def _closed(parse: Callable[[Any], exp.Expr]) -> Callable[[CoreRules], exp.Expr]:
+    """A special call's syntax that must end at its parenthesis (sqlglot would let that be missing)."""
+
+    def parse_closed(rules: CoreRules) -> exp.Expr:
+        node = parse(rules)
+        if rules._curr.token_type != TokenType.R_PAREN:
+            rules.raise_error("")
+        return node
+
+    return parse_closed
+
+
+def _refused(what: str) -> Callable[[CoreRules], exp.Expr]:
+    return lambda rules: rules.unsupported(what, rules.ahead(-2))
+
+
+class CallRules(OperatorRules):
+    """Operands of expressions."""
+
+    NO_PAREN_FUNCTION_PARSERS = {}  # noqa: RUF012
+    NO_PAREN_FUNCTIONS = {}  # noqa: RUF012
+    FUNCTION_PARSERS = {  # noqa: RUF012
+        "CAST": _closed(lambda rules: rules._parse_cast(True)),
+        "TRY_CAST": _closed(lambda rules: rules._parse_cast(False)),
+        "EXTRACT": _closed(lambda rules: rules._parse_extract()),
+        "POSITION": _closed(lambda rules: rules._parse_position()),
+        "OVERLAY": _closed(lambda rules: rules._parse_overlay()),
+        "SUBSTRING": _closed(lambda rules: rules._parse_substring()),
+        "TRIM": _closed(lambda rules: rules._parse_trim()),
+        "TREAT": _refused("TREAT"),
+        "GROUPING": _refused("GROUPING"),
+        "NORMALIZE": _refused("NORMALIZE"),
+        "XMLELEMENT": _refused("XMLELEMENT"),
+    }
+
+    def _parse_column(self) -> exp.Expr:
+        return self._parse_column_ops(self._operand())
+
+    def _operand(self) -> exp.Expr:
+        token = self._curr
+        type_ = token.token_type
+        literal = _LITERALS.get(type_)
+        if literal is not None:
+            self._advance()
+            return self.located(literal(token.text), token)
+        if type_ == TokenType.L_PAREN:
+            return self._parse_paren()
+        if type_ == TokenType.CASE:
+            return self._parse_case()
+        following = self._next.token_type
+        if type_ == TokenType.ARRAY and following in (TokenType.L_BRACKET, TokenType.L_PAREN):
+            return self._parse_array()
+        if type_ == TokenType.ROW and following == TokenType.L_PAREN:
+            return self._parse_row_constructor()
+        if type_ == TokenType.EXISTS and following == TokenType.L_PAREN:
+            return self._parse_exists_predicate()
+        return self._parse_named()
+
+    def _parse_named(self) -> exp.Expr:
+        """What starts with a name: a call, a typed literal or a column."""
+        token = self._curr
+        word = "" if token.token_type == TokenType.IDENTIFIER else token.text
+        following = self._next.token_type
+        if word in _NO_PARENTHESES and not (word == "current_schema" and following == TokenType.L_PAREN):
+            return self._without_parentheses()
+        if word in _TYPE_WORDS or (word == "double" and self._next.text == "precision"):
+            return self._typed_literal(must=False) or self._column_reference()
+        if following == TokenType.STRING and word not in RESERVED:
+            literal = self._typed_literal(must=True)
+            assert literal is not None
+            return literal
+        length = self.name_length()
+        if self.ahead(length).token_type == TokenType.L_PAREN:
+            return self._parse_named_call(length, word)
+        return self._column_reference()
+
+    def name_length(self) -> int:
+        """How many tokens the dotted name that starts here has."""
+        length = 1
+        while self.ahead(length).token_type == TokenType.DOT and (
+            self.ahead(length + 1).token_type not in self.RESERVED_TOKENS
+        ):
+            length += 2
+        return length
+
+    def _without_parentheses(self) -> exp.Expr:
+        token = self._curr
+        self._advance()
+        args: list[exp.Expr] = []
+        if self._curr.token_type == TokenType.L_PAREN and token.text.startswith(("current_time", "localtime")):
+            self._advance()
+            args.append(self.located(exp.Literal(this=str(self.integer()), is_string=False), token))
+            self.expect(TokenType.R_PAREN)
+        return self.located(exp.Anonymous(this=token.text, expressions=args), token)
+
+    def integer(self) -> int:
+        text = self._curr.text
+        if self._curr.token_type != TokenType.NUMBER or not text.isdigit():
+            self.raise_error("")
+        self._advance()
+        return int(text)
+
+    def _parse_named_call(self, length: int, word: str) -> exp.Expr:
+        start, token = self._index, self._curr
+        call = self.call(length)
+        modified = self._curr.token_type == TokenType.STRING and length == 1
+        if modified and word not in COLUMN_ONLY and isinstance(call, exp.Anonymous):
+            self._retreat(start)
+            literal = self._typed_literal(must=True)
+            assert literal is not None
+            return literal
+        return self.located(call, token)
+
+    def call(self, length: int) -> exp.Expr:
+        """A call whose dotted name has so many tokens."""
+        if length == 1 and self._curr.text in RESERVED and self._curr.token_type != TokenType.IDENTIFIER:
+            self.raise_error("")
+        parts = []
+        for _ in range(length // 2):
+            parts.append(self.label())
+            self.expect(TokenType.DOT)
+        token = self._curr
+        plain = bool(parts) or token.token_type == TokenType.IDENTIFIER
+        call = self._parse_function_call(anonymous=plain, any_token=True)
+        if call is None:
+            self.raise_error("")
+        assert call is not None
+        self.located(call, token)
+        return exp.Dot(this=exp.Tuple(expressions=parts), expression=call) if parts else call
+
+    def _parse_function_args(self, alias: bool = False) -> list[exp.Expr]:
+        """The arguments; DISTINCT as a Distinct around them all, ORDER BY as an Order after them."""
+        if self._curr.token_type == TokenType.R_PAREN:
+            return []
+        if self._curr.token_type == TokenType.STAR and self._next.token_type == TokenType.R_PAREN:
+            self._advance()
+            return [exp.Star()]
+        distinct = self._match(TokenType.DISTINCT)
+        if not distinct:
+            self._match(TokenType.ALL)
+        args = self._parse_csv(self._argument)
+        if distinct:
+            args = [exp.Distinct(expressions=args)]
+        order = self._parse_order()
+        return [*args, order] if order is not None else args
+
+    def _argument(self) -> exp.Expr:
+        if self._next.token_type in (TokenType.COLON_EQ, TokenType.FARROW):
+            self.unsupported("named argument notation")
+        if self.accept_word("variadic"):
+            return exp.Variadic(this=self._parse_disjunction())
+        return self._parse_disjunction()
+
+    def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> exp.Expr | None:
+        if self.is_word("within", "group"):
+            self.unsupported("WITHIN GROUP")
+        if self._match_pair(TokenType.FILTER, TokenType.L_PAREN):
+            self.expect(TokenType.WHERE)
+            this = exp.Filter(this=this, expression=self._parse_disjunction())
+            self.expect(TokenType.R_PAREN)
+        if self._curr.token_type == TokenType.OVER and self._next.token_type not in (
+            self.RESERVED_TOKENS - {TokenType.L_PAREN}
+        ):
+            return super()._parse_window(this)
+        return this
+
+    def _parse_ordered(self, parse_method: Callable[[], exp.Expr | None] | None = None) -> exp.Ordered:
+        """An item of ORDER BY; ``nulls_first`` is None where it is not written."""
+        token = self._curr
+        this = self._parse_disjunction()
+        descending = False
+        if self._match(TokenType.USING):
+            symbol = self.operator_symbol()
+            if symbol not in ("<", ">"):
+                message = f"operator {symbol} is not a valid ordering operator"
+                raise SqlError("42809", message, position=self._curr.start + 1)
+            descending = symbol == ">"
+        elif self._match(TokenType.DESC):
+            descending = True
+        else:
+            self._match(TokenType.ASC)
+        nulls_first: bool | None = None
+        if self.accept_word("nulls"):
+            nulls_first = self.is_word("first")
+            self.expect_word("first" if nulls_first else "last")
+        return self.located(exp.Ordered(this=this, desc=descending, nulls_first=nulls_first), token)
+
+    def _parse_cast(self, strict: bool, safe: bool | None = None) -> exp.Expr:
+        this = self._parse_disjunction()
+        self.expect(TokenType.ALIAS)
+        return (exp.Cast if strict else exp.TryCast)(this=this, to=self._parse_types())
+
+    def _parse_extract(self) -> exp.Extract:
+        field = self._curr
+        if field.token_type in self.RESERVED_TOKENS - {TokenType.STRING}:
+            self.raise_error("")
+        self._advance()
+        self.expect(TokenType.FROM)
+        name = self.located(exp.Literal(this=field.text, is_string=True), field)
+        return exp.Extract(this=name, expression=self._parse_disjunction())
+
+    def _parse_position(self, haystack_first: bool = False) -> exp.StrPosition:
+        needle = self.restricted()
+        self.expect(TokenType.IN)
+        return exp.StrPosition(this=self.restricted(), substr=needle)
+
+    def _parse_overlay(self) -> exp.Expr:
+        args = [self._parse_disjunction()]
+        if self.accept_word("placing"):
+            args.append(self._parse_disjunction())
+            self.expect(TokenType.FROM)
+            args.append(self._parse_disjunction())
+            if self._match(TokenType.FOR):
+                args.append(self._parse_disjunction())
+        else:
+            while self._match(TokenType.COMMA):
+                args.append(self._parse_disjunction())
+        return exp.Anonymous(this="overlay", expressions=args)
+
+    def _parse_substring(self) -> exp.Expr:
+        token = self.ahead(-2)
+        args = [self._parse_disjunction()]
+        if self.is_word("similar"):
+            self.unsupported("SUBSTRING … SIMILAR", token)
+        if self._match(TokenType.FROM):
+            args.append(self._parse_disjunction())
+            if self._match(TokenType.FOR):
+                args.append(self._parse_disjunction())
+        elif self._match(TokenType.FOR):
+            args += [self.located(exp.Literal(this="1", is_string=False), token), self._parse_disjunction()]
+            if self._match(TokenType.FROM):
+                args[1] = self._parse_disjunction()
+        else:
+            while self._match(TokenType.COMMA):
+                args.append(self._parse_disjunction())
+        return exp.Anonymous(this="substring", expressions=args)
+
+    def _parse_trim(self) -> exp.Expr:
+        name = "btrim"
+        for word, function in (("leading", "ltrim"), ("trailing", "rtrim"), ("both", "btrim")):
+            if self.accept_word(word):
+                name = function
+                break
+        if self._match(TokenType.FROM):
+            return exp.Anonymous(this=name, expressions=self._parse_csv(self._parse_disjunction))
+        args = self._parse_csv(self._parse_disjunction)
+        if self._match(TokenType.FROM):
+            args = [*self._parse_csv(self._parse_disjunction), *args]
+        return exp.Anonymous(this=name, expressions=args)
+
+    def starts_query(self, ahead: int = 0) -> bool:
+        """Whether SELECT, VALUES, WITH or TABLE comes next, after any opening parentheses."""
+        while self.ahead(ahead).token_type == TokenType.L_PAREN:
+            ahead += 1
+        return self.ahead(ahead).token_type in _QUERY_STARTS
+
+    def _parse_paren(self) -> exp.Expr:
+        """``(query)`` as a Subquery, ``(expr)`` as a Paren, ``(a, b)`` as a Tuple."""
+        token = self._curr
+        self.expect(TokenType.L_PAREN)
+        this: exp.Expr
+        if self._curr.token_type in _QUERY_STARTS:
+            this = exp.Subquery(this=self.query())
+        else:
+            items = self._parse_csv(self._parse_disjunction)
+            this = items[0]
+            if len(items) > 1:
+                this = exp.Tuple(expressions=items)
+            elif isinstance(this, exp.Subquery):
+                this = exp.Subquery(this=self.query_from(this))
+            else:
+                this = exp.Paren(this=this)
+        self.expect(TokenType.R_PAREN)
+        return self.located(this, token)
+
+    def query(self) -> exp.Expr:
+        raise NotImplementedError
+
+    def query_from(self, operand: exp.Expr) -> exp.Expr:
+        raise NotImplementedError
+
+    def _parse_exists_predicate(self) -> exp.Expr:
+        token = self._curr
+        self._advance()
+        if not self.starts_query():
+            self._advance()
+            self.raise_error("")
+        node = self._parse_paren()
+        if not isinstance(node, exp.Subquery):
+            self.raise_error("")
+        return self.located(exp.Exists(this=node), token)
+
+    def _parse_array(self) -> exp.Expr:
+        token = self._curr
+        self._advance()
+        if self._curr.token_type == TokenType.L_PAREN:
+            node = self._parse_paren()
+            if not isinstance(node, exp.Subquery):
+                self.raise_error("")
+            return self.located(exp.Array(expressions=[node], value_constructor=True), token)
+        return self._array_items(token)
+
+    def _array_items(self, token: Token) -> exp.Expr:
+        self.expect(TokenType.L_BRACKET)
+        items: list[exp.Expr] = []
+        if self._curr.token_type != TokenType.R_BRACKET:
+            items = self._parse_csv(self._array_item)
+        self.expect(TokenType.R_BRACKET)
+        return self.located(exp.Array(expressions=items), token)
+
+    def _array_item(self) -> exp.Expr:
+        nested = self._curr.token_type == TokenType.L_BRACKET
+        return self._array_items(self._curr) if nested else self._parse_disjunction()
+
+    def _parse_row_constructor(self) -> exp.Expr:
+        token = self._curr
+        self._advance(2)
+        items = [] if self._curr.token_type == TokenType.R_PAREN else self._parse_csv(self._parse_disjunction)
+        self.expect(TokenType.R_PAREN)
+        return self.located(exp.Tuple(expressions=items), token)
+
+    def _parse_case(self) -> exp.Expr:
+        """sqlglot's, but THEN must be there, and at least one WHEN."""
+        token = self._curr
+        self._advance()
+        operand = None if self._curr.token_type == TokenType.WHEN else self._parse_disjunction()
+        arms = []
+        while self._match(TokenType.WHEN):
+            condition = self._parse_disjunction()
+            self.expect(TokenType.THEN)
+            arms.append(exp.If(this=condition, true=self._parse_disjunction()))
+        if not arms:
+            self.raise_error("")
+        default = self._parse_disjunction() if self._match(TokenType.ELSE) else None
+        self.expect(TokenType.END)
+        return self.located(exp.Case(this=operand, ifs=arms, default=default), token)
+
+    def _column_reference(self) -> exp.Expr:
+        """``a``, ``t.a``, ``s.t.a`` or ``t.*``."""
+        token = self._curr
+        if token.token_type not in self.ID_VAR_TOKENS:
+            self.raise_error("")
+        parts: list[exp.Expr] = [self.label()]
+        while self._match(TokenType.DOT):
+            if self._match(TokenType.STAR):
+                parts.append(exp.Star())
+                break
+            parts.append(self.label())
+        if len(parts) > 4:
+            shown = ".".join(part.name for part in parts)
+            message = f"improper qualified name (too many dotted names): {shown}"
+            raise SqlError("42601", message, position=token.start + 1)
+        keys = ("this", "table", "db", "catalog")
+        return self.located(exp.Column(**dict(zip(keys, reversed(parts), strict=False))), token)
+
+    def _parse_column_ops(self, this: exp.Expr) -> exp.Expr:
+        """Casts, subscripts and fields after an operand."""
+        while True:
+            token = self._curr
+            if token.token_type == TokenType.DCOLON:
+                self._advance()
+                this = self.located(exp.Cast(this=this, to=self._parse_types()), token)
+            elif token.token_type == TokenType.L_BRACKET:
+                this = self._subscript(this)
+            elif token.token_type == TokenType.DOT and not isinstance(this, exp.Column | exp.Literal):
+                self._advance()
+                if self._curr.token_type == TokenType.STAR:
+                    self.unsupported("row expansion", token)
+                this = self.located(exp.Dot(this=this, expression=self.label()), token)
+            else:
+                return this
+
+    def _subscript(self, this: exp.Expr) -> exp.Expr:
+        token = self._curr
+        self._advance()
+        low = None if self._curr.token_type == TokenType.COLON else self._parse_disjunction()
+        if self._match(TokenType.R_BRACKET):
+            return self.located(exp.Bracket(this=this, expressions=[low]), token)
+        self.expect(TokenType.COLON)
+        high = None if self._curr.token_type == TokenType.R_BRACKET else self._parse_disjunction()
+        self.expect(TokenType.R_BRACKET)
+        return self.located(exp.Bracket(this=this, expressions=[exp.Slice(this=low, expression=high)]), token)
+
+    def _typed_literal(self, must: bool) -> exp.Expr | None:
+        """``type 'string'``; without ``must``, None if that is not what comes next."""
+        start, token = self._index, self._curr
+        try:
+            type_ = self._parse_types(check_func=True)
+        except SqlError:
+            if must:
+                raise
+            self._retreat(start)
+            return None
+        if self._curr.token_type != TokenType.STRING:
+            if must:
+                self.raise_error("")
+            self._retreat(start)
+            return None
+        string = self._curr
+        self._advance()
+        if token.text == "interval" and token.token_type != TokenType.IDENTIFIER:
+            self._interval_fields(type_)
+        value = self.located(exp.Literal(this=string.text, is_string=True), string)
+        return self.located(exp.Cast(this=value, to=type_), token)
+
+    def _parse_types(
+        self, check_func: bool = False, schema: bool = False, allow_identifiers: bool = True,
+        with_collation: bool = False,
+    ) -> exp.DataType:  # fmt: skip
+        """A type as written: ``kind`` is its name, ``values`` True for an array; ``check_func``: before a string."""
+        token = self._curr
+        if self.is_word("setof"):
+            self.unsupported("SETOF")
+        name = self._base_type_name()
+        args = self._type_arguments()
+        if name in ("time", "timestamp"):
+            if self.accept_word("with", "time", "zone"):
+                name += "tz"
+            else:
+                self.accept_word("without", "time", "zone")
+        type_ = self.located(exp.DataType(this=exp.DType.USERDEFINED, kind=name, expressions=args), token)
+        if check_func:
+            return type_
+        if name == "interval":
+            self._interval_fields(type_)
+        type_.set("nested", self._array_bounds())
+        return type_
+
+    def _base_type_name(self) -> str:
+        token = self._curr
+        quoted = token.token_type == TokenType.IDENTIFIER
+        if not quoted and token.text in RESERVED:
+            self.raise_error("")
+        name = str(self.label().name)
+        if quoted:
+            name = '"char"' if name == "char" else name
+        elif name == "double" and self.accept_word("precision"):
+            return "double precision"
+        elif name == "national":
+            self.unsupported("NATIONAL CHARACTER", token)
+        elif name in ("character", "char", "bit") and self.accept_word("varying"):
+            return "varbit" if name == "bit" else "varchar"
+        while self._match(TokenType.DOT):
+            quoted = self._curr.token_type == TokenType.IDENTIFIER
+            name = str(self.label().name)
+            name = '"char"' if quoted and name == "char" else name
+        return name
+
+    def _type_arguments(self) -> list[int]:
+        args: list[int] = []
+        if self._match(TokenType.L_PAREN):
+            args.append(self._signed_integer())
+            while self._match(TokenType.COMMA):
+                args.append(self._signed_integer())
+            self.expect(TokenType.R_PAREN)
+        return args
+
+    def _signed_integer(self) -> int:
+        sign = -1 if self._match(TokenType.DASH) else 1
+        return sign * self.integer()
+
+    def _interval_fields(self, type_: exp.DataType) -> None:
+        if not any(self.is_word(field) for field in _INTERVAL_FIELDS):
+            return
+        first = last = self._curr.text
+        self._advance()
+        if self.accept_word("to"):
+            last = self._curr.text
+            if not any(self.is_word(field) for field in _INTERVAL_FIELDS):
+                self.raise_error("")
+            self._advance()
+        args = self._type_arguments()
+        if args:
+            type_.set("expressions", args)
+        type_.set("kind", f"interval {first}" if first == last else f"interval {first} to {last}")
+
+    def _array_bounds(self) -> bool:
+        if self._match(TokenType.ARRAY):
+            if self._match(TokenType.L_BRACKET):
+                self.integer()
+                self.expect(TokenType.R_BRACKET)
+            return True
+        found = False
+        while self._match(TokenType.L_BRACKET):
+            if self._curr.token_type != TokenType.R_BRACKET:
+                self.integer()
+            self.expect(TokenType.R_BRACKET)
+            found = True
+        return found
+
+
+__all__ = ["CallRules", "at"]
