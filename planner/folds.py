@@ -1,4 +1,4 @@
-"""The planner's own reducers: first row, top-k, set operations by equality class, the one value of a subquery."""
+"""The planner's own reducers: first row, top-k, set operations by equality class."""
 
 from __future__ import annotations
 
@@ -235,32 +235,3 @@ class SetFold:
                 found.append(np.concatenate([[taken], row[1:]]).astype(np.int64))
                 wanted -= taken
         return found
-
-
-@dataclass(frozen=True, slots=True)
-class OneValue:
-    """The value of a scalar subquery, [word | is NULL | how many rows]: of several rows the first."""
-
-    @property
-    def out_width(self) -> int:
-        return 3
-
-    @property
-    def can_fail(self) -> bool:
-        return False
-
-    @property
-    def limit(self) -> int | None:
-        return 2
-
-    def bind(self, context: Context) -> Reducer:
-        return self
-
-    def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
-        starts = offsets[:-1]
-        counts = np.maximum(diffs[:, 0], 0)
-        totals = np.add.reduceat(counts, starts) if len(starts) else counts
-        live = totals > 0
-        # a negative first value happens only at times that are not final: any value will do
-        rows = np.column_stack([vals[starts], np.minimum(totals, 2)])
-        return Reduced(np.flatnonzero(live).astype(np.int64), rows[live].astype(np.int64))

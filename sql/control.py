@@ -9,7 +9,14 @@ from ivm.words import TEXT
 from sql.portal import NamedStatement
 from sql.results import CommandResult, Notice, Result
 from sql.statements import (
-    Deallocate, Discard, NoOperation, OutputColumn, Prepare, SetVariable, Show, Statement,
+    Deallocate,
+    Discard,
+    NoOperation,
+    OutputColumn,
+    Prepare,
+    SetVariable,
+    Show,
+    Statement,
 )  # fmt: skip
 
 if TYPE_CHECKING:

@@ -32,7 +32,6 @@ from storage.dictionary import Dictionary
 from storage.record import CommitRecord, Entries, Update
 from storage.stored import Batch, History, merge_entries
 
-
 BESIDE: Final = 4
 """Records from which a group is written on the log's thread while the dataflow steps: for fewer, changing threads (and
 waiting for the interpreter) costs more than the sync."""

@@ -25,8 +25,25 @@ from sql.results import CommandResult, Notice, Result, RowsResult
 from sql.session_state import SessionState, system_words
 from sql.snapshot import MemorySnapshot, Published, StoredIndexes
 from sql.statements import (
-    Close, CopyFrom, CopyTo, CreateTable, CreateView, Declare, Delete, Drop, Execute, Explain, Fetch, Insert,
-    OutputColumn, Query, Statement, Subscribe, Truncate, Update, Verify,
+    Close,
+    CopyFrom,
+    CopyTo,
+    CreateTable,
+    CreateView,
+    Declare,
+    Delete,
+    Drop,
+    Execute,
+    Explain,
+    Fetch,
+    Insert,
+    OutputColumn,
+    Query,
+    Statement,
+    Subscribe,
+    Truncate,
+    Update,
+    Verify,
 )  # fmt: skip
 from sql.streams import Streams
 from sql.writer import Writer

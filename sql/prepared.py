@@ -6,8 +6,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ivm.words import INT8, TEXT, SqlType
 from ivm.words import BOOL as BOOLEAN
+from ivm.words import INT8, TEXT, SqlType
 from planner.logical import Get, Rel
 from planner.lower import lower
 from planner.physical import Plan
@@ -20,8 +20,19 @@ from sql.parse import StatementText
 from sql.settings import Settings
 from sql.snapshot import Published, StoredIndexes
 from sql.statements import (
-    BoundStatement, Delete, Execute, Explain, Fetch, Insert, OutputColumn, Query, Show, Statement, Subscribe,
-    Update, Verify,
+    BoundStatement,
+    Delete,
+    Execute,
+    Explain,
+    Fetch,
+    Insert,
+    OutputColumn,
+    Query,
+    Show,
+    Statement,
+    Subscribe,
+    Update,
+    Verify,
 )  # fmt: skip
 
 if TYPE_CHECKING:

@@ -472,7 +472,9 @@ class Session:
 
 
 def _allowed_when_failed(statement: Statement) -> bool:
-    return isinstance(statement, Commit | Rollback) or (isinstance(statement, Savepoint) and statement.action == "rollback")
+    if isinstance(statement, Savepoint):
+        return statement.action == "rollback"
+    return isinstance(statement, Commit | Rollback)
 
 
 def replace_error(error: SqlError) -> SqlError:

@@ -135,7 +135,7 @@ class SessionState:
         relation = self.catalog.by_id(oid - CONSTRAINT_BASE)
         return None if relation is None else constraint_definition(relation)
 
-    def backend_id(self) -> int:
+    def backend_pid(self) -> int:
         return self.session.backend_id
 
     def role_name(self, oid: int) -> str:

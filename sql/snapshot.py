@@ -14,7 +14,7 @@ from ivm.rows import Words
 from ivm.trace import Version
 from planner import moves
 from planner.layout import table_layout
-from planner.render import Renderer, Stored
+from planner.render import Stored
 from sql.catalog import Catalog, RelationKind
 from storage.duck import Store
 

@@ -18,7 +18,16 @@ from sql.query import epoch_of
 from sql.results import CommandResult, CopyInResult, CopyOutResult, Result, RowsResult
 from sql.session_state import SessionState
 from sql.statements import (
-    Close, CopyFormat, CopyFrom, CopyTo, Declare, Fetch, Query, Statement, Subscribe, Verify,
+    Close,
+    CopyFormat,
+    CopyFrom,
+    CopyTo,
+    Declare,
+    Fetch,
+    Query,
+    Statement,
+    Subscribe,
+    Verify,
 )  # fmt: skip
 from sql.subscription import Subscription
 from sql.verify import verify

@@ -44,7 +44,7 @@ class Timeline:
         low = max(int(ordinals.min()) - base, 0)
         high = max(int(ordinals.max()) - base, 0)
         near = np.array(epochs[low : high + 1], np.int64)
-        return near[np.maximum(ordinals - base, 0) - low]
+        return np.asarray(near[np.maximum(ordinals - base, 0) - low])
 
     def ordinal(self, epoch: int) -> int | None:
         """The newest commit at or before an epoch; None when it is older than ``base``."""

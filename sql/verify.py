@@ -6,10 +6,10 @@ import numpy as np
 
 from ivm.rows import RowSet, Vector, Words, pack, unpack
 from ivm.words import INT8, ColumnType
+from planner.context import Context
 from planner.lower import lower
 from planner.run import run
 from planner.transform.pipeline import optimize
-from planner.context import Context
 from sql.catalog import Relation
 from sql.ddl import definition_rel
 from sql.snapshot import MemorySnapshot, Published, StoredIndexes

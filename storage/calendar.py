@@ -119,6 +119,12 @@ def utc_offset(stamp: int, timezone: str) -> int:
     return round(offset.total_seconds())
 
 
+def zone_abbreviation(stamp: int, timezone: str) -> str | None:
+    """What a zone calls its time at an instant: ``PST``, ``UTC``, ``-03``; None for a bare offset."""
+    place = zone(timezone)
+    return None if isinstance(place, int) else _representable(stamp).replace(tzinfo=UTC).astimezone(place).tzname()
+
+
 def local_offset(local: int, timezone: str) -> int:
     """The offset of a wall-clock time: before the change in a gap, standard time where it occurs twice."""
     place = zone(timezone)

@@ -20,7 +20,8 @@ from storage import codec
 from storage.dictionary import Dictionary
 from storage.text_array import format_array, leaf_test, parse_array
 from storage.text_bulk import format_bulk, parse_bulk
-from storage.text_interval import format_interval, parse_interval
+from storage.interval_output import format_interval
+from storage.text_interval import parse_interval
 from storage.text_json import canonical_json
 from storage.text_number import (
     format_float4,
@@ -249,7 +250,7 @@ _PARSERS: Final[dict[Kind, _Parser]] = {
     Kind.TIME: lambda type_, text, style: parse_time(text, type_.precision, style),
     Kind.TIMESTAMP: lambda type_, text, style: parse_timestamp(text, type_.precision, style),
     Kind.TIMESTAMPTZ: lambda type_, text, style: parse_timestamptz(text, type_.precision, style),
-    Kind.INTERVAL: lambda type_, text, style: parse_interval(text, type_.precision),
+    Kind.INTERVAL: lambda type_, text, style: parse_interval(text, type_.precision, sql_standard=style.formats.interval == "sql_standard"),
     Kind.UUID: _uuid,
     Kind.JSONB: lambda type_, text, style: canonical_json(text),
     Kind.OID: lambda type_, text, style: parse_oid(text),
@@ -286,11 +287,11 @@ _WRITERS: Final[dict[Kind, _Writer]] = {
     Kind.UNKNOWN: _as_is,
     Kind.CHAR1: lambda type_, datum, style: datum if isinstance(datum, str) else (chr(datum) if datum else ""),
     Kind.BYTEA: lambda type_, datum, style: "\\x" + datum.hex(),
-    Kind.DATE: lambda type_, datum, style: format_date(datum),
+    Kind.DATE: lambda type_, datum, style: format_date(datum, style.formats),
     Kind.TIME: lambda type_, datum, style: format_time(datum),
-    Kind.TIMESTAMP: lambda type_, datum, style: format_timestamp(datum),
-    Kind.TIMESTAMPTZ: lambda type_, datum, style: format_timestamptz(datum, style.timezone),
-    Kind.INTERVAL: lambda type_, datum, style: format_interval(datum),
+    Kind.TIMESTAMP: lambda type_, datum, style: format_timestamp(datum, style.formats),
+    Kind.TIMESTAMPTZ: lambda type_, datum, style: format_timestamptz(datum, style.timezone, style.formats),
+    Kind.INTERVAL: lambda type_, datum, style: format_interval(datum, style.formats.interval),
     Kind.UUID: _format_uuid,
     Kind.JSONB: _as_is,
     Kind.REGCLASS: _reg_out,

@@ -107,7 +107,7 @@ def _format_present(
         return [b"t" if word else b"f" for word in words.tolist()]
     if kind is Kind.NUMERIC and type_.storage is Storage.DIRECT:
         return _scaled(words, type_.scale or 0) if DIRECT_NAN not in words else None
-    if len(words) < 16:
+    if len(words) < 16 or style.formats.date != "ISO":
         return None
     if kind is Kind.DATE:
         return _dates(words)

@@ -1,6 +1,6 @@
 """Intervals (months, days, microseconds) in text: Postgres's postgres, verbose, SQL-standard and ISO 8601 inputs.
 
-Output is IntervalStyle ``postgres``. Fractions carry down as in PostgreSQL 15: of a year to months, of a month to days
+Fractions carry down as in PostgreSQL 15: of a year to months, of a month to days
 of which it has 30, of weeks and days to time.
 """
 
@@ -106,8 +106,11 @@ def checked_interval(months: int, days: int, micros: int) -> Interval:
     return months, days, micros
 
 
-def parse_interval(text: str, precision: int | None = None, unit: str = "second") -> Interval:
-    """Text → (months, days, µs). ``unit``: what a number without one counts (INTERVAL '5' DAY)."""
+def parse_interval(
+    text: str, precision: int | None = None, unit: str = "second", sql_standard: bool = False
+) -> Interval:
+    """Text → (months, days, µs). ``unit``: what a number without one counts (INTERVAL '5' DAY); ``sql_standard``: a
+    leading minus counts for all fields when no other has a sign, as IntervalStyle sql_standard has it."""
     body = text.strip()
     total = _Total(text)
     if body[:1] == "P":
@@ -118,8 +121,12 @@ def parse_interval(text: str, precision: int | None = None, unit: str = "second"
     ago = len(tokens) < len(found)
     if not tokens:
         raise _syntax(text)
+    signs = [token[0] for _, token in tokens if token[0] in "+-"]
+    spread = sql_standard and tokens[0][1][0] == "-" and len(signs) == 1
+    if spread:
+        tokens[0] = (tokens[0][0], tokens[0][1][1:])
     _sum_tokens(tokens, total, unit)
-    return total.result(ago, precision)
+    return total.result(ago != spread, precision)
 
 
 def _tokenize(body: str, text: str) -> list[tuple[str, str]]:
@@ -204,23 +211,3 @@ def _iso_parts(text: str, total: _Total, units: dict[str, str]) -> None:
             raise _syntax(total.text)
         total.add(Decimal(match[1]), units[match[2]])
         at = match.end()
-
-
-def format_interval(interval: Interval) -> str:
-    """IntervalStyle postgres: ``1 year 2 mons -3 days +04:05:06.7``."""
-    months, days, micros = interval
-    parts: list[str] = []
-    before = False
-    years = abs(months) // 12 * (1 if months >= 0 else -1)
-    for value, unit in ((years, "year"), (months - years * 12, "mon"), (days, "day")):
-        if value:
-            plus = "+" if before and value > 0 else ""
-            parts.append(f"{plus}{value} {unit}{'' if value == 1 else 's'}")
-            before = value < 0
-    if micros or not parts:
-        sign = "-" if micros < 0 else ("+" if before else "")
-        seconds, fraction = divmod(abs(micros), SECOND)
-        minutes, second = divmod(seconds, 60)
-        clock = f"{sign}{minutes // 60:02d}:{minutes % 60:02d}:{second:02d}"
-        parts.append(f"{clock}.{fraction:06d}".rstrip("0") if fraction else clock)
-    return " ".join(parts)

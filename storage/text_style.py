@@ -16,12 +16,26 @@ class RegNames(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class DateFormats:
+    """Postgres's DateStyle (``date``: ISO, SQL, Postgres or German; ``order``: MDY, DMY or YMD, of input and output)
+    and IntervalStyle (postgres, postgres_verbose, sql_standard or iso_8601)."""
+
+    date: str = "ISO"
+    order: str = "MDY"
+    interval: str = "postgres"
+
+
+DEFAULT_FORMATS: Final = DateFormats()
+
+
+@dataclass(frozen=True, slots=True)
 class TextStyle:
     """``timezone``: the session's; ``now``: the transaction's time, µs since 2000-01-01 UTC, for 'now' and 'today'."""
 
     timezone: str = "UTC"
     now: int = 0
     reg: RegNames | None = None
+    formats: DateFormats = DEFAULT_FORMATS
 
 
 DEFAULT_STYLE: Final = TextStyle()

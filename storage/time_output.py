@@ -1,9 +1,17 @@
-"""Dates, times and timestamps as Postgres prints them (DateStyle ISO)."""
+"""Dates, times and timestamps as Postgres prints them, in every DateStyle (after its ``EncodeDateTime``)."""
 
 from __future__ import annotations
 
+from typing import Final
+
 from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY
-from storage.calendar import DAY, SECOND, civil_from_days, utc_offset
+from storage.calendar import DAY, SECOND, civil_from_days, utc_offset, zone_abbreviation
+from storage.text_style import DEFAULT_FORMATS, DateFormats
+
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+# 2000-01-01 was a Saturday
+_FIRST_WEEKDAY: Final = 5
 
 
 def round_micros(value: int, precision: int | None) -> int:
@@ -15,17 +23,22 @@ def round_micros(value: int, precision: int | None) -> int:
     return rounded if value >= 0 else -rounded
 
 
-def _civil_text(days: int) -> tuple[str, str]:
+def _civil_text(days: int, formats: DateFormats) -> tuple[str, str]:
     year, month, day = civil_from_days(days)
     shown, suffix = (year, "") if year > 0 else (1 - year, " BC")
-    return f"{shown:04d}-{month:02d}-{day:02d}", suffix
+    if formats.date == "ISO":
+        return f"{shown:04d}-{month:02d}-{day:02d}", suffix
+    mark = {"SQL": "/", "German": "."}.get(formats.date, "-")
+    day_first = formats.order == "DMY" or formats.date == "German"
+    first, second = (day, month) if day_first else (month, day)
+    return f"{first:02d}{mark}{second:02d}{mark}{shown:04d}", suffix
 
 
-def format_date(days: int) -> str:
-    """ISO, with BC and infinities."""
+def format_date(days: int, formats: DateFormats = DEFAULT_FORMATS) -> str:
+    """With BC and infinities."""
     if days in (POSITIVE_INFINITY, NEGATIVE_INFINITY):
         return "infinity" if days > 0 else "-infinity"
-    return "".join(_civil_text(days))
+    return "".join(_civil_text(days, formats))
 
 
 def format_time(micros: int) -> str:
@@ -37,21 +50,35 @@ def format_time(micros: int) -> str:
     return f"{text}.{fraction:06d}".rstrip("0") if fraction else text
 
 
-def format_timestamp(stamp: int, offset: str = "") -> str:
-    """ISO, with BC and infinities; ``offset`` is put after the time."""
+def format_timestamp(stamp: int, formats: DateFormats = DEFAULT_FORMATS, offset: str = "") -> str:
+    """With BC and infinities; ``offset`` is put where the style has the zone."""
     if stamp in (POSITIVE_INFINITY, NEGATIVE_INFINITY):
         return "infinity" if stamp > 0 else "-infinity"
     days, rest = divmod(stamp, DAY)
-    date, suffix = _civil_text(days)
+    if formats.date == "Postgres":
+        return _wordy(days, format_time(rest), formats, offset)
+    date, suffix = _civil_text(days, formats)
     return f"{date} {format_time(rest)}{offset}{suffix}"
 
 
-def format_timestamptz(stamp: int, timezone: str) -> str:
+def _wordy(days: int, time: str, formats: DateFormats, offset: str) -> str:
+    """DateStyle Postgres: ``Mon Feb 10 17:32:01 1997 PST``."""
+    year, month, day = civil_from_days(days)
+    weekday, name = _DAYS[(days + _FIRST_WEEKDAY) % 7], _MONTHS[month - 1]
+    date = f"{day:02d} {name}" if formats.order == "DMY" else f"{name} {day:02d}"
+    shown, suffix = (year, "") if year > 0 else (1 - year, " BC")
+    return f"{weekday} {date} {time} {shown:04d}{offset}{suffix}"
+
+
+def format_timestamptz(stamp: int, timezone: str, formats: DateFormats = DEFAULT_FORMATS) -> str:
     """``format_timestamp`` of the zone's wall clock, with its offset."""
     if stamp in (POSITIVE_INFINITY, NEGATIVE_INFINITY):
         return format_timestamp(stamp)
     seconds = utc_offset(stamp, timezone)
-    return format_timestamp(stamp + seconds * SECOND, format_offset(seconds))
+    if formats.date == "ISO":
+        return format_timestamp(stamp + seconds * SECOND, formats, format_offset(seconds))
+    shown = zone_abbreviation(stamp, timezone) or format_offset(seconds)
+    return format_timestamp(stamp + seconds * SECOND, formats, f" {shown}")
 
 
 def format_offset(seconds: int) -> str:

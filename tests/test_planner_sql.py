@@ -26,11 +26,11 @@ MONEY = SqlType(Kind.NUMERIC, 10, 2)
 
 def relation(number: int, name: str, columns: str, key: tuple[int, ...] = ()) -> Relation:
     kinds = {"int": INT4, "bigint": INT8, "text": TEXT, "double": FLOAT8, "numeric": NUMERIC, "money": MONEY}
-    made = tuple(
-        TableColumn(c.split()[0], kinds[c.split()[1]], not c.endswith("!")) for c in columns.replace(" !", "!").split(", ")
-        for c in [c.replace("!", " !")]
-    )  # fmt: skip
-    return Relation(number, "public", name, RelationKind.TABLE, made, key)
+    made = []
+    for column in columns.split(", "):
+        column_name, kind = column.rstrip("!").split()
+        made.append(TableColumn(column_name, kinds[kind], not column.endswith("!")))
+    return Relation(number, "public", name, RelationKind.TABLE, tuple(made), key)
 
 
 RELATIONS = {

@@ -137,8 +137,9 @@ def test_the_catalog_as_json() -> None:
          TableColumn("c", SqlType(Kind.NUMERIC, 10, 2))), (0,), None, 5, 6,
     )  # fmt: skip
     view = Relation(
-        16385, "public", "v", RelationKind.MATERIALIZED_VIEW, (TableColumn("n", NUMERIC),), (), "SELECT 1", 0, 7, (16384,)
-    )
+        16385, "public", "v", RelationKind.MATERIALIZED_VIEW, (TableColumn("n", NUMERIC),), (), "SELECT 1", 0, 7,
+        (16384,),
+    )  # fmt: skip
     catalog = Catalog().with_relation(table, 1).with_relation(view, 2)
     again = Catalog().from_json(catalog.to_json())
     assert again.relations == catalog.relations

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import psycopg
@@ -110,20 +111,25 @@ def test_psycopg_feels_at_home(program: Program) -> None:
     assert connection.execute("SELECT count(*) FROM t").fetchone() == (62,)
     with connection.transaction():
         connection.execute("DELETE FROM t WHERE a >= 100")
-    with pytest.raises(psycopg.errors.DivisionByZero), connection.transaction():
-        connection.execute("DELETE FROM t")
-        connection.execute("SELECT 1/0")
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        _delete_and_fail(connection)
     assert connection.execute("SELECT count(*) FROM t").fetchone() == (50,)
     with connection.cursor(binary=True) as cursor:
-        assert cursor.execute("SELECT a, b, c, e FROM t WHERE a = 7").fetchone() == (7, "t7", __import__("decimal").Decimal("1.75"), False)
+        row = cursor.execute("SELECT a, b, c, e FROM t WHERE a = 7").fetchone()
+        assert row == (7, "t7", Decimal("1.75"), False)
+
+
+def _delete_and_fail(connection: psycopg.Connection[tuple[object, ...]]) -> None:
+    with connection.transaction():
+        connection.execute("DELETE FROM t")
+        connection.execute("SELECT 1/0")
 
 
 def test_help_and_bad_flags(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, str(ROOT / "server.py"), "--help"], capture_output=True, text=True, check=True)
+    command = [sys.executable, str(ROOT / "server.py")]
+    done = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True)
     for flag in ("--host", "--port", "--data", "--memory", "--files"):
         assert flag in done.stdout
-    bad = subprocess.run(
-        [sys.executable, str(ROOT / "server.py"), "--memory", "lots"], capture_output=True, text=True, check=False
-    )
+    bad = subprocess.run([*command, "--memory", "lots"], capture_output=True, text=True, check=False)
     assert bad.returncode == 2
     assert os.listdir(tmp_path) == []

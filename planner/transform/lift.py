@@ -26,7 +26,7 @@ from planner.scalar import (
     ScalarSubquery,
 )  # fmt: skip
 from planner.transform import mentions
-from planner.traverse import TRUE, conjunction, has_subquery, own_columns, rewrite
+from planner.traverse import TRUE, columns_of, conjunction, has_subquery, own_columns, rewrite
 
 if TYPE_CHECKING:
     from planner.transform.decorrelate import Decorrelator, Domain, Scopes, Token
@@ -55,6 +55,7 @@ class Lifter:
 
     def __init__(self, parent: Decorrelator, rel: Rel, domain: Domain, scopes: Scopes) -> None:
         self.parent, self.rel, self.domain, self.scopes = parent, rel, domain, scopes
+        self.base = rel
         self.width = len(schema(rel)) - domain.width
 
     def position(self, token: Token) -> int:
@@ -70,8 +71,11 @@ class Lifter:
         known = sorted(t for t in tokens if t[0] == self.scopes[0] or t in self.domain.tokens)
         if not known:
             return UNIT
-        rows: Rel = Filter(self.rel, conjunction(guards)) if guards else self.rel
-        row = schema(self.rel)
+        # what was lifted before neither adds nor drops rows, so that bindings need not wait for it
+        row = schema(self.base)
+        on_base = all(i < len(row) for g in guards for i in columns_of(g))
+        source = self.base if on_base else self.rel
+        rows: Rel = Filter(source, conjunction(guards)) if guards else source
         positions = tuple(self.position(t) for t in known)
         bindings = Project(rows, raw_columns(positions, tuple(row[p] for p in positions)))
         return Domain(Distinct(bindings), tuple(known))

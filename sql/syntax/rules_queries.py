@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Final, NoReturn
+from typing import Final
 
 from sqlglot import exp
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokens import TokenType
 
 from ivm.errors import SqlError
 from sql.syntax.keywords import RESERVED
@@ -19,6 +19,12 @@ _ENDS_TARGETS: Final = frozenset(
         TokenType.OFFSET, TokenType.INTO,
     }
 )  # fmt: skip
+_OPERAND_STARTS: Final = frozenset({TokenType.SELECT, TokenType.VALUES, TokenType.TABLE, TokenType.L_PAREN})
+_SET_OPERATIONS: Final = {
+    TokenType.UNION: exp.Union,
+    TokenType.INTERSECT: exp.Intersect,
+    TokenType.EXCEPT: exp.Except,
+}
 _TAIL: Final = ("order", "limit", "offset", "as_of")
 _JOIN_WORDS: Final = frozenset(
     {
@@ -82,10 +88,12 @@ class QueryRules(CallRules):
             this = self.query()
             self.expect(TokenType.R_PAREN)
             return self.located(exp.Subquery(this=this), token)
+        elif type_ == TokenType.SELECT:
+            node = super()._parse_select_query(parse_set_operation=False)
+            assert node is not None
         else:
-            node = super()._parse_select_query(nested, table, parse_subquery_alias, parse_set_operation=False)
-        if node is not None:
-            self.located(node, token)
+            return None
+        self.located(node, token)
         return self._parse_set_operations(node) if parse_set_operation else node
 
     def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
@@ -252,15 +260,14 @@ class QueryRules(CallRules):
             return None
         self._refuse_tail(this)
         self._advance()
-        if not self.starts_query():
-            self._match(TokenType.ALL) or self._match(TokenType.DISTINCT)
-            if not self.starts_query() or self._curr.token_type == TokenType.WITH:
-                self.raise_error("")
-        elif self._curr.token_type == TokenType.WITH:
+        everything = self._match(TokenType.ALL)
+        if not everything:
+            self._match(TokenType.DISTINCT)
+        if self._curr.token_type not in _OPERAND_STARTS:
             self.raise_error("")
-        self._retreat(self._tokens.index(token, max(0, self._index - 2)))
-        node = super().parse_set_operation(this, False, intersect_only)
-        return self.located(node, token) if node is not None else None
+        operand = self._parse_select(nested=True, parse_set_operation=False)
+        kind = _SET_OPERATIONS[token.token_type]
+        return self.located(kind(this=this, expression=operand, distinct=not everything), token)
 
     def _refuse_tail(self, operand: exp.Expr | None) -> None:
         """An operand of a set operation has no ORDER BY, LIMIT … of its own without parentheses."""
@@ -368,7 +375,9 @@ class QueryRules(CallRules):
         elif self.is_word("rows", "from"):
             self._advance(2)
             self.expect(TokenType.L_PAREN)
-            node = self._function_table(self._parse_csv(self._function))
+            functions = self._parse_csv(self._function)
+            self.expect(TokenType.R_PAREN)
+            node = self._function_table(functions)
         elif not self._match(TokenType.ONLY) and (lateral or self._is_call()):
             node = self._function_table([self._function()])
         else:
@@ -423,8 +432,6 @@ class QueryRules(CallRules):
         return node
 
     def _function_table(self, functions: list[exp.Expr]) -> exp.Table:
-        if self._prev.token_type != TokenType.R_PAREN or len(functions) > 1:
-            self._match(TokenType.R_PAREN)
         table = exp.Table(rows_from=functions)
         if self._match(TokenType.WITH):
             self.expect(TokenType.ORDINALITY)
@@ -474,9 +481,10 @@ class QueryRules(CallRules):
         table.set("joins", list(self.joins(commas=True)))
         return table
 
-    def _parse_with(self, skip_with_token: bool = False) -> exp.With:
+    def _parse_with(self, skip_with_token: bool = False) -> exp.With | None:
         token = self._curr
-        self.expect(TokenType.WITH)
+        if not self._match(TokenType.WITH):
+            return None
         if self.accept_word("mutually", "recursive"):
             return self.located(self._mutually_recursive(), token)
         recursive = self._match(TokenType.RECURSIVE)
@@ -535,6 +543,3 @@ class QueryRules(CallRules):
 
 def _is_joined(table: exp.Subquery) -> bool:
     return isinstance(table.this, exp.Table | exp.Subquery) and bool(table.this.args.get("joins"))
-
-
-__all__ = ["NoReturn", "QueryRules", "Token"]

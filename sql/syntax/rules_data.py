@@ -1,0 +1,395 @@
+"""INSERT, UPDATE, DELETE, CREATE TABLE and VIEW, DROP, TRUNCATE: sqlglot's nodes by PostgreSQL's grammar."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.tokens import Token, TokenType
+
+from sql.syntax.rules_queries import QueryRules
+
+_REFUSED_COLUMN_CONSTRAINTS: Final = ("unique", "check", "references", "generated")
+_REFUSED_TABLE_CONSTRAINTS: Final = ("unique", "check", "foreign key", "exclude")
+_STORAGE_PARAMETERS: Final = ("fillfactor", "security_barrier", "security_invoker", "oids")
+
+
+class DataRules(QueryRules):
+    """Statements. ``meta["at"]`` of a statement is its first token's offset, WITH included."""
+
+    def statement(self) -> exp.Expr:
+        """What sqlglot parses: a query, DML, or DDL of tables and views."""
+        match self._curr.token_type:
+            case TokenType.CREATE:
+                return self._parse_create()
+            case TokenType.DROP:
+                return self._parse_drop()
+            case TokenType.TRUNCATE:
+                return self._parse_truncate_table()
+            case _:
+                return self.preparable()
+
+    def preparable(self) -> exp.Expr:
+        """A query, INSERT, UPDATE or DELETE, with its WITH."""
+        token = self._curr
+        start = self._index
+        with_ = self._parse_with()
+        node: exp.Expr
+        match self._curr.token_type:
+            case TokenType.INSERT:
+                node = self._parse_insert()
+            case TokenType.UPDATE:
+                node = self._parse_update()
+            case TokenType.DELETE:
+                node = self._parse_delete()
+            case TokenType.SELECT | TokenType.VALUES | TokenType.TABLE | TokenType.L_PAREN:
+                if with_ is None:
+                    return self.query()
+                node = self.query()
+                node.meta["query_at"] = token.start
+            case _:
+                if with_ is not None and self._index == start:
+                    self._retreat(start)
+                self.raise_error("")
+        node.set("with_", with_)
+        return self.located(node, token)
+
+    def _target_table(self) -> exp.Table:
+        self._match(TokenType.ONLY)
+        table = self._parse_table_parts()
+        self._match(TokenType.STAR)
+        if self._match(TokenType.ALIAS) or self._curr.token_type in self.UPDATE_ALIAS_TOKENS:
+            table.set("alias", exp.TableAlias(this=self.identifier()))
+        return table
+
+    def _parse_returning(self) -> exp.Returning | None:
+        return exp.Returning(expressions=self.targets()) if self._match(TokenType.RETURNING) else None
+
+    def _parse_insert(self) -> exp.Insert:
+        self.expect(TokenType.INSERT)
+        self.expect(TokenType.INTO)
+        table = self._parse_table_parts()
+        if self._match(TokenType.ALIAS):
+            table.set("alias", exp.TableAlias(this=self.identifier()))
+        columns = None
+        if self._curr.token_type == TokenType.L_PAREN and not self.starts_query(1):
+            columns = self._insert_columns()
+        if self.is_word("overriding"):
+            self._advance()
+            self.unsupported("OVERRIDING")
+        default = self._curr.token_type == TokenType.DEFAULT
+        if default:
+            self._advance()
+            self.expect(TokenType.VALUES)
+        source = None if default else self.query()
+        return exp.Insert(
+            this=exp.Schema(this=table, expressions=columns), expression=source, default=default,
+            conflict=self._parse_on_conflict(), returning=self._parse_returning(),
+        )  # fmt: skip
+
+    def _insert_columns(self) -> list[exp.Identifier]:
+        self.expect(TokenType.L_PAREN)
+        columns = self._parse_csv(self._assigned_column)
+        self.expect(TokenType.R_PAREN)
+        return columns
+
+    def _assigned_column(self) -> exp.Identifier:
+        column = self.identifier()
+        if self._curr.token_type in (TokenType.L_BRACKET, TokenType.DOT):
+            self.unsupported("assignment to a part of a column")
+        return column
+
+    def _parse_on_conflict(self) -> exp.OnConflict | None:
+        token = self._curr
+        if not self.accept_word("on", "conflict"):
+            return None
+        if self._curr.token_type == TokenType.L_PAREN:
+            if not self._conflict_target():
+                self.unsupported("ON CONFLICT with an expression", token)
+        elif self.accept_word("on", "constraint"):
+            self.identifier()
+        self.expect_word("do")
+        if self.accept_word("nothing"):
+            return exp.OnConflict(action=exp.Var(this="DO NOTHING"))
+        self.unsupported("ON CONFLICT DO UPDATE", token)
+
+    def _conflict_target(self) -> bool:
+        """``(a, b)``; False for anything richer than names."""
+        self._advance()
+        while self._curr.token_type in self.ID_VAR_TOKENS:
+            self._advance()
+            if self._match(TokenType.R_PAREN):
+                return self._curr.token_type != TokenType.WHERE
+            if not self._match(TokenType.COMMA):
+                return False
+        return False
+
+    def _parse_update(self) -> exp.Update:
+        self.expect(TokenType.UPDATE)
+        table = self._target_table()
+        self.expect(TokenType.SET)
+        assignments = self._parse_csv(self._parse_update_assignment)
+        from_ = self.from_items() if self._match(TokenType.FROM) else None
+        return exp.Update(
+            this=table, expressions=assignments, from_=from_ and exp.From(this=from_), where=self._parse_where(),
+            returning=self._parse_returning(),
+        )  # fmt: skip
+
+    def _parse_where(self, skip_where_token: bool = False) -> exp.Where | None:
+        if not self._match(TokenType.WHERE):
+            return None
+        if self.is_word("current", "of"):
+            self.unsupported("WHERE CURRENT OF")
+        return exp.Where(this=self._parse_disjunction())
+
+    def _parse_update_assignment(self) -> exp.EQ:
+        if self._curr.token_type == TokenType.L_PAREN:
+            columns = exp.Tuple(expressions=self.identifiers())
+            self.expect(TokenType.EQ)
+            return exp.EQ(this=columns, expression=self._row_source())
+        column = self._assigned_column()
+        self.expect(TokenType.EQ)
+        return exp.EQ(this=column, expression=self.value_or_default())
+
+    def _row_source(self) -> exp.Expr:
+        token = self._curr
+        if token.token_type == TokenType.L_PAREN and self.starts_query(1):
+            node = self._parse_paren()
+            if isinstance(node, exp.Subquery):
+                return node
+            return node if isinstance(node, exp.Tuple) else self.located(exp.Tuple(expressions=[node]), token)
+        if self.is_word("row"):
+            self._advance()
+            token = self._curr
+        if self._curr.token_type != TokenType.L_PAREN:
+            return self._parse_disjunction()
+        return self.located(self._parse_value(), token)
+
+    def _parse_delete(self) -> exp.Delete:
+        self.expect(TokenType.DELETE)
+        self.expect(TokenType.FROM)
+        table = self._target_table()
+        using = [self.from_items()] if self._match(TokenType.USING) else None
+        return exp.Delete(this=table, using=using, where=self._parse_where(), returning=self._parse_returning())
+
+    def _parse_create(self) -> exp.Create:
+        token = self._curr
+        self.expect(TokenType.CREATE)
+        replace = self._match_pair(TokenType.OR, TokenType.REPLACE)
+        if self.is_word("global") or self.is_word("local"):
+            self._advance()
+        temporary = self._match(TokenType.TEMPORARY)
+        if not temporary:
+            self.accept_word("unlogged")
+        elif self._curr.token_type != TokenType.TABLE:
+            self.unsupported("CREATE TEMPORARY VIEW")
+        if self.accept_word("materialized", "view"):
+            return self.located(self._create_view(replace, materialized=True), token)
+        if self._match(TokenType.VIEW):
+            return self.located(self._create_view(replace, materialized=False), token)
+        if self.is_word("recursive", "view"):
+            self.unsupported("CREATE RECURSIVE VIEW", token)
+        if self._curr.token_type == TokenType.TABLE and not replace:
+            self._advance()
+            return self.located(self._create_table(temporary), token)
+        if self._curr.token_type not in self.RESERVED_TOKENS | {TokenType.TABLE, TokenType.IDENTIFIER}:
+            self.unsupported(f"CREATE {self._curr.text.upper()}", token)
+        self.raise_error("")
+
+    def _create_view(self, replace: bool, *, materialized: bool) -> exp.Create:
+        exists = self.accept_word("if", "not", "exists")
+        table = self._parse_table_parts()
+        columns = self.identifiers() if self._curr.token_type == TokenType.L_PAREN else None
+        retain = self.storage_options()
+        self.expect(TokenType.ALIAS)
+        start = self._curr.start
+        query = self.query()
+        create = exp.Create(
+            this=exp.Schema(this=table, expressions=columns), kind="VIEW", expression=query, replace=replace,
+            exists=exists,
+        )  # fmt: skip
+        create.meta.update(materialized=materialized, retain=retain, text=self.sql[start : self._prev.end + 1])
+        self._with_data()
+        return create
+
+    def _with_data(self) -> bool:
+        """WITH [NO] DATA; whether there shall be data."""
+        if self.accept_word("with", "no", "data"):
+            return False
+        if self.accept_word("with", "data"):
+            return True
+        if any(self.is_word("with", word) for word in ("check", "cascaded", "local")):
+            self.unsupported("WITH CHECK OPTION")
+        return True
+
+    def storage_options(self) -> str | None:
+        """``WITH (RETAIN HISTORY [=] [FOR] '1 hour')``; PostgreSQL's own storage parameters are read and ignored."""
+        if self.accept_word("without", "oids") or not self._match(TokenType.WITH):
+            return None
+        retain: str | None = None
+        self.expect(TokenType.L_PAREN)
+        while True:
+            if self.accept_word("retain", "history"):
+                self._match(TokenType.EQ)
+                self._match(TokenType.FOR)
+                if self._curr.token_type != TokenType.STRING:
+                    self.raise_error("")
+                retain = self._curr.text
+                self._advance()
+            else:
+                self._storage_parameter()
+            if not self._match(TokenType.COMMA):
+                break
+        self.expect(TokenType.R_PAREN)
+        return retain
+
+    def _storage_parameter(self) -> None:
+        token = self._curr
+        name = self.label().name
+        while self._match(TokenType.DOT):
+            self.label()
+        if name not in _STORAGE_PARAMETERS and not name.startswith("auto"):
+            self.unsupported(f'option "{name}"', token)
+        if self._match(TokenType.EQ):
+            self._advance()
+
+    def _create_table(self, temporary: bool) -> exp.Create:
+        exists = self.accept_word("if", "not", "exists")
+        table = self._parse_table_parts()
+        if self.is_word("of") or self.is_word("partition"):
+            self.unsupported(f"CREATE TABLE … {self._curr.text.upper()}")
+        names: list[exp.Identifier] | None = None
+        elements: list[exp.Expr] = []
+        if self._curr.token_type == TokenType.L_PAREN:
+            if self._is_column_list():
+                names = self.identifiers()
+            else:
+                elements = self._table_elements()
+        elif self._curr.token_type not in (TokenType.ALIAS, TokenType.WITH):
+            self.raise_error("")
+        for word in ("inherits", "partition by", "partition", "using", "tablespace"):
+            if self.is_word(word):
+                self.unsupported(word.split()[0].upper())
+        retain = self.storage_options()
+        if self.is_word("on", "commit") and not self.accept_word("on", "commit", "preserve", "rows"):
+            self.unsupported("ON COMMIT")
+        source: exp.Expr | None = None
+        data = True
+        if not elements and self._match(TokenType.ALIAS):
+            source = self.query()
+            data = self._with_data()
+        create = exp.Create(
+            this=exp.Schema(this=table, expressions=names or elements), kind="TABLE", expression=source,
+            exists=exists,
+        )  # fmt: skip
+        create.meta.update(temporary=temporary, retain=retain, no_data=not data, names=names is not None)
+        return create
+
+    def _is_column_list(self) -> bool:
+        """``(a, b) AS``: names alone, as CREATE TABLE AS has them."""
+        ahead = 1
+        while self.ahead(ahead).token_type not in self.RESERVED_TOKENS:
+            if self.ahead(ahead + 1).token_type == TokenType.R_PAREN:
+                return True
+            if self.ahead(ahead + 1).token_type != TokenType.COMMA:
+                return False
+            ahead += 2
+        return False
+
+    def _table_elements(self) -> list[exp.Expr]:
+        self.expect(TokenType.L_PAREN)
+        elements: list[exp.Expr] = []
+        if self._curr.token_type != TokenType.R_PAREN:
+            elements = self._parse_csv(self._parse_field_def)
+        self.expect(TokenType.R_PAREN)
+        return elements
+
+    def _parse_field_def(self) -> exp.Expr:
+        """A column, or a table constraint."""
+        token = self._curr
+        if self._match(TokenType.CONSTRAINT):
+            self.identifier()
+        if self._match(TokenType.PRIMARY_KEY):
+            return self.located(exp.PrimaryKey(expressions=self.identifiers()), token)
+        if self._curr.token_type == TokenType.LIKE:
+            self.unsupported("LIKE in CREATE TABLE", token)
+        for words in _REFUSED_TABLE_CONSTRAINTS:
+            if self.is_word(words):
+                self.unsupported(f"{words.split()[0].upper()} constraints", token)
+        return self._column_definition()
+
+    def _column_definition(self) -> exp.ColumnDef:
+        token = self._curr
+        name = self.identifier()
+        type_token = self._curr
+        type_ = self._parse_types()
+        kind = str(type_.args["kind"])
+        if kind in ("serial", "bigserial", "smallserial", "serial4", "serial8", "serial2"):
+            self.unsupported(f"type {kind}", type_token)
+        constraints: list[exp.Expr] = []
+        while self._curr.token_type not in (TokenType.COMMA, TokenType.R_PAREN):
+            constraint = self._column_constraint()
+            if constraint is not None:
+                constraints.append(constraint)
+        return self.located(exp.ColumnDef(this=name, kind=type_, constraints=constraints), token)
+
+    def _column_constraint(self) -> exp.Expr | None:
+        token = self._curr
+        if self._match(TokenType.CONSTRAINT):
+            self.identifier()
+        if self._match_pair(TokenType.NOT, TokenType.NULL):
+            return exp.NotNullColumnConstraint()
+        if self._match(TokenType.NULL):
+            return None
+        if self._match(TokenType.PRIMARY_KEY):
+            return exp.PrimaryKeyColumnConstraint()
+        if self._match(TokenType.DEFAULT):
+            return self._default()
+        if self._match(TokenType.COLLATE):
+            collation = self.dotted().expressions[-1].name
+            if collation not in ("default", "C", "POSIX", "ucs_basic"):
+                self.unsupported(f'collation "{collation}"', token)
+            return None
+        for word in _REFUSED_COLUMN_CONSTRAINTS:
+            if self.is_word(word):
+                self.unsupported(f"{word.upper()} constraints", token)
+        self.raise_error("")
+
+    def _default(self) -> exp.DefaultColumnConstraint:
+        start = self._curr.start
+        default = exp.DefaultColumnConstraint(this=self.restricted())
+        default.meta["text"] = self.sql[start : self._prev.end + 1]
+        return default
+
+    def _parse_drop(self, exists: bool = False, kind: str | None = None) -> exp.Drop:
+        token = self._curr
+        self.expect(TokenType.DROP)
+        if self.accept_word("materialized", "view"):
+            kind = "materialized view"
+        elif self._match_set((TokenType.TABLE, TokenType.VIEW)):
+            kind = str(self._prev.text)
+        elif self._curr.token_type not in self.RESERVED_TOKENS | {TokenType.IDENTIFIER}:
+            self.unsupported(f"DROP {self._curr.text.upper()}", token)
+        else:
+            self.raise_error("")
+        exists = self.accept_word("if", "exists")
+        names = self._parse_csv(self._parse_table_parts)
+        cascade = self.accept_word("cascade")
+        if not cascade:
+            self.accept_word("restrict")
+        return exp.Drop(tables=names, kind=kind, exists=exists, cascade=cascade)
+
+    def _parse_truncate_table(self) -> exp.TruncateTable:
+        self.expect(TokenType.TRUNCATE)
+        self._match(TokenType.TABLE)
+        self._match(TokenType.ONLY)
+        names = self._parse_csv(self._parse_table_parts)
+        self.accept_word("continue", "identity")
+        if self.is_word("restart", "identity"):
+            self.unsupported("RESTART IDENTITY")
+        if not self.accept_word("restrict"):
+            self.accept_word("cascade")
+        return exp.TruncateTable(expressions=names)
+
+
+__all__ = ["DataRules", "Token"]
