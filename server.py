@@ -11,8 +11,12 @@ import signal
 import sys
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError
+
+if TYPE_CHECKING:
+    from sql.persist import Tuning
 
 UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 END_SECONDS = 4.5
@@ -44,8 +48,8 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-async def run(options: argparse.Namespace) -> None:
-    """Serve until SIGTERM or SIGINT."""
+async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None:
+    """Serve until SIGTERM or SIGINT. ``tuning``: the crash tests' disk."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -53,9 +57,13 @@ async def run(options: argparse.Namespace) -> None:
     say("freshet: starting")
     from sql.coordinator import Coordinator
     from sql.pgwire.listener import serve
+    from sql.warm import warm
 
+    await warm(say)
     files = tuple(path.resolve() for path in options.files)
-    coordinator = await Coordinator.open(options.data, options.memory, files, lambda text: say(f"freshet: {text}"))
+    coordinator = await Coordinator.open(
+        options.data, options.memory, files, lambda text: say(f"freshet: {text}"), tuning
+    )
     server = await serve(coordinator.session, options.host, options.port)
     say(f"ready on {options.host}:{server.port}")
     await ended.wait()

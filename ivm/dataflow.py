@@ -54,7 +54,7 @@ from ivm.operators.linear import (
     ProjectOperator,
     SourceOperator,
 )  # fmt: skip
-from ivm.operators.loop import EnterOperator, FeedbackOperator, LeaveOperator, VariableOperator
+from ivm.operators.loop import DelayedOperator, EnterOperator, FeedbackOperator, LeaveOperator, VariableOperator
 from ivm.operators.reduce import ReduceOperator
 from ivm.operators.threshold import ThresholdOperator
 from ivm.scheduler import Core, Operator, Scope
@@ -317,6 +317,8 @@ class Dataflow:
         assert isinstance(operator, InputOperator)
         if len(times) == 0:
             return
+        assert rows.shape == (len(times), operator.width)
+        assert len(diffs) == len(times)
         least, most = int(times.min()), int(times.max())
         assert least >= self._core.newest, "updates come in order of ordinals"
         check_ordinal(most, self._depth)
@@ -412,6 +414,10 @@ class Dataflow:
         """One user less. A node without users and consumers is freed, and then what only it has used."""
         self._users[node] = max(0, self._users[node] - 1)
         candidates = self._ancestors([self._operators[node]])
+        for operator in self._operators.values():
+            # What stands for an aliased arrangement reads the loop's variable but does not keep it.
+            if isinstance(operator, DelayedOperator) and id(operator.source) in candidates:
+                candidates[id(operator)] = operator
         others = [o for o in self._operators.values() if id(o) not in candidates or self._users[o.id]]
         live = self._ancestors(others)
         for operator in candidates.values():

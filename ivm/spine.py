@@ -158,10 +158,10 @@ class Spine:
 
     def insert(self, block: Block) -> None:
         """Adds a sorted, consolidated block; large ones by taking a copy of it as a batch."""
-        n = block.n
         if not self.changed and self.watch is not None:
             self.changed = True
             self.watch.append(self)
+        n = block.n
         if n <= _DIRECT:
             if insert_small(self.desc, block.d) >= 0:
                 return

@@ -148,5 +148,6 @@ def null_words(schema: Schema) -> int:
 
 
 def row_width(schema: Schema) -> int:
-    """How many words a row of this schema has, null words included."""
-    return len(schema) + null_words(schema)
+    """How many words a row of this schema has, null words included; one zero word stands for a row without columns,
+    since no matrix may be 0 wide."""
+    return max(len(schema) + null_words(schema), 1)

@@ -31,7 +31,7 @@ _NAME_BYTES: Final = 63
 def style(site: Site) -> TextStyle:
     """What text depends on, from the context."""
     context = site.context
-    return TextStyle(context.timezone, context.now, context.session)
+    return TextStyle(context.timezone, context.now, context.session, context.formats)
 
 
 def fit_string(value: str, target: SqlType, assignment: bool) -> str:

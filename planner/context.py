@@ -7,6 +7,7 @@ from typing import Protocol
 
 from ivm.words import SqlType
 from storage.dictionary import Dictionary
+from storage.text_style import DEFAULT_FORMATS, DateFormats
 
 
 class SessionFunctions(Protocol):
@@ -61,3 +62,4 @@ class Context:
     timezone: str = "UTC"
     epoch: int = 0
     session: SessionFunctions | None = None
+    formats: DateFormats = DEFAULT_FORMATS

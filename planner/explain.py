@@ -72,18 +72,21 @@ def explain(rel: Rel, stage: str, indexes: Indexes) -> str:
 
 
 def explain_logical(rel: Rel) -> str:
-    """A relational plan, inputs indented under what reads them."""
-    return "\n".join(_logical(rel, 0))
+    """A relational plan, inputs indented under what reads them; a plan that is used again is only named."""
+    return "\n".join(_logical(rel, 0, set()))
 
 
-def _logical(rel: Rel, depth: int) -> list[str]:
+def _logical(rel: Rel, depth: int, shown: set[int]) -> list[str]:
     lines = ["  " * depth + _label(rel)]
+    if id(rel) in shown and children(rel):
+        return [lines[0] + " (as above)"]
+    shown.add(id(rel))
     for expr in scalars(rel):
         for subquery in subqueries(expr):
             lines.append("  " * (depth + 1) + "subquery:")
-            lines += _logical(subquery.rel, depth + 2)
+            lines += _logical(subquery.rel, depth + 2, shown)
     for child in children(rel):
-        lines += _logical(child, depth + 1)
+        lines += _logical(child, depth + 1, shown)
     return lines
 
 

@@ -34,7 +34,7 @@ _KEYWORDS: Final = frozenset(_KEYWORD_TEXT.split())
 def style_of(site: Site) -> TextStyle:
     """The text style of an evaluation."""
     context = site.context
-    return TextStyle(context.timezone, context.now, context.session)
+    return TextStyle(context.timezone, context.now, context.session, context.formats)
 
 
 def to_text(site: Site, type_: SqlType, value: Any) -> str:

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import assert_never
 
 from ivm.words import INT8, ColumnType, Schema
+from planner.memo import by_identity
 from planner.scalar import Aggregate, Scalar, SortKey
 
 
@@ -168,6 +169,7 @@ Rel = (
 )  # fmt: skip
 
 
+@by_identity
 def schema(rel: Rel) -> Schema:
     """The columns of a relation."""
     match rel:

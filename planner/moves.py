@@ -20,8 +20,8 @@ class Cell:
 
 
 def width(schema: Schema) -> int:
-    """The words of a row in the engine: rows without columns are one zero word, since no matrix may be 0 wide."""
-    return max(row_width(schema), 1)
+    """The words of a row in the engine."""
+    return row_width(schema)
 
 
 def cells(schema: Schema, base: int = 0) -> tuple[Cell, ...]:

@@ -6,6 +6,7 @@ from typing import Final
 
 from ivm.words import Kind, SqlType, Storage
 from planner.logical import Rel
+from planner.memo import by_identity
 from planner.scalar import Call, Exists, Quantified, Scalar, ScalarSubquery, children
 from planner.traverse import children as inputs
 from planner.traverse import scalars, walk
@@ -33,6 +34,7 @@ def can_raise(expr: Scalar) -> bool:
     return any(can_raise(part) for part in children(expr))
 
 
+@by_identity
 def rel_can_raise(rel: Rel) -> bool:
     """Whether any expression in a plan may fail."""
     return any(can_raise(part) for e in scalars(rel) for part in walk(e)) or any(map(rel_can_raise, inputs(rel)))

@@ -31,8 +31,10 @@ def fit(table: Relation, source: RowSet, dictionary: Dictionary, first: int = 0)
         if not column.nullable and vector.nulls is not None and vector.nulls.any():
             row = int(np.flatnonzero(vector.nulls)[0])
             raise not_null_violation(table, i, [_cell(v, row) for v in columns], dictionary)
-    if first == 0 and len(given) == len(source.schema) and all(
-        a.nullable == b.nullable for a, b in zip(given, schema, strict=True)
+    if (
+        first == 0
+        and len(given) == len(source.schema)
+        and all(a.nullable == b.nullable for a, b in zip(given, schema, strict=True))
     ):
         return source.rows
     return pack(columns, schema, len(source))

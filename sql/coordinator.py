@@ -16,7 +16,7 @@ from sql.constraints import KeyIndex
 from sql.engine import Engine
 from sql.engine_thread import EngineThread
 from sql.indexing import Wish
-from sql.persist import Persistence
+from sql.persist import Persistence, Tuning
 from sql.prepared import Statements
 from sql.recovery import restore
 from sql.session import Session
@@ -57,10 +57,11 @@ class Coordinator:
         memory: int = DEFAULT_MEMORY,
         files: tuple[Path, ...] = (),
         progress: Callable[[str], None] = lambda _: None,
+        tuning: Tuning | None = None,
     ) -> Coordinator:
         """Opens (or makes) a data folder and brings its state back. SqlError 55006, XX001."""
         sys.setswitchinterval(SWITCH_SECONDS)
-        persistence = Persistence.open(folder, memory)
+        persistence = Persistence.open(folder, memory, tuning)
         clock = EpochClock(folder / "lease")
         engine = await asyncio.to_thread(restore, persistence, clock, progress)
         return cls(engine, files)

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 CHUNK_BYTES: Final = 1 << 20
 
 
-async def load_file(
-    coordinator: Coordinator, transaction: Transaction, statement: CopyFrom, context: Context
-) -> int:
+async def load_file(coordinator: Coordinator, transaction: Transaction, statement: CopyFrom, context: Context) -> int:
     """Loads a file, or a folder of Parquet files; the number of rows. 42501: outside of --files; 58P01: not there."""
     assert statement.path is not None
     path = resolve_path(statement.path, coordinator.files)

@@ -8,15 +8,14 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from planner.functions import FUNCTIONS
-from planner.logical import Project, Rel, TopK, schema
-from planner.scalar import Call, Column
+from planner.logical import Rel, schema
+from planner.scalar import Call
 from planner.traverse import children, scalars, subqueries, walk
-from sql.bind.statement import bind_statement
-from sql.catalog import INTERNAL_SCHEMAS, PUBLIC, Catalog, Relation, RelationKind, TableColumn
-from sql.parse import StatementText
+from sql.catalog import INTERNAL_SCHEMAS, PUBLIC, Relation, RelationKind, TableColumn
+from sql.definition import view_rel
 from sql.persist import DEFAULT_RETAIN
 from sql.results import Notice
-from sql.statements import CreateTable, CreateView, Drop, OutputColumn, Query
+from sql.statements import CreateTable, CreateView, Drop, OutputColumn
 from sql.writer import Writer
 
 LABELS: Final = {
@@ -86,9 +85,7 @@ class Definer:
         if ids:
             self.writer.drop(ids | {r.id for r in dependents})
 
-    def _relation(
-        self, schema_name: str, name: str, kind: RelationKind, columns: tuple[TableColumn, ...]
-    ) -> Relation:
+    def _relation(self, schema_name: str, name: str, kind: RelationKind, columns: tuple[TableColumn, ...]) -> Relation:
         engine = self.writer.engine
         created = engine.timeline.epoch(engine.timeline.last) + 1
         return Relation(engine.next_id(self.writer.catalog), schema_name, name, kind, columns, created=created)
@@ -162,29 +159,6 @@ class Definer:
         self.notify(Notice("NOTICE", "00000", message, detail))
 
 
-def view_rel(query: Query) -> Rel:
-    """A view's rows: its query, with LIMIT and OFFSET kept (as a set of rows) and helper columns of ORDER BY gone."""
-    rel = query.rel
-    finishing = query.finishing
-    if query.as_of is not None:
-        raise unsupported("AS OF in a view")
-    if finishing.limit is not None or finishing.offset is not None:
-        rel = TopK(rel, (), finishing.order, finishing.limit, finishing.offset)
-    columns = schema(rel)
-    width = len(columns) if finishing.width is None else finishing.width
-    if width < len(columns):
-        rel = Project(rel, tuple(Column(i, c.type, c.nullable) for i, c in enumerate(columns[:width])))
-    return rel
-
-
-def definition_rel(view: Relation, catalog: Catalog) -> Rel:
-    """A stored view's rows, bound anew from its definition."""
-    assert view.definition is not None, "a view has a definition"
-    statement = bind_statement(StatementText(view.definition, 0), catalog).statement
-    assert isinstance(statement, Query), "a view's definition is a query"
-    return view_rel(statement)
-
-
 def check_maintainable(rel: Rel) -> None:
     """Refuses functions whose result changes while the data does not."""
     todo: list[Rel] = [rel]
@@ -213,9 +187,7 @@ def _check_call(call: Call) -> None:
 
 
 def _view_columns(columns: tuple[OutputColumn, ...], rel: Rel) -> tuple[TableColumn, ...]:
-    return tuple(
-        TableColumn(c.name, s.type, s.nullable) for c, s in zip(columns, schema(rel), strict=True)
-    )
+    return tuple(TableColumn(c.name, s.type, s.nullable) for c, s in zip(columns, schema(rel), strict=True))
 
 
 def _check_names(names: list[str]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -20,18 +20,23 @@ from ivm.graph import NodeId
 from ivm.rows import Words
 from ivm.trace import Version
 from planner.context import Context
+from planner.lower import lower
 from planner.physical import Plan
 from planner.render import Renderer
+from planner.transform.pipeline import optimize
 from sql.catalog import Catalog, Relation
 from sql.clock import EpochClock
+from sql.definition import definition_rel
+from sql.guard import Watch
 from sql.indexing import Wish
-from sql.persist import MAX_RECORD_BYTES, Persistence, created_relations, dropped_relations
-from sql.snapshot import Published
+from sql.persist import MAX_RECORD_BYTES, Persistence, created_relations, dropped_relations, stored_relation
+from sql.snapshot import Published, StoredIndexes
 from sql.timeline import Timeline
 from storage.dictionary import Dictionary
 from storage.record import CommitRecord, Entries, Update
 from storage.stored import Batch, History, merge_entries
 
+REVIVE_SECONDS: Final = 5.0
 BESIDE: Final = 4
 """Records from which a group is written on the log's thread while the dataflow steps: for fewer, changing threads (and
 waiting for the interpreter) costs more than the sync."""
@@ -81,11 +86,14 @@ class Engine:
         self.since = 0
         """Ordinals below it cannot be told apart in memory."""
         self._outputs: dict[int, NodeId] = {}
+        self._revived: list[int] = []
+        """Views that came back since the last batch for the store: it forgets what it had of them."""
         self._versions = catalog.version
         self._next_id = catalog.next_id
         self._group = _Group()
         self._unlogged: list[Entries] = []
         self._unapplied: list[Entries] = []
+        self.watch = Watch(self.dataflow.cancel)
         self._log_thread = ThreadPoolExecutor(1, "log")
         self.head: Root = self.dataflow.publish()
         self.published = self._root()
@@ -107,8 +115,10 @@ class Engine:
             self.unstepped = False
             self.touched.clear()
             self.steps += 1
-            self.dataflow.step()
-            self.head = self.dataflow.publish()
+            try:
+                self.dataflow.step()
+            finally:
+                self.head = self.dataflow.publish()
 
     def feed(self, relation: int, rows: Words, diffs: Words, ordinal: int) -> None:
         """Updates of a table at an ordinal; seen after the next step."""
@@ -127,6 +137,11 @@ class Engine:
         self._outputs[relation] = self.renderer.output(relation)
         self.unstepped = True
 
+    def plan_view(self, view: Relation) -> Plan:
+        """A view's plan over what is arranged now, from its definition."""
+        indexes = StoredIndexes(self._root(), one_shot=False)
+        return lower(optimize(definition_rel(view, self.catalog)), indexes)
+
     def arrange(self, wishes: tuple[Wish, ...]) -> None:
         """One more arrangement of each relation by these columns, where it exists and does not have it."""
         for relation, columns in wishes:
@@ -142,12 +157,13 @@ class Engine:
         self.dataflow.hydrate()
         self.unstepped = True
 
-    def drop_relation(self, relation: int) -> None:
+    def drop_relation(self, relation: int, keep_failure: bool = False) -> None:
         """Free what a table or view has in the dataflow; a plain view has nothing there."""
         if relation not in self.renderer.stored:
             return
         self._outputs.pop(relation, None)
-        self.failures.pop(relation, None)
+        if not keep_failure:
+            self.failures.pop(relation, None)
         self.renderer.drop_relation(relation)
         self.unstepped = True
 
@@ -191,22 +207,75 @@ class Engine:
         if not group.records:
             return
         if self.persistence is None:
-            self.settle()
+            self.settle_watched()
             self._publish(lambda: 0)
         elif len(group.records) < BESIDE:
             sequence = self.persistence.write(group.records)
-            self.settle()
+            self.settle_watched()
             self._publish(lambda: sequence)
         else:
             written = self._log_thread.submit(self.persistence.write, group.records)
-            self.settle()
+            self.settle_watched()
             self._publish(written.result)
 
     def flush_replayed(self, sequence: int) -> None:
         """End a group of records that the log already has."""
         if self._group.records:
-            self.settle()
+            self.settle_watched()
             self._publish(lambda: sequence)
+
+    def settle_watched(self) -> None:
+        """Step commits that are durable: a loop that is interrupted takes its views down, the rest goes on."""
+        try:
+            with self.watch.over():
+                self.settle()
+        except SqlError as error:
+            if error.sqlstate != "57014":
+                raise
+        self.note_failures()
+
+    def note_failures(self) -> None:
+        """Which views are down, and why."""
+        for relation, output in self._outputs.items():
+            failure = self.dataflow.failure(output)
+            if failure is not None and relation not in self.failures:
+                reason = self.watch.reason or failure
+                if reason.sqlstate == "57014":
+                    reason = SqlError("54001", "the recursion was cancelled before its end")
+                state, message = reason.sqlstate, f"{reason.message}: the view's rows are not known"
+                hint = "It comes back by itself when rows are removed with which the recursion ends."
+                self.failures[relation] = SqlError(state, message, hint=hint)
+
+    def revive(self) -> None:
+        """Try to bring back the views that are down, from their definitions; those that fail again stay down.
+
+        Memory's history goes first, since hydrating over it would run into the same loop at the epochs that had it.
+        """
+        self._forget(self.timeline.last)
+        down = sorted(i for i in self.failures if i in self.catalog.relations)
+        for relation in reversed(down):
+            self.drop_relation(relation, keep_failure=True)
+        try:
+            with self.watch.over(REVIVE_SECONDS):
+                self.settle()
+                for relation in down:
+                    self.install(self.plan_view(self.catalog.relations[relation]), relation)
+                self.hydrate()
+                self.settle()
+        except SqlError as error:
+            if error.sqlstate != "57014":
+                raise
+        for relation in down:
+            if self.dataflow.failure(self._outputs[relation]) is None:
+                self._came_back(relation)
+        if any(i not in self.failures for i in down):
+            self.published = self._root()
+
+    def _came_back(self, relation: int) -> None:
+        del self.failures[relation]
+        self._revived.append(relation)
+        view = replace(self.catalog.relations[relation], created=self.timeline.epoch(self.timeline.last))
+        self.catalog = self.catalog.with_relation(view, self.next_version())
 
     def republish(self) -> None:
         """Publish what was stepped without a commit: after a start, or when a temporary view came or went."""
@@ -218,13 +287,23 @@ class Engine:
         """Forget the views' changes so far: the store has them."""
         for output in self._outputs.values():
             self.dataflow.changes(output)
-        self._unapplied.clear()
+
+    def load_entries(self, entries: Entries) -> None:
+        """Dictionary entries of a log record that is replayed: the store may not have them yet.
+
+        What was derived before goes into the next record: none of the log's may have it.
+        """
+        self._unlogged.append(self._drain_new())
+        fresh = self.dictionary.load(*entries)
+        if len(fresh):
+            self._unapplied.append(Entries(fresh, *self.dictionary.packed(fresh)))
 
     def drain_one(self, relation: int) -> None:
         """Forget one view's changes so far."""
         self.dataflow.changes(self._outputs[relation])
 
     def close(self) -> None:
+        self.watch.stop()
         self._log_thread.shutdown()
 
     def _publish(self, written: Callable[[], int]) -> None:
@@ -237,6 +316,8 @@ class Engine:
         sequence = written()
         self.published = self._root()
         self._hand_over(group, delta, sequence)
+        if self.failures and any((h.diffs < 0).any() for h in delta.changes.values()):
+            self.revive()
         for listener in list(self.listeners):
             listener(delta, self.published)
 
@@ -249,16 +330,24 @@ class Engine:
         stored = {i: h for i, h in delta.changes.items() if i in self.catalog.relations}
         before = (group.before or self.catalog).relations
         changed = group.before is not None
+        known = self.catalog.relations
+        revived = tuple(stored_relation(known[i]) for i in self._revived if i in known)
+        changed |= bool(revived)
+        self._revived.clear()
         batch = Batch(
             delta.epoch, sequence, stored, entries, self.catalog.to_json() if changed else None,
-            created_relations(before, self.catalog.relations), dropped_relations(before, self.catalog.relations),
+            created_relations(before, self.catalog.relations) + revived,
+            dropped_relations(before, self.catalog.relations),
         )  # fmt: skip
         self.persistence.apply(batch, self.catalog)
         self._compact(self.persistence.applied_epoch)
 
     def _compact(self, epoch: int) -> None:
         """Memory keeps history only from what the store has applied."""
-        ordinal = min(self.timeline.ordinal(epoch) or 0, self.published.ordinal)
+        self._forget(min(self.timeline.ordinal(epoch) or 0, self.published.ordinal))
+
+    def _forget(self, ordinal: int) -> None:
+        """Ordinals below this one need not be told apart in memory any more."""
         if ordinal > self.since:
             self.since = ordinal
             self.dataflow.allow_compaction(ordinal)
@@ -273,9 +362,8 @@ class Engine:
                     tables.setdefault(update.relation, []).append((record.epoch, update))
         changes = {relation: _history(parts) for relation, parts in tables.items()}
         for relation, output in self._outputs.items():
-            failure = self.dataflow.failure(output)
-            if failure is not None:
-                self.failures[relation] = failure
+            if relation in self.failures:
+                continue
             drained = self.dataflow.changes(output)
             if len(drained.rows):
                 changes[relation] = History(drained.rows, self._epochs(relation, drained.times), drained.diffs)

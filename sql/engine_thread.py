@@ -25,7 +25,7 @@ GROUP_LIMIT: Final = 512
 """Jobs in one group at most, so that the first of them does not wait for ever."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Job(Generic[T]):
     """Work for the engine thread, and who waits for it."""
 
@@ -47,6 +47,8 @@ class EngineThread:
         self._flush = flush
         self._interrupt = interrupt
         self._current: Job[Any] | None = None
+        self._group: list[Job[Any]] = []
+        """The jobs whose group is being flushed."""
         self._guard = threading.Lock()
         self._jobs: SimpleQueue[Job[Any] | None] = SimpleQueue()
         self._stopping = False
@@ -81,7 +83,7 @@ class EngineThread:
     def _cancel(self, job: Job[Any]) -> None:
         with self._guard:
             job.cancelled = True
-            if self._current is job:
+            if self._current is job or job in self._group:
                 self._interrupt.set()
 
     def stop(self, timeout: float) -> bool:
@@ -109,7 +111,14 @@ class EngineThread:
             if len(group) >= GROUP_LIMIT or self._jobs.empty():
                 break
             job = self._jobs.get()
-        self._flush()
+        with self._guard:
+            self._group = group
+        try:
+            self._flush()
+        finally:
+            with self._guard:
+                self._group = []
+                self._interrupt.clear()
         self._loop.call_soon_threadsafe(_answer, group)
         return job is not None
 

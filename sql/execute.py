@@ -16,7 +16,8 @@ from planner.logical import Rel
 from planner.run import run
 from sql.clock import POSTGRES_EPOCH, wall_clock
 from sql.control import run_control
-from sql.ddl import Definer, view_rel
+from sql.ddl import Definer
+from sql.definition import view_rel
 from sql.dml import Changed, Changer
 from sql.fast_insert import constant_source
 from sql.prepared import Prepared
@@ -98,8 +99,9 @@ class Executor:
         transaction = self._session.transaction
         now = wall_clock() - POSTGRES_EPOCH
         started = now if transaction is None else transaction.started
-        zone = self._session.settings.get("timezone")
-        return Context(dictionary, request.parameters, started, now, zone, epoch, state)
+        settings = self._session.settings
+        zone = settings.get("timezone")
+        return Context(dictionary, request.parameters, started, now, zone, epoch, state, settings.formats)
 
     async def query(self, statement: Query, prepared: Prepared, request: Request) -> RowsResult:
         """A SELECT's rows."""
@@ -132,9 +134,7 @@ class Executor:
         self._check_views(reading)
         return reading
 
-    async def moment(
-        self, statement: Query, published: Published, inputs: frozenset[int], context: Context
-    ) -> Moment:
+    async def moment(self, statement: Query, published: Published, inputs: frozenset[int], context: Context) -> Moment:
         """Where AS OF leads."""
         assert statement.as_of is not None
         epoch = epoch_of(statement.as_of, context)
@@ -196,9 +196,7 @@ class Executor:
             case Delete():
                 return changer.delete(statement, source)
 
-    def source(
-        self, writer: Writer, rel: Rel, prepared: Prepared, context: Context, state: SessionState
-    ) -> RowSet:
+    def source(self, writer: Writer, rel: Rel, prepared: Prepared, context: Context, state: SessionState) -> RowSet:
         """The rows of a query over the writer's own state, on the engine thread."""
         published = writer.snapshot(prepared.inputs if prepared.plan is not None else None)
         plan = prepared.plan_of(rel, published)
@@ -230,9 +228,7 @@ class Executor:
 
     # Definitions.
 
-    async def _define(
-        self, statement: CreateTable | CreateView | Drop, prepared: Prepared, request: Request
-    ) -> Result:
+    async def _define(self, statement: CreateTable | CreateView | Drop, prepared: Prepared, request: Request) -> Result:
         transaction = self._session.transaction
         assert transaction is not None
         notices: list[Notice] = []
@@ -262,9 +258,7 @@ class Executor:
                 definer.drop(statement)
                 return f"DROP {statement.kind.name.replace('_', ' ')}"
 
-    def _create_table_as(
-        self, definer: Definer, statement: CreateTable, prepared: Prepared, request: Request
-    ) -> str:
+    def _create_table_as(self, definer: Definer, statement: CreateTable, prepared: Prepared, request: Request) -> str:
         writer, query = definer.writer, statement.source
         assert query is not None
         state = SessionState(self._session, writer.catalog)

@@ -33,8 +33,7 @@ def constant_source(rel: Rel, context: Context) -> RowSet | None:
             if failures is not None:
                 raise failures.errors[0]
             schema = tuple(
-                ColumnType(e.type, e.nullable or v.nulls is not None)
-                for e, v in zip(rel.exprs, vectors, strict=True)
+                ColumnType(e.type, e.nullable or v.nulls is not None) for e, v in zip(rel.exprs, vectors, strict=True)
             )
             return RowSet(pack(vectors, schema, len(source)), schema)
         case _:

@@ -1,7 +1,7 @@
 """Statement text → syntax tree: the front door of ``sql/syntax``.
 
 The grammar is our own (docs/decisions/parser.md tells why it is not sqlglot's): Postgres's precedence, its syntax
-errors with their positions, and nothing accepted that Postgres would refuse.
+errors with their positions.
 """
 
 from __future__ import annotations

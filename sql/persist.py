@@ -13,16 +13,25 @@ from typing import Final
 from ivm.errors import SqlError
 from sql.catalog import Catalog, Relation, RelationKind
 from sql.clock import EpochClock
-from storage.checkpoint import Applier, Recovered, recover
+from storage.checkpoint import Applier, Pace, Recovered, recover
 from storage.duck import Store
 from storage.files import Files, lock_folder
-from storage.log import CommitLog
+from storage.log import SEGMENT_BYTES, CommitLog
 from storage.record import CommitRecord, encode_record
 from storage.stored import Batch, StoredRelation
 
 DEFAULT_RETAIN: Final = 3_600_000_000
 """µs of history kept where RETAIN HISTORY does not say otherwise."""
 MAX_RECORD_BYTES: Final = 3 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """How a data folder is written; tests bring a disk of their own and make everything happen often."""
+
+    disk: Files | None = None
+    pace: Pace = Pace()  # noqa: RUF009 - frozen
+    segment_bytes: int = SEGMENT_BYTES
 
 
 @dataclass(slots=True)
@@ -37,6 +46,7 @@ class Persistence:
     log: CommitLog
     store: Store
     recovered: Recovered
+    tuning: Tuning
     catalog: Catalog = field(default_factory=Catalog)
     clock: EpochClock | None = None
     refusal: SqlError | None = None
@@ -44,16 +54,17 @@ class Persistence:
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
-    def open(cls, folder: Path, memory_bytes: int, files: Files | None = None) -> Persistence:
+    def open(cls, folder: Path, memory_bytes: int, tuning: Tuning | None = None) -> Persistence:
         """Locks and reads a data folder. 55006: another server has it; XX001: it is damaged."""
         lock = lock_folder(folder)
-        log = CommitLog.open(folder / "log", files)
+        tuning = tuning or Tuning()
+        log = CommitLog.open(folder / "log", tuning.disk, tuning.segment_bytes)
         store = Store.open(folder, memory_bytes)
-        return cls(folder, lock, log, store, recover(store, log))
+        return cls(folder, lock, log, store, recover(store, log), tuning)
 
     def start(self) -> None:
         """Begin to apply; after recovery has been prepared."""
-        self._applier = Applier(self.store, self.log, self._failed, self._retention)
+        self._applier = Applier(self.store, self.log, self._failed, self._retention, self.tuning.pace)
 
     @property
     def applied_epoch(self) -> int:
@@ -131,5 +142,3 @@ def stored_relation(relation: Relation) -> StoredRelation:
 
 def _is_stored(relation: Relation) -> bool:
     return relation.kind in (RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW)
-
-

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from ivm.errors import unsupported
 from ivm.words import BOOL as BOOLEAN
 from ivm.words import INT8, TEXT, SqlType
 from planner.logical import Get, Rel
@@ -13,6 +14,7 @@ from planner.lower import lower
 from planner.physical import Plan
 from planner.transform.pipeline import optimize
 from planner.traverse import children, scalars, subqueries
+from sql.bind.literals import reading
 from sql.bind.statement import bind_statement
 from sql.catalog import Catalog, Recorder
 from sql.indexing import PATIENCE, Wish, wishes
@@ -21,6 +23,8 @@ from sql.settings import Settings
 from sql.snapshot import Published, StoredIndexes
 from sql.statements import (
     BoundStatement,
+    CreateTable,
+    CreateView,
     Delete,
     Execute,
     Explain,
@@ -34,6 +38,7 @@ from sql.statements import (
     Update,
     Verify,
 )  # fmt: skip
+from storage.text_style import TextStyle
 
 if TYPE_CHECKING:
     from sql.session import Session
@@ -79,22 +84,32 @@ class Statements:
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[object, ...], Prepared] = OrderedDict()
 
-    def prepare(
-        self, text: str, catalog: Catalog, types: tuple[SqlType | None, ...], settings: Settings
-    ) -> Prepared:
+    def prepare(self, text: str, catalog: Catalog, types: tuple[SqlType | None, ...], settings: Settings) -> Prepared:
         """The bound statement; SqlError where the text is wrong."""
-        key = (text, catalog.version, types, settings.values.get("timezone"))
+        style = TextStyle(settings.get("timezone"), formats=settings.formats)
+        key = (text, catalog.version, types, style)
         found = self._known.get(key)
         if found is not None:
             self._known.move_to_end(key)
             return found
         recorder = Recorder(catalog)
-        bound = bind_statement(StatementText(text, 0), recorder, types)
+        with reading(style) as literals:
+            bound = bind_statement(StatementText(text, 0), recorder, types)
+        if literals and isinstance(bound.statement, CreateView | CreateTable):
+            _refuse_session_literal(literals[0])
         found = Prepared(text, bound, frozenset(recorder.seen))
         self._known[key] = found
         if len(self._known) > CACHED:
             self._known.popitem(last=False)
         return found
+
+
+def _refuse_session_literal(literal: str) -> None:
+    """A definition is bound again later, in other sessions: its constants must not change their meaning there."""
+    raise unsupported(
+        f"the constant '{literal}' in a definition, whose meaning depends on this session's settings,",
+        hint="Write dates as YYYY-MM-DD, and timestamps with time zone with their offset from UTC.",
+    )
 
 
 def gets(rel: Rel) -> set[int]:

@@ -153,6 +153,8 @@ class Reading:
         if self.moment.history:
             persistence = self.coordinator.engine.persistence
             assert persistence is not None, "history is kept in the store"
+            if self.moment.epoch > persistence.applied_epoch:
+                persistence.flush()
             return HistorySnapshot(persistence.store, self.moment.epoch, published.catalog, rows)
         return MemorySnapshot(published, self.moment.ordinal, rows, self.ignore_errors)
 

@@ -12,7 +12,7 @@ from planner.lower import lower
 from planner.transform.pipeline import optimize
 from sql.catalog import Catalog, Relation, RelationKind
 from sql.clock import EpochClock
-from sql.ddl import definition_rel
+from sql.definition import definition_rel
 from sql.engine import Engine
 from sql.persist import Persistence
 from sql.session_state import VIEW_ERRORS
@@ -42,7 +42,7 @@ def restore(persistence: Persistence, clock: EpochClock, progress: Progress) -> 
     persistence.start()
     for sequence, record in found.tail:
         clock.restore(record.epoch)
-        dictionary.load(*record.entries)
+        engine.load_entries(record.entries)
         _replay(engine, sequence, record)
     if found.tail:
         engine.flush_replayed(found.tail[-1][0])
@@ -73,7 +73,7 @@ def _restore_stored(engine: Engine, persistence: Persistence, progress: Progress
             engine.feed(table.id, rows, diffs, engine.timeline.last)
     if len(stored) > len(tables):
         progress(f"hydrating {len(stored) - len(tables)} views")
-    engine.settle()
+    engine.settle_watched()
     engine.drain()
     engine.republish()
 

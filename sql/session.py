@@ -78,7 +78,7 @@ class Session:
         transaction = self.transaction
         catalog = self.coordinator.engine.published.catalog if transaction is None else transaction.catalog
         now = wall_clock() - POSTGRES_EPOCH if transaction is None else transaction.started
-        return TextStyle(self.settings.get("timezone"), now, SessionState(self, catalog))
+        return TextStyle(self.settings.get("timezone"), now, SessionState(self, catalog), self.settings.formats)
 
     # The simple protocol.
 

@@ -185,5 +185,3 @@ def view_errors(published: Published, dictionary: Dictionary) -> Iterable[tuple[
 def _quoted(name: str) -> str:
     plain = name.replace("_", "a").isalnum() and name == name.lower() and not name[0].isdigit()
     return name if plain else '"' + name.replace('"', '""') + '"'
-
-

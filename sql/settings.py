@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ivm.errors import SqlError
+from sql.date_style import date_style
+from storage.text_style import DateFormats
 
 SERVER_VERSION: Final = "17.0"
 REPORTED: Final = (
@@ -110,7 +112,7 @@ _SETTINGS: Final = (
     _Setting("check_function_bodies", "on", _boolean),
     _Setting("client_encoding", "UTF8", _only("UTF8", "UTF-8", "UNICODE")),
     _Setting("client_min_messages", "notice", _choice("debug", "log", "notice", "warning", "error")),
-    _Setting("DateStyle", "ISO, MDY", _only("ISO, MDY", "ISO", "ISO, DMY", "ISO, YMD")),
+    _Setting("DateStyle", "ISO, MDY", _any),
     _Setting("default_tablespace", "", _any),
     _Setting("default_table_access_method", "heap", _any),
     _Setting("default_transaction_isolation", "serializable", _any),
@@ -120,7 +122,7 @@ _SETTINGS: Final = (
     _Setting("ignore_view_errors", "off", _boolean),
     _Setting("in_hot_standby", "off"),
     _Setting("integer_datetimes", "on"),
-    _Setting("IntervalStyle", "postgres", _only("postgres")),
+    _Setting("IntervalStyle", "postgres", _choice("postgres", "postgres_verbose", "sql_standard", "iso_8601")),
     _Setting("is_superuser", "on"),
     _Setting("lc_collate", "C"),
     _Setting("lc_ctype", "C"),
@@ -171,7 +173,7 @@ class Settings:
 
     def label(self, name: str) -> str:
         """The name as SHOW's column has it."""
-        return _lookup(name).name.lower() if _canonical(name) != "timezone" else "TimeZone"
+        return _lookup(name).name
 
     def set(self, name: str, value: str | None, local: bool = False) -> None:
         """SET; ``value`` None goes back to the default."""
@@ -183,10 +185,18 @@ class Settings:
         key = setting.name.lower()
         if setting.check is None:
             raise SqlError("55P02", f'parameter "{setting.name}" cannot be changed')
+        if key == "datestyle" and value is not None:
+            value = date_style(value, self.formats)
         checked = None if value is None or value.lower() == "default" else setting.check(setting.name, value)
         if local and key not in self._local:
             self._local[key] = self.values.get(key)
         self._put(key, checked)
+
+    @property
+    def formats(self) -> DateFormats:
+        """DateStyle and IntervalStyle."""
+        date, _, order = self.get("datestyle").partition(", ")
+        return DateFormats(date, order, self.get("intervalstyle"))
 
     def milliseconds(self, name: str) -> int:
         """A duration setting in ms."""

@@ -176,9 +176,7 @@ class Streams:
             rows = cursor.take(statement.count)
         if statement.move:
             return CommandResult(f"MOVE {len(rows)}")
-        return RowsResult(
-            cursor.columns, rows, f"FETCH {len(rows)}", cursor.dictionary, formats=request.formats
-        )
+        return RowsResult(cursor.columns, rows, f"FETCH {len(rows)}", cursor.dictionary, formats=request.formats)
 
     def _close(self, statement: Close) -> Result:
         session = self._session

@@ -264,5 +264,3 @@ class Subscription:
             if self._temporary:
                 engine.flush()
                 engine.drop_relation(self._relation)
-
-

@@ -11,7 +11,7 @@ from planner.lower import lower
 from planner.run import run
 from planner.transform.pipeline import optimize
 from sql.catalog import Relation
-from sql.ddl import definition_rel
+from sql.definition import definition_rel
 from sql.snapshot import MemorySnapshot, Published, StoredIndexes
 
 

@@ -94,12 +94,16 @@ class Dictionary:
         ids = self.arena.drain_journal()
         return [(ids, *self.arena.packed(ids))] if len(ids) else []
 
-    def load(self, ids: Words, data: Bytes, offsets: Words) -> None:
-        """Brings back entries at a restart; they are not new. Idempotent. XX001: an id with two values."""
+    def load(self, ids: Words, data: Bytes, offsets: Words) -> Words:
+        """Brings back entries at a restart; gives the ids that were not there yet, which ``drain_new`` leaves out.
+
+        Idempotent. To be called with nothing left to drain. XX001: an id with two values.
+        """
+        assert not self.arena.drain_journal().size, "new entries are drained before others are loaded"
         clash = self.arena.load(np.ascontiguousarray(ids), data, np.asarray(offsets, np.int64))
-        self.arena.drain_journal()
         if clash is not None:
             raise SqlError("XX001", f"the dictionary is damaged: id {int(ids[clash])} has two values")
+        return self.arena.drain_journal()
 
     def _intern(self, values: Sequence[bytes]) -> Words:
         offsets = np.zeros(len(values) + 1, np.int64)

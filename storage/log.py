@@ -38,7 +38,7 @@ _GROUP: Final = struct.Struct("<IIQQII")
 _LENGTH: Final = struct.Struct("<I")
 _SECTOR: Final = 512
 _MASK: Final = np.frombuffer(bytes.fromhex("a5c3962d78e11b5a") * 8192, np.uint8)
-_SEGMENT_BYTES: Final = 64 << 20
+SEGMENT_BYTES: Final = 64 << 20
 _MAX_RECORD: Final = 2**32 - 1
 
 
@@ -83,7 +83,7 @@ class CommitLog:
         self._failure: BaseException | None = None
 
     @classmethod
-    def open(cls, folder: Path, files: Files | None = None, segment_bytes: int = _SEGMENT_BYTES) -> CommitLog:
+    def open(cls, folder: Path, files: Files | None = None, segment_bytes: int = SEGMENT_BYTES) -> CommitLog:
         """Opens a log, or starts one, and cuts a torn tail off. Lock the data folder first (``lock_folder``).
 
         Raises XX001 for damage, reading every checksum.

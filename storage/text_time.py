@@ -1,4 +1,4 @@
-"""Dates, times and timestamps: Postgres's input forms (DateStyle ISO, MDY) and ISO output.
+"""Dates, times and timestamps: Postgres's input forms in every order of DateStyle.
 
 Input is split into fields and each is told by its form, after PostgreSQL's ``ParseDateTime`` and
 ``DecodeDateTime``. Infinities are the reserved words of ``ivm/words.py``.
@@ -77,6 +77,7 @@ class _Fields:
     bc: bool = False
     half: str | None = None
     special: str | None = None
+    order: str = "MDY"
 
 
 def _syntax(label: str, text: str) -> SqlError:
@@ -89,7 +90,7 @@ def _out_of_range(text: str) -> SqlError:
 
 def parse_date(text: str, style: TextStyle) -> int:
     """Days since 2000-01-01."""
-    fields = _parse(text, "date")
+    fields = _parse(text, "date", style)
     if fields.special in ("infinity", "-infinity"):
         return POSITIVE_INFINITY if fields.special == "infinity" else NEGATIVE_INFINITY
     if fields.special:
@@ -102,7 +103,7 @@ def parse_date(text: str, style: TextStyle) -> int:
 
 def parse_timestamp(text: str, precision: int | None, style: TextStyle) -> int:
     """µs since 2000-01-01; a zone in the text is ignored, as Postgres does."""
-    fields = _parse(text, "timestamp")
+    fields = _parse(text, "timestamp", style)
     if fields.special in ("infinity", "-infinity"):
         return POSITIVE_INFINITY if fields.special == "infinity" else NEGATIVE_INFINITY
     stamp = _special_stamp(fields.special, style, True) if fields.special else _date(fields) * DAY
@@ -112,7 +113,7 @@ def parse_timestamp(text: str, precision: int | None, style: TextStyle) -> int:
 
 def parse_timestamptz(text: str, precision: int | None, style: TextStyle) -> int:
     """µs since 2000-01-01 UTC; without a zone in the text, in the session's."""
-    fields = _parse(text, "timestamp with time zone")
+    fields = _parse(text, "timestamp with time zone", style)
     if fields.special in ("infinity", "-infinity"):
         return POSITIVE_INFINITY if fields.special == "infinity" else NEGATIVE_INFINITY
     if fields.special in ("now", "epoch"):
@@ -128,7 +129,7 @@ def parse_timestamptz(text: str, precision: int | None, style: TextStyle) -> int
 
 def parse_time(text: str, precision: int | None, style: TextStyle) -> int:
     """µs since midnight, 24:00:00 included."""
-    fields = _parse(text, "time")
+    fields = _parse(text, "time", style)
     if fields.special in ("now", "today", "tomorrow", "yesterday", "epoch"):
         stamp = to_local(style.now, style.timezone) if fields.special == "now" else 0
         return round_micros(stamp % DAY + (fields.time or 0), precision)
@@ -152,8 +153,8 @@ def _special_stamp(word: str, style: TextStyle, local: bool) -> int:
     return (now // DAY + {"today": 0, "tomorrow": 1, "yesterday": -1}[word]) * DAY
 
 
-def _parse(text: str, label: str) -> _Fields:
-    fields = _Fields(label, text)
+def _parse(text: str, label: str, style: TextStyle) -> _Fields:
+    fields = _Fields(label, text, order=style.formats.order)
     iso = _ISO.match(text)
     if iso:
         fields.year, fields.month, fields.day = int(iso[1]), int(iso[2]), int(iso[3])
@@ -239,14 +240,18 @@ def _set_date(fields: _Fields, token: str) -> None:
         fields.day, fields.year, fields.year_digits = int(names[0]), int(names[1]), len(names[1])
     elif not parts[1].isdigit():
         fields.month = _month(parts[1], fields)
-        day, year = (parts[2], parts[0]) if len(parts[0]) > 2 else (parts[0], parts[2])
+        year_first = len(parts[0]) > 2 or (fields.order == "YMD" and len(parts[2]) <= 2)
+        day, year = (parts[2], parts[0]) if year_first else (parts[0], parts[2])
         fields.day, fields.year, fields.year_digits = int(day), int(year), len(year)
     elif len(parts[0]) > 2:
         fields.year, fields.month, fields.day = int(parts[0]), int(parts[1]), int(parts[2])
         fields.year_digits = len(parts[0])
     else:
-        fields.month, fields.day, fields.year = int(parts[0]), int(parts[1]), int(parts[2])
-        fields.year_digits = len(parts[2])
+        first, second, third = parts
+        year = first if fields.order == "YMD" else third
+        month, day = {"MDY": (first, second), "DMY": (second, first), "YMD": (second, third)}[fields.order]
+        fields.month, fields.day, fields.year = int(month), int(day), int(year)
+        fields.year_digits = len(year)
 
 
 def _month(name: str, fields: _Fields) -> int:

@@ -173,6 +173,9 @@ NESTED: dict[str, Rel] = {
                                            call("max(int4)", c(0), type_=INT4))))), c(0)),
     ),
     "lateral": Join(JoinKind.INNER, T, Reduce(BELOW, (), (COUNT,)), TRUE, True),
+    "lateral on subquery": Join(
+        JoinKind.INNER, T, BELOW, Exists(Filter(E, And((eq(c(0), o(1, 0)), eq(c(1), o(1, 2)))))), True
+    ),
     "lateral left": Join(JoinKind.LEFT, T, BELOW, lt(c(3), c(1)), True),
     "lateral top": Join(
         JoinKind.LEFT, T, TopK(BELOW, (), (SortKey(c(1)),), lit(2, INT8), lit(1, INT8)), TRUE, True

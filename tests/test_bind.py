@@ -142,6 +142,20 @@ def test_grouping_by_a_primary_key_gives_the_other_columns() -> None:
     assert rel.keys == (A, B)
 
 
+def test_having_alone_does_not_read_its_input() -> None:
+    """PostgreSQL answers one row to this, division by zero or not."""
+    rel = project("select 1 from t where 1 / a = 1 having 1 < 2").input
+    assert isinstance(rel, Filter)
+    assert rel.input == Values(((),), ())
+
+
+def test_set_returning_functions_in_lockstep() -> None:
+    rel = project("select generate_series(1, 3), unnest(x) from u")
+    assert isinstance(rel.input, Join)
+    assert rel.input.lateral
+    assert [e.index for e in rel.exprs if isinstance(e, Column)] == [3, 4]
+
+
 def test_an_aggregate_of_the_outer_query_belongs_to_it() -> None:
     rel = project("select (select sum(t.a) from u) from t group by b")
     assert isinstance(rel.input, Reduce)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from ivm.batch import Block, Words, address
 from ivm.spine import Spine
 from tests.ivm_random import CONSTANT, Pair
 
@@ -47,3 +49,33 @@ def test_random_graphs(seed: int) -> None:
 def test_random_loops(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Spine, "FUEL", 1 + seed % 9)
     run(Pair(seed), 6, 1 + seed % 2)
+
+
+GUARD, CANARY = 8, 0x5AFE_5AFE_5AFE_5AFE
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_kernels_write_within_their_blocks(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raw addresses escape bounds checks, so every block's arrays stand between canaries, with no room to spare."""
+    guarded: list[tuple[Words, list[int]]] = []
+
+    def allocate(self: Block, room: int) -> None:
+        sizes = [room * self.width, room, room * self.diff_width]
+        buffer = np.full(sum(sizes) + 4 * GUARD, CANARY, np.int64)
+        starts = [GUARD, 2 * GUARD + sizes[0], 3 * GUARD + sizes[0] + sizes[1]]
+        parts = [buffer[start : start + size] for start, size in zip(starts, sizes, strict=True)]
+        self._buffer = buffer
+        self._rows, self._times = parts[0].reshape(room, self.width), parts[1]
+        self._diffs = parts[2].reshape(room, self.diff_width)
+        self.room = room
+        base = address(buffer)
+        self.d[:] = (self.n, self.width, *(base + 8 * start for start in starts), room, self.diff_width)
+        guarded.append((buffer, [0, *(start + size for start, size in zip(starts, sizes, strict=True))]))
+
+    monkeypatch.setattr(Block, "_allocate", allocate)
+    monkeypatch.setattr(Block.__init__, "__defaults__", (1, 1))
+    run(Pair(700 + seed), 4, seed % 3)
+    assert len(guarded) > 50
+    for buffer, zones in guarded:
+        for zone in zones:
+            assert (buffer[zone : zone + GUARD] == CANARY).all()

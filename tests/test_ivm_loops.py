@@ -51,12 +51,12 @@ def transitive(flow: Dataflow, given: NodeId, nonlinear: bool) -> NodeId:
     """Pairs of a path; the variable is joined with the edges, or with itself."""
     scope = flow.scope()
     paths = flow.add(Variable(scope, 2))
-    by_start = flow.add(Arrange(given, SAME, 1))
     if nonlinear:
         # One side has the body's own layout and is aliased to it, the other is arranged anew.
         by_end = flow.add(Arrange(paths, Gather((1, 0)), 1))
         step = flow.add(Join(by_end, flow.add(Arrange(paths, SAME, 1)), Gather((1, 2))))
     else:
+        by_start = flow.add(Arrange(given, SAME, 1))
         step = flow.add(Join(flow.add(Arrange(paths, Gather((1, 0)), 1)), by_start, Gather((1, 2))))
     both = flow.add(Concat((given, step)))
     body = flow.add(Threshold(flow.add(Arrange(both, SAME, 2)), Keep.DISTINCT))
@@ -203,3 +203,26 @@ def test_cancelling_ends_a_loop() -> None:
     feed(flow, other, 1, [((7,), 1)])
     flow.step()
     assert flow.changes(whole).rows.tolist() == [[7]]
+
+
+def test_a_released_loop_is_freed() -> None:
+    flow = Dataflow()
+    given = flow.add(Input(2))
+    table = flow.add(Arrange(given, SAME, 2))
+    flow.retain(table)
+    flow.hydrate()
+    feed(flow, given, 1, [((1, 2), 1), ((2, 3), 1)])
+    flow.step()
+    before = set(flow._operators)
+    for _ in range(2):
+        outputs = [transitive(flow, given, nonlinear) for nonlinear in (False, True)]
+        flow.hydrate()
+        root = flow.publish()
+        assert [len(root[output].rows_at(1)[0]) for output in outputs] == [3, 3]
+        for output in outputs:
+            flow.release(output)
+        assert set(flow._operators) == before
+        assert set(flow._root.members.values()) == {flow._operators[node] for node in before}
+    feed(flow, given, 2, [((3, 4), 1)])
+    flow.step()
+    assert len(flow.publish()[table].rows_at(2)[0]) == 3

@@ -224,9 +224,7 @@ def test_subscribe_through_a_cursor(pair: tuple[Client, Client]) -> None:
     b.run("INSERT INTO t VALUES (4, 1)")
     rows = a.rows("FETCH ALL FROM c WITH (timeout = '1s')")
     changes = [(row[1:]) for row in rows]
-    assert sorted(changes) == sorted(
-        [("-1", "2", "30"), ("1", "3", "31"), ("-1", "3", "31"), ("1", "4", "32")]
-    )
+    assert sorted(changes) == sorted([("-1", "2", "30"), ("1", "3", "31"), ("-1", "3", "31"), ("1", "4", "32")])
     assert [int(str(r[0])) for r in rows] == sorted(int(str(r[0])) for r in rows)
     a.run("COMMIT")
 
@@ -276,3 +274,43 @@ def test_a_copied_subscription_ends_by_cancel(pair: tuple[Client, Client]) -> No
     with pytest.raises(Exception, match="user request"):
         following.result(5)
     assert sorted(line.split("\t")[1] for line in lines) == ["-1", "1", "1"]
+
+
+def test_a_view_whose_recursion_never_ends_is_taken_down_and_comes_back(pair: tuple[Client, Client]) -> None:
+    a, b = pair
+    a.run("CREATE TABLE e (x int, y int)")
+    a.run("INSERT INTO e VALUES (1, 2), (2, 3)")
+    step = "SELECT 1 UNION ALL SELECT y FROM r JOIN e ON e.x = r.n"
+    a.run(f"CREATE MATERIALIZED VIEW r AS WITH RECURSIVE r(n) AS ({step}) SELECT * FROM r")
+    a.run("CREATE MATERIALIZED VIEW rr AS SELECT sum(n) AS s FROM r")
+    watch = a.server.coordinator.engine.watch
+    watch.seconds = 0.3
+    try:
+        a.run("INSERT INTO e VALUES (3, 1)")
+    finally:
+        watch.seconds = 120.0
+    assert a.state("SELECT * FROM r") == "54001"
+    assert b.state("SELECT * FROM rr") == "54001"
+    assert {row[:2] for row in b.rows("SELECT * FROM freshet.view_errors")} == {("r", "54001"), ("rr", "54001")}
+    b.run("INSERT INTO t VALUES (3, 30)")
+    assert b.rows("SELECT * FROM v") == [("3", "60")]
+    a.run("DELETE FROM e WHERE x = 3")
+    assert a.sorted("SELECT * FROM r") == [("1",), ("2",), ("3",)]
+    assert a.rows("SELECT * FROM rr") == [("6",)]
+    a.run("INSERT INTO e VALUES (3, 7)")
+    assert a.rows("SELECT * FROM rr") == [("13",)]
+    a.run("DROP TABLE e CASCADE")
+
+
+def test_a_commit_that_does_not_end_can_be_cancelled(pair: tuple[Client, Client]) -> None:
+    a, b = pair
+    a.run("CREATE TABLE e (x int, y int)")
+    a.run("INSERT INTO e VALUES (1, 2)")
+    step = "SELECT 1 UNION ALL SELECT y FROM r JOIN e ON e.x = r.n"
+    a.run(f"CREATE MATERIALIZED VIEW r AS WITH RECURSIVE r(n) AS ({step}) SELECT * FROM r")
+    a.run("SET statement_timeout = '300ms'")
+    a.run("INSERT INTO e VALUES (2, 1)")
+    a.run("SET statement_timeout = 0")
+    assert a.rows("SELECT count(*) FROM e") == [("2",)]
+    assert a.state("SELECT * FROM r") == "54001"
+    assert b.run("DROP TABLE e CASCADE") == "DROP TABLE"

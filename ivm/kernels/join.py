@@ -46,9 +46,8 @@ S_HISTORY: Final = 2
 S_SEGMENTS: Final = 3
 STATS: Final = 4
 
-DONE: Final = 0
-OUT_FULL: Final = 1
-LATER_FULL: Final = 2
+OUT_FULL: Final = -1
+LATER_FULL: Final = -2
 
 
 @kernel
@@ -75,8 +74,9 @@ def join(
 
     Matches at the loop vector ``vector`` go to ``out``, others to ``later``. The trace's times are of ``trace_depth``
     and are wrapped to ``depth``, then put ``delay`` rounds later, but those of ``minus`` with a delay are as they
-    count; matches past the round ``last`` of a delayed trace do not exist. Returns DONE, or OUT_FULL or LATER_FULL
-    with ``state`` saying where to go on when the caller has made room. Cost: seeks of the delta's keys, the matches.
+    count; matches past the round ``last`` of a delayed trace do not exist. Returns both blocks' counts, the second
+    shifted by 32 bits, or OUT_FULL or LATER_FULL with ``state`` saying where to go on when the caller has made room.
+    Cost: seeks of the delta's keys, the matches.
     """
     key_width = program[P_KEY]
     width = trace[T_WIDTH]
@@ -133,4 +133,4 @@ def join(
     state[J_DELTA] = 0
     state[J_LAYER] = 0
     state[J_POSITION] = -1
-    return DONE
+    return int(out[B_COUNT] | later[B_COUNT] << 32)

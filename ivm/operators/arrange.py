@@ -42,11 +42,12 @@ class ArrangeOperator(Operator):
             gathered.n = gather(given.d, gathered.d, self._program)
             given = gathered
         out = self.out
-        out.reserve(given.n)
-        out.n = sort_block(given.d, out.d, self._order)
+        if given.n > out.room:
+            out.reserve(given.n)
+        n = out.n = sort_block(given.d, out.d, self._order)
         if self._program is not None:
             given.clear()
-        if not out.n:
+        if not n:
             return False
         self.kept.insert(out)
         return True

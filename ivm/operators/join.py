@@ -10,10 +10,9 @@ import numpy as np
 
 from ivm.batch import Block, Words
 from ivm.graph import Gather
-from ivm.kernels.join import DONE, J_POSITION, JOIN_WORDS, OUT_FULL, join
+from ivm.kernels.join import J_POSITION, JOIN_WORDS, OUT_FULL, join
 from ivm.operators.base import check_gather, program
 from ivm.scheduler import Core, Later, Operator, Scope
-from ivm.spine import Spine
 
 
 class Side:
@@ -29,13 +28,6 @@ class Side:
         self.arrangement = arrangement
         self.delta = delta
         self.delay = delay
-
-    @property
-    def spine(self) -> Spine:
-        """The spine to look up."""
-        spine = self.arrangement.spine
-        assert spine is not None
-        return spine
 
 
 class JoinOperator(Operator):
@@ -62,7 +54,7 @@ class JoinOperator(Operator):
     def run(self, vector: int) -> bool:
         out = self.out
         later = self._later
-        if later.due >= 0:
+        if later.due == vector:
             later.take(vector, out)
         start = later.block.n
         a = self.left.delta.out
@@ -98,19 +90,20 @@ class JoinOperator(Operator):
         later = self._later.block
         # What an aliased loop variable emitted in this very pass counts only from the next round on.
         early = other.arrangement.out.d if other.delay else core.nothing
+        spine = other.arrangement.spine
+        assert spine is not None
         while True:
             result = join(
-                delta.d, other.spine.desc, minus, early, out.d, later.d, self._program, self._state, core.stats, left,
+                delta.d, spine.desc, minus, early, out.d, later.d, self._program, self._state, core.stats, left,
                 other.arrangement.scope.depth, self.scope.depth, other.delay, vector, self._last,
             )  # fmt: skip
-            if result == DONE:
+            if result >= 0:
                 break
             full = out if result == OUT_FULL else later
             full.sync()
             full.grow()
-        out.sync()
-        if self.scope.depth:
-            later.sync()
+        out.n = result & 0xFFFFFFFF
+        later.n = result >> 32
 
 
 _EMPTY = Block(1, 1, 1)

@@ -93,7 +93,8 @@ class FeedbackOperator(Operator):
         variable = self.variable
         block = variable.following
         assert not block.n
-        block.reserve(given.n)
+        if given.n > block.room:
+            block.reserve(given.n)
         block.n = transfer(given.d, block.d, 1, NEXT, 0, 0)
         scope.schedule(vector + 1, variable)
         return False
@@ -122,7 +123,8 @@ class LeaveTap(Operator):
         gathered = self.leave.gathered
         if not gathered.n:
             self.scope.leaving.append(self.leave)
-        gathered.reserve(gathered.n + given.n)
+        if gathered.n + given.n > gathered.room:
+            gathered.reserve(gathered.n + given.n)
         gathered.n = transfer(given.d, gathered.d, 1, LEAVE, self.scope.depth, 0)
         return False
 

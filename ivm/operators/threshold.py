@@ -65,8 +65,11 @@ class ThresholdOperator(Operator):
             owed.reset()
             owed = ordered
         start = later.block.n
-        out.reserve(2 * (delta.n + owed.n) + 8)
-        later.block.reserve(start + delta.n + owed.n + 8)
+        room = 2 * (delta.n + owed.n) + 8
+        if room > out.room:
+            out.reserve(room)
+        if start + room > later.block.room:
+            later.block.reserve(start + room)
         while True:
             counts = threshold_partial(
                 trace.desc, delta.d, owed.d, self.spine.desc, self.core.nothing, out.d, later.block.d, self._keep,

@@ -29,6 +29,7 @@ from planner.logical import (
     Reduce,
     Reference,
     Rel,
+    SetKind,
     SetOperation,
     TableFunction,
     TopK,
@@ -47,7 +48,6 @@ from planner.traverse import (
     own_columns,
     rewrite,
     scalars,
-    subqueries,
     with_children,
     with_scalars,
 )  # fmt: skip
@@ -202,15 +202,11 @@ class Decorrelator:
         return lifter.rel, new
 
     def _values(self, rel: Values, domain: Domain, scopes: Scopes) -> Rel:
-        from planner.logical import SetKind
-
         kept = own_columns(schema(domain.rel))
         parts: list[Rel] = []
         for row in rel.rows:
             lifted, exprs = self.lift(row, domain.rel, domain, scopes)
-            wide = tuple(c.nullable for c in rel.schema)
-            project: Rel = Project(lifted, (*kept, *exprs))
-            parts.append(_as_nullable(project, domain.width, wide, rel.schema))
+            parts.append(Project(lifted, (*kept, *exprs)))
         out = parts[0]
         for part in parts[1:]:
             out = SetOperation(SetKind.UNION, True, out, part)
@@ -246,7 +242,7 @@ class Decorrelator:
         return self.apply(rel, domain, scopes) if domain.tokens else self._closed_plan(rel, scopes)
 
     def _join(self, rel: Join, domain: Domain, scopes: Scopes) -> Rel:
-        if any(True for _ in subqueries(rel.on)) or has_subquery(rel.on):
+        if has_subquery(rel.on):
             return self._join_with_subquery(rel, domain, scopes)
         left_open = bool(self.tokens_in(rel.left, scopes) & set(domain.tokens))
         right_open = bool(self.tokens_in(rel.right, scopes) & set(domain.tokens))
@@ -318,6 +314,8 @@ class Decorrelator:
 
     def _lateral(self, rel: Join, domain: Domain, scopes: Scopes) -> Rel:
         """The right side is applied to the left's rows, as a set of what it mentions of them."""
+        if has_subquery(rel.on) and rel.kind is JoinKind.INNER:
+            return self._input(Filter(replace(rel, on=TRUE), rel.on), domain, scopes)
         left = self._input(rel.left, domain, scopes)
         count = len(schema(left)) - domain.width
         inner = (self.scope(), *scopes)
@@ -393,12 +391,6 @@ class Decorrelator:
             self.bindings[binding] = (domain.tokens, row)
         bindings = tuple((b, self.apply(value, domain, scopes)) for b, value in rel.bindings)
         return replace(rel, bindings=bindings, schemas=rows, body=self.apply(rel.body, domain, scopes))
-
-
-def _as_nullable(rel: Rel, skip: int, wide: tuple[bool, ...], row: Schema) -> Rel:
-    """The same rows; a UNION of them gets its nullability from all of its inputs, so nothing is to be done."""
-    assert len(schema(rel)) == skip + len(wide) == skip + len(row)
-    return rel
 
 
 def _domain_on_right(on: Scalar, width: int, by: int) -> Scalar:

@@ -23,6 +23,7 @@ from planner.logical import (
     Values,
     schema,
 )  # fmt: skip
+from planner.memo import by_identity
 from planner.raising import can_raise
 from planner.scalar import Call, Column, Scalar
 from planner.traverse import columns_of, conjunction, conjuncts, has_subquery, own_columns, renumber, shift
@@ -43,16 +44,32 @@ class Region:
         return Region(inputs, (*everything, *_constants(everything)))
 
 
-def _flatten(rel: Rel) -> tuple[tuple[Rel, ...], tuple[Scalar, ...]]:
+LARGEST = 16
+"""Inputs of one region; a join of more is left as it is written, since CTEs of CTEs grow by powers of two."""
+
+
+@by_identity
+def _inputs(rel: Rel) -> int:
+    """How many inputs the region of a plan would have."""
     if isinstance(rel, Join) and rel.kind is JoinKind.INNER and not rel.lateral:
-        left, one = _flatten(rel.left)
-        right, two = _flatten(rel.right)
+        return _inputs(rel.left) + _inputs(rel.right)
+    if isinstance(rel, Filter) and isinstance(rel.input, Join) and rel.input.kind is JoinKind.INNER:
+        return _inputs(rel.input)
+    return 1
+
+
+def _flatten(rel: Rel, top: bool = True) -> tuple[tuple[Rel, ...], tuple[Scalar, ...]]:
+    if not top and _inputs(rel) > LARGEST:
+        return (rel,), ()
+    if isinstance(rel, Join) and rel.kind is JoinKind.INNER and not rel.lateral:
+        left, one = _flatten(rel.left, _inputs(rel) <= LARGEST)
+        right, two = _flatten(rel.right, _inputs(rel) <= LARGEST)
         count = len(schema(rel.left))
         return (*left, *right), (*one, *(shift(p, count) for p in two), *conjuncts(rel.on))
     if isinstance(rel, Filter) and isinstance(rel.input, Join) and rel.input.kind is JoinKind.INNER:
         parts = conjuncts(rel.predicate)
         if not any(can_raise(p) or has_subquery(p) for p in parts):
-            inputs, found = _flatten(rel.input)
+            inputs, found = _flatten(rel.input, top)
             return inputs, (*found, *parts)
     return (rel,), ()
 

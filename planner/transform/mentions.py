@@ -10,6 +10,7 @@ from dataclasses import replace
 from ivm.words import BOOL
 from planner.join_keys import operator
 from planner.logical import Filter, Join, Project, Reduce, Reference, Rel, TopK, Values
+from planner.memo import by_identity
 from planner.scalar import (
     And,
     Call,
@@ -29,6 +30,7 @@ parts = walk
 _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
 
 
+@by_identity
 def outer_columns(rel: Rel) -> frozenset[tuple[int, int]]:
     """The (level, index) of the outer columns that a plan mentions, levels as its own top sees them."""
     found: set[tuple[int, int]] = set()
@@ -59,6 +61,7 @@ def _inside(columns: frozenset[tuple[int, int]] | set[tuple[int, int]]) -> froze
     return frozenset((level - 1, index) for level, index in columns if level > 1)
 
 
+@by_identity
 def references(rel: Rel) -> frozenset[int]:
     """The recursive bindings that a plan mentions, in subqueries too."""
     found = {rel.binding} if isinstance(rel, Reference) else set()

@@ -54,15 +54,14 @@ def push_down(rel: Rel) -> Rel:
 
 class _Push:
     def __init__(self) -> None:
-        self._plain: dict[int, tuple[Rel, Rel]] = {}
+        self._known: dict[tuple[int, Predicates], tuple[Rel, Rel]] = {}
 
     def push(self, rel: Rel, predicates: Predicates) -> Rel:
-        """``rel`` under the predicates. Without any, a plan used twice stays one object."""
-        if predicates:
-            return self._push(rel, predicates)
-        found = self._plain.get(id(rel))
+        """``rel`` under the predicates. A plan used twice under the same ones stays one object."""
+        key = (id(rel), predicates)
+        found = self._known.get(key)
         if found is None:
-            found = self._plain[id(rel)] = (rel, self._push(rel, ()))
+            found = self._known[key] = (rel, self._push(rel, predicates))
         return found[1]
 
     def _push(self, rel: Rel, predicates: Predicates) -> Rel:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ivm.errors import SqlError
-from planner.logical import Reduce, Rel
+from planner.logical import Reduce, Rel, Values
 from planner.scalar import Aggregate, Column, Scalar, children, with_children
 from sql.bind.scope import AGGREGATE_BASE, FUNCTION_BASE, Namespace, Scope
 from sql.bind.walk import has_subquery, references, relevel
@@ -102,6 +102,9 @@ class Grouping:
         return self.positions[index]
 
     def apply(self, rel: Rel) -> Rel:
+        """The groups. Without keys and aggregates there is one, whatever the input; Postgres does not even read it."""
+        if not self.keys and not self.aggregates:
+            return Values(((),), ())
         return Reduce(rel, tuple(self.keys), tuple(self.aggregates))
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from decimal import Decimal
 from typing import Final
 
@@ -11,13 +14,14 @@ from ivm.words import INT4, INT8, INTERVAL, NUMERIC, TEXT, Kind, SqlType
 from planner.casts import CastContext
 from planner.scalar import Call, Literal, Scalar
 from sql.syntax.nodes import TypeName
-from storage.text import parse_datum
+from storage.text import DEFAULT_STYLE, TextStyle, parse_datum
 
 _SESSION_KINDS: Final = frozenset(
     {Kind.TIMESTAMPTZ, Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC, Kind.REGNAMESPACE, Kind.RECORD, Kind.VOID}
 )
 """Kinds whose text form depends on the session (time zone, search path): read when the plan runs."""
 _CLOCK_KINDS: Final = frozenset({Kind.DATE, Kind.TIME, Kind.TIMESTAMP})
+_STYLED_KINDS: Final = frozenset({*_CLOCK_KINDS, Kind.TIMESTAMPTZ, Kind.INTERVAL})
 _CLOCK_WORDS: Final = re.compile(r"\b(now|today|tomorrow|yesterday|allballs)\b", re.IGNORECASE)
 
 
@@ -39,12 +43,14 @@ def typed_literal(value: object, target: SqlType, context: CastContext, at: int,
     assert isinstance(value, str)
     element = target.element or target
     deferred = element.kind in _SESSION_KINDS or (element.kind in _CLOCK_KINDS and _CLOCK_WORDS.search(value))
+    base = SqlType(target.kind, element=SqlType(element.kind) if target.element is not None else None)
+    style = _STYLE.get()
+    _note(base, value, style)
     if deferred or attempt:
         source = Literal(value, TEXT)
         return Call("try_cast" if attempt else "cast", (source,), target, attempt)
-    base = SqlType(target.kind, element=SqlType(element.kind) if target.element is not None else None)
     try:
-        literal = Literal(parse_datum(base, value), base)
+        literal = Literal(parse_datum(base, value, style), base)
     except SqlError as error:
         if error.position is None:
             error.position = at + 1
@@ -52,6 +58,40 @@ def typed_literal(value: object, target: SqlType, context: CastContext, at: int,
     if target == base:
         return literal
     return Call("assignment_cast" if context == "assignment" else "cast", (literal,), target, False)
+
+
+_STYLE: Final[ContextVar[TextStyle]] = ContextVar("style", default=DEFAULT_STYLE)
+_FOUND: Final[ContextVar[list[str] | None]] = ContextVar("found", default=None)
+
+
+@contextmanager
+def reading(style: TextStyle) -> Iterator[list[str]]:
+    """Constants bound inside are read in the session's style; the list gets those that UTC and ISO, MDY would read
+    otherwise."""
+    found: list[str] = []
+    tokens = _STYLE.set(style), _FOUND.set(found)
+    try:
+        yield found
+    finally:
+        _STYLE.reset(tokens[0])
+        _FOUND.reset(tokens[1])
+
+
+def _note(type_: SqlType, text: str, style: TextStyle) -> None:
+    """Remembers a constant that the default style would not read in the same way."""
+    found = _FOUND.get()
+    if found is None or (style.formats == DEFAULT_STYLE.formats and style.timezone == DEFAULT_STYLE.timezone):
+        return
+    if (type_.element or type_).kind not in _STYLED_KINDS:
+        return
+    readings: list[object] = []
+    for each in (style, DEFAULT_STYLE):
+        try:
+            readings.append(parse_datum(type_, text, each))
+        except SqlError as error:
+            readings.append(error.sqlstate)
+    if readings[0] != readings[1]:
+        found.append(text)
 
 
 _BARE: Final = re.compile(r"^\s*[-+]?\d+(\.\d*)?\s*$")

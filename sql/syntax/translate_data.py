@@ -1,0 +1,177 @@
+"""sqlglot's DML and DDL → our syntax tree."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from ivm.errors import SqlError, unsupported
+from sql.syntax.nodes import (
+    Assignment,
+    ColumnDefinition,
+    CreateTableStatement,
+    CreateViewStatement,
+    DeleteStatement,
+    DropStatement,
+    Expr,
+    InsertStatement,
+    Statement,
+    Target,
+    TruncateStatement,
+    UpdateStatement,
+    With,
+)
+from sql.syntax.rules import at
+from sql.syntax.translate_expressions import expression, type_name
+from sql.syntax.translate_queries import from_items, query, table_name, targets, with_clause
+
+Columns = tuple[tuple[str, int], ...]
+
+
+def statement(node: exp.Expr) -> Statement:
+    """Raises 0A000 for a node that no rule of ours makes."""
+    match node:
+        case exp.Insert() | exp.Update() | exp.Delete():
+            return change(node)
+        case exp.Create():
+            return _create_view(node) if node.args["kind"] == "VIEW" else _create_table(node)
+        case exp.Drop():
+            names = tuple(table_name(table) for table in node.args["tables"])
+            return DropStatement(node.args["kind"], names, bool(node.args["exists"]), bool(node.args["cascade"]))
+        case exp.TruncateTable():
+            return TruncateStatement(tuple(table_name(table) for table in node.expressions))
+        case _:
+            return query(node)
+
+
+def change(node: exp.Expr) -> InsertStatement | UpdateStatement | DeleteStatement:
+    """INSERT, UPDATE or DELETE."""
+    match node:
+        case exp.Insert():
+            return _insert(node)
+        case exp.Update():
+            return _update(node)
+        case exp.Delete():
+            return _delete(node)
+        case _:
+            raise unsupported(type(node).__name__, position=at(node) + 1)
+
+
+def _columns(nodes: list[exp.Expr] | None) -> Columns:
+    return tuple((node.this, at(node)) for node in nodes or [])
+
+
+def _with(node: exp.Expr) -> With | None:
+    with_ = node.args.get("with_")
+    return None if with_ is None else with_clause(with_)
+
+
+def _where(node: exp.Expr) -> Expr | None:
+    where = node.args.get("where")
+    return None if where is None else expression(where.this)
+
+
+def _returning(node: exp.Expr) -> tuple[Target, ...] | None:
+    returning = node.args.get("returning")
+    return None if returning is None else targets(returning.expressions)
+
+
+def _insert(node: exp.Insert) -> InsertStatement:
+    schema, source = node.this, node.args.get("expression")
+    return InsertStatement(
+        table_name(schema.this),
+        _columns(schema.expressions),
+        None if source is None else query(source),
+        _returning(node),
+        node.args.get("conflict") is not None,
+        at(node),
+        _with(node),
+    )
+
+
+def _update(node: exp.Update) -> UpdateStatement:
+    from_ = node.args.get("from_")
+    return UpdateStatement(
+        table_name(node.this),
+        tuple(_assignment(assignment) for assignment in node.expressions),
+        () if from_ is None else from_items(from_.this),
+        _where(node),
+        _returning(node),
+        at(node),
+        _with(node),
+    )
+
+
+def _assignment(node: exp.Expr) -> Assignment:
+    source = expression(node.args["expression"])
+    if isinstance(node.this, exp.Tuple):
+        return Assignment(_columns(node.this.expressions), source, True)
+    return Assignment(_columns([node.this]), source, False)
+
+
+def _delete(node: exp.Delete) -> DeleteStatement:
+    using = node.args.get("using")
+    tables = () if using is None else from_items(using[0])
+    return DeleteStatement(table_name(node.this), tables, _where(node), _returning(node), at(node), _with(node))
+
+
+def _create_view(node: exp.Create) -> CreateViewStatement:
+    schema, meta = node.this, node.meta
+    table = replace(table_name(schema.this), columns=tuple(name for name, _ in _columns(schema.expressions)))
+    return CreateViewStatement(
+        table,
+        query(node.args["expression"]),
+        meta["text"],
+        meta["materialized"],
+        bool(node.args["replace"]),
+        bool(node.args["exists"]),
+        meta["retain"],
+        at(node),
+    )
+
+
+def _create_table(node: exp.Create) -> CreateTableStatement:
+    schema, meta = node.this, node.meta
+    table, elements = table_name(schema.this), schema.expressions or []
+    if meta["names"]:
+        table = replace(table, columns=tuple(name for name, _ in _columns(elements)))
+        elements = []
+    source = node.args.get("expression")
+    return CreateTableStatement(
+        table,
+        tuple(_column(element) for element in elements if isinstance(element, exp.ColumnDef)),
+        _primary_key(elements),
+        bool(node.args["exists"]),
+        meta["retain"],
+        None if source is None else query(source),
+        meta["no_data"],
+        at(node),
+        meta["temporary"],
+    )
+
+
+def _column(node: exp.ColumnDef) -> ColumnDefinition:
+    """NOT NULL, PRIMARY KEY and DEFAULT: the rules refuse every other constraint."""
+    not_null = primary_key = False
+    default: tuple[Expr, str] | None = None
+    for constraint in node.args["constraints"]:
+        primary_key = primary_key or isinstance(constraint, exp.PrimaryKeyColumnConstraint)
+        not_null = not_null or primary_key or isinstance(constraint, exp.NotNullColumnConstraint)
+        if isinstance(constraint, exp.DefaultColumnConstraint):
+            default = (expression(constraint.this), constraint.meta["text"])
+    return ColumnDefinition(node.this.this, type_name(node.args["kind"]), not_null, primary_key, default, at(node))
+
+
+def _primary_key(elements: list[exp.Expr]) -> Columns:
+    found: Columns = ()
+    for element in elements:
+        key: Columns = ()
+        if isinstance(element, exp.PrimaryKey):
+            key = _columns(element.expressions)
+        elif isinstance(element, exp.ColumnDef) and _column(element).primary_key:
+            key = ((element.this.this, at(element)),)
+        if key and found:
+            raise SqlError("42P16", "multiple primary keys for table are not allowed", position=at(element) + 1)
+        found = key or found
+    return found
