@@ -72,7 +72,6 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     force.start()
     await server.close()
     await coordinator.close()
-    force.cancel()
 
 
 def main() -> None:

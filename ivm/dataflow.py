@@ -214,7 +214,9 @@ class Dataflow:
                 return ConsolidateOperator(core, source.scope, source)
             case Arrange(node, gather, key_width, order):
                 source = self._operators[node]
-                return ArrangeOperator(core, source.scope, source, gather, key_width, self._order(order))
+                return ArrangeOperator(
+                    core, source.scope, source, gather, key_width, self._order(order), self._refresh_arena
+                )
             case Join(left, right, gather):
                 inner = self._innermost((left, right))
                 return JoinOperator(core, inner, self._side(left, inner), self._side(right, inner), gather)

@@ -80,13 +80,15 @@ class SqlType:
     """A column's type: its kind and what narrows it.
 
     ``precision``: digits of a numeric, characters of varchar/bpchar, fractional digits of times; ``scale`` of a
-    numeric; ``element`` of an array. None means unconstrained.
+    numeric; ``element`` of an array. None means unconstrained. ``fields`` of a row (RECORD): names and types; none
+    where it stands for rows of any type.
     """
 
     kind: Kind
     precision: int | None = None
     scale: int | None = None
     element: SqlType | None = None
+    fields: tuple[tuple[str, SqlType], ...] = ()
 
     @property
     def storage(self) -> Storage:
@@ -101,7 +103,9 @@ class SqlType:
         """Whether equal values may have different words (1.0 and 1.00, -0 and 0, '1 mon' and '30 days')."""
         return self.storage is Storage.NUMERIC or self.kind in (
             Kind.FLOAT4, Kind.FLOAT8, Kind.INTERVAL, Kind.BPCHAR, Kind.JSONB,
-        ) or (self.element is not None and self.element.has_equality_class)  # fmt: skip
+        ) or (self.element is not None and self.element.has_equality_class) or any(
+            type_.has_equality_class for _, type_ in self.fields
+        )  # fmt: skip
 
 
 BOOL: Final = SqlType(Kind.BOOL)

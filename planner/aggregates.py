@@ -43,6 +43,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
+from ivm.errors import unsupported
 from ivm.words import (
     BOOL,
     BYTEA,
@@ -112,6 +113,8 @@ class AggregateFunction:
         if self.result is not None:
             return self.result
         if self.family is Family.ARRAY_AGG:
+            if args[0].kind is Kind.RECORD:
+                raise unsupported("an array of rows")
             return args[0] if args[0].kind is Kind.ARRAY else SqlType(Kind.ARRAY, element=args[0])
         # min(numeric(10, 2)) stays what it is, so that its words do too
         return args[0]

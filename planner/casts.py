@@ -66,6 +66,8 @@ def cast_context(source: SqlType, target: SqlType) -> CastContext | None:
         return "implicit" if a is b else None
     if source.element is not None and target.element is not None:
         return cast_context(source.element, target.element)
+    if a is b is Kind.RECORD:
+        return "implicit" if not target.fields or _same_types(source, target) else None
     if a is b or (a is Kind.UNKNOWN and b is not Kind.RECORD) or b in _IMPLICIT.get(a, _NONE):
         return "implicit"
     if b in _ASSIGNMENT.get(a, _NONE) or (b in _STRINGS and b is not Kind.UNKNOWN):
@@ -75,6 +77,11 @@ def cast_context(source: SqlType, target: SqlType) -> CastContext | None:
     if b in _EXPLICIT.get(a, _NONE) or a in _STRINGS:
         return "explicit"
     return None
+
+
+def _same_types(a: SqlType, b: SqlType) -> bool:
+    """Whether two rows differ in their fields' names at most: no value is changed by a cast between them."""
+    return [t for _, t in a.fields] == [t for _, t in b.fields]
 
 
 CASTS: Final[dict[tuple[Kind, Kind], Function]] = {}

@@ -37,11 +37,12 @@ from storage.numeric import SCALE_BITS, aligned, inline_parts
 
 BPCHAR: Final = SqlType(Kind.BPCHAR)
 JSONB: Final = SqlType(Kind.JSONB)
+RECORD: Final = SqlType(Kind.RECORD)
 _INTEGERS: Final = (INT2, INT4, INT8)
 _FLOATS: Final = (FLOAT4, FLOAT8)
 _OTHERS: Final[tuple[ArgumentType, ...]] = (
     BOOL, NUMERIC, TEXT, BPCHAR, NAME, BYTEA, CHAR1, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL, UUID, JSONB, OID,
-    ANYARRAY,
+    ANYARRAY, RECORD,
 )  # fmt: skip
 _PAIRS: Final[tuple[tuple[ArgumentType, ArgumentType], ...]] = (
     *((a, b) for a in _INTEGERS for b in _INTEGERS),

@@ -42,7 +42,7 @@ def _full_order(rel: TopK, flow: Flow) -> list[SortKey]:
     named = {k.expr for k in rel.order}
     rest = [
         c for c in own_columns(flow.schema)
-        if c not in named and c.type.kind not in (Kind.RECORD, Kind.UNKNOWN)
+        if c not in named and c.type.kind is not Kind.UNKNOWN
     ]  # fmt: skip
     if all(c.type.storage is Storage.DIRECT and not c.nullable for c in rest):
         return list(rel.order)

@@ -29,7 +29,7 @@ def comparable(type: SqlType) -> bool:
     """Whether Postgres has a default order for the type."""
     if type.element is not None:
         return comparable(type.element)
-    return type.kind not in (Kind.RECORD, Kind.VOID)
+    return type.kind is not Kind.VOID and all(comparable(t) for _, t in type.fields)
 
 
 def equality_class(type: SqlType, words: Words, dictionary: Dictionary) -> Words:

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from ivm.errors import SqlError
 from sql.clock import EpochClock
 from sql.constraints import KeyIndex
 from sql.engine import Engine
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from storage.load.spark import SparkSession
 
 T = TypeVar("T")
-READERS: Final = 2
+READERS: Final = 8
 SWITCH_SECONDS: Final = 0.0005
 """How long a Python thread may keep the interpreter while the engine waits for it: part of a commit's p99."""
 DEFAULT_MEMORY: Final = 1 << 30
@@ -72,9 +71,12 @@ class Coordinator:
         self.sessions.add(session)
         return session
 
-    def queue(self, work: Callable[[], T]) -> Awaitable[T]:
-        """Queue a job for the engine thread at once; done when its group is durable and published."""
-        return self._thread.wait(self._thread.queue(work))
+    def queue(self, work: Callable[[], T], keep: bool = False) -> Awaitable[T]:
+        """Queue a job for the engine thread at once; done when its group is durable and published.
+
+        ``keep``: it runs whatever happens to the caller.
+        """
+        return self._thread.wait(self._thread.queue(work, keep))
 
     async def submit(self, work: Callable[[], T]) -> T:
         """Run a job on the engine thread."""
@@ -142,16 +144,22 @@ class Coordinator:
         return self._temporary
 
     async def close(self) -> None:
-        """A clean end: what was queued is committed, the store is brought up to date."""
+        """A clean end: what was queued is committed, the store is brought up to date where there is time for it."""
         for session in list(self.sessions):
             await session.close()
-        stopped = await asyncio.to_thread(self._thread.stop, 3.0)
+        stopped = await asyncio.to_thread(self._stop)
         if self._spark is not None:
             self._spark.stop()
         self.readers.shutdown(wait=False, cancel_futures=True)
-        if not stopped:
-            raise SqlError("57P01", "the engine is busy; what was acknowledged is in the log")
-        await asyncio.to_thread(self._close_storage)
+        if stopped:
+            await asyncio.to_thread(self._close_storage)
+
+    def _stop(self) -> bool:
+        """Ends the engine thread, interrupting a loop that does not end by itself; the log has what is acknowledged."""
+        if self._thread.stop(1.5):
+            return True
+        self.engine.dataflow.cancel.set()
+        return self._thread.stop(1.5)
 
     def _close_storage(self) -> None:
         self.engine.close()

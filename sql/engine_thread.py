@@ -31,6 +31,7 @@ class Job(Generic[T]):
 
     work: Callable[[], T]
     future: asyncio.Future[T]
+    keep: bool = False
     result: T | None = None
     error: BaseException | None = None
     cancelled: bool = False
@@ -57,11 +58,11 @@ class EngineThread:
     def start(self) -> None:
         self._thread.start()
 
-    def queue(self, work: Callable[[], T]) -> Job[T]:
-        """Queue a job, from the event loop. 57P01 when the server ends."""
+    def queue(self, work: Callable[[], T], keep: bool = False) -> Job[T]:
+        """Queue a job, from the event loop; one to ``keep`` cannot be cancelled. 57P01 when the server ends."""
         if self._stopping:
             raise SqlError("57P01", "the server is shutting down")
-        job = Job(work, self._loop.create_future())
+        job = Job(work, self._loop.create_future(), keep)
         self._jobs.put(job)
         return job
 
@@ -82,7 +83,9 @@ class EngineThread:
 
     def _cancel(self, job: Job[Any]) -> None:
         with self._guard:
-            job.cancelled = True
+            job.cancelled = not job.keep
+            if job.keep:
+                return
             if self._current is job or job in self._group:
                 self._interrupt.set()
 

@@ -14,6 +14,7 @@ from planner.context import Context
 from planner.evaluate import constant
 from planner.logical import Rel
 from planner.run import run
+from planner.scalar import Call
 from sql.clock import POSTGRES_EPOCH, wall_clock
 from sql.control import run_control
 from sql.ddl import Definer
@@ -295,7 +296,10 @@ class Executor:
             )  # fmt: skip
         state = SessionState(session, session.coordinator.engine.published.catalog)
         context = self.context(session.coordinator.engine.dictionary.scratch(), request, 0, state)
-        datums = tuple(constant(argument, context) for argument in statement.arguments)
+        arguments = (
+            a if a.type == t else Call("cast", (a,), t) for a, t in zip(statement.arguments, types, strict=True)
+        )
+        datums = tuple(constant(argument, context) for argument in arguments)
         return await self.run(prepared, replace(request, parameters=datums))
 
     def text_rows(self, name: str, lines: Sequence[str], tag: str) -> RowsResult:

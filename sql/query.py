@@ -15,7 +15,8 @@ from planner.context import Context
 from planner.evaluate import constant
 from planner.finishing import finish
 from planner.logical import Finishing
-from planner.physical import Plan
+from planner.mfp import MapFilter
+from planner.physical import Map, Node, Plan
 from planner.row_errors import first_error
 from planner.run import run
 from planner.scalar import Scalar
@@ -56,7 +57,7 @@ async def moment_of(
         hint = f"The present is {now}: epochs are microseconds since 1970."
         raise SqlError("22023", f"cannot read as of {epoch}: it is in the future", hint=hint)
     if epoch > published.epoch:
-        return present(await coordinator.published_at_least(epoch))
+        published = await coordinator.published_at_least(epoch)
     oldest = max((oldest_epoch(published.catalog, i, now) for i in inputs), default=0)
     if epoch < oldest and at_least:
         epoch = oldest
@@ -117,7 +118,8 @@ class Reading:
     @property
     def small(self) -> bool:
         """Whether it is cheaper to run where we stand than to change threads."""
-        return len(self.plan.nodes) <= 4 and not self.moment.history and self._size() <= 2000
+        nodes = self.plan.nodes
+        return len(nodes) <= 8 and not self.moment.history and all(map(_quick, nodes)) and self._size() <= 2000
 
     def run(self, cancel: threading.Event | None = None) -> RowSet:
         """The rows. SqlError: an expression's, or a view's own error."""
@@ -157,6 +159,11 @@ class Reading:
                 persistence.flush()
             return HistorySnapshot(persistence.store, self.moment.epoch, published.catalog, rows)
         return MemorySnapshot(published, self.moment.ordinal, rows, self.ignore_errors)
+
+
+def _quick(node: Node) -> bool:
+    """Whether a node's work is in proportion to what it reads (a set-returning function's is not)."""
+    return not isinstance(node, Map) or isinstance(node.program, MapFilter)
 
 
 def at_epoch(context: Context, epoch: int) -> Context:

@@ -170,10 +170,9 @@ class Transaction:
     async def _end(self, work: Callable[[Writer], object]) -> None:
         if not self._holds:
             return
-        writer = self.writer
         self._holds = False
         try:
-            job = self.coordinator.queue(lambda: None if writer is None else work(writer))
+            job = self.coordinator.queue(lambda: None if self.writer is None else work(self.writer), keep=True)
         finally:
             self.coordinator.token.release()
         await job

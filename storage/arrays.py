@@ -69,3 +69,20 @@ def array_from_bytes(data: bytes, element: Callable[[bytes], Any]) -> tuple[Any,
             items.append(element(data[at : at + size - 1]))
             at += size - 1
     return nest(items, lengths)
+
+
+def fields_to_bytes(parts: list[bytes | None]) -> bytes:
+    """A row's fields, in order: u32 length plus one, 0 for NULL, and the bytes."""
+    return b"".join(b"\0\0\0\0" if part is None else _U32.pack(len(part) + 1) + part for part in parts)
+
+
+def fields_from_bytes(data: bytes) -> list[bytes | None]:
+    """The inverse of ``fields_to_bytes``."""
+    parts: list[bytes | None] = []
+    at = 0
+    while at < len(data):
+        size = _U32.unpack_from(data, at)[0]
+        at += 4
+        parts.append(data[at : at + size - 1] if size else None)
+        at += max(size - 1, 0)
+    return parts

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ivm.rows import Mask, Vector, Words
 from ivm.words import Kind, SqlType, Storage
-from storage.arrays import array_from_bytes, array_to_bytes
+from storage.arrays import array_from_bytes, array_to_bytes, fields_from_bytes, fields_to_bytes
 from storage.dictionary import Dictionary
 from storage.numeric import decode_direct, decode_numeric, encode_direct, encode_numeric, numeric_text
 
@@ -63,8 +63,11 @@ def to_bytes(type: SqlType, datum: Any) -> bytes:
     match type.kind:
         case Kind.TEXT | Kind.VARCHAR | Kind.BPCHAR | Kind.NAME | Kind.UNKNOWN | Kind.JSONB:
             return datum.encode()  # type: ignore[no-any-return]
-        case Kind.BYTEA | Kind.UUID | Kind.RECORD:
+        case Kind.BYTEA | Kind.UUID:
             return bytes(datum)
+        case Kind.RECORD:
+            pairs = zip(type.fields, datum, strict=True)
+            return fields_to_bytes([None if v is None else to_bytes(t, v) for (_, t), v in pairs])
         case Kind.INTERVAL:
             return INTERVAL.pack(*datum)
         case Kind.ARRAY:
@@ -82,8 +85,11 @@ def from_bytes(type: SqlType, data: bytes) -> Any:
     match type.kind:
         case Kind.TEXT | Kind.VARCHAR | Kind.BPCHAR | Kind.NAME | Kind.UNKNOWN | Kind.JSONB:
             return data.decode()
-        case Kind.BYTEA | Kind.UUID | Kind.RECORD:
+        case Kind.BYTEA | Kind.UUID:
             return data
+        case Kind.RECORD:
+            parts = zip(type.fields, fields_from_bytes(data), strict=True)
+            return tuple(None if part is None else from_bytes(t, part) for (_, t), part in parts)
         case Kind.INTERVAL:
             return INTERVAL.unpack(data)
         case Kind.ARRAY:

@@ -53,6 +53,9 @@ def canonical(type: SqlType, datum: Any) -> Any:
             lengths = shape(datum, element.kind is Kind.INTERVAL)
             items = [None if e is None else canonical(element, e) for e in elements(datum, len(lengths))]
             return nest(items, lengths)
+        case Kind.RECORD:
+            pairs = zip(type.fields, datum, strict=True)
+            return tuple(None if v is None else canonical(t, v) for (_, t), v in pairs)
         case _:
             return datum
 
@@ -77,6 +80,9 @@ def sort_key(type: SqlType, datum: Any) -> bytes:
             return _json_key(_parse_json(datum), True)
         case Kind.ARRAY:
             return _array_key(type, datum)
+        case Kind.RECORD:
+            pairs = zip(type.fields, datum, strict=True)
+            return b"".join(b"\x02" if v is None else b"\x01" + _delimited(sort_key(t, v)) for (_, t), v in pairs)
         case Kind.BPCHAR:
             return bytes(datum.rstrip(" ").encode())
         case kind if kind in _STRINGS:

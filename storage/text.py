@@ -8,6 +8,7 @@ Postgres's SQLSTATE and message: 22P02 bad syntax, 22003 out of range, 22007 bad
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
@@ -18,9 +19,9 @@ from ivm.rows import Mask, Vector
 from ivm.words import Kind, SqlType, Storage
 from storage import codec
 from storage.dictionary import Dictionary
+from storage.interval_output import format_interval
 from storage.text_array import format_array, leaf_test, parse_array
 from storage.text_bulk import format_bulk, parse_bulk
-from storage.interval_output import format_interval
 from storage.text_interval import parse_interval
 from storage.text_json import canonical_json
 from storage.text_number import (
@@ -139,6 +140,7 @@ def format_datum(type_: SqlType, datum: object, style: TextStyle = DEFAULT_STYLE
     return writer(type_, datum, style)
 
 
+_ROW_QUOTES: Final = re.compile(r'[\s(),"\\]')
 _Parser = Callable[[SqlType, str, TextStyle], object]
 _Writer = Callable[[SqlType, Any, TextStyle], str]
 
@@ -223,6 +225,17 @@ def _reg_out(type_: SqlType, datum: int, style: TextStyle) -> str:
     return str(datum) if style.reg is None else style.reg.reg_out(type_, datum)
 
 
+def _row_out(type_: SqlType, datum: tuple[Any, ...], style: TextStyle) -> str:
+    """``(1,,"a b")``: NULL is nothing at all; quoted where the row's own syntax asks for it."""
+    parts = []
+    for (_, field), value in zip(type_.fields, datum, strict=True):
+        text = None if value is None else format_datum(field, value, style)
+        if text == "" or (text is not None and _ROW_QUOTES.search(text)):
+            text = '"' + text.replace("\\", "\\\\").replace('"', '""') + '"'
+        parts.append(text or "")
+    return f"({','.join(parts)})"
+
+
 def _record_in(type_: SqlType, text: str, style: TextStyle) -> object:
     raise SqlError("0A000", "input of anonymous composite types is not implemented")
 
@@ -250,7 +263,9 @@ _PARSERS: Final[dict[Kind, _Parser]] = {
     Kind.TIME: lambda type_, text, style: parse_time(text, type_.precision, style),
     Kind.TIMESTAMP: lambda type_, text, style: parse_timestamp(text, type_.precision, style),
     Kind.TIMESTAMPTZ: lambda type_, text, style: parse_timestamptz(text, type_.precision, style),
-    Kind.INTERVAL: lambda type_, text, style: parse_interval(text, type_.precision, sql_standard=style.formats.interval == "sql_standard"),
+    Kind.INTERVAL: lambda type_, text, style: parse_interval(
+        text, type_.precision, sql_standard=style.formats.interval == "sql_standard"
+    ),
     Kind.UUID: _uuid,
     Kind.JSONB: lambda type_, text, style: canonical_json(text),
     Kind.OID: lambda type_, text, style: parse_oid(text),
@@ -298,6 +313,6 @@ _WRITERS: Final[dict[Kind, _Writer]] = {
     Kind.REGTYPE: _reg_out,
     Kind.REGPROC: _reg_out,
     Kind.REGNAMESPACE: _reg_out,
-    Kind.RECORD: _as_str,
+    Kind.RECORD: _row_out,
     Kind.VOID: lambda type_, datum, style: "",
 }

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 from ivm.batch import Block, Words, address
+from ivm.dataflow import Dataflow
+from ivm.graph import Arrange, FlatMap, Gather, Input, Mapped, Order
 from ivm.spine import Spine
+from storage.dictionary import Dictionary
 from tests.ivm_random import CONSTANT, Pair
 
 
@@ -79,3 +84,30 @@ def test_kernels_write_within_their_blocks(seed: int, monkeypatch: pytest.Monkey
     for buffer, zones in guarded:
         for zone in zones:
             assert (buffer[zone : zone + GUARD] == CANARY).all()
+
+
+def test_values_interned_in_the_same_pass_can_be_ordered() -> None:
+    """A FlatMap may intern what an ordered arrangement after it compares, past the arena's growth."""
+
+    @dataclass(frozen=True)
+    class Interning:
+        out_width: int = 2
+        diff_width: int = 1
+
+        def __call__(self, rows: Words) -> Mapped:
+            ids = dictionary.intern([str(word).encode() for word in rows[:, 0].tolist()])
+            return Mapped(np.stack([np.zeros_like(ids), ids], axis=1))
+
+    dictionary = Dictionary(bytes(16))
+    flow = Dataflow(dictionary.arena)
+    source = flow.add(Input(1))
+    mapped = flow.add(FlatMap(source, Interning()))
+    arranged = flow.add(Arrange(mapped, Gather((0, 1)), 1, (Order.WORD, Order.BYTES)))
+    flow.retain(arranged)
+    flow.hydrate()
+    for ordinal in range(1, 4):
+        rows = np.arange(ordinal * 5000, (ordinal + 1) * 5000, dtype=np.int64)[:, None]
+        flow.feed(source, rows, np.full(5000, ordinal, np.int64), np.ones(5000, np.int64))
+        flow.step()
+    found, _ = flow.publish()[arranged].rows_at(3)
+    assert dictionary.lookup(found[:, 1]) == sorted(str(i).encode() for i in range(5000, 20000))

@@ -215,6 +215,9 @@ def test_prepare_and_execute(client: Client) -> None:
     client.run("EXECUTE p (1, 'x')")
     client.run("PREPARE q AS SELECT * FROM t WHERE a = $1")
     assert client.rows("EXECUTE q (1)") == [("1", "x")]
+    assert client.rows("EXECUTE q ('1')") == [("1", "x")]
+    client.run("EXECUTE p (2, 7)")
+    assert client.rows("EXECUTE q (2)") == [("2", "7")]
     assert client.state("EXECUTE q (1, 2)") == "42601"
     client.run("DEALLOCATE p")
     assert client.state("EXECUTE p (1, 'x')") == "26000"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ivm.batch import Block, Words, sorted_block
 from ivm.graph import Gather
 from ivm.kernels.blocks import SAME, gather, transfer
@@ -16,12 +18,19 @@ from ivm.trace import Version
 class ArrangeOperator(Operator):
     """Keeps its input as [key | val] in a spine. Cost of a pass: sorting the delta, and the spine's insert."""
 
-    __slots__ = ("_gathered", "_order", "_program", "gather", "kept", "source")
+    __slots__ = ("_gathered", "_order", "_program", "_refresh", "gather", "kept", "source")
 
     ARRANGED = True
 
     def __init__(
-        self, core: Core, scope: Scope, source: Operator, how: Gather, key_width: int, order: Words | None = None
+        self,
+        core: Core,
+        scope: Scope,
+        source: Operator,
+        how: Gather,
+        key_width: int,
+        order: Words | None = None,
+        refresh: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(core, scope, len(how.words), source.diff_width)
         check_gather(how, source.width)
@@ -31,10 +40,13 @@ class ArrangeOperator(Operator):
         self.kept = Spine(self.width, key_width, scope.depth, self.diff_width, order, core.since_word)
         self.spine = self.kept
         self._order = self.kept.order
+        self._refresh = None if order is None else refresh
         self._program = None if is_identity(how, source.width) else program(how, source.width, 0)
         self._gathered = Block(self.width, self.diff_width)
 
     def run(self, vector: int) -> bool:
+        if self._refresh is not None:
+            self._refresh()  # operators before this one may have interned values in this very pass
         given = self.source.out
         if self._program is not None:
             gathered = self._gathered

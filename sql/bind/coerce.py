@@ -30,6 +30,9 @@ def same_family(a: SqlType, b: SqlType) -> bool:
         return False
     if a.element is not None and b.element is not None:
         return same_family(a.element, b.element)
+    if a.fields and b.fields:
+        pairs = zip(a.fields, b.fields, strict=False)
+        return len(a.fields) == len(b.fields) and all(same_family(x, y) for (_, x), (_, y) in pairs)
     return a.element is b.element
 
 
@@ -161,7 +164,7 @@ def _common(types: Sequence[SqlType]) -> SqlType | int:
 
 def plain(type_: SqlType) -> SqlType:
     """The type without modifiers."""
-    return SqlType(type_.kind, element=plain(type_.element) if type_.element is not None else None)
+    return SqlType(type_.kind, element=None if type_.element is None else plain(type_.element), fields=type_.fields)
 
 
 def assign(env: Environment, expr: Scalar, target: SqlType, column: str, at: int) -> Scalar:

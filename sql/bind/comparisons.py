@@ -11,6 +11,7 @@ from planner.logical import TableFunction, Values, schema
 from planner.scalar import And, Call, Column, Literal, Or, Parameter, Quantified, Scalar
 from sql.bind import table_functions
 from sql.bind.coerce import cast, resolve_unknown, to_boolean, try_common_type, type_name
+from sql.bind.rows import null_test
 from sql.bind.walk import lift
 from sql.syntax import nodes
 from sql.types import array_of
@@ -29,7 +30,10 @@ def is_test(b: Binder, node: nodes.IsTest) -> Scalar:
         tests = [_test("is not null" if node.negated else "is null", b.typed(i)) for i in node.expr.items]
         return And(tuple(tests)) if len(tests) != 1 else tests[0]
     if node.what == "null":
-        return _test("is not null" if node.negated else "is null", b.typed(node.expr))
+        tested = b.typed(node.expr)
+        if tested.type.kind is Kind.RECORD:
+            return null_test(tested, node.negated)
+        return _test("is not null" if node.negated else "is null", tested)
     words = f"IS {'NOT ' if node.negated else ''}{node.what.upper()}"
     expr = to_boolean(b.env, b.bind(node.expr), words, node.expr.at)
     if node.what == "unknown":
@@ -39,7 +43,7 @@ def is_test(b: Binder, node: nodes.IsTest) -> Scalar:
 
 def distinct_test(b: Binder, node: nodes.DistinctTest) -> Scalar:
     """IS [NOT] DISTINCT FROM, also of rows."""
-    if isinstance(node.left, nodes.RowExpr) or isinstance(node.right, nodes.RowExpr):
+    if isinstance(node.left, nodes.RowExpr) and isinstance(node.right, nodes.RowExpr):
         left, right = _row_items(b, node.left, node.at), _row_items(b, node.right, node.at)
         _same_length(left, right, node.at)
         tests = tuple(_distinct(b, x, y, node.negated, node.at) for x, y in zip(left, right, strict=True))
@@ -184,6 +188,10 @@ def rows(b: Binder, symbol: str, left: nodes.Expr, right: nodes.Expr, at: int) -
     """A comparison of two rows; the right one may be a subquery of one row."""
     if isinstance(right, nodes.Subquery):
         raise unsupported("comparing a row with a subquery", "Use IN or EXISTS.", at + 1)
+    if not isinstance(right, nodes.RowExpr):
+        from sql.bind.expression import operator
+
+        return operator(b.env, symbol, [b.bind(left), b.bind(right)], at)
     first, second = _row_items(b, left, at), _row_items(b, right, at)
     _same_length(first, second, at)
     return _compare(b, symbol, first, second, at)

@@ -44,7 +44,7 @@ class Parameters:
 
 def _plain(type_: SqlType) -> SqlType:
     """A type without modifiers, as Postgres gives to parameters."""
-    return SqlType(type_.kind, element=type_.element)
+    return SqlType(type_.kind, element=type_.element, fields=type_.fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,7 @@ class Environment:
     """One statement's binding. ``views``: the views being expanded, against cycles.
 
     ``origins``: where each untyped literal stands, by its identity, for the error when it turns out not to be a number.
+    ``marked``: the tables of FROM (by alias) that get a column which only an outer join makes NULL.
     """
 
     catalog: CatalogReader
@@ -75,6 +76,7 @@ class Environment:
     bindings: count[int] = field(default_factory=lambda: count(1))
     views: tuple[int, ...] = ()
     origins: dict[int, tuple[Literal, int]] = field(default_factory=dict)
+    marked: frozenset[str] = frozenset()
 
     def with_ctes(self, ctes: Mapping[str, CteBinding | None]) -> Environment:
         return replace(self, ctes=ctes)

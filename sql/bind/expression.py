@@ -11,12 +11,12 @@ from ivm.words import BOOL, UNKNOWN, Kind
 from planner.functions import overloads
 from planner.logical import Reduce, schema
 from planner.scalar import Aggregate, And, Call, Coalesce, Column, Exists, Literal, Or, Scalar, ScalarSubquery, SortKey
-from sql.bind import arrays, calls, comparisons, conditional
+from sql.bind import arrays, calls, comparisons, conditional, rows
 from sql.bind.coerce import cast, resolve_unknown, to_boolean
 from sql.bind.environment import Environment, Table
 from sql.bind.literals import interval_literal, number
 from sql.bind.overloads import no_operator, resolve, result_type
-from sql.bind.scope import Scope, find_column, find_range_columns
+from sql.bind.scope import Scope, find_column, find_range_columns, missing_table
 from sql.syntax import nodes
 from sql.types import array_of
 
@@ -43,7 +43,7 @@ class Binder:
         """The bound expression; an untyped literal or parameter keeps the type UNKNOWN."""
         match expr:
             case nodes.Name():
-                return find_column(self.scope, expr.parts, expr.at).expr
+                return self._name(expr)
             case nodes.Number():
                 return number(expr.text)
             case nodes.String():
@@ -73,11 +73,13 @@ class Binder:
             case nodes.Collate():
                 return self._collate(expr)
             case nodes.Star():
-                raise unsupported("a whole row as a value", position=expr.at + 1)
+                return self._whole_row(expr)
             case nodes.Default():
                 raise SqlError("42601", "DEFAULT is not allowed in this context", position=expr.at + 1)
-            case nodes.Field() | nodes.RowExpr():
-                raise unsupported("a row as a value", position=expr.at + 1)
+            case nodes.RowExpr():
+                return rows.row(self, expr)
+            case nodes.Field():
+                return rows.field(self, expr)
             case _:
                 return self._form(expr)
 
@@ -109,6 +111,26 @@ class Binder:
                 return arrays.subscript(self, expr)
             case _:
                 assert_never(expr)
+
+    def _name(self, expr: nodes.Name) -> Scalar:
+        """A column; a table's whole row where no column has the name."""
+        try:
+            return find_column(self.scope, expr.parts, expr.at).expr
+        except SqlError as error:
+            if error.sqlstate not in ("42703", "42P01"):
+                raise
+            found = rows.whole_row(self.scope, expr.parts, expr.at)
+            if found is None:
+                raise
+            return found
+
+    def _whole_row(self, star: nodes.Star) -> Scalar:
+        if not star.qualifier:
+            raise SqlError("42601", "row expansion via \"*\" is not supported here", position=star.at + 1)
+        found = rows.whole_row(self.scope, star.qualifier, star.at)
+        if found is None:
+            raise missing_table(self.scope, star.qualifier, star.at)
+        return found
 
     def bind_items(self, items: Sequence[nodes.Expr]) -> list[Scalar]:
         """A list of expressions; ``t.*`` in it stands for the table's columns."""
@@ -215,6 +237,8 @@ def operator(env: Environment, symbol: str, args: list[Scalar], at: int) -> Scal
     if choice is None:
         raise no_operator(symbol, types, at)
     function = choice.overload
+    if len(args) == 2:
+        rows.check_comparable(types[0], types[1], at)
     cast_args = tuple(cast(env, a, t, "implicit", at) for a, t in zip(args, choice.args, strict=True))
     nullable = not (function.strict and symbol in NEVER_NULL) or any(a.nullable for a in cast_args)
     return Call(function.key, cast_args, result_type(function.result, choice), nullable)

@@ -18,7 +18,7 @@ from sql.bind.coerce import cast, common_type, resolve_unknown
 from sql.bind.environment import Environment
 from sql.bind.expression import Binder, equal
 from sql.bind.names import column_name
-from sql.bind.scope import Namespace, Range, Scope, Visible, rename, shift
+from sql.bind.scope import Namespace, Range, Scope, Visible, never_null, rename, shift
 from sql.bind.walk import has_subquery, rel_references, relevel_rel, unlift
 from sql.catalog import Relation, RelationKind
 from sql.parse import parse
@@ -84,6 +84,16 @@ def _function_over(left: Rel, right: Rel) -> Rel | None:
 
 def _bind_ref(env: Environment, ref: nodes.TableRef, lateral: Scope | None, plain: Scope | None) -> Source:
     """One item. ``lateral``: what LATERAL items and functions see; ``plain``: what the others do, at equal levels."""
+    rel, namespace = _bind_item(env, ref, lateral, plain)
+    if len(namespace.ranges) != 1 or namespace.ranges[0].alias not in env.marked or namespace.ranges[0].padded:
+        return rel, namespace
+    columns = schema(rel)
+    marked = Project(rel, (*(Column(i, c.type, c.nullable) for i, c in enumerate(columns)), _TRUE))
+    range_ = replace(namespace.ranges[0], marker=Column(len(columns), BOOL, False))
+    return marked, Namespace(namespace.visible, (range_,))
+
+
+def _bind_item(env: Environment, ref: nodes.TableRef, lateral: Scope | None, plain: Scope | None) -> Source:
     match ref:
         case nodes.TableName():
             return _table(env, ref, lateral)
@@ -172,7 +182,7 @@ def _named(visible: tuple[Visible, ...], ref: nodes.TableName, relation: Relatio
         replace(v, name=ref.columns[i]) if i < len(ref.columns) else v for i, v in enumerate(visible)
     )
     schema_name = relation.schema_name if relation is not None and ref.alias is None else None
-    return Namespace(visible, (Range(alias, visible, schema_name, relation),))
+    return Namespace(visible, (Range(alias, visible, schema_name, relation, never_null(visible)),))
 
 
 def _derived(env: Environment, ref: nodes.DerivedTable, outer: Scope | None) -> Source:

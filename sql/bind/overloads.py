@@ -157,7 +157,7 @@ def _element(args: tuple[ArgumentType, ...], types: tuple[SqlType, ...]) -> SqlT
         return try_common_type(loose)
     if not strict:
         return UNKNOWN
-    return strict[0] if all(t == strict[0] for t in strict) else SqlType(strict[0].kind, element=strict[0].element)
+    return strict[0] if all(t == strict[0] for t in strict) else plain(strict[0])
 
 
 def _best(candidates: list[Candidate[Entry]], scores: list[int]) -> list[Candidate[Entry]]:

@@ -30,12 +30,17 @@ class Visible:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A table in FROM under its alias. ``relation``: the stored relation that it is, if it is one."""
+    """A table in FROM under its alias. ``relation``: the stored relation that it is, if it is one.
+
+    ``padded``: an outer join may put NULLs in place of its rows; ``marker``: a column that is NULL only there.
+    """
 
     alias: str
     columns: tuple[Visible, ...]
     schema_name: str | None = None
     relation: Relation | None = None
+    marker: Column | None = None
+    padded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +111,17 @@ def find_column(scope: Scope, parts: tuple[str, ...], at: int) -> Found:
         found = _in_namespace(here.namespace, parts, at)
         if found is not None:
             here.used = here.used or level > 0
-            _note(here, found.expr, at, level > 0)
-            return Found(_at_level(found.expr, level), found)
+            note_columns(here, found.expr, at, level > 0)
+            return Found(at_level(found.expr, level), found)
         if here.parent is None:
             raise missing(scope, parts, at)
         here.passed = True
         here, level = here.parent, level + 1
 
 
-def _note(scope: Scope, expr: Scalar, at: int, below: bool) -> None:
+def note_columns(scope: Scope, expr: Scalar, at: int, below: bool) -> None:
+    """Remembers where the columns of a name were first named."""
+
     def note(column: Column) -> Scalar:
         scope.seen.setdefault(column.index, (at, below))
         return column
@@ -122,7 +129,8 @@ def _note(scope: Scope, expr: Scalar, at: int, below: bool) -> None:
     map_columns(expr, note)
 
 
-def _at_level(expr: Scalar, level: int) -> Scalar:
+def at_level(expr: Scalar, level: int) -> Scalar:
+    """A name's expression as seen from ``level`` queries further in."""
     if level == 0:
         return expr
     if isinstance(expr, Column):
@@ -180,21 +188,15 @@ def find_range_columns(scope: Scope, star: Star) -> tuple[Visible, ...]:
         here, level = here.parent, level + 1
     here.used = here.used or level > 0
     for visible in range_.columns:
-        _note(here, visible.expr, star.at, level > 0)
-    return tuple(replace(v, expr=_at_level(v.expr, level)) for v in range_.columns)
+        note_columns(here, visible.expr, star.at, level > 0)
+    return tuple(replace(v, expr=at_level(v.expr, level)) for v in range_.columns)
 
 
 def missing(scope: Scope, parts: tuple[str, ...], at: int) -> SqlError:
     """The error for a name that no level knows."""
     if len(parts) > 1:
         return missing_table(scope, parts[:-1], at)
-    message = f'column "{parts[0]}" does not exist'
-    here: Scope | None = scope
-    while here is not None:
-        if any(r.alias == parts[0] for r in here.namespace.ranges):
-            return SqlError("0A000", "a whole row as a value is not supported", position=at + 1)
-        here = here.parent
-    return SqlError("42703", message, hint=_hint(scope.namespace, parts[0]), position=at + 1)
+    return SqlError("42703", f'column "{parts[0]}" does not exist', hint=_hint(scope.namespace, parts[0]), position=at + 1)
 
 
 def missing_table(scope: Scope, qualifier: tuple[str, ...], at: int) -> SqlError:
@@ -239,7 +241,12 @@ def rename(namespace: Namespace, alias: str, columns: tuple[str, ...], at: int) 
     renamed = tuple(
         replace(c, name=columns[i]) if i < len(columns) else c for i, c in enumerate(namespace.visible)
     )
-    return Namespace(renamed, (Range(alias, renamed),))
+    return Namespace(renamed, (Range(alias, renamed, marker=never_null(renamed)),))
+
+
+def never_null(columns: tuple[Visible, ...]) -> Column | None:
+    """A column that is never NULL, so that it tells a row from a padded one."""
+    return next((c.expr for c in columns if isinstance(c.expr, Column) and not c.expr.nullable), None)
 
 
 def shift(namespace: Namespace, by: int, nullable: bool) -> Namespace:
@@ -248,14 +255,18 @@ def shift(namespace: Namespace, by: int, nullable: bool) -> Namespace:
     def move(column: Column) -> Column:
         return Column(column.index + by, column.type, column.nullable or nullable)
 
-    return _mapped(namespace, move) if by or nullable else namespace
+    return _mapped(namespace, move, nullable) if by or nullable else namespace
 
 
-def _mapped(namespace: Namespace, change: Callable[[Column], Scalar]) -> Namespace:
+def _mapped(namespace: Namespace, change: Callable[[Column], Column], padded: bool) -> Namespace:
     def visible(c: Visible) -> Visible:
         return Visible(c.name, map_columns(c.expr, change), c.table, c.attribute)
 
     ranges = tuple(
-        Range(r.alias, tuple(visible(c) for c in r.columns), r.schema_name, r.relation) for r in namespace.ranges
+        Range(
+            r.alias, tuple(visible(c) for c in r.columns), r.schema_name, r.relation,
+            None if r.marker is None else change(r.marker), r.padded or padded,
+        )
+        for r in namespace.ranges
     )
     return Namespace(tuple(visible(c) for c in namespace.visible), ranges)

@@ -12,6 +12,7 @@ from sql.bind.environment import Environment, Parameters
 from sql.bind.expression import Binder
 from sql.bind.from_clause import lookup
 from sql.bind.query import bind_stored, bind_top, constant_expression
+from sql.bind.rows import MarkerNeeded
 from sql.bind.scope import Scope
 from sql.catalog import CatalogReader, RelationKind
 from sql.parse import StatementText, moved, parse
@@ -38,9 +39,16 @@ def bind_tree(
     parameter_types: tuple[SqlType | None, ...] = (),
 ) -> bound.BoundStatement:
     """The same for a statement that is parsed already (trees may be kept and bound again)."""
-    env = Environment(catalog, Parameters(parameter_types))
+    marked: frozenset[str] = frozenset()
     try:
-        statement = _statement(env, tree)
+        while True:
+            env = Environment(catalog, Parameters(parameter_types), marked=marked)
+            try:
+                statement = _statement(env, tree)
+                break
+            except MarkerNeeded as needed:
+                assert needed.alias not in marked, needed.alias
+                marked |= {needed.alias}
     except SqlError as error:
         raise moved(error, text.offset) from None
     except RecursionError:

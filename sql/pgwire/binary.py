@@ -57,6 +57,8 @@ def encode_binary(type_: SqlType, datum: Any) -> bytes:
             return _encode_numeric(datum)
         case Kind.ARRAY:
             return _encode_array(type_, datum)
+        case Kind.RECORD:
+            return _encode_row(type_, datum)
         case Kind.VOID:
             return b""
         case _:
@@ -152,6 +154,14 @@ def _encode_array(type_: SqlType, datum: Any) -> bytes:
         else:
             body = encode_binary(element, item)
             parts.append(_INT4.pack(len(body)) + body)
+    return b"".join(parts)
+
+
+def _encode_row(type_: SqlType, datum: Any) -> bytes:
+    parts = [_INT4.pack(len(datum))]
+    for (_, field), value in zip(type_.fields, datum, strict=True):
+        body = None if value is None else encode_binary(field, value)
+        parts.append(_UINT4.pack(type_oid(field)) + (b"\xff\xff\xff\xff" if body is None else _INT4.pack(len(body)) + body))
     return b"".join(parts)
 
 

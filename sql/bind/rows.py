@@ -1,0 +1,105 @@
+"""Rows as values: ``ROW(…)``, a table's whole row, a field of a row, and comparisons of rows that are values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ivm.errors import SqlError
+from ivm.words import BOOL, INT4, Kind, SqlType
+from planner.scalar import Call, Case, Literal, Scalar
+from sql.bind.coerce import plain, resolve_unknown, same_family, type_name
+from sql.bind.scope import Range, Scope, at_level, find_range, note_columns
+from sql.syntax import nodes
+
+if TYPE_CHECKING:
+    from sql.bind.expression import Binder
+
+
+class MarkerNeeded(Exception):
+    """A whole row of a table that an outer join pads, none of whose columns tells a padded row from one of NULLs: the
+    statement is bound again with a column of its own for that (``Environment.marked``)."""
+
+    def __init__(self, alias: str) -> None:
+        super().__init__(alias)
+        self.alias = alias
+
+
+def make_row(values: Sequence[Scalar], names: Sequence[str]) -> Scalar:
+    """A row that is never NULL itself."""
+    fields = tuple((name, plain(value.type)) for name, value in zip(names, values, strict=True))
+    return Call("row", tuple(values), SqlType(Kind.RECORD, fields=fields), False)
+
+
+def row(b: Binder, node: nodes.RowExpr) -> Scalar:
+    """ROW(a, b, …), with ``t.*`` as the columns of t."""
+    values = [resolve_unknown(b.env, value, node.at) for value in b.bind_items(node.items)]
+    return make_row(values, [f"f{i}" for i in range(1, len(values) + 1)])
+
+
+def whole_row(scope: Scope, qualifier: tuple[str, ...], at: int) -> Scalar | None:
+    """The row of a table in FROM, here or further out; None where no table has the name."""
+    level, here = 0, scope
+    while (range_ := find_range(here.namespace, qualifier, at)) is None:
+        if here.parent is None:
+            return None
+        here, level = here.parent, level + 1
+    passed: Scope | None = scope
+    for _ in range(level):
+        assert passed is not None
+        passed.passed = True
+        passed = passed.parent
+    here.used = here.used or level > 0
+    return _row_of(range_, lambda expr: _seen(here, expr, at, level))
+
+
+def _seen(scope: Scope, expr: Scalar, at: int, level: int) -> Scalar:
+    note_columns(scope, expr, at, level > 0)
+    return at_level(expr, level)
+
+
+def _row_of(range_: Range, seen: Callable[[Scalar], Scalar]) -> Scalar:
+    values = [seen(c.expr) for c in range_.columns]
+    made = make_row(values, [c.name for c in range_.columns])
+    if not range_.padded:
+        return made
+    if range_.marker is None:
+        raise MarkerNeeded(range_.alias)
+    absent = Call("is null", (seen(range_.marker),), BOOL, False)
+    return Case(((absent, Literal(None, made.type)),), made, made.type, True)
+
+
+def field(b: Binder, node: nodes.Field) -> Scalar:
+    """``(row).name``. Raises 42703 and 42809 as Postgres does."""
+    if isinstance(node.expr, nodes.Name) and len(node.expr.parts) == 1:
+        for range_ in b.scope.namespace.ranges:
+            column = [c for c in range_.columns if c.name == node.name]
+            if range_.alias == node.expr.parts[0] and len(column) == 1:
+                return b.bind(nodes.Name((range_.alias, node.name), node.at))
+    value = b.typed(node.expr)
+    if value.type.kind is not Kind.RECORD:
+        message = f"column notation .{node.name} applied to type {type_name(value.type)}, which is not a composite type"
+        raise SqlError("42809", message, position=node.at + 1)
+    for i, (name, type_) in enumerate(value.type.fields):
+        if name == node.name:
+            return Call("field of row", (value, Literal(i, INT4)), type_, True)
+    raise SqlError("42703", f'could not identify column "{node.name}" in record data type', position=node.at + 1)
+
+
+def null_test(value: Scalar, negated: bool) -> Scalar:
+    """IS [NOT] NULL of a row that is a value."""
+    return Call("row is not null" if negated else "row is null", (value,), BOOL, False)
+
+
+def check_comparable(left: SqlType, right: SqlType, at: int) -> None:
+    """Rows compare field by field. Raises 42804 where their types differ."""
+    if not (left.kind is right.kind is Kind.RECORD) or same_family(left, right):
+        return
+    if len(left.fields) != len(right.fields):
+        message = "cannot compare record types with different numbers of columns"
+        raise SqlError("42804", message, position=at + 1)
+    for i, ((_, a), (_, b)) in enumerate(zip(left.fields, right.fields, strict=True)):
+        if not same_family(a, b):
+            message = f"cannot compare dissimilar column types {type_name(a)} and {type_name(b)} at record column {i + 1}"
+            raise SqlError("42804", message, position=at + 1)
+
