@@ -16,7 +16,8 @@ _SAFE_NAMES: Final = frozenset(
         "=", "<>", "<", "<=", ">", ">=", "is distinct from", "is not distinct from", "is null", "is not null", "not",
         "is true", "is not true", "is false", "is not false", "is unknown", "is not unknown", "equality_class",
         "order_prefix", "order_bytes", "upper", "lower", "length", "char_length", "greatest", "least", "nullif", "||",
-        "row", "field of row", "row is null", "row is not null", "btrim", "ltrim", "rtrim", "starts_with", "position", "strpos",
+        "row", "field of row", "row is null", "row is not null", "btrim", "ltrim", "rtrim", "starts_with", "position",
+        "strpos",
     }
 )  # fmt: skip
 _INTEGERS: Final = (Kind.INT2, Kind.INT4, Kind.INT8)

@@ -14,9 +14,7 @@ def date_style(value: str, current: DateFormats) -> str:
     for word in value.replace('"', "").split(","):
         said, ordered = _word(word.strip().lower(), value)
         if (said and date not in (None, said)) or (ordered and order not in (None, ordered)):
-            raise SqlError(
-                "22023", f'invalid value for parameter "DateStyle": "{value}"', 'Conflicting "datestyle" specifications.'
-            )
+            raise _invalid(value, 'Conflicting "datestyle" specifications.')
         date, order = said or date, ordered or order
     if date == "German" and order is None:
         order = "DMY"
@@ -36,6 +34,8 @@ def _word(word: str, value: str) -> tuple[str | None, str | None]:
         return None, "DMY"
     if word == "us" or word.startswith("noneuro"):
         return None, "MDY"
-    raise SqlError(
-        "22023", f'invalid value for parameter "DateStyle": "{value}"', f'Unrecognized key word: "{word}".'
-    )
+    raise _invalid(value, f'Unrecognized key word: "{word}".')
+
+
+def _invalid(value: str, detail: str) -> SqlError:
+    return SqlError("22023", f'invalid value for parameter "DateStyle": "{value}"', detail)

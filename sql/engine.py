@@ -37,9 +37,8 @@ from storage.record import CommitRecord, Entries, Update
 from storage.stored import Batch, History, merge_entries
 
 REVIVE_SECONDS: Final = 5.0
-BESIDE: Final = 4
-"""Records from which a group is written on the log's thread while the dataflow steps: for fewer, changing threads (and
-waiting for the interpreter) costs more than the sync."""
+LARGE_BYTES: Final = 1 << 18
+"""Rows' bytes from which a group is encoded and written on the log's own thread while the dataflow steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +208,10 @@ class Engine:
         if self.persistence is None:
             self.settle_watched()
             self._publish(lambda: 0)
-        elif len(group.records) < BESIDE:
-            sequence = self.persistence.write(group.records)
+        elif sum(u.rows.nbytes for r in group.records for u in r.updates) <= LARGE_BYTES:
+            self.persistence.begin_write(group.records)
             self.settle_watched()
-            self._publish(lambda: sequence)
+            self._publish(self.persistence.end_write)
         else:
             written = self._log_thread.submit(self.persistence.write, group.records)
             self.settle_watched()

@@ -71,12 +71,20 @@ class Persistence:
         """The epoch up to which the store has everything."""
         return self.store.high_water()
 
-    def write(self, records: Sequence[CommitRecord]) -> int:
-        """Appends and syncs; the sequence number of the last. On the log's thread."""
+    def begin_write(self, records: Sequence[CommitRecord]) -> None:
+        """Writes the records and begins to sync them, which goes on beside everything else."""
         for record in records:
             self.log.append(encode_record(record))
-        self.log.sync()
-        return self.log.last
+        self.log.start()
+
+    def end_write(self) -> int:
+        """Returns when they are durable; the sequence number of the last."""
+        return self.log.sync()
+
+    def write(self, records: Sequence[CommitRecord]) -> int:
+        """Both, on a thread of its own, for records that take long to write."""
+        self.begin_write(records)
+        return self.end_write()
 
     def apply(self, batch: Batch, catalog: Catalog) -> None:
         """Hand a published group to the applier; waits while far too much is waiting there."""

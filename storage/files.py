@@ -14,6 +14,7 @@ from random import Random
 from typing import Protocol
 
 from ivm.errors import SqlError
+from storage.background_sync import BackgroundSync
 
 
 class FatalStorageError(Exception):
@@ -28,6 +29,10 @@ class AppendFile(Protocol):
     """A file open for appending. Not thread-safe."""
 
     def write(self, data: bytes) -> None: ...
+
+    def start_sync(self) -> None:
+        """Begins the next ``sync``, which then only waits: what goes on meanwhile costs no time."""
+        ...
 
     def sync(self) -> None:
         """Returns when every byte written before is on disk (fdatasync)."""
@@ -71,14 +76,22 @@ class Files(Protocol):
 class _RealAppendFile:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self._started: BackgroundSync | None = None
 
     def write(self, data: bytes) -> None:
         view = memoryview(data)
         while view:
             view = view[os.write(self._descriptor, view) :]
 
+    def start_sync(self) -> None:
+        self._started = BackgroundSync.begin(self._descriptor)
+
     def sync(self) -> None:
-        os.fdatasync(self._descriptor)
+        started, self._started = self._started, None
+        if started is None:
+            os.fdatasync(self._descriptor)
+        else:
+            started.wait()
 
     def close(self) -> None:
         os.close(self._descriptor)
@@ -135,6 +148,9 @@ class _ForgetfulAppendFile:
     def write(self, data: bytes) -> None:
         self._files.check_alive()
         self.pending += data
+
+    def start_sync(self) -> None:
+        pass
 
     def sync(self) -> None:
         self._files.check_sync()

@@ -81,6 +81,8 @@ class CommitLog:
         self._appended = self._durable = segments[-1].last if segments else 0
         self._file: AppendFile | None = files.append(segments[-1].path) if segments else None
         self._failure: BaseException | None = None
+        self._started: tuple[_Segment, int, int] | None = None
+        """The group being synced: its segment, its bytes, its last record."""
 
     @classmethod
     def open(cls, folder: Path, files: Files | None = None, segment_bytes: int = SEGMENT_BYTES) -> CommitLog:
@@ -120,6 +122,23 @@ class CommitLog:
             self._appended += 1
             return self._appended
 
+    def start(self) -> None:
+        """Writes every record appended before and begins to sync it; ``sync`` ends that. At most one at a time.
+
+        Raises FatalStorageError as ``sync`` does.
+        """
+        with self._disk:
+            with self._queue:
+                self._check()
+                records, self._waiting = self._waiting, []
+            if records:
+                assert self._started is None, "a sync ends before the next begins"
+                try:
+                    self._begin(records)
+                except OSError as error:
+                    self._failure = error
+                    raise FatalStorageError(f"the commit log could not be written: {error}") from error
+
     def sync(self) -> int:
         """Makes durable every record appended before the call; gives the sequence number that is durable now.
 
@@ -129,12 +148,14 @@ class CommitLog:
             with self._queue:
                 self._check()
                 records, self._waiting = self._waiting, []
-            if records:
-                try:
-                    self._write(records)
-                except OSError as error:
-                    self._failure = error
-                    raise FatalStorageError(f"the commit log could not be written: {error}") from error
+            try:
+                self._end()
+                if records:
+                    self._begin(records)
+                    self._end()
+            except OSError as error:
+                self._failure = error
+                raise FatalStorageError(f"the commit log could not be written: {error}") from error
             return self._durable
 
     def replay(self, after: int = 0) -> Iterator[tuple[int, bytes]]:
@@ -174,7 +195,7 @@ class CommitLog:
         if self._failure is not None:
             raise FatalStorageError("the commit log failed before; restart the server") from self._failure
 
-    def _write(self, records: list[bytes]) -> None:
+    def _begin(self, records: list[bytes]) -> None:
         first = self._durable + 1
         group = _encode_group(records, first)
         segment = self._segments[-1] if self._segments else None
@@ -182,9 +203,19 @@ class CommitLog:
             segment = self._new_segment(first)
         assert self._file is not None
         self._file.write(group)
+        self._file.start_sync()
+        self._started = segment, len(group), first + len(records) - 1
+
+    def _end(self) -> None:
+        """Waits for what ``_begin`` began, if anything."""
+        if self._started is None:
+            return
+        assert self._file is not None
         self._file.sync()
-        segment.size += len(group)
-        segment.last = self._durable = first + len(records) - 1
+        segment, size, last = self._started
+        self._started = None
+        segment.size += size
+        segment.last = self._durable = last
 
     def _new_segment(self, first: int) -> _Segment:
         path = self._folder / f"{first:020d}.log"

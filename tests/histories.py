@@ -1,19 +1,22 @@
 """Random histories against the oracle, from the command line: ``python -m tests.histories --count 2000``.
 
-``--dsn`` plays them on a running server instead of one of its own; with ``--reference`` that server is a PostgreSQL
-whose plain views check the oracle itself.
+``--dsn`` plays them on a running server instead of one of its own (without restarts); with ``--reference`` that server
+is a PostgreSQL whose plain views check the oracle itself.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import psycopg
 
 from tests.grammar import History, history
+from tests.program import Program
 from tests.replay import SHAPES, Database, Mismatch, Refused, Replay, drop_all, shrink
 
 
@@ -34,6 +37,34 @@ class Connected:
 
     def restart(self) -> None:
         raise NotImplementedError("a server that somebody else started is not restarted")
+
+
+class Owned(Connected):
+    """A server of our own, which can be restarted on its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.program = Program(folder)
+        super().__init__(self.program.dsn)
+
+    def restart(self) -> None:
+        """SIGTERM and a new start, now and then a kill instead."""
+        self.connection.close()
+        self.restarts += 1
+        if self.restarts % 3:
+            assert self.program.terminate() == 0
+        else:
+            self.program.kill()
+        self.program = Program(self.folder)
+        self.dsn = self.program.dsn
+        self.connection = psycopg.connect(self.dsn, autocommit=True, prepare_threshold=None)
+
+    restarts = 0
+
+    def end(self) -> None:
+        """Stop the server."""
+        self.connection.close()
+        self.program.kill()
 
 
 def fails(candidate: History, database: Database, shape: str) -> bool:
@@ -85,10 +116,22 @@ def main() -> None:
     parser.add_argument("--reference", action="store_true")
     parser.add_argument("--keep-going", action="store_true")
     options = parser.parse_args()
-    assert options.dsn, "a --dsn is needed"
-    database = Connected(options.dsn, "" if options.reference else "MATERIALIZED")
+    with tempfile.TemporaryDirectory(prefix="freshet-histories-") as folder:
+        if options.dsn:
+            database = Connected(options.dsn, "" if options.reference else "MATERIALIZED")
+            shapes = [s for s in options.shapes if s != "restart"]
+            failed = play_all(database, shapes, options)
+        else:
+            owned = Owned(Path(folder))
+            failed = play_all(owned, options.shapes, options)
+            owned.end()
+    sys.exit(1 if failed else 0)
+
+
+def play_all(database: Connected, shapes: list[str], options: argparse.Namespace) -> int:
+    """Every seed in every shape; how many failed."""
     failed = 0
-    for shape in options.shapes:
+    for shape in shapes:
         checked, started = 0, time.perf_counter()
         for seed in range(options.first, options.first + options.count):
             try:
@@ -97,10 +140,10 @@ def main() -> None:
                 failed += 1
                 print(error, flush=True)
                 if not options.keep_going:
-                    sys.exit(1)
+                    return failed
         seconds = time.perf_counter() - started
         print(f"{shape}: {options.count} histories, {checked} views compared, {seconds:.0f} s", flush=True)
-    sys.exit(1 if failed else 0)
+    return failed
 
 
 if __name__ == "__main__":

@@ -15,33 +15,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
-
-
-class Program:
-    """server.py on a free port."""
-
-    def __init__(self, data: Path) -> None:
-        command = [sys.executable, str(ROOT / "server.py"), "--port", "0", "--data", str(data)]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        self.lines: list[str] = []
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self.lines.append(line)
-            if line.startswith("ready on "):
-                self.port = int(line.strip().rpartition(":")[2])
-                break
-        else:
-            raise AssertionError("".join(self.lines))
-        self._drain = threading.Thread(target=lambda: self.lines.extend(self.process.stderr or ()), daemon=True)
-        self._drain.start()
-
-    def connect(self) -> psycopg.Connection[tuple[object, ...]]:
-        return psycopg.connect(f"host=127.0.0.1 port={self.port} user=me dbname=db", autocommit=True)
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
+from tests.program import ROOT, Program
 
 
 @pytest.fixture

@@ -100,6 +100,7 @@ def check_comparable(left: SqlType, right: SqlType, at: int) -> None:
         raise SqlError("42804", message, position=at + 1)
     for i, ((_, a), (_, b)) in enumerate(zip(left.fields, right.fields, strict=True)):
         if not same_family(a, b):
-            message = f"cannot compare dissimilar column types {type_name(a)} and {type_name(b)} at record column {i + 1}"
+            types = f"{type_name(a)} and {type_name(b)}"
+            message = f"cannot compare dissimilar column types {types} at record column {i + 1}"
             raise SqlError("42804", message, position=at + 1)
 

@@ -196,7 +196,8 @@ def missing(scope: Scope, parts: tuple[str, ...], at: int) -> SqlError:
     """The error for a name that no level knows."""
     if len(parts) > 1:
         return missing_table(scope, parts[:-1], at)
-    return SqlError("42703", f'column "{parts[0]}" does not exist', hint=_hint(scope.namespace, parts[0]), position=at + 1)
+    hint = _hint(scope.namespace, parts[0])
+    return SqlError("42703", f'column "{parts[0]}" does not exist', hint=hint, position=at + 1)
 
 
 def missing_table(scope: Scope, qualifier: tuple[str, ...], at: int) -> SqlError:

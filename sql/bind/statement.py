@@ -47,7 +47,6 @@ def bind_tree(
                 statement = _statement(env, tree)
                 break
             except MarkerNeeded as needed:
-                assert needed.alias not in marked, needed.alias
                 marked |= {needed.alias}
     except SqlError as error:
         raise moved(error, text.offset) from None

@@ -161,7 +161,7 @@ def _encode_row(type_: SqlType, datum: Any) -> bytes:
     parts = [_INT4.pack(len(datum))]
     for (_, field), value in zip(type_.fields, datum, strict=True):
         body = None if value is None else encode_binary(field, value)
-        parts.append(_UINT4.pack(type_oid(field)) + (b"\xff\xff\xff\xff" if body is None else _INT4.pack(len(body)) + body))
+        parts.append(_UINT4.pack(type_oid(field)) + _INT4.pack(-1 if body is None else len(body)) + (body or b""))
     return b"".join(parts)
 
 
