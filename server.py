@@ -37,7 +37,8 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=7432, help="port, 0 for any free one (default: %(default)s)")
     parser.add_argument("--data", type=Path, default=Path("freshet-data"), help="data folder (default: ./freshet-data)")
-    parser.add_argument("--memory", type=parse_bytes, default=1 << 30, help="the store's memory, e.g. 4GiB")
+    parser.add_argument("--memory", type=parse_bytes, default=None,
+                        help="memory for the store, and for a query's intermediate results, e.g. 4GiB")  # fmt: skip
     parser.add_argument("--files", type=Path, action="append", default=[], metavar="DIR",
                         help="a folder that COPY … FROM 'path' may read; may be given several times")  # fmt: skip
     return parser.parse_args(given)
@@ -71,7 +72,10 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     force.daemon = True
     force.start()
     await server.close()
-    await coordinator.close()
+    try:
+        await coordinator.close()
+    except SqlError as error:
+        say(f"freshet: {error.message}")
 
 
 def main() -> None:
@@ -88,6 +92,8 @@ def main() -> None:
     except OSError as error:
         say(f"freshet: {error}")
         sys.exit(1)
+    sys.stderr.flush()
+    os._exit(0)  # a thread that is still at work on a long query would hold an orderly exit up
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from benchmarks.workloads import Workload, Words, checksum, workloads
 from ivm.dataflow import Dataflow
 from planner.context import Context
 from planner.lower import lower
+from planner.lower_state import KnownIndexes
 from planner.render import Renderer
 from planner.transform.pipeline import optimize
 from sql import statements
@@ -60,7 +61,7 @@ class Bench:
             self.inputs[name] = self.renderer.add_table(relation.id, relation.schema, ())
         query = bind_statement(workload.view, tables).statement
         assert isinstance(query, statements.Query)
-        self.renderer.install(lower(optimize(query.rel), self.renderer), VIEW)
+        self.renderer.install(lower(optimize(query.rel), KnownIndexes()), VIEW)
         self.flow.hydrate()
         self.output = self.renderer.output(VIEW)
         self.ordinal = 0

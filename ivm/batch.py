@@ -60,6 +60,11 @@ class Block:
         self.d[:] = (self.n, width, rows, times, times + 8 * room, room, diff_width)
 
     @property
+    def nbytes(self) -> int:
+        """Memory held, in bytes."""
+        return 8 * self.room * (self.width + 1 + self.diff_width)
+
+    @property
     def rows(self) -> Words:
         """int64[room, width], a view."""
         if self._rows is None:

@@ -118,8 +118,12 @@ class Root(Mapping[NodeId, Version]):
 class Dataflow:
     """Nodes are added dormant and brought to the present by ``hydrate``; ``feed`` and ``step`` move time on."""
 
-    def __init__(self, arena: ArenaDescriptor | None = None, cancel: threading.Event | None = None) -> None:
+    def __init__(
+        self, arena: ArenaDescriptor | None = None, cancel: threading.Event | None = None, once: bool = False
+    ) -> None:
+        """``once``: it is hydrated once and thrown away, so that all of its times are one."""
         self._core = Core()
+        self._core.fuel = once
         if cancel is not None:
             self._core.cancel = cancel
         self._root = Scope(self._core, None)
@@ -303,6 +307,10 @@ class Dataflow:
         """Set from any thread, it ends running loops at their next round: 57014."""
         return self._core.cancel
 
+    def limit_memory(self, size: int) -> None:
+        """53200 (raised by ``hydrate``, or a failure of what is downstream) where a join would take more bytes."""
+        self._core.limit = size
+
     @property
     def counters(self) -> Counters:
         """What kernels have done so far."""
@@ -360,6 +368,7 @@ class Dataflow:
                 self._operators[delayed.id] = delayed
         self._ranks = rank(self._root, fresh, self._ranks)
         restore = replay_into(self._core, fresh)
+        self._core.hydrating = True
         try:
             for leave in self._root.leaving:
                 leave.run(0)
@@ -369,6 +378,7 @@ class Dataflow:
                     operator.wake()
             self._run()
         finally:
+            self._core.hydrating = False
             for operator, block in restore:
                 operator.out = block
             for operator in fresh:

@@ -25,4 +25,5 @@ class SqlError(Exception):
 
 def unsupported(what: str, hint: str | None = None, position: int | None = None) -> SqlError:
     """The error for a feature that is named but not built: always 0A000, never a wrong answer."""
-    return SqlError("0A000", f"{what} is not supported", hint=hint, position=position)
+    verb = "are" if what.endswith("s") and not what.endswith(("ss", "us", "is")) and what[0].islower() else "is"
+    return SqlError("0A000", f"{what} {verb} not supported", hint=hint, position=position)

@@ -92,6 +92,27 @@ class Reducer(Hashable, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class CountRows:
+    """The reducer of count(*) by key: how many rows the group has, where that is positive.
+
+    Outside loops, over an arrangement without values, the engine does it in a kernel.
+    """
+
+    @property
+    def out_width(self) -> int:
+        return 1
+
+    @property
+    def limit(self) -> int | None:
+        return None
+
+    def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
+        counts = np.add.reduceat(diffs[:, 0], offsets[:-1]) if len(keys) else np.empty(0, np.int64)
+        segment = np.flatnonzero(counts > 0)
+        return Reduced(segment, counts[segment].reshape(-1, 1))
+
+
+@dataclass(frozen=True, slots=True)
 class Input:
     """A source of updates, fed from outside; at depth 0."""
 

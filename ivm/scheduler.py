@@ -27,7 +27,9 @@ from ivm.time import check_depth, enter_vector, leave_vector, max_round
 class Core:
     """What all operators of a dataflow share."""
 
-    __slots__ = ("cancel", "changed", "failing", "newest", "nothing", "since_word", "stats")
+    __slots__ = (
+        "cancel", "changed", "failing", "fuel", "hydrating", "limit", "newest", "nothing", "since_word", "stats",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.stats = np.zeros(STATS, np.int64)
@@ -37,6 +39,26 @@ class Core:
         self.newest = 0
         self.cancel = threading.Event()
         self.failing: SqlError | None = None
+        self.fuel = False
+        """Whether joins outside of loops emit in pieces: allowed where all times are one."""
+        self.hydrating = False
+        self.limit = 0
+        """Bytes that a large block may take, all state of a dataflow with fuel; 0: any number."""
+
+    def refusal(self, size: int) -> SqlError | None:
+        """Why something large may not grow to ``size`` bytes, if so; raised at once where nothing is maintained yet."""
+        error = None
+        if self.cancel.is_set() and (self.hydrating or self.fuel):
+            error = SqlError("57014", "canceling statement due to user request")
+        elif self.limit and size > self.limit:
+            error = SqlError(
+                "53200", "out of memory",
+                f"An intermediate result would take more than the limit of {self.limit >> 20} MiB.",
+                "Make the query smaller, or start the server with a larger --memory.",
+            )  # fmt: skip
+        if error is not None and (self.hydrating or self.fuel):
+            raise error
+        return error
 
     @property
     def since(self) -> int:
@@ -118,6 +140,11 @@ class Operator:
         if out.room > BIG:
             out.clear()
 
+    @property
+    def size(self) -> int:
+        """Bytes held, roughly."""
+        return self.out.nbytes + sum(spine.nbytes for spine in self.spines())
+
     def spines(self) -> list[Spine]:
         """All spines that the operator owns."""
         return [self.spine] if self.spine is not None else []
@@ -184,6 +211,7 @@ class Scope:
         "rank",
         "return_at_limit",
         "touched",
+        "unfinished",
     )  # fmt: skip
 
     def __init__(
@@ -199,6 +227,7 @@ class Scope:
         self.members: dict[int, Operator | Scope] = {}
         self.heap: list[int] = []
         self.touched: list[Operator] = []
+        self.unfinished: list[Operator] = []
         self.agenda: dict[int, list[Operator | Scope]] = {}
         self.due: list[int] = []
         self.entries: list[Operator] = []
@@ -277,6 +306,18 @@ class Scope:
 
     def run_pass(self, vector: int) -> None:
         """Runs everything awake, in rank order, then forgets what was emitted."""
+        try:
+            self._drain(vector)
+            while self.unfinished:
+                self._resume(vector)
+        except BaseException:
+            self._abandon()
+            raise
+        for operator in self.touched:
+            operator.clear()
+        self.touched.clear()
+
+    def _drain(self, vector: int) -> None:
         heap = self.heap
         members = self.members
         touched = self.touched
@@ -291,9 +332,37 @@ class Scope:
                         heappush(heap, consumer.rank)
                 for consumer in item.entering:  # type: ignore[union-attr]
                     consumer.wake()
-        for operator in touched:
+
+    def _resume(self, vector: int) -> None:
+        """The next piece of what is furthest downstream, so that what it reads stands still until it has ended.
+
+        Everything after it has taken the last piece in; what comes before it keeps what it has emitted.
+        """
+        item = max(self.unfinished, key=lambda operator: operator.rank)
+        self.unfinished.remove(item)
+        self.core.refusal(sum(member.size for member in self.members.values()))
+        for operator in self.touched:
+            if operator.rank >= item.rank:
+                operator.clear()
+        self.touched = [operator for operator in self.touched if operator.rank < item.rank]
+        item.wake()
+        self._drain(vector)
+
+    def _abandon(self) -> None:
+        """After an exception nothing is left to do: who called gives up what was new."""
+        for rank in self.heap:
+            self.members[rank].queued = False
+        self.heap.clear()
+        self.unfinished.clear()
+        for operator in self.touched:
             operator.clear()
-        touched.clear()
+        self.touched.clear()
+        self.drop()
+
+    @property
+    def size(self) -> int:
+        """Bytes held by everything inside."""
+        return sum(member.size for member in self.members.values())
 
     def drop(self) -> None:
         """Forgets all work that waits, after a failure."""

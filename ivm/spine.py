@@ -147,6 +147,11 @@ class Spine:
         self.desc = np.concatenate([head, *(part.layer for part in parts)]) if parts else head
 
     @property
+    def nbytes(self) -> int:
+        """Memory held by its updates, in bytes."""
+        return 8 * self.count * (self.width + 1 + self.diff_width)
+
+    @property
     def count(self) -> int:
         """How many updates are held, those of unfinished merges as they were before."""
         return int(self.desc[HEAD + L_COUNT]) + sum(part.n for part in self.parts)

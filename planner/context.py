@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,6 +21,10 @@ class SessionFunctions(Protocol):
     def current_schemas(self, implicit: bool) -> tuple[str, ...]: ...
     def setting(self, name: str) -> str | None:
         """The value of a run-time setting, None if there is no such setting."""
+        ...
+
+    def set_setting(self, name: str, value: str, local: bool) -> str:
+        """set_config: the setting's new value."""
         ...
 
     def format_type(self, oid: int, typmod: int | None) -> str | None: ...
@@ -63,3 +68,11 @@ class Context:
     epoch: int = 0
     session: SessionFunctions | None = None
     formats: DateFormats = DEFAULT_FORMATS
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What may stop a query: ``cancel``, once it is set (57014); more than ``memory`` bytes, 0 for any (53200)."""
+
+    cancel: threading.Event | None = None
+    memory: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import assert_never
 
 from ivm.graph import (
@@ -38,7 +39,7 @@ from planner.physical import (
     inputs,
 )  # fmt: skip
 from planner.programs import Keyed, Repeat, Weigh, Weight
-from planner.reduce_folds import AccumulateFold, BasicFold, OrderedFold
+from planner.reduce_folds import AccumulateFold, BasicFold, CountFold, OrderedFold
 from planner.scalar import (
     Aggregate,
     And,
@@ -61,39 +62,48 @@ from planner.transform.pipeline import optimize
 from planner.traverse import children, conjuncts, scalars, subqueries
 
 
-def explain(rel: Rel, stage: str, indexes: Indexes) -> str:
+Names = Callable[[int], str]
+"""A stored relation's name by its id; the planner itself knows none."""
+
+
+def by_number(relation: int) -> str:
+    """What stands for a name where there is no catalog."""
+    return f"relation {relation}"
+
+
+def explain(rel: Rel, stage: str, indexes: Indexes, names: Names = by_number) -> str:
     """The plan at ``stage``: logical, optimized or physical."""
     if stage == "logical":
-        return explain_logical(rel)
+        return explain_logical(rel, names)
     optimized = optimize(rel)
     if stage == "optimized":
-        return explain_logical(optimized)
-    return explain_physical(lower(optimized, indexes), indexes)
+        return explain_logical(optimized, names)
+    return explain_physical(lower(optimized, indexes), indexes, names)
 
 
-def explain_logical(rel: Rel) -> str:
+def explain_logical(rel: Rel, names: Names = by_number) -> str:
     """A relational plan, inputs indented under what reads them; a plan that is used again is only named."""
-    return "\n".join(_logical(rel, 0, set()))
+    return "\n".join(_logical(rel, 0, set(), names))
 
 
-def _logical(rel: Rel, depth: int, shown: set[int]) -> list[str]:
-    lines = ["  " * depth + _label(rel)]
+def _logical(rel: Rel, depth: int, shown: set[int], names: Names) -> list[str]:
+    lines = ["  " * depth + _label(rel, names)]
     if id(rel) in shown and children(rel):
         return [lines[0] + " (as above)"]
     shown.add(id(rel))
     for expr in scalars(rel):
         for subquery in subqueries(expr):
             lines.append("  " * (depth + 1) + "subquery:")
-            lines += _logical(subquery.rel, depth + 2, shown)
+            lines += _logical(subquery.rel, depth + 2, shown, names)
     for child in children(rel):
-        lines += _logical(child, depth + 1, shown)
+        lines += _logical(child, depth + 1, shown, names)
     return lines
 
 
-def _label(rel: Rel) -> str:
+def _label(rel: Rel, names: Names) -> str:
     match rel:
         case rels.Get():
-            return f"Get relation {rel.relation}"
+            return f"Get {names(rel.relation)}"
         case rels.Reference():
             return f"Reference {rel.binding}"
         case rels.Values():
@@ -187,14 +197,14 @@ def _aggregate(call: Aggregate) -> str:
     return f"{name}({inner or '*'}){where}"
 
 
-def explain_physical(plan: Plan, indexes: Indexes | None = None) -> str:
+def explain_physical(plan: Plan, indexes: Indexes | None = None, names: Names = by_number) -> str:
     """A physical plan: nodes numbered, each under its first reader; a node that is read again is only named."""
-    return "\n".join(_Physical(plan, indexes).lines)
+    return "\n".join(_Physical(plan, indexes, names).lines)
 
 
 class _Physical:
-    def __init__(self, plan: Plan, indexes: Indexes | None) -> None:
-        self.plan, self.indexes = plan, indexes
+    def __init__(self, plan: Plan, indexes: Indexes | None, names: Names) -> None:
+        self.plan, self.indexes, self.names = plan, indexes, names
         self.bodies = dict(plan.connections)
         self.shown: set[NodeId] = set()
         self.lines: list[str] = []
@@ -225,9 +235,9 @@ class _Physical:
     def label(self, number: NodeId, node: Node) -> str:
         match node:
             case Table():
-                return f"Table relation {node.relation}"
+                return f"Table {self.names(node.relation)}"
             case TableErrors():
-                return f"TableErrors relation {node.relation}"
+                return f"TableErrors {self.names(node.relation)}"
             case Constants():
                 return f"Constants {len(node.rows)} rows"
             case Map():
@@ -297,6 +307,8 @@ def _fold(fold: Fold) -> str:
     match fold:
         case AccumulateFold():
             return f"accumulate [{', '.join(c.function for c in fold.layout.calls)}]"
+        case CountFold():
+            return "count rows"
         case OrderedFold():
             return f"first [{_aggregate(fold.aggregate)}]"
         case BasicFold():

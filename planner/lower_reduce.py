@@ -14,12 +14,13 @@ from ivm.words import INT8, ColumnType, Schema
 from planner import moves
 from planner.accumulate import Accumulation, AggregateCall
 from planner.aggregates import AGGREGATES, AggregateKind, without_filter
+from planner.layout import whole_row
 from planner.logical import Reduce, schema
 from planner.lower_state import Lowering, by_class
 from planner.moves import Cell
 from planner.physical import Constants, Flow, Pair
 from planner.programs import Keyed, Weigh, Weight
-from planner.reduce_folds import AccumulateFold, BasicFold, OrderedFold
+from planner.reduce_folds import AccumulateFold, BasicFold, CountFold, OrderedFold
 from planner.scalar import Aggregate, Literal, Scalar
 from planner.traverse import (
     aggregate_scalars,
@@ -85,7 +86,9 @@ def _parts(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], aggregates: tupl
             case AggregateKind.BASIC:
                 parts.append(_basic(low, flow, keys, i, aggregate))
     parts += [_distinct(low, flow, keys, args, some) for args, some in distinct.items()]
-    if together or not parts:
+    if keys and together and all(a.function == "count(*)" for _, a in together):
+        parts.insert(0, _counted(low, flow, keys, [i for i, _ in together]))
+    elif together or not parts:
         parts.insert(0, _accumulated(low, flow, keys, together))
     return parts
 
@@ -108,6 +111,15 @@ def _accumulated(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], some: list
     at = moves.cells(layout.schema, program.key_width)
     cells = tuple((i, at[layout.calls.index(c)]) for (i, _), c in zip(some, calls, strict=True))
     return Part(grouped, program.key_width + fold.out_width, cells)
+
+
+def _counted(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], places: list[int]) -> Part:
+    """Nothing but count(*): the keys alone are arranged, and their diffs are the counts."""
+    keyed = low.coerce(low.compute(flow, (), keys), column_types(keys))
+    layout = whole_row(keyed.schema)
+    arranged = low.builder.arrange(keyed, layout.gather, layout.key_width)
+    grouped = low.builder.group(arranged, layout.key_width, CountFold())
+    return Part(grouped, layout.key_width + 1, tuple((i, Cell(layout.key_width)) for i in places))
 
 
 def _raw(node: NodeId, width: int) -> Flow:

@@ -23,7 +23,7 @@ from planner.raising import can_raise
 from planner.row_errors import error_words
 from planner.scalar import Column, Scalar
 from planner.traverse import column_types, columns_of
-from storage.codec import decode
+from storage.text import format_text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,8 +197,8 @@ def row_text(row: Words, schema: Schema, context: Context) -> str:
     """A row as people read it, at most eight columns of it."""
     parts = []
     for column, vector in list(zip(schema, unpack(row, schema), strict=True))[:8]:
-        (datum,) = decode(column.type, vector, context.dictionary)
-        parts.append("null" if datum is None else str(datum))
+        (text,) = format_text(column.type, vector, context.dictionary)
+        parts.append("null" if text is None else text.decode())
     return f"({', '.join(parts)}{', ...' if len(schema) > 8 else ''})"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ivm.graph import Order, Reducer
+from ivm.graph import CountRows, Order, Reducer
 from ivm.words import row_width
 from planner.accumulate import Accumulation
 from planner.aggregates import AGGREGATES, Family
@@ -33,6 +33,22 @@ class AccumulateFold:
 
     def bind(self, context: Context) -> Reducer:
         return Accumulate(self.layout, context.dictionary)
+
+
+@dataclass(frozen=True, slots=True)
+class CountFold:
+    """count(*) alone, by key: the group's diffs are its rows."""
+
+    @property
+    def out_width(self) -> int:
+        return 1
+
+    @property
+    def can_fail(self) -> bool:
+        return False
+
+    def bind(self, context: Context) -> Reducer:
+        return CountRows()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ on a private Dataflow whose sources are ``Scan`` (read once) and ``Static`` (loo
 
 from __future__ import annotations
 
-import threading
 from typing import Protocol
 
 import numpy as np
@@ -17,7 +16,7 @@ from ivm.graph import Arrange, Join, NodeId, Words
 from ivm.rows import RowSet
 from ivm.trace import Version
 from planner import moves
-from planner.context import Context
+from planner.context import Bounds, Context
 from planner.layout import table_layout
 from planner.physical import Node, Plan, Table, TableErrors
 from planner.render import Renderer, Rendering
@@ -53,12 +52,13 @@ class Snapshot(Protocol):
         ...
 
 
-def run(plan: Plan, snapshot: Snapshot, context: Context, cancel: threading.Event | None = None) -> RowSet:
-    """The plan's rows. Raises the SqlError of its least error row, if there is one; 57014, 54001 from loops."""
+def run(plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds | None = None) -> RowSet:
+    """The plan's rows. Raises the SqlError of its least error row, if there is one; 57014, 53200, 54001 from loops."""
     from planner.run_direct import run_direct
 
-    direct = run_direct(plan, snapshot, context)
-    rows, diffs, errors = _dataflow(plan, snapshot, context, cancel) if direct is None else direct
+    bounds = bounds or Bounds()
+    direct = run_direct(plan, snapshot, context, bounds)
+    rows, diffs, errors = _dataflow(plan, snapshot, context, bounds) if direct is None else direct
     if errors is not None and len(errors):
         raise first_error(errors, context.dictionary)
     return RowSet(written_out(rows, diffs), plan.schema)
@@ -85,9 +85,10 @@ def table_rows(table: Table, snapshot: Snapshot) -> tuple[Words, Words]:
 
 
 def _dataflow(
-    plan: Plan, snapshot: Snapshot, context: Context, cancel: threading.Event | None
+    plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds
 ) -> tuple[Words, Words, Words | None]:
-    dataflow = Dataflow(context.dictionary.arena, cancel)
+    dataflow = Dataflow(context.dictionary.arena, bounds.cancel, once=True)
+    dataflow.limit_memory(bounds.memory)
     rendering = OneShot(Renderer(dataflow, context), plan, snapshot)
     places = rendering.all()
     rows = places[plan.rows]

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ivm.errors import SqlError
 from ivm.graph import Arrange, Concat, Errors, Gather, Join, Keep, Mapped, NodeId, Project, Threshold, Words
 from planner import moves
-from planner.context import Context
+from planner.context import Bounds, Context
 from planner.physical import Constants, Map, Node, Plan, Table, TableErrors, inputs
 from planner.render import constant_rows
 
@@ -23,11 +24,13 @@ Counted = tuple[Words, Words]
 """Rows and the diff of each."""
 
 
-def run_direct(plan: Plan, snapshot: Snapshot, context: Context) -> tuple[Words, Words, Words | None] | None:
-    """(rows, diffs, error rows), or None when the plan needs a dataflow."""
+def run_direct(
+    plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds | None = None
+) -> tuple[Words, Words, Words | None] | None:
+    """(rows, diffs, error rows), or None when the plan needs a dataflow. 53200: a join's rows are too many."""
     if not _is_direct(plan, snapshot):
         return None
-    direct = _Direct(plan, snapshot, context)
+    direct = _Direct(plan, snapshot, context, bounds or Bounds())
     rows, diffs = direct.rows(plan.rows)
     errors = None if plan.errors is None else direct.rows(plan.errors)[0]
     return rows, diffs, errors
@@ -69,6 +72,7 @@ class _Direct:
     plan: Plan
     snapshot: Snapshot
     context: Context
+    bounds: Bounds
     known: dict[NodeId, Counted] | None = None
     failed: dict[NodeId, Words] | None = None
 
@@ -133,6 +137,13 @@ class _Direct:
         out = diffs if mapped.source is None else diffs[mapped.source]
         return mapped.rows, out if mapped.weights is None else out * mapped.weights[:, 0]
 
+    def _check(self, size: int) -> None:
+        if self.bounds.memory and size > self.bounds.memory:
+            raise SqlError("53200", "out of memory", f"A join's result would take {size >> 20} MiB.",
+                           "Make the query smaller, or start the server with a larger --memory.")  # fmt: skip
+        if self.bounds.cancel is not None and self.bounds.cancel.is_set():
+            raise SqlError("57014", "canceling statement due to user request")
+
     def _join(self, node: Join) -> Counted:
         """[key | left val | right val] of the moving side's rows and what a lookup finds for their keys."""
         from planner.run import static_side, stored_version
@@ -145,7 +156,10 @@ class _Direct:
         width = version.key_width
         keys, inverse = np.unique(rows[:, :width], axis=0, return_inverse=True)
         found, counts, index = version.lookup(np.ascontiguousarray(keys), self.snapshot.at)
-        one, two = _pairs(inverse.reshape(-1), index, len(keys))
+        place = inverse.reshape(-1)
+        matches = int(np.bincount(index, minlength=len(keys))[place].sum())
+        self._check(8 * matches * (version.width + rows.shape[1] + 4))
+        one, two = _pairs(place, index, len(keys))
         first, second = (rows[one], found[two]) if side == "right" else (found[two], rows[one])
         whole = np.concatenate([first, second[:, width:]], axis=1)
         out, kept = moves.apply(node.gather, whole)

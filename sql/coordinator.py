@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import threading
 from collections.abc import Awaitable, Callable
@@ -32,11 +33,20 @@ SWITCH_SECONDS: Final = 0.0005
 DEFAULT_MEMORY: Final = 1 << 30
 
 
-class Coordinator:
-    """Everything that sessions share. ``files``: the folders that COPY FROM 'path' may read."""
+def _half_of_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
-    def __init__(self, engine: Engine, files: tuple[Path, ...] = ()) -> None:
+
+class Coordinator:
+    """Everything that sessions share. ``files``: the folders that COPY FROM 'path' may read.
+
+    ``query_memory``: bytes that one query's intermediate results may take.
+    """
+
+    def __init__(self, engine: Engine, files: tuple[Path, ...] = (), query_memory: int = 0) -> None:
         self.engine = engine
+        self.query_memory = query_memory
+        engine.dataflow.limit_memory(query_memory)
         self.files = files
         self.keys = KeyIndex(engine)
         self.token = WriteToken()
@@ -53,17 +63,21 @@ class Coordinator:
     async def open(
         cls,
         folder: Path,
-        memory: int = DEFAULT_MEMORY,
+        memory: int | None = None,
         files: tuple[Path, ...] = (),
         progress: Callable[[str], None] = lambda _: None,
         tuning: Tuning | None = None,
     ) -> Coordinator:
-        """Opens (or makes) a data folder and brings its state back. SqlError 55006, XX001."""
+        """Opens (or makes) a data folder and brings its state back. SqlError 55006, XX001.
+
+        ``memory``: bytes that the store may take, and a query's intermediate results (half of the machine's where it is
+        not said).
+        """
         sys.setswitchinterval(SWITCH_SECONDS)
-        persistence = Persistence.open(folder, memory, tuning)
+        persistence = Persistence.open(folder, memory or DEFAULT_MEMORY, tuning)
         clock = EpochClock(folder / "lease")
         engine = await asyncio.to_thread(restore, persistence, clock, progress)
-        return cls(engine, files)
+        return cls(engine, files, memory or _half_of_memory())
 
     def session(self, user: str, database: str, parameters: dict[str, str]) -> Session:
         """A new client's session."""

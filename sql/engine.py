@@ -22,10 +22,11 @@ from ivm.trace import Version
 from planner.context import Context
 from planner.lower import lower
 from planner.physical import Plan
-from planner.render import Renderer
+from planner.render import Renderer, Stored
 from planner.transform.pipeline import optimize
 from sql.catalog import Catalog, Relation
 from sql.clock import EpochClock
+from sql.counts import Counts
 from sql.definition import definition_rel
 from sql.guard import Watch
 from sql.indexing import Wish
@@ -85,6 +86,13 @@ class Engine:
         self.since = 0
         """Ordinals below it cannot be told apart in memory."""
         self._outputs: dict[int, NodeId] = {}
+        self._drained: dict[int, Version | None] = {}
+        """What each view's Output was when its changes were drained last."""
+        self._loops: set[int] = set()
+        """Views with a recursion of their own: without any, no view can be taken down."""
+        self._stored: dict[int, Stored] | None = None
+        """What readers get of ``renderer.stored``, until it changes."""
+        self._counts = Counts()
         self._revived: list[int] = []
         """Views that came back since the last batch for the store: it forgets what it had of them."""
         self._versions = catalog.version
@@ -128,12 +136,19 @@ class Engine:
     def add_table(self, table: Relation) -> None:
         """A table's input and arrangement, empty."""
         self.renderer.add_table(table.id, table.schema, table.primary_key)
+        self._counts.start(table.id)
+        self._stored = None
         self.unstepped = True
 
     def install(self, plan: Plan, relation: int) -> None:
         """A maintained view's dataflow; it has rows after ``hydrate`` and a step."""
         self.renderer.install(plan, relation)
         self._outputs[relation] = self.renderer.output(relation)
+        self._drained.pop(relation, None)
+        if plan.connections:
+            self._loops.add(relation)
+        self._counts.start(relation)
+        self._stored = None
         self.unstepped = True
 
     def plan_view(self, view: Relation) -> Plan:
@@ -147,6 +162,7 @@ class Engine:
             stored = self.renderer.stored.get(relation)
             if stored is not None and columns not in stored.arrangements:
                 self.renderer.add_arrangement(relation, columns)
+                self._stored = None
                 self.hydrate()
                 self.arranged += 1
         self.settle()
@@ -161,6 +177,10 @@ class Engine:
         if relation not in self.renderer.stored:
             return
         self._outputs.pop(relation, None)
+        self._drained.pop(relation, None)
+        self._loops.discard(relation)
+        self._counts.forget(relation)
+        self._stored = None
         if not keep_failure:
             self.failures.pop(relation, None)
         self.renderer.drop_relation(relation)
@@ -235,6 +255,8 @@ class Engine:
 
     def note_failures(self) -> None:
         """Which views are down, and why."""
+        if not self._loops:
+            return
         for relation, output in self._outputs.items():
             failure = self.dataflow.failure(output)
             if failure is not None and relation not in self.failures:
@@ -272,6 +294,7 @@ class Engine:
 
     def _came_back(self, relation: int) -> None:
         del self.failures[relation]
+        self._counts.forget(relation)
         self._revived.append(relation)
         view = replace(self.catalog.relations[relation], created=self.timeline.epoch(self.timeline.last))
         self.catalog = self.catalog.with_relation(view, self.next_version())
@@ -284,8 +307,12 @@ class Engine:
 
     def drain(self) -> None:
         """Forget the views' changes so far: the store has them."""
-        for output in self._outputs.values():
-            self.dataflow.changes(output)
+        for relation, output in self._outputs.items():
+            self.count(relation, self.dataflow.changes(output).diffs)
+
+    def count(self, relation: int, diffs: Words) -> None:
+        """Rows that a relation has from the start, without a commit."""
+        self._counts.add_one(relation, int(diffs.sum()), self.timeline.last)
 
     def load_entries(self, entries: Entries) -> None:
         """Dictionary entries of a log record that is replayed: the store may not have them yet.
@@ -313,6 +340,7 @@ class Engine:
             self.settle()
         delta = Delta(group.records[-1].epoch, self._changes(group))
         sequence = written()
+        self._counts.add(delta.changes, self.timeline.last)
         self.published = self._root()
         self._hand_over(group, delta, sequence)
         if self.failures and any((h.diffs < 0).any() for h in delta.changes.values()):
@@ -361,8 +389,10 @@ class Engine:
                     tables.setdefault(update.relation, []).append((record.epoch, update))
         changes = {relation: _history(parts) for relation, parts in tables.items()}
         for relation, output in self._outputs.items():
-            if relation in self.failures:
+            version = self.head.get(output)
+            if relation in self.failures or (version is not None and version is self._drained.get(relation)):
                 continue
+            self._drained[relation] = version
             drained = self.dataflow.changes(output)
             if len(drained.rows):
                 changes[relation] = History(drained.rows, self._epochs(relation, drained.times), drained.diffs)
@@ -386,11 +416,17 @@ class Engine:
         self._unlogged.clear()
         return merge_entries(parts)
 
+    def stored(self) -> dict[int, Stored]:
+        """Where each relation stands in the dataflow, as a copy that stays."""
+        if self._stored is None:
+            self._stored = dict(self.renderer.stored)
+        return self._stored
+
     def _root(self) -> Published:
         ordinal = self.timeline.last
         return Published(
-            ordinal, self.timeline.epoch(ordinal), self.since, self.head, self.catalog, dict(self.renderer.stored),
-            dict(self.failures), self.arranged,
+            ordinal, self.timeline.epoch(ordinal), self.since, self.head, self.catalog, self.stored(),
+            dict(self.failures), self.arranged, self._counts,
         )  # fmt: skip
 
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet, pack
 from ivm.words import TEXT, ColumnType
-from planner.context import Context
+from planner.context import Bounds, Context
 from planner.evaluate import constant
 from planner.logical import Rel
 from planner.run import run
 from planner.scalar import Call
+from sql.catalog import Relation
 from sql.clock import POSTGRES_EPOCH, wall_clock
 from sql.control import run_control
 from sql.ddl import Definer
@@ -129,8 +130,11 @@ class Executor:
             moment = await self.moment(statement, published, prepared.inputs, context)
             context = replace(context, epoch=moment.epoch)
         ignore = session.settings.boolean("ignore_view_errors")
+        count = None
+        if prepared.counted is not None and published.counts is not None and statement.as_of is None:
+            count = published.counts.at(prepared.counted, published.ordinal)
         reading = Reading(
-            plan, prepared.inputs, statement.finishing, moment, context, state, session.coordinator, ignore
+            plan, prepared.inputs, statement.finishing, moment, context, state, session.coordinator, ignore, count
         )
         self._check_views(reading)
         return reading
@@ -208,7 +212,8 @@ class Executor:
         for relation in prepared.inputs:
             if relation in published.failures:
                 raise published.failures[relation]
-        return run(plan, self.snapshot(published, context, state), context)
+        bounds = Bounds(writer.engine.dataflow.cancel, self._session.coordinator.query_memory)
+        return run(plan, self.snapshot(published, context, state), context, bounds)
 
     def snapshot(self, published: Published, context: Context, state: SessionState) -> MemorySnapshot:
         """The newest of a published state, for a plan."""
@@ -248,7 +253,7 @@ class Executor:
         definer = Definer(writer, notify, prepared.seen)
         match statement:
             case CreateTable(source=None):
-                definer.create_table(statement)
+                self._note_temporary(statement, definer.create_table(statement))
                 return "CREATE TABLE"
             case CreateTable():
                 return self._create_table_as(definer, statement, prepared, request)
@@ -267,11 +272,16 @@ class Executor:
         context = self.context(writer.engine.dictionary, request, epoch, state)
         rows = self.source(writer, view_rel(query), prepared, context, state)
         table = definer.create_table(statement)
+        self._note_temporary(statement, table)
         if table is None:
             return "CREATE TABLE AS"
         changer = Changer(writer, self._session.coordinator.keys, context)
         count = changer.insert(Insert(table, query.rel), rows).count
         return f"SELECT {count}"
+
+    def _note_temporary(self, statement: CreateTable, table: Relation | None) -> None:
+        if statement.temporary and table is not None:
+            self._session.temporary.add(table.id)
 
     def _explain(self, statement: Explain) -> Result:
         published = self._session.coordinator.engine.published
@@ -280,7 +290,11 @@ class Executor:
         rel = _explained(inner)
         from planner.explain import explain
 
-        text = explain(rel, statement.stage, StoredIndexes(published, one_shot=not maintained))
+        def name(relation: int) -> str:
+            known = published.catalog.by_id(relation)
+            return f"relation {relation}" if known is None else known.name
+
+        text = explain(rel, statement.stage, StoredIndexes(published, one_shot=not maintained), name)
         return self.text_rows("QUERY PLAN", text.splitlines(), "EXPLAIN")
 
     async def _execute(self, statement: Execute, request: Request) -> Result:

@@ -17,6 +17,7 @@ from planner.traverse import children, scalars, subqueries
 from sql.bind.literals import reading
 from sql.bind.statement import bind_statement
 from sql.catalog import Catalog, Recorder
+from sql.counts import counted_relation
 from sql.indexing import PATIENCE, Wish, wishes
 from sql.parse import StatementText
 from sql.settings import Settings
@@ -56,6 +57,8 @@ class Prepared:
     plan: Plan | None = None
     inputs: frozenset[int] = frozenset()
     wishes: tuple[Wish, ...] = ()
+    counted: int | None = None
+    """The relation whose rows the statement counts, if that is all that it does."""
     runs: int = 0
     _arranged: int = -1
 
@@ -69,6 +72,7 @@ class Prepared:
             self.inputs = frozenset(gets(rel))
             self._arranged = published.arranged
             self.wishes = wishes(optimized, published)
+            self.counted = counted_relation(optimized)
             self.plan = lower(optimized, StoredIndexes(published, one_shot=True))
         self.runs += 1
         return self.plan

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Words
 from ivm.words import Kind
-from planner.context import Context
+from planner.context import Bounds, Context
 from planner.evaluate import constant
 from planner.finishing import finish
 from planner.logical import Finishing
@@ -22,6 +22,7 @@ from planner.run import run
 from planner.scalar import Scalar
 from sql.catalog import Catalog, RelationKind
 from sql.clock import POSTGRES_EPOCH
+from sql.counts import count_row
 from sql.persist import DEFAULT_RETAIN
 from sql.session_state import SessionState, system_words
 from sql.snapshot import HistorySnapshot, MemorySnapshot, Published
@@ -114,17 +115,23 @@ class Reading:
     state: SessionState
     coordinator: Coordinator
     ignore_errors: bool = False
+    count: int | None = None
+    """The rows counted, where the query does nothing else and the number is known."""
 
     @property
     def small(self) -> bool:
         """Whether it is cheaper to run where we stand than to change threads."""
+        if self.count is not None:
+            return True
         nodes = self.plan.nodes
         return len(nodes) <= 8 and not self.moment.history and all(map(_quick, nodes)) and self._size() <= 2000
 
     def run(self, cancel: threading.Event | None = None) -> RowSet:
         """The rows. SqlError: an expression's, or a view's own error."""
+        if self.count is not None:
+            return finish(count_row(self.plan.schema, self.count), self.finishing, self.context)
         snapshot = self._snapshot()
-        rows = run(self.plan, snapshot, self.context, cancel)
+        rows = run(self.plan, snapshot, self.context, Bounds(cancel, self.coordinator.query_memory))
         return finish(rows, self.finishing, self.context)
 
     def broken(self) -> list[tuple[int, SqlError]]:

@@ -71,6 +71,7 @@ def _restore_stored(engine: Engine, persistence: Persistence, progress: Progress
         if len(rows):
             progress(f"{table.name}: {len(rows):,} rows")
             engine.feed(table.id, rows, diffs, engine.timeline.last)
+            engine.count(table.id, diffs)
     if len(stored) > len(tables):
         progress(f"hydrating {len(stored) - len(tables)} views")
     engine.settle_watched()

@@ -60,6 +60,7 @@ class Session:
         self._idle_timer: asyncio.TimerHandle | None = None
         self._idle_error: SqlError | None = None
         self._closed = False
+        self.temporary: set[int] = set()
         self.backend_id = next(_BACKENDS)
         self._query = ""
         self._started = wall_clock() - POSTGRES_EPOCH
@@ -210,6 +211,17 @@ class Session:
         transaction, self.transaction = self.transaction, None
         if transaction is not None:
             await transaction.rollback()
+        await self._drop_temporary()
+
+    async def _drop_temporary(self) -> None:
+        """Temporary tables go with their session, and views over them."""
+        catalog = self.coordinator.engine.published.catalog
+        ids = {i for i in self.temporary if i in catalog.relations}
+        if not ids:
+            return
+        gone = ids | {r.id for r in catalog.dependents(ids)}
+        transaction = Transaction(self.coordinator, wall_clock() - POSTGRES_EPOCH, explicit=False, single=True)
+        await transaction.write(lambda writer: writer.drop(i for i in gone if i in writer.catalog.relations))
 
     def notice(self, message: str, severity: str = "NOTICE", sqlstate: str = "00000", hint: str | None = None) -> None:
         self.notices.append(Notice(severity, sqlstate, message, None, hint))

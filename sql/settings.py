@@ -10,6 +10,7 @@ from typing import Final
 
 from ivm.errors import SqlError
 from sql.date_style import date_style
+from sql.settings_planner import NUMBERS, OFF, SWITCHES, WORDS
 from storage.text_style import DateFormats
 
 SERVER_VERSION: Final = "17.0"
@@ -143,6 +144,9 @@ _SETTINGS: Final = (
     _Setting("transaction_deferrable", "off", _boolean),
     _Setting("work_mem", "4MB", _any),
     _Setting("xmloption", "content", _any),
+    *(_Setting(name, "on", _boolean) for name in SWITCHES),
+    *(_Setting(name, "off", _boolean) for name in OFF),
+    *(_Setting(name, default, _any) for name, default in (NUMBERS | WORDS).items()),
 )
 _BY_NAME: Final = {s.name.lower(): s for s in _SETTINGS}
 _SYNONYMS: Final = {"time zone": "timezone", "transaction isolation level": "transaction_isolation",

@@ -16,6 +16,7 @@ from planner import moves
 from planner.layout import table_layout
 from planner.render import Stored
 from sql.catalog import Catalog, RelationKind
+from sql.counts import Counts
 from storage.duck import Store
 
 SystemRows = Callable[[int], Words]
@@ -39,6 +40,8 @@ class Published:
     failures: Mapping[int, SqlError] = field(default_factory=dict)
     arranged: int = 0
     """Grows when a relation gets one more arrangement."""
+    counts: Counts | None = None
+    """Rows by relation at ``ordinal``; None in a transaction with writes of its own."""
 
     def version(self, relation: int) -> Version | None:
         """The arrangement that holds a relation whole: a table's own one, a view's Output."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet
+from planner.context import Bounds
 from sql.copy_files import load_file
 from sql.copy_in import CopyIn
 from sql.pgwire.copy_out import format_copy, format_header
@@ -204,7 +205,10 @@ class Streams:
         if statement.view.id in published.failures:
             raise published.failures[statement.view.id]
         cancel = threading.Event()
-        rows = await session.coordinator.read(lambda: verify(statement.view, published, snapshot, context), cancel)
+        bounds = Bounds(cancel, session.coordinator.query_memory)
+        rows = await session.coordinator.read(
+            lambda: verify(statement.view, published, snapshot, context, bounds), cancel
+        )
         columns = output_columns(statement, session)
         assert columns is not None
         return RowsResult(columns, rows, f"VERIFY {len(rows)}", dictionary, formats=request.formats)

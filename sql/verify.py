@@ -6,7 +6,7 @@ import numpy as np
 
 from ivm.rows import RowSet, Vector, Words, pack, unpack
 from ivm.words import INT8, ColumnType
-from planner.context import Context
+from planner.context import Bounds, Context
 from planner.lower import lower
 from planner.run import run
 from planner.transform.pipeline import optimize
@@ -15,13 +15,13 @@ from sql.definition import definition_rel
 from sql.snapshot import MemorySnapshot, Published, StoredIndexes
 
 
-def verify(view: Relation, published: Published, snapshot: MemorySnapshot, context: Context) -> RowSet:
+def verify(view: Relation, published: Published, snapshot: MemorySnapshot, context: Context, bounds: Bounds) -> RowSet:
     """The rows that differ, with ``diff``: how often more (or less) a row stands in the view than in a recompute.
 
     The recompute reads tables only: views that the view reads are recomputed too.
     """
     rel = definition_rel(view, published.catalog)
-    computed = run(lower(optimize(rel), StoredIndexes(published, one_shot=True)), snapshot, context)
+    computed = run(lower(optimize(rel), StoredIndexes(published, one_shot=True)), snapshot, context, bounds)
     schema = view.schema
     expected = pack(computed.columns(), schema, len(computed))
     rows, diffs = published.rows(view.id, published.ordinal)

@@ -70,8 +70,7 @@ class Writer:
             self.settle()
         at = max(self.ordinal if self.updates or self.created else 0, engine.timeline.last)
         epoch = engine.timeline.epoch(engine.timeline.last)
-        stored = dict(engine.renderer.stored)
-        return Published(at, epoch, engine.since, engine.head, self.catalog, stored, engine.failures,
+        return Published(at, epoch, engine.since, engine.head, self.catalog, engine.stored(), engine.failures,
                          engine.arranged)  # fmt: skip
 
     def create(self, relation: Relation, rel: Rel | None) -> None:
@@ -122,6 +121,8 @@ class Writer:
         if not self.updates and self.catalog is engine.catalog:
             return engine.timeline.epoch(engine.timeline.last)
         self._feed()
+        if self.catalog is engine.catalog:
+            return engine.commit(self.updates, self.catalog, [])
         dropped = [i for i in engine.catalog.relations if i not in self.catalog.relations]
         dropped += [r.id for r in self.created if r.id not in self.catalog.relations]
         return engine.commit(self.updates, self.catalog, dropped)

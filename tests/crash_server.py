@@ -10,6 +10,7 @@ times a second, so that a kill falls into one of them.
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import time
 from random import Random
@@ -42,6 +43,7 @@ def main() -> None:
     if "--forgetful" in own:
         tuning = Tuning(SlowForgetfulFiles(), tuning.pace, tuning.segment_bytes)
     asyncio.run(server.run(server.arguments(flags), tuning))
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -242,7 +242,7 @@ def run(kills: int, forgetful: bool, seed: int, kinds: tuple[str, ...] = KINDS, 
                 if crashes.wrong:
                     kept = Path(tempfile.mkdtemp(prefix="freshet-crash-kept-"))
                     shutil.copytree(folder, kept, dirs_exist_ok=True)
-                    print("\n".join(f"  {w[:2000]}" for w in crashes.wrong), f"  folder kept: {kept}", sep="\n", flush=True)
+                    print(*(f"  {w[:2000]}" for w in crashes.wrong), f"  folder kept: {kept}", sep="\n", flush=True)
                     break
         total.clients += crashes.clients
         total.kinds += crashes.kinds
@@ -260,8 +260,9 @@ def main() -> None:
     options = parser.parse_args()
     total = run(options.kills, options.forgetful, options.seed)
     refused = sum((client.refused for client in total.clients), Counter[str]())
-    print(f"seed {options.seed}; kills {dict(total.kinds)}; transactions acknowledged "
-          f"{sum(client.acknowledged for client in total.clients)}; at a kill without an answer {dict(total.unanswered)}; "
+    acknowledged = sum(client.acknowledged for client in total.clients)
+    print(f"seed {options.seed}; kills {dict(total.kinds)}; transactions acknowledged {acknowledged}; "
+          f"at a kill without an answer {dict(total.unanswered)}; "
           f"refused {dict(refused)}; wrong {len(total.wrong)}")  # fmt: skip
     for line in sorted(set(total.said))[:40]:
         print("said:", line)

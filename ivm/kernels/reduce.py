@@ -179,6 +179,69 @@ def counts_total(
 
 
 @kernel
+def _count(out: Words, key: int, key_width: int, value: int, time: int, diff: int) -> None:
+    n = out[B_COUNT]
+    row = out[B_ROWS] + 8 * (key_width + 1) * n
+    copy_words(key, row, key_width)
+    store(row + 8 * key_width, value)
+    store(out[B_TIMES] + 8 * n, time)
+    store(out[B_DIFFS] + 8 * n, diff)
+    out[B_COUNT] = n + 1
+
+
+@kernel
+def count_differences(trace: Words, delta: Words, nothing: Words, out: Words, fresh: bool, stats: Words) -> bool:
+    """Outside loops, for arrangements without values: appends [key | count] where it goes and where it comes.
+
+    ``trace`` holds the delta already; ``fresh``: nothing stood before. ``out`` is empty and has room for two updates
+    for each of the delta. Returns whether it is sorted and consolidated, which only keys with several times prevent.
+    """
+    width = trace[T_WIDTH]
+    order = trace[T_ORDER]
+    table, count = layers(trace, nothing, nothing)
+    cursors = np.zeros(count, np.int64)
+    ordered = True
+    visited = 0
+    keys = 0
+    i = 0
+    while i < delta[B_COUNT]:
+        key = delta[B_ROWS] + 8 * width * i
+        first = i
+        total = 0
+        while i < delta[B_COUNT] and (i == first or compare(key, delta[B_ROWS] + 8 * width * i, 0, width, 0) == 0):
+            total -= load(delta[B_DIFFS] + 8 * i)
+            i += 1
+        if fresh:
+            total = 0
+        else:
+            for k in range(count):
+                at = k * LAYER_WORDS
+                rows = table[at + L_ROWS]
+                p = seek(rows, table[at + L_COUNT], width, table[at + L_FENCE], cursors[k], key, width, order)
+                cursors[k] = p
+                while _live(table, k, p, width, key, width):
+                    total += load(table[at + L_DIFFS] + table[at + L_DIFF_STRIDE] * p)
+                    p += 1
+                visited += p - cursors[k]
+        keys += 1
+        ordered = ordered and i == first + 1
+        for e in range(first, i):
+            before = total
+            total += load(delta[B_DIFFS] + 8 * e)
+            time = load(delta[B_TIMES] + 8 * e)
+            if 0 < total < before:
+                _count(out, key, width, total, time, 1)
+            if before > 0:
+                _count(out, key, width, before, time, -1)
+            if total > 0 and total > before:
+                _count(out, key, width, total, time, 1)
+    stats[S_SEEKS] += count * keys
+    stats[S_HISTORY] += visited
+    stats[S_SEGMENTS] += out[B_COUNT]
+    return ordered
+
+
+@kernel
 def _head(
     heads: Words, offsets: Words, vals: Words, key: int, key_width: int, time: int, sign: int, following: int,
 ) -> None:  # fmt: skip

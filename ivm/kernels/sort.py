@@ -140,7 +140,7 @@ def permutation(rows: int, times: int, width: int, order: int, count: int) -> Wo
 @kernel
 def _is_sorted(rows: int, times: int, width: int, order: int, count: int) -> bool:
     for i in range(1, count):  # noqa: SIM110  (numba has no all() over generators)
-        if compare_updates(rows, times, width, order, i - 1, i) >= 0:
+        if compare_updates(rows, times, width, order, i - 1, i) > 0:
             return False
     return True
 

@@ -13,6 +13,7 @@ from ivm.kernels.memory import Words
 from ivm.kernels.merge import compact, fill_fence, insert_small, merge, uniform
 from ivm.kernels.read import collect, lookup
 from ivm.kernels.reduce import (
+    count_differences,
     counts_total,
     differences_partial,
     differences_total,
@@ -39,6 +40,7 @@ KERNELS: Final[tuple[Any, ...]] = (
     join,
     threshold_total,
     threshold_partial,
+    count_differences,
     counts_total,
     segments_total,
     segments_partial,

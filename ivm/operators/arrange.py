@@ -108,6 +108,11 @@ class StaticSpine(Spine):
         rows, diffs = version.rows_at(at)
         self.insert(Block.of(rows, diffs * 0, diffs))
 
+    @property
+    def nbytes(self) -> int:
+        """None of its own, for the most part."""
+        return 0
+
 
 class StaticOperator(Operator):
     """An arrangement that is only looked up."""

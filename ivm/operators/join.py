@@ -6,6 +6,8 @@ trace with the right delta in it, the right delta the left trace without the lef
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from ivm.batch import Block, Words
@@ -13,6 +15,9 @@ from ivm.graph import Gather
 from ivm.kernels.join import J_POSITION, JOIN_WORDS, OUT_FULL, join
 from ivm.operators.base import check_gather, program
 from ivm.scheduler import Core, Later, Operator, Scope
+
+LARGE: Final = 1 << 20
+"""Rows of a block from which on it grows only with leave; a piece where there is fuel."""
 
 
 class Side:
@@ -31,9 +36,13 @@ class Side:
 
 
 class JoinOperator(Operator):
-    """Cost of a pass: a seek for each key of a delta and layer of the other side, and the matches."""
+    """Cost of a pass: a seek for each key of a delta and layer of the other side, and the matches.
 
-    __slots__ = ("_last", "_later", "_program", "_state", "left", "right")
+    Where the dataflow has fuel, what a pass emits is cut into pieces of that many rows: the scheduler lets everything
+    downstream take a piece in before the next is made, so that a large product never stands in memory.
+    """
+
+    __slots__ = ("_halves", "_last", "_later", "_program", "_state", "left", "right")
 
     def __init__(self, core: Core, scope: Scope, left: Side, right: Side, how: Gather) -> None:
         super().__init__(core, scope, len(how.words))
@@ -50,10 +59,15 @@ class JoinOperator(Operator):
         assert J_POSITION == 2
         self._later = Later(self, self.width)
         self._last = scope.last_round
+        self._halves: list[_Half] = []
 
     def run(self, vector: int) -> bool:
         out = self.out
         later = self._later
+        if self.error is not None:
+            return False
+        if self._halves:
+            return self._go_on(vector)
         if later.due == vector:
             later.take(vector, out)
         start = later.block.n
@@ -61,20 +75,31 @@ class JoinOperator(Operator):
         b = self.right.delta.out
         nothing = self.core.nothing
         both = a.n > 0 and b.n > 0
+        halves = self._halves
         if a.n and not (both and not self.ran and b.n < a.n):
-            self._half(a, self.right, nothing, True, vector)
+            halves.append((a, self.right, nothing, True))
             if both and not self.ran:
                 both = False
                 b = _EMPTY
         if b.n:
             # An aliased variable's arrangement is the body itself: what is new here is the variable's own delta.
             fresh = self.left.delta if self.left.delay else self.left.arrangement
-            minus = fresh.out.d if both and self.ran else nothing
-            self._half(b, self.left, minus, False, vector)
+            halves.append((b, self.left, fresh.out.d if both and self.ran else nothing, False))
         self.ran = True
+        self._go_on(vector)
         if later.block.n > start:
             later.added(start)
         return out.n > 0
+
+    def _go_on(self, vector: int) -> bool:
+        """The halves that are left, until the fuel is used up."""
+        halves = self._halves
+        while halves:
+            if not self._half(*halves[0], vector):
+                self.scope.unfinished.append(self)
+                return True
+            del halves[0]
+        return self.out.n > 0
 
     def replay(self, left: Operator) -> Block:
         """All updates of the join, on a copy: ``left`` emits the left side's contents."""
@@ -84,7 +109,8 @@ class JoinOperator(Operator):
         block = self._later.block
         return block if self.scope.depth else self.out
 
-    def _half(self, delta: Block, other: Side, minus: Words, left: bool, vector: int) -> None:
+    def _half(self, delta: Block, other: Side, minus: Words, left: bool, vector: int) -> bool:
+        """One delta against the other side; False when the fuel is used up before its end."""
         core = self.core
         out = self.out
         later = self._later.block
@@ -101,9 +127,29 @@ class JoinOperator(Operator):
                 break
             full = out if result == OUT_FULL else later
             full.sync()
+            if full.room >= LARGE:
+                if core.fuel and not self.scope.depth:
+                    return False
+                if vector >= 0 and not self._may_grow(full):
+                    return True
             full.grow()
         out.n = result & 0xFFFFFFFF
         later.n = result >> 32
+        return True
+
+    def _may_grow(self, block: Block) -> bool:
+        """Whether a block of the maintained join may double; raises instead where nothing is maintained yet."""
+        error = self.core.refusal(3 * block.nbytes)
+        if error is None:
+            return True
+        self._state[:] = (0, 0, -1)
+        self._halves.clear()
+        self.out.clear()
+        self._later = Later(self, self.width)
+        self.fail(error)
+        return False
 
 
+_Half = tuple[Block, Side, Words, bool]
+"""A delta, the side that it meets, what of that side does not count, and whether the delta is the left one's."""
 _EMPTY = Block(1, 1, 1)

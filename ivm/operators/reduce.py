@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.batch import Block, Words, sorted_block
-from ivm.graph import Reduced, Reducer
+from ivm.graph import CountRows, Reduced, Reducer
 from ivm.kernels.reduce import (
+    count_differences,
     counts_total,
     differences_partial,
     differences_total,
@@ -27,7 +28,7 @@ class ReduceOperator(Operator):
     """
 
     __slots__ = (
-        "_error_spine", "_heads", "_later", "_limit", "_offsets", "_owed", "_reducer", "_unsorted", "_vals", "errors",
+        "_counts", "_error_spine", "_heads", "_later", "_limit", "_offsets", "_owed", "_reducer", "_unsorted", "_vals", "errors",
         "keyed_errors", "source",
     )  # fmt: skip
 
@@ -39,6 +40,8 @@ class ReduceOperator(Operator):
         self.key_width = source.key_width
         self._reducer = reducer
         self._limit = -1 if reducer.limit is None else reducer.limit
+        plain = source.width == source.key_width and source.diff_width == 1 and not scope.depth
+        self._counts = plain and isinstance(reducer, CountRows)
         self._heads = Block(self.key_width, 2)
         self._offsets = Block(1)
         self._vals = Block(source.width - source.key_width, source.diff_width)
@@ -84,6 +87,10 @@ class ReduceOperator(Operator):
             self.spine.insert(self.out)
         return self.out.n > 0 or self.errors.n > 0
 
+    @property
+    def _output_order(self) -> int:
+        return 0 if self.spine is None else self.spine.order
+
     def _call(self) -> tuple[Reduced, Words]:
         """The reducer's answer for the non-empty segments, and which heads they belong to."""
         heads = self._heads.sync()
@@ -109,6 +116,9 @@ class ReduceOperator(Operator):
         if not delta.n:
             return
         assert source.spine is not None
+        if self._counts:
+            self._count(delta, source.spine)
+            return
         self._prepare(2 * delta.n)
         if source.width == source.key_width and self._limit < 0:
             counts_total(
@@ -120,14 +130,27 @@ class ReduceOperator(Operator):
         if not self._heads.sync():
             return
         reduced, full = self._call()
-        order = 0 if self.spine is None else self.spine.order
-        self._emit(reduced.segment, reduced.vals, full, self._unsorted, self.out, order)
+        self._emit(reduced.segment, reduced.vals, full, self._unsorted, self.out, self._output_order)
         if reduced.errors is not None and len(reduced.errors):
             assert reduced.error_segment is not None
             unsorted = Block(self.key_width + 1)
             self._emit(reduced.error_segment, reduced.errors, full, unsorted, self.keyed_errors, 0)
             self._port()
         self._release()
+
+    def _count(self, delta: Block, trace: Spine) -> None:
+        """All of it in one kernel."""
+        out = self.out
+        if 2 * delta.n > out.room:
+            out.reserve(2 * delta.n)
+        core = self.core
+        ordered = count_differences(trace.desc, delta.d, core.nothing, out.d, not self.ran, core.stats)
+        if out.sync() and not ordered:
+            unsorted = self._unsorted
+            unsorted.reserve(out.n)
+            self.out, self._unsorted = unsorted, out
+            unsorted.n = sort_block(out.d, unsorted.d, self._output_order)
+            out.clear()
 
     def _gather(self, delta: Block, trace: Spine) -> None:
         while not segments_total(

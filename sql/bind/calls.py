@@ -9,7 +9,7 @@ from ivm.words import INT8, Kind, SqlType
 from planner.aggregates import AggregateFunction, aggregate_overloads, result_nullable
 from planner.functions import Function, overloads
 from planner.scalar import Aggregate, Call, Column, OuterColumn, Scalar
-from sql.bind import conditional, table_functions
+from sql.bind import conditional, operator_functions, table_functions
 from sql.bind.coerce import cast, castable, plain, resolve_unknown, to_boolean
 from sql.bind.environment import Environment
 from sql.bind.overloads import no_function, resolve, result_type
@@ -82,7 +82,7 @@ def apply_function(env: Environment, name: str, args: list[Scalar], at: int) -> 
     except SqlError:
         raise no_function(name, types, at, ambiguous=True) from None
     if choice is None:
-        converted = _as_cast(env, name, args, at)
+        converted = _as_cast(env, name, args, at) or _as_operator(env, name, args, at)
         if converted is not None:
             return converted
         raise no_function(name, types, at)
@@ -92,6 +92,19 @@ def apply_function(env: Environment, name: str, args: list[Scalar], at: int) -> 
     bound = tuple(cast(env, a, t, "implicit", at) for a, t in zip(args, choice.args, strict=True))
     nullable = not (function.strict and name in NEVER_NULL) or any(a.nullable for a in bound)
     return Call(function.key, bound, result_type(function.result, choice), nullable)
+
+
+def _as_operator(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar | None:
+    """``booleq(a, b)``: the function behind an operator."""
+    from sql.bind.expression import operator
+
+    symbol, types = operator_functions.FUNCTIONS.get(name, ("", ()))
+    if len(args) != 2 or not types:
+        return None
+    pairs = list(zip(args, types, strict=True))
+    if not all(a.type.kind is Kind.UNKNOWN or castable(a.type, t, "implicit") for a, t in pairs):
+        return None
+    return operator(env, symbol, [cast(env, a, t, "implicit", at) for a, t in pairs], at)
 
 
 def _as_cast(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar | None:

@@ -120,6 +120,8 @@ class Binder:
             if error.sqlstate not in ("42703", "42P01"):
                 raise
             found = rows.whole_row(self.scope, expr.parts, expr.at)
+            if found is None and expr.parts[-1] == "tableoid":
+                found = rows.table_oid(self.scope, expr.parts[:-1], expr.at)
             if found is None:
                 raise
             return found

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ivm.errors import SqlError
-from ivm.words import BOOL, INT4, Kind, SqlType
+from ivm.errors import SqlError, unsupported
+from ivm.words import BOOL, INT4, OID, Kind, SqlType
 from planner.scalar import Call, Case, Literal, Scalar
 from sql.bind.coerce import plain, resolve_unknown, same_family, type_name
 from sql.bind.scope import Range, Scope, at_level, find_range, note_columns
+from sql.catalog import RelationKind
 from sql.syntax import nodes
 
 if TYPE_CHECKING:
@@ -84,6 +85,31 @@ def field(b: Binder, node: nodes.Field) -> Scalar:
         if name == node.name:
             return Call("field of row", (value, Literal(i, INT4)), type_, True)
     raise SqlError("42703", f'could not identify column "{node.name}" in record data type', position=node.at + 1)
+
+
+def table_oid(scope: Scope, qualifier: tuple[str, ...], at: int) -> Scalar | None:
+    """The system column ``tableoid``: the oid of the table that a row of FROM comes from; None where none has one."""
+    here: Scope | None = scope
+    while here is not None:
+        ranges = [r for r in here.namespace.ranges if r.relation is not None]
+        if qualifier:
+            ranges = [r for r in ranges if r.alias == qualifier[-1]]
+        if len(ranges) > 1:
+            raise SqlError("42702", 'column reference "tableoid" is ambiguous', position=at + 1)
+        if ranges:
+            return _oid_of(ranges[0])
+        here = here.parent
+    return None
+
+
+def _oid_of(range_: Range) -> Scalar | None:
+    assert range_.relation is not None
+    if range_.relation.kind is RelationKind.VIEW:
+        return None
+    oid = Literal(range_.relation.id, OID)
+    if range_.padded:
+        raise unsupported("tableoid of a table that an outer join pads")
+    return oid
 
 
 def null_test(value: Scalar, negated: bool) -> Scalar:

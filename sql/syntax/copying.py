@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ivm.errors import unsupported
+from sql.syntax.embedding import EmbeddingCursor
 from sql.syntax.lexer import TokenKind
 from sql.syntax.nodes import (
     CopyStatement,
@@ -16,13 +17,12 @@ from sql.syntax.nodes import (
     TableName,
     UpdateStatement,
 )
-from sql.syntax.statements import DataGrammar
 
 Option = tuple[str, "str | bool | tuple[str, ...]", int]
 
 
-class CopyGrammar(DataGrammar):
-    """Adds COPY and SUBSCRIBE."""
+class CopyGrammar(EmbeddingCursor):
+    """COPY and SUBSCRIBE."""
 
     def copy(self) -> CopyStatement:
         at = self.advance().start
@@ -50,11 +50,9 @@ class CopyGrammar(DataGrammar):
 
     def _source(self) -> Query | SubscribeStatement | InsertStatement | UpdateStatement | DeleteStatement:
         self.expect_symbol("(")
-        statement = self.subscribe() if self.is_word("subscribe") else self.statement()
+        statement = self.subscribe() if self.is_word("subscribe") else self.sql_statement()
         self.expect_symbol(")")
-        if not isinstance(
-            statement, Query | SubscribeStatement | InsertStatement | UpdateStatement | DeleteStatement
-        ):
+        if not isinstance(statement, Query | SubscribeStatement | InsertStatement | UpdateStatement | DeleteStatement):
             raise self.error()
         return statement
 
@@ -153,7 +151,7 @@ class CopyGrammar(DataGrammar):
             if self.accept("with"):
                 snapshot, progress = self._subscribe_options()
             elif self.is_word("as", "of"):
-                as_of, _ = self.as_of_clause()
+                as_of = self.as_of()
             elif self.accept("up", "to"):
                 up_to = self.expression()
             else:

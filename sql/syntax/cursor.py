@@ -122,6 +122,13 @@ class Cursor:
             raise self.error()
         return int(self.advance().value)
 
+    def dotted(self) -> tuple[str, ...]:
+        """A qualified name of anything."""
+        parts = [self.label()]
+        while self.accept_symbol("."):
+            parts.append(self.label())
+        return tuple(parts)
+
     def table_name(self) -> TableName:
         """``[[database.]schema.]name``."""
         at = self.token.start

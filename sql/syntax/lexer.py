@@ -51,7 +51,8 @@ _TOKEN: Final = re.compile(
 _QUOTED_BODY: Final = re.compile(r'(?:[^"]|"")*')
 _STRING_BODY: Final = re.compile(r"(?:[^']|'')*")
 _ESCAPE_BODY: Final = re.compile(r"(?:[^'\\]|''|\\.)*", re.DOTALL)
-_CONTINUED: Final = re.compile(r"(?:[ \t\f\v]|--[^\r\n]*)*[\r\n](?:[ \t\r\n\f\v]+|--[^\r\n]*)*'")
+_CONTINUED: Final = re.compile(r"(?:[ \t\f\v]|--[^\r\n]*+)*+[\r\n](?:[ \t\r\n\f\v]++|--[^\r\n]*+)*+'")
+"""Possessive throughout: with backtracking, a string before a long run of spaces would take exponential time."""
 _ESCAPE: Final = re.compile(
     r"\\(?:(?P<octal>[0-7]{1,3})|x(?P<hex>[0-9a-fA-F]{1,2})|u(?P<u4>[0-9a-fA-F]{4})|U(?P<u8>[0-9a-fA-F]{8})|(?P<char>.))",
     re.DOTALL,

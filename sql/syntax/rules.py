@@ -7,11 +7,11 @@ from typing import Final, NoReturn, TypeVar
 
 from sqlglot import exp
 from sqlglot.parsers.postgres import PostgresParser
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from ivm.errors import SqlError, unsupported
 from sql.syntax.keywords import NEEDS_AS, NOT_A_COLUMN, RESERVED
-from sql.syntax.tokens import NOT_WORDS, PAIR_OPENERS, RESERVED_WORD, WORDS
+from sql.syntax.tokens import NOT_WORDS, PAIR_TYPES, RESERVED_WORD, WORDS
 
 T = TypeVar("T")
 E = TypeVar("E", bound=exp.Expr)
@@ -45,15 +45,14 @@ class CoreRules(PostgresParser):
     ``meta["at"]`` of a node is the offset of its first token, or of its operator.
     """
 
-    ID_VAR_TOKENS = set(_NAMES)
-    TABLE_ALIAS_TOKENS = set(_NAMES)
-    ALIAS_TOKENS = set(_NAMES)
+    ID_VAR_TOKENS = set(_NAMES)  # noqa: RUF012
+    TABLE_ALIAS_TOKENS = set(_NAMES)  # noqa: RUF012
+    ALIAS_TOKENS = set(_NAMES)  # noqa: RUF012
     UPDATE_ALIAS_TOKENS = set(_NAMES) - {TokenType.SET}
     WINDOW_ALIAS_TOKENS = set(_NAMES) - {TokenType.RANGE, TokenType.ROWS}
-    FUNC_TOKENS = set(_FUNCTION_NAMES)
-    RESERVED_TOKENS = set(NOT_WORDS)
+    FUNC_TOKENS = set(_FUNCTION_NAMES)  # noqa: RUF012
+    RESERVED_TOKENS = set(NOT_WORDS)  # noqa: RUF012
     PLACEHOLDER_PARSERS = {}  # noqa: RUF012
-    AMBIGUOUS_ALIAS_TOKENS = ()
     FUNCTIONS = {}  # noqa: RUF012
     JOIN_HINTS = set()  # noqa: RUF012
 
@@ -77,13 +76,11 @@ class CoreRules(PostgresParser):
     def syntax_error(self) -> SqlError:
         """PostgreSQL's error at the token that is next."""
         token = self._curr
-        if token.text in PAIR_OPENERS and token.token_type != TokenType.IDENTIFIER and self._next:
-            token = self._next
         if token.token_type == TokenType.SENTINEL:
             return SqlError("42601", "syntax error at end of input", position=self._end_of_input + 1)
-        text = self.sql[token.start : token.end + 1].split()[0] if " " in token.text and token.token_type not in (
-            TokenType.STRING, TokenType.IDENTIFIER
-        ) else self.sql[token.start : token.end + 1]  # fmt: skip
+        text = self.sql[token.start : token.end + 1]
+        if token.token_type in PAIR_TYPES:
+            text = text.split()[0]
         return SqlError("42601", f'syntax error at or near "{text}"', position=token.start + 1)
 
     def raise_error(self, message: str, token: Token = _NOWHERE) -> NoReturn:
@@ -110,15 +107,24 @@ class CoreRules(PostgresParser):
         index = self._index + count
         return self._tokens[index] if index < self._tokens_size else _NOWHERE
 
+    def next_is(self, *types: TokenType) -> bool:
+        return self._curr.token_type in types
+
     def expect(self, type_: TokenType) -> None:
         if not self._match(type_):
-            self.raise_error("")
+            raise self.syntax_error()
 
     def expect_word(self, *words: str) -> None:
         for word in words:
             if not self.is_word(word):
-                self.raise_error("")
+                raise self.syntax_error()
             self._advance()
+
+    def refuse_half(self, word: str) -> None:
+        """GROUP without its BY: PostgreSQL's error is at what stands in place of the second word."""
+        if self.is_word(word):
+            self._advance()
+            raise self.syntax_error()
 
     def accept_word(self, *words: str) -> bool:
         """Take these words if they are next, all of them or none."""
@@ -130,23 +136,19 @@ class CoreRules(PostgresParser):
     def identifier(self) -> exp.Identifier:
         """A column's or table's name (ColId)."""
         if self._curr.token_type not in _NAMES:
-            self.raise_error("")
+            raise self.syntax_error()
         return self._taken_identifier()
 
     def label(self) -> exp.Identifier:
         """Any word (ColLabel), as after AS or a dot."""
-        if self._curr.token_type in NOT_WORDS:
-            self.raise_error("")
+        if self._curr.token_type in NOT_WORDS or self._curr.token_type in PAIR_TYPES:
+            raise self.syntax_error()
         return self._taken_identifier()
 
     def _taken_identifier(self) -> exp.Identifier:
         self._advance()
         token = self._prev
-        if " " in token.text and token.token_type in (TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.PARTITION_BY):
-            self.raise_error("")
-        return self.located(
-            exp.Identifier(this=token.text, quoted=token.token_type == TokenType.IDENTIFIER), token
-        )
+        return self.located(exp.Identifier(this=token.text, quoted=token.token_type == TokenType.IDENTIFIER), token)
 
     def identifiers(self) -> list[exp.Identifier]:
         """``(a, b, …)``."""
@@ -161,7 +163,7 @@ class CoreRules(PostgresParser):
         """A result column's label without AS, if one is next."""
         token = self._curr
         if token.token_type == TokenType.IDENTIFIER or (
-            token.token_type not in NOT_WORDS and token.text not in NEEDS_AS and " " not in token.text
+            token.token_type not in NOT_WORDS | PAIR_TYPES and token.text not in NEEDS_AS
         ):
             return self._taken_identifier()
         return None
@@ -176,19 +178,17 @@ class CoreRules(PostgresParser):
         item = parse_method()
         if item is None:
             if self._curr.token_type == sep:
-                self.raise_error("")
+                raise self.syntax_error()
             return []
         items = [item]
         while self._match(sep):
             item = parse_method()
             if item is None:
-                self.raise_error("")
+                raise self.syntax_error()
             items.append(item)
         return items
 
-    def _parse_id_var(
-        self, any_token: bool = True, tokens: object = None
-    ) -> exp.Expr | None:
+    def _parse_id_var(self, any_token: bool = True, tokens: object = None) -> exp.Expr | None:
         if any_token:
             return self.label()
         return self.identifier() if self._curr.token_type in (tokens or _NAMES) else None  # type: ignore[operator]
@@ -199,4 +199,4 @@ class CoreRules(PostgresParser):
 
     def _parse_as_command(self, start: Token) -> NoReturn:
         """sqlglot keeps what it cannot read as a Command; here that is an error."""
-        self.raise_error("")
+        raise self.syntax_error()

@@ -6,22 +6,19 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from sqlglot import exp
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from ivm.errors import SqlError
 from sql.syntax.keywords import COLUMN_ONLY, RESERVED
-from sql.syntax.rules import CoreRules, at
+from sql.syntax.rules import CoreRules
 from sql.syntax.rules_operators import OperatorRules
+from sql.syntax.rules_types import TYPE_WORDS
 
 _NO_PARENTHESES: Final = frozenset(
     """current_date current_time current_timestamp localtime localtimestamp current_user session_user user
-    current_role current_catalog current_schema""".split()
+    current_role current_catalog current_schema""".split()  # noqa: SIM905
 )
-_TYPE_WORDS: Final = frozenset(
-    """bigint bit boolean char character dec decimal float int integer interval national nchar numeric real smallint
-    time timestamp varchar""".split()
-)
-_INTERVAL_FIELDS: Final = ("year", "month", "day", "hour", "minute", "second")
+_NO_FUNCTIONS: Final = frozenset({"between", "inout", "none", "out", "precision", "setof", "values"})
 _QUERY_STARTS: Final = frozenset({TokenType.SELECT, TokenType.VALUES, TokenType.WITH, TokenType.TABLE})
 _LITERALS: Final[dict[TokenType, Callable[[str], exp.Expr]]] = {
     TokenType.NUMBER: lambda text: exp.Literal(this=text, is_string=False),
@@ -33,13 +30,22 @@ _LITERALS: Final[dict[TokenType, Callable[[str], exp.Expr]]] = {
 }
 
 
+_INDIRECTION: Final = (exp.Column, exp.Parameter, exp.Paren, exp.Subquery, exp.Bracket, exp.Dot)
+"""What gram.y lets a subscript or a field follow: no call and no constructor without parentheses."""
+
+
+def at_indirection(node: exp.Expr) -> bool:
+    """Whether a Dot is a field and no call with a schema's name."""
+    return not isinstance(node, exp.Dot) or isinstance(node.args["expression"], exp.Identifier)
+
+
 def _closed(parse: Callable[[Any], exp.Expr]) -> Callable[[CoreRules], exp.Expr]:
     """A special call's syntax that must end at its parenthesis (sqlglot would let that be missing)."""
 
     def parse_closed(rules: CoreRules) -> exp.Expr:
         node = parse(rules)
         if rules._curr.token_type != TokenType.R_PAREN:
-            rules.raise_error("")
+            raise rules.syntax_error()
         return node
 
     return parse_closed
@@ -59,9 +65,9 @@ class CallRules(OperatorRules):
         "TRY_CAST": _closed(lambda rules: rules._parse_cast(False)),
         "EXTRACT": _closed(lambda rules: rules._parse_extract()),
         "POSITION": _closed(lambda rules: rules._parse_position()),
-        "OVERLAY": _closed(lambda rules: rules._parse_overlay()),
-        "SUBSTRING": _closed(lambda rules: rules._parse_substring()),
-        "TRIM": _closed(lambda rules: rules._parse_trim()),
+        "OVERLAY": _closed(lambda rules: rules._overlay()),
+        "SUBSTRING": _closed(lambda rules: rules._substring()),
+        "TRIM": _closed(lambda rules: rules._trim()),
         "TREAT": _refused("TREAT"),
         "GROUPING": _refused("GROUPING"),
         "NORMALIZE": _refused("NORMALIZE"),
@@ -69,7 +75,7 @@ class CallRules(OperatorRules):
     }
 
     def _parse_column(self) -> exp.Expr:
-        return self._parse_column_ops(self._operand())
+        return self._postfix(self._operand())
 
     def _operand(self) -> exp.Expr:
         token = self._curr
@@ -98,14 +104,15 @@ class CallRules(OperatorRules):
         following = self._next.token_type
         if word in _NO_PARENTHESES and not (word == "current_schema" and following == TokenType.L_PAREN):
             return self._without_parentheses()
-        if word in _TYPE_WORDS or (word == "double" and self._next.text == "precision"):
+        if word in TYPE_WORDS or (word == "double" and self._next.text == "precision"):
             return self._typed_literal(must=False) or self._column_reference()
-        if following == TokenType.STRING and word not in RESERVED:
+        length = self.name_length()
+        after = self.ahead(length).token_type
+        if after == TokenType.STRING and word not in RESERVED and word not in COLUMN_ONLY:
             literal = self._typed_literal(must=True)
             assert literal is not None
             return literal
-        length = self.name_length()
-        if self.ahead(length).token_type == TokenType.L_PAREN:
+        if after == TokenType.L_PAREN:
             return self._parse_named_call(length, word)
         return self._column_reference()
 
@@ -128,13 +135,6 @@ class CallRules(OperatorRules):
             self.expect(TokenType.R_PAREN)
         return self.located(exp.Anonymous(this=token.text, expressions=args), token)
 
-    def integer(self) -> int:
-        text = self._curr.text
-        if self._curr.token_type != TokenType.NUMBER or not text.isdigit():
-            self.raise_error("")
-        self._advance()
-        return int(text)
-
     def _parse_named_call(self, length: int, word: str) -> exp.Expr:
         start, token = self._index, self._curr
         call = self.call(length)
@@ -148,8 +148,11 @@ class CallRules(OperatorRules):
 
     def call(self, length: int) -> exp.Expr:
         """A call whose dotted name has so many tokens."""
-        if length == 1 and self._curr.text in RESERVED and self._curr.token_type != TokenType.IDENTIFIER:
-            self.raise_error("")
+        word = "" if self._curr.token_type == TokenType.IDENTIFIER else self._curr.text
+        if length == 1 and (word in _NO_FUNCTIONS or (word in RESERVED and word != "cast")):
+            if word in _NO_FUNCTIONS:
+                self._advance()
+            raise self.syntax_error()
         parts = []
         for _ in range(length // 2):
             parts.append(self.label())
@@ -158,7 +161,7 @@ class CallRules(OperatorRules):
         plain = bool(parts) or token.token_type == TokenType.IDENTIFIER
         call = self._parse_function_call(anonymous=plain, any_token=True)
         if call is None:
-            self.raise_error("")
+            raise self.syntax_error()
         assert call is not None
         self.located(call, token)
         return exp.Dot(this=exp.Tuple(expressions=parts), expression=call) if parts else call
@@ -167,8 +170,9 @@ class CallRules(OperatorRules):
         """The arguments; DISTINCT as a Distinct around them all, ORDER BY as an Order after them."""
         if self._curr.token_type == TokenType.R_PAREN:
             return []
-        if self._curr.token_type == TokenType.STAR and self._next.token_type == TokenType.R_PAREN:
-            self._advance()
+        if self._match(TokenType.STAR):
+            if not self.next_is(TokenType.R_PAREN):
+                raise self.syntax_error()
             return [exp.Star()]
         distinct = self._match(TokenType.DISTINCT)
         if not distinct:
@@ -176,6 +180,7 @@ class CallRules(OperatorRules):
         args = self._parse_csv(self._argument)
         if distinct:
             args = [exp.Distinct(expressions=args)]
+        self.refuse_half("order")
         order = self._parse_order()
         return [*args, order] if order is not None else args
 
@@ -193,9 +198,10 @@ class CallRules(OperatorRules):
             self.expect(TokenType.WHERE)
             this = exp.Filter(this=this, expression=self._parse_disjunction())
             self.expect(TokenType.R_PAREN)
-        if self._curr.token_type == TokenType.OVER and self._next.token_type not in (
-            self.RESERVED_TOKENS - {TokenType.L_PAREN}
-        ):
+        if self._curr.token_type == TokenType.OVER:
+            if self._next.token_type != TokenType.L_PAREN and self._next.token_type not in self.ID_VAR_TOKENS:
+                self._advance()
+                raise self.syntax_error()
             return super()._parse_window(this)
         return this
 
@@ -227,8 +233,8 @@ class CallRules(OperatorRules):
 
     def _parse_extract(self) -> exp.Extract:
         field = self._curr
-        if field.token_type in self.RESERVED_TOKENS - {TokenType.STRING}:
-            self.raise_error("")
+        if field.token_type not in (TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING):
+            raise self.syntax_error()
         self._advance()
         self.expect(TokenType.FROM)
         name = self.located(exp.Literal(this=field.text, is_string=True), field)
@@ -239,7 +245,7 @@ class CallRules(OperatorRules):
         self.expect(TokenType.IN)
         return exp.StrPosition(this=self.restricted(), substr=needle)
 
-    def _parse_overlay(self) -> exp.Expr:
+    def _overlay(self) -> exp.Expr:
         args = [self._parse_disjunction()]
         if self.accept_word("placing"):
             args.append(self._parse_disjunction())
@@ -252,7 +258,7 @@ class CallRules(OperatorRules):
                 args.append(self._parse_disjunction())
         return exp.Anonymous(this="overlay", expressions=args)
 
-    def _parse_substring(self) -> exp.Expr:
+    def _substring(self) -> exp.Expr:
         token = self.ahead(-2)
         args = [self._parse_disjunction()]
         if self.is_word("similar"):
@@ -270,7 +276,7 @@ class CallRules(OperatorRules):
                 args.append(self._parse_disjunction())
         return exp.Anonymous(this="substring", expressions=args)
 
-    def _parse_trim(self) -> exp.Expr:
+    def _trim(self) -> exp.Expr:
         name = "btrim"
         for word, function in (("leading", "ltrim"), ("trailing", "rtrim"), ("both", "btrim")):
             if self.accept_word(word):
@@ -319,10 +325,10 @@ class CallRules(OperatorRules):
         self._advance()
         if not self.starts_query():
             self._advance()
-            self.raise_error("")
+            raise self.syntax_error()
         node = self._parse_paren()
         if not isinstance(node, exp.Subquery):
-            self.raise_error("")
+            raise self.syntax_error()
         return self.located(exp.Exists(this=node), token)
 
     def _parse_array(self) -> exp.Expr:
@@ -331,7 +337,7 @@ class CallRules(OperatorRules):
         if self._curr.token_type == TokenType.L_PAREN:
             node = self._parse_paren()
             if not isinstance(node, exp.Subquery):
-                self.raise_error("")
+                raise self.syntax_error()
             return self.located(exp.Array(expressions=[node], value_constructor=True), token)
         return self._array_items(token)
 
@@ -365,7 +371,7 @@ class CallRules(OperatorRules):
             self.expect(TokenType.THEN)
             arms.append(exp.If(this=condition, true=self._parse_disjunction()))
         if not arms:
-            self.raise_error("")
+            raise self.syntax_error()
         default = self._parse_disjunction() if self._match(TokenType.ELSE) else None
         self.expect(TokenType.END)
         return self.located(exp.Case(this=operand, ifs=arms, default=default), token)
@@ -374,7 +380,7 @@ class CallRules(OperatorRules):
         """``a``, ``t.a``, ``s.t.a`` or ``t.*``."""
         token = self._curr
         if token.token_type not in self.ID_VAR_TOKENS:
-            self.raise_error("")
+            raise self.syntax_error()
         parts: list[exp.Expr] = [self.label()]
         while self._match(TokenType.DOT):
             if self._match(TokenType.STAR):
@@ -388,16 +394,18 @@ class CallRules(OperatorRules):
         keys = ("this", "table", "db", "catalog")
         return self.located(exp.Column(**dict(zip(keys, reversed(parts), strict=False))), token)
 
-    def _parse_column_ops(self, this: exp.Expr) -> exp.Expr:
+    def _postfix(self, this: exp.Expr) -> exp.Expr:
         """Casts, subscripts and fields after an operand."""
         while True:
             token = self._curr
             if token.token_type == TokenType.DCOLON:
                 self._advance()
                 this = self.located(exp.Cast(this=this, to=self._parse_types()), token)
+            elif not isinstance(this, _INDIRECTION) or not at_indirection(this):
+                return this
             elif token.token_type == TokenType.L_BRACKET:
                 this = self._subscript(this)
-            elif token.token_type == TokenType.DOT and not isinstance(this, exp.Column | exp.Literal):
+            elif token.token_type == TokenType.DOT and not isinstance(this, exp.Column):
                 self._advance()
                 if self._curr.token_type == TokenType.STAR:
                     self.unsupported("row expansion", token)
@@ -415,113 +423,3 @@ class CallRules(OperatorRules):
         high = None if self._curr.token_type == TokenType.R_BRACKET else self._parse_disjunction()
         self.expect(TokenType.R_BRACKET)
         return self.located(exp.Bracket(this=this, expressions=[exp.Slice(this=low, expression=high)]), token)
-
-    def _typed_literal(self, must: bool) -> exp.Expr | None:
-        """``type 'string'``; without ``must``, None if that is not what comes next."""
-        start, token = self._index, self._curr
-        try:
-            type_ = self._parse_types(check_func=True)
-        except SqlError:
-            if must:
-                raise
-            self._retreat(start)
-            return None
-        if self._curr.token_type != TokenType.STRING:
-            if must:
-                self.raise_error("")
-            self._retreat(start)
-            return None
-        string = self._curr
-        self._advance()
-        if token.text == "interval" and token.token_type != TokenType.IDENTIFIER:
-            self._interval_fields(type_)
-        value = self.located(exp.Literal(this=string.text, is_string=True), string)
-        return self.located(exp.Cast(this=value, to=type_), token)
-
-    def _parse_types(
-        self, check_func: bool = False, schema: bool = False, allow_identifiers: bool = True,
-        with_collation: bool = False,
-    ) -> exp.DataType:  # fmt: skip
-        """A type as written: ``kind`` is its name, ``values`` True for an array; ``check_func``: before a string."""
-        token = self._curr
-        if self.is_word("setof"):
-            self.unsupported("SETOF")
-        name = self._base_type_name()
-        args = self._type_arguments()
-        if name in ("time", "timestamp"):
-            if self.accept_word("with", "time", "zone"):
-                name += "tz"
-            else:
-                self.accept_word("without", "time", "zone")
-        type_ = self.located(exp.DataType(this=exp.DType.USERDEFINED, kind=name, expressions=args), token)
-        if check_func:
-            return type_
-        if name == "interval":
-            self._interval_fields(type_)
-        type_.set("nested", self._array_bounds())
-        return type_
-
-    def _base_type_name(self) -> str:
-        token = self._curr
-        quoted = token.token_type == TokenType.IDENTIFIER
-        if not quoted and token.text in RESERVED:
-            self.raise_error("")
-        name = str(self.label().name)
-        if quoted:
-            name = '"char"' if name == "char" else name
-        elif name == "double" and self.accept_word("precision"):
-            return "double precision"
-        elif name == "national":
-            self.unsupported("NATIONAL CHARACTER", token)
-        elif name in ("character", "char", "bit") and self.accept_word("varying"):
-            return "varbit" if name == "bit" else "varchar"
-        while self._match(TokenType.DOT):
-            quoted = self._curr.token_type == TokenType.IDENTIFIER
-            name = str(self.label().name)
-            name = '"char"' if quoted and name == "char" else name
-        return name
-
-    def _type_arguments(self) -> list[int]:
-        args: list[int] = []
-        if self._match(TokenType.L_PAREN):
-            args.append(self._signed_integer())
-            while self._match(TokenType.COMMA):
-                args.append(self._signed_integer())
-            self.expect(TokenType.R_PAREN)
-        return args
-
-    def _signed_integer(self) -> int:
-        sign = -1 if self._match(TokenType.DASH) else 1
-        return sign * self.integer()
-
-    def _interval_fields(self, type_: exp.DataType) -> None:
-        if not any(self.is_word(field) for field in _INTERVAL_FIELDS):
-            return
-        first = last = self._curr.text
-        self._advance()
-        if self.accept_word("to"):
-            last = self._curr.text
-            if not any(self.is_word(field) for field in _INTERVAL_FIELDS):
-                self.raise_error("")
-            self._advance()
-        args = self._type_arguments()
-        if args:
-            type_.set("expressions", args)
-        type_.set("kind", f"interval {first}" if first == last else f"interval {first} to {last}")
-
-    def _array_bounds(self) -> bool:
-        if self._match(TokenType.ARRAY):
-            if self._match(TokenType.L_BRACKET):
-                self.integer()
-                self.expect(TokenType.R_BRACKET)
-            return True
-        found = False
-        while self._match(TokenType.L_BRACKET):
-            if self._curr.token_type != TokenType.R_BRACKET:
-                self.integer()
-            self.expect(TokenType.R_BRACKET)
-            found = True
-        return found
-
-
-__all__ = ["CallRules", "at"]

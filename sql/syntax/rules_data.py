@@ -5,13 +5,23 @@ from __future__ import annotations
 from typing import Final
 
 from sqlglot import exp
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from sql.syntax.rules_queries import QueryRules
 
 _REFUSED_COLUMN_CONSTRAINTS: Final = ("unique", "check", "references", "generated")
 _REFUSED_TABLE_CONSTRAINTS: Final = ("unique", "check", "foreign key", "exclude")
 _STORAGE_PARAMETERS: Final = ("fillfactor", "security_barrier", "security_invoker", "oids")
+
+
+_OTHER_OBJECTS = frozenset(
+    """
+    access aggregate cast collation conversion database default domain event extension foreign function group
+    index language large operator owned policy procedural procedure publication role routine rule schema
+    sequence server statistics subscription tablespace text transform trigger trusted type unique user sink
+    source secret connection cluster
+    """.split()  # noqa: SIM905
+)
 
 
 class DataRules(QueryRules):
@@ -50,7 +60,7 @@ class DataRules(QueryRules):
             case _:
                 if with_ is not None and self._index == start:
                     self._retreat(start)
-                self.raise_error("")
+                raise self.syntax_error()
         node.set("with_", with_)
         return self.located(node, token)
 
@@ -158,9 +168,7 @@ class DataRules(QueryRules):
             if isinstance(node, exp.Subquery):
                 return node
             return node if isinstance(node, exp.Tuple) else self.located(exp.Tuple(expressions=[node]), token)
-        if self.is_word("row"):
-            self._advance()
-            token = self._curr
+        self.accept_word("row")
         if self._curr.token_type != TokenType.L_PAREN:
             return self._parse_disjunction()
         return self.located(self._parse_value(), token)
@@ -175,7 +183,9 @@ class DataRules(QueryRules):
     def _parse_create(self) -> exp.Create:
         token = self._curr
         self.expect(TokenType.CREATE)
-        replace = self._match_pair(TokenType.OR, TokenType.REPLACE)
+        replace = self._match(TokenType.OR)
+        if replace:
+            self.expect(TokenType.REPLACE)
         if self.is_word("global") or self.is_word("local"):
             self._advance()
         temporary = self._match(TokenType.TEMPORARY)
@@ -183,7 +193,8 @@ class DataRules(QueryRules):
             self.accept_word("unlogged")
         elif self._curr.token_type != TokenType.TABLE:
             self.unsupported("CREATE TEMPORARY VIEW")
-        if self.accept_word("materialized", "view"):
+        if self.accept_word("materialized"):
+            self.expect(TokenType.VIEW)
             return self.located(self._create_view(replace, materialized=True), token)
         if self._match(TokenType.VIEW):
             return self.located(self._create_view(replace, materialized=False), token)
@@ -192,9 +203,9 @@ class DataRules(QueryRules):
         if self._curr.token_type == TokenType.TABLE and not replace:
             self._advance()
             return self.located(self._create_table(temporary), token)
-        if self._curr.token_type not in self.RESERVED_TOKENS | {TokenType.TABLE, TokenType.IDENTIFIER}:
+        if self._curr.text in _OTHER_OBJECTS and self.is_word(self._curr.text):
             self.unsupported(f"CREATE {self._curr.text.upper()}", token)
-        self.raise_error("")
+        raise self.syntax_error()
 
     def _create_view(self, replace: bool, *, materialized: bool) -> exp.Create:
         exists = self.accept_word("if", "not", "exists")
@@ -233,7 +244,7 @@ class DataRules(QueryRules):
                 self._match(TokenType.EQ)
                 self._match(TokenType.FOR)
                 if self._curr.token_type != TokenType.STRING:
-                    self.raise_error("")
+                    raise self.syntax_error()
                 retain = self._curr.text
                 self._advance()
             else:
@@ -260,13 +271,14 @@ class DataRules(QueryRules):
             self.unsupported(f"CREATE TABLE … {self._curr.text.upper()}")
         names: list[exp.Identifier] | None = None
         elements: list[exp.Expr] = []
+        listed = False
         if self._curr.token_type == TokenType.L_PAREN:
             if self._is_column_list():
                 names = self.identifiers()
             else:
-                elements = self._table_elements()
+                elements, listed = self._table_elements(), True
         elif self._curr.token_type not in (TokenType.ALIAS, TokenType.WITH):
-            self.raise_error("")
+            raise self.syntax_error()
         for word in ("inherits", "partition by", "partition", "using", "tablespace"):
             if self.is_word(word):
                 self.unsupported(word.split()[0].upper())
@@ -275,7 +287,11 @@ class DataRules(QueryRules):
             self.unsupported("ON COMMIT")
         source: exp.Expr | None = None
         data = True
-        if not elements and self._match(TokenType.ALIAS):
+        if names is not None and self._curr.token_type != TokenType.ALIAS:
+            raise self.syntax_error()
+        if not listed and self._match(TokenType.ALIAS):
+            if self.is_word("execute"):
+                self.unsupported("CREATE TABLE AS EXECUTE")
             source = self.query()
             data = self._with_data()
         create = exp.Create(
@@ -343,6 +359,7 @@ class DataRules(QueryRules):
             return None
         if self._match(TokenType.PRIMARY_KEY):
             return exp.PrimaryKeyColumnConstraint()
+        self.refuse_half("primary")
         if self._match(TokenType.DEFAULT):
             return self._default()
         if self._match(TokenType.COLLATE):
@@ -353,7 +370,7 @@ class DataRules(QueryRules):
         for word in _REFUSED_COLUMN_CONSTRAINTS:
             if self.is_word(word):
                 self.unsupported(f"{word.upper()} constraints", token)
-        self.raise_error("")
+        raise self.syntax_error()
 
     def _default(self) -> exp.DefaultColumnConstraint:
         start = self._curr.start
@@ -364,14 +381,15 @@ class DataRules(QueryRules):
     def _parse_drop(self, exists: bool = False, kind: str | None = None) -> exp.Drop:
         token = self._curr
         self.expect(TokenType.DROP)
-        if self.accept_word("materialized", "view"):
+        if self.accept_word("materialized"):
+            self.expect(TokenType.VIEW)
             kind = "materialized view"
         elif self._match_set((TokenType.TABLE, TokenType.VIEW)):
             kind = str(self._prev.text)
-        elif self._curr.token_type not in self.RESERVED_TOKENS | {TokenType.IDENTIFIER}:
+        elif self._curr.text in _OTHER_OBJECTS and self.is_word(self._curr.text):
             self.unsupported(f"DROP {self._curr.text.upper()}", token)
         else:
-            self.raise_error("")
+            raise self.syntax_error()
         exists = self.accept_word("if", "exists")
         names = self._parse_csv(self._parse_table_parts)
         cascade = self.accept_word("cascade")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from sqlglot import exp
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
-from sql.syntax.rules import CoreRules
+from sql.syntax.rules_types import TypeRules
 from sql.syntax.tokens import OTHER_OPERATOR
 
 OR, AND, NOT, IS, COMPARE, MATCH, OTHER, SUM, PRODUCT, POWER, ZONE, COLLATION, SIGN = range(1, 14)
@@ -24,16 +24,20 @@ _PRECEDENCE: Final = {
     TokenType.PLUS: SUM, TokenType.DASH: SUM, TokenType.STAR: PRODUCT, TokenType.SLASH: PRODUCT,
     TokenType.MOD: PRODUCT, TokenType.CARET: POWER, TokenType.COLLATE: COLLATION,
 }  # fmt: skip
-_MATCHES: Final = frozenset(
-    {TokenType.IN, TokenType.LIKE, TokenType.ILIKE, TokenType.BETWEEN, TokenType.SIMILAR_TO}
-)
+_MATCHES: Final = frozenset({TokenType.IN, TokenType.LIKE, TokenType.ILIKE, TokenType.BETWEEN, TokenType.SIMILAR_TO})
 _PREFIXES: Final = frozenset({TokenType.PLUS, TokenType.DASH, OTHER_OPERATOR})
 _QUANTIFIERS: Final = frozenset({TokenType.ANY, TokenType.SOME, TokenType.ALL})
 _PATTERNS: Final = {TokenType.LIKE: "~~", TokenType.ILIKE: "~~*", TokenType.SIMILAR_TO: "similar to"}
 
 
-class OperatorRules(CoreRules):
+class OperatorRules(TypeRules):
     """Expressions down to their operands, which sqlglot parses."""
+
+    def _parse_column(self) -> exp.Expr:
+        raise NotImplementedError
+
+    def _parse_paren(self) -> exp.Expr:
+        raise NotImplementedError
 
     def _parse_disjunction(self) -> exp.Expr:
         return self.climb(OR)
@@ -68,13 +72,13 @@ class OperatorRules(CoreRules):
         found = _PRECEDENCE.get(type_)
         if found is not None:
             if restricted and (found == MATCH or found <= IS):
-                distinct = type_ == TokenType.IS and (self._next.text == "distinct" or self._next.text == "not")
+                distinct = type_ == TokenType.IS and self._next.text in ("distinct", "not")
                 return IS if distinct else 0
             return 0 if type_ == TokenType.SIMILAR_TO and self._next.text != "to" else found
         if type_ == TokenType.NOT:
             return MATCH if self._next.token_type in _MATCHES and not restricted else 0
         if type_ == TokenType.VAR:
-            return ZONE if token.text == "at" and self.is_word("at", "time", "zone") else 0
+            return ZONE if token.text == "at" and self._next.text == "time" else 0
         if type_ == TokenType.OPERATOR:
             return OTHER if self._next.token_type == TokenType.L_PAREN else 0
         if type_ == TokenType.OVERLAPS:
@@ -95,12 +99,11 @@ class OperatorRules(CoreRules):
         if type_ == TokenType.OPERATOR and self._next.token_type == TokenType.L_PAREN:
             symbol = self.operator_symbol()
             return self.located(exp.Operator(this=self.climb(OTHER + 1, restricted), operator=symbol), token)
-        operand = self._parse_column()
-        return operand
+        return self._parse_column()
 
     def _infix(self, left: exp.Expr, precedence: int, restricted: bool) -> exp.Expr:
         token = self._curr
-        if precedence == OR or precedence == AND:
+        if precedence in (OR, AND):
             self._advance()
             connective = exp.Or if precedence == OR else exp.And
             return self.located(connective(this=left, expression=self.climb(precedence + 1)), token)
@@ -109,17 +112,17 @@ class OperatorRules(CoreRules):
         if precedence == MATCH:
             return self._match_operator(left)
         if precedence == ZONE:
-            self._advance(3)
+            self.expect_word("at", "time", "zone")
             return self.located(exp.AtTimeZone(this=left, zone=self.climb(ZONE + 1, restricted)), token)
         if precedence == COLLATION:
             self._advance()
             return self.located(exp.Collate(this=left, expression=self.dotted()), token)
         symbol = self.operator_symbol()
-        if not restricted and self._curr.token_type in _QUANTIFIERS and self._next.token_type == TokenType.L_PAREN:
+        if not restricted and self._curr.token_type in _QUANTIFIERS:
             return self._quantified(left, symbol, token)
         right = self.climb(precedence + 1, restricted)
         if precedence == COMPARE and self._infix_precedence(restricted) == COMPARE:
-            self.raise_error("")
+            raise self.syntax_error()
         return self.located(exp.Operator(this=left, operator=symbol, expression=right), token)
 
     def operator_symbol(self) -> str:
@@ -132,7 +135,7 @@ class OperatorRules(CoreRules):
             self.label()
             self.expect(TokenType.DOT)
         if self._curr.token_type not in _PRECEDENCE or self._curr.text[:1].isalpha():
-            self.raise_error("")
+            raise self.syntax_error()
         self._advance()
         symbol = str(self._prev.text)
         self.expect(TokenType.R_PAREN)
@@ -142,13 +145,10 @@ class OperatorRules(CoreRules):
         quantifier = exp.All if self._curr.token_type == TokenType.ALL else exp.Any
         self._advance()
         operand = self._parse_paren()
-        assert operand is not None
         if isinstance(operand, exp.Tuple):
             self._retreat(self._index - 1)
-            self.raise_error("")
-        return self.located(
-            exp.Operator(this=left, operator=symbol, expression=quantifier(this=operand)), token
-        )
+            raise self.syntax_error()
+        return self.located(exp.Operator(this=left, operator=symbol, expression=quantifier(this=operand)), token)
 
     def _parse_is_test(self, left: exp.Expr, restricted: bool) -> exp.Expr:
         token = self._curr
@@ -161,14 +161,14 @@ class OperatorRules(CoreRules):
             self.expect(TokenType.FROM)
             right = self.climb(IS + 1, restricted)
             if self._infix_precedence(restricted) == IS:
-                self.raise_error("")
+                raise self.syntax_error()
             kind = exp.NullSafeEQ if negated else exp.NullSafeNEQ
             return self.located(kind(this=left, expression=right), token)
         word = self._curr.text
         if restricted or not self.is_word(word) or word not in ("null", "true", "false", "unknown"):
             if not restricted and word in ("normalized", "document", "json", "of"):
                 self.unsupported(f"IS {word.upper()}", token)
-            self.raise_error("")
+            raise self.syntax_error()
         self._advance()
         return self.located(exp.Is(this=left, expression=exp.Var(this=word), negate=negated), token)
 
@@ -180,7 +180,7 @@ class OperatorRules(CoreRules):
         self._advance()
         if type_ == TokenType.IN:
             if self._curr.token_type != TokenType.L_PAREN:
-                self.raise_error("")
+                raise self.syntax_error()
             items = self._parse_paren()
             return self._negated(self.located(exp.In(this=left, field=items), token), negated)
         if type_ == TokenType.BETWEEN:
@@ -199,7 +199,7 @@ class OperatorRules(CoreRules):
     def _last_operand(self) -> exp.Expr:
         operand = self.climb(MATCH + 1)
         if self._infix_precedence() == MATCH:
-            self.raise_error("")
+            raise self.syntax_error()
         return operand
 
     def _negated(self, node: exp.Expr, negated: bool) -> exp.Expr:
@@ -207,13 +207,12 @@ class OperatorRules(CoreRules):
         return node
 
     def _pattern(self, left: exp.Expr, symbol: str, negated: bool, token: Token) -> exp.Expr:
-        quantified = self._curr.token_type in _QUANTIFIERS and self._next.token_type == TokenType.L_PAREN
-        if quantified and symbol != "similar to":
+        if self._curr.token_type in _QUANTIFIERS and symbol != "similar to":
             return self._quantified(left, f"!{symbol}" if negated else symbol, token)
         pattern = self.climb(MATCH + 1)
         escape = self.climb(MATCH + 1) if self.accept_word("escape") else None
         if self._infix_precedence() == MATCH:
-            self.raise_error("")
+            raise self.syntax_error()
         like = self.located(exp.Operator(this=left, operator=symbol, expression=pattern), token)
         node = like if escape is None else self.located(exp.Escape(this=like, expression=escape), token)
         return self._negated(node, negated)

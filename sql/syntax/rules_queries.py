@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
 from typing import Final
 
 from sqlglot import exp
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from ivm.errors import SqlError
-from sql.syntax.keywords import RESERVED
-from sql.syntax.rules_calls import CallRules
+from sql.syntax.rules import E
+from sql.syntax.rules_from import FromRules
 
 _ENDS_TARGETS: Final = frozenset(
     {
         TokenType.SENTINEL, TokenType.R_PAREN, TokenType.FROM, TokenType.WHERE, TokenType.UNION, TokenType.EXCEPT,
         TokenType.INTERSECT, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.LIMIT,
-        TokenType.OFFSET, TokenType.INTO,
+        TokenType.OFFSET, TokenType.INTO, TokenType.FETCH, TokenType.FOR, TokenType.WINDOW,
     }
 )  # fmt: skip
 _OPERAND_STARTS: Final = frozenset({TokenType.SELECT, TokenType.VALUES, TokenType.TABLE, TokenType.L_PAREN})
@@ -26,18 +25,12 @@ _SET_OPERATIONS: Final = {
     TokenType.EXCEPT: exp.Except,
 }
 _TAIL: Final = ("order", "limit", "offset", "as_of")
-_JOIN_WORDS: Final = frozenset(
-    {
-        TokenType.JOIN, TokenType.INNER, TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.CROSS,
-        TokenType.NATURAL,
-    }
-)  # fmt: skip
 
 
-class QueryRules(CallRules):
+class QueryRules(FromRules):
     """Queries. What stands after a query's body (``order``, ``limit``, ``offset``, ``as_of``) is in its args."""
 
-    SET_OP_MODIFIERS = set(_TAIL)
+    SET_OP_MODIFIERS = set(_TAIL)  # noqa: RUF012
 
     def query(self) -> exp.Expr:
         """A query with its WITH, ORDER BY, LIMIT and AS OF."""
@@ -49,7 +42,7 @@ class QueryRules(CallRules):
     def query_from(self, operand: exp.Expr | None) -> exp.Expr:
         """The query that starts with this operand of a set operation."""
         if operand is None:
-            self.raise_error("")
+            raise self.syntax_error()
         assert operand is not None
         node = self._parse_set_operations(operand)
         assert node is not None
@@ -69,7 +62,7 @@ class QueryRules(CallRules):
             with_ = self._parse_with()
             node = self.query()
             if node.args.get("with_") is not None:
-                self.raise_error("")
+                raise self.syntax_error()
             node.set("with_", with_)
             node.meta["query_at"] = token.start
             return node
@@ -99,9 +92,11 @@ class QueryRules(CallRules):
     def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
         if self._prev.token_type == TokenType.ALIAS:
             self._retreat(self._index - 1)
+        if self._curr.token_type == TokenType.DISTINCT and not self._next:
+            self._advance()
         if self._curr.token_type in _ENDS_TARGETS:
             if self._prev.token_type == TokenType.DISTINCT:
-                self.raise_error("")
+                raise self.syntax_error()
             return [], None
         return self.targets(), None
 
@@ -158,26 +153,31 @@ class QueryRules(CallRules):
             if this.args.get("from_"):
                 this.set("joins", list(self.joins(commas=True)))
             this.set("where", self._parse_where())
+            self.refuse_half("group")
             this.set("group", self._parse_group())
             this.set("having", self._parse_having())
             if self._curr.token_type == TokenType.WINDOW:
                 self.unsupported("window functions")
         return self.tail(this) if this is not None else None
 
-    def tail(self, node: exp.Expr) -> exp.Expr:
+    def tail(self, node: E) -> E:
         """ORDER BY, then LIMIT, OFFSET and FETCH in any order, then AS OF."""
         if self._curr.token_type == TokenType.ORDER_BY and node.args.get("order") is None:
             if node.args.get("limit") or node.args.get("offset"):
                 return node
             node.set("order", self._parse_order())
+        self.refuse_half("order")
         while True:
             type_ = self._curr.token_type
             if type_ in (TokenType.LIMIT, TokenType.FETCH) and node.args.get("limit") is None:
                 node.set("limit", self._parse_limit())
             elif type_ == TokenType.OFFSET and node.args.get("offset") is None:
                 node.set("offset", self._parse_offset())
-            elif type_ == TokenType.FOR and self._next.text in ("update", "share", "no", "key"):
-                self.unsupported("SELECT FOR UPDATE/SHARE")
+            elif type_ == TokenType.FOR:
+                if self._next.text in ("update", "share", "no", "key"):
+                    self.unsupported("SELECT FOR UPDATE/SHARE")
+                self._advance()
+                raise self.syntax_error()
             else:
                 break
         if node.args.get("as_of") is None and self.is_as_of():
@@ -198,7 +198,7 @@ class QueryRules(CallRules):
         count = self.located(exp.Null(), self._curr or first) if everything else self._parse_disjunction()
         if everything:
             count.meta["at"] = self._curr.start if self._curr else self._end_of_input
-        if self._curr.token_type == TokenType.COMMA:
+        if self.next_is(TokenType.COMMA):
             raise SqlError(
                 "42601", "LIMIT #,# syntax is not supported", hint="Use separate LIMIT and OFFSET clauses.",
                 position=self._curr.start + 1,
@@ -207,13 +207,13 @@ class QueryRules(CallRules):
 
     def _fetch_first(self) -> exp.Expr:
         if not (self.accept_word("first") or self.accept_word("next")):
-            self.raise_error("")
+            raise self.syntax_error()
         token = self._curr
         count: exp.Expr = self.located(exp.Literal(this="1", is_string=False), token)
         if token.token_type not in (TokenType.ROW, TokenType.ROWS):
             count = self._parse_disjunction()
         if not self._match_set((TokenType.ROW, TokenType.ROWS)):
-            self.raise_error("")
+            raise self.syntax_error()
         if self.is_word("with", "ties"):
             self.unsupported("WITH TIES")
         self.expect(TokenType.ONLY)
@@ -224,31 +224,6 @@ class QueryRules(CallRules):
         count = self._parse_disjunction()
         self._match_set((TokenType.ROW, TokenType.ROWS))
         return exp.Offset(expression=count)
-
-    def is_as_of(self) -> bool:
-        """Whether an AS OF clause comes next, and not an alias that is called ``of``."""
-        if not self.is_word("as", "of"):
-            return False
-        after = self.ahead(2)
-        if after.token_type in (TokenType.NUMBER, TokenType.STRING, TokenType.PARAMETER):
-            return True
-        if after.token_type in self.RESERVED_TOKENS:
-            return after.text in ("(", "-", "+") and not self._is_alias_list(3)
-        if after.token_type == TokenType.IDENTIFIER:
-            return False
-        return after.text not in RESERVED or after.text.startswith("current") or after.text == "cast"
-
-    def _is_alias_list(self, ahead: int) -> bool:
-        inner, following = self.ahead(ahead), self.ahead(ahead + 1)
-        return inner.token_type not in self.RESERVED_TOKENS and following.token_type in (
-            TokenType.COMMA, TokenType.R_PAREN
-        )  # fmt: skip
-
-    def as_of_clause(self) -> exp.Expr:
-        """AS OF [AT LEAST] expression."""
-        self.expect_word("as", "of")
-        least = self.accept_word("at", "least")
-        return exp.Tuple(expressions=[self._parse_disjunction(), exp.Boolean(this=least)])
 
     def parse_set_operation(
         self, this: exp.Expr | None, consume_pipe: bool = False, intersect_only: bool = False
@@ -264,7 +239,7 @@ class QueryRules(CallRules):
         if not everything:
             self._match(TokenType.DISTINCT)
         if self._curr.token_type not in _OPERAND_STARTS:
-            self.raise_error("")
+            raise self.syntax_error()
         operand = self._parse_select(nested=True, parse_set_operation=False)
         kind = _SET_OPERATIONS[token.token_type]
         return self.located(kind(this=this, expression=operand, distinct=not everything), token)
@@ -273,10 +248,10 @@ class QueryRules(CallRules):
         """An operand of a set operation has no ORDER BY, LIMIT … of its own without parentheses."""
         while isinstance(operand, exp.SetOperation):
             if any(operand.args.get(key) is not None for key in _TAIL):
-                self.raise_error("")
+                raise self.syntax_error()
             operand = operand.expression
         if operand is not None and any(operand.args.get(key) is not None for key in _TAIL):
-            self.raise_error("")
+            raise self.syntax_error()
 
     def _parse_group(self, skip_group_by_token: bool = False) -> exp.Group | None:
         if not self._match(TokenType.GROUP_BY):
@@ -298,188 +273,6 @@ class QueryRules(CallRules):
     def _values_to_select(self, values: exp.Values) -> exp.Values:  # type: ignore[override]
         """sqlglot rewrites VALUES as a SELECT; what was written stays."""
         return values
-
-    def _parse_table_alias(self, alias_tokens: Collection[TokenType] | None = None) -> exp.TableAlias | None:
-        if self._curr.token_type == TokenType.ALIAS:
-            if self.is_as_of():
-                return None
-            self._advance()
-        elif self._curr.token_type not in (alias_tokens or self.TABLE_ALIAS_TOKENS) or self._clause_starts():
-            return None
-        alias = self.identifier()
-        columns = self.identifiers() if self._curr.token_type == TokenType.L_PAREN else None
-        return exp.TableAlias(this=alias, columns=columns)
-
-    def _clause_starts(self) -> bool:
-        """Words that are no keywords to PostgreSQL, but start a clause of ours after a table."""
-        return self.is_word("asof", "join") or self.is_word("up", "to") or self.is_word("set")
-
-    def joins(self, commas: bool = False) -> Iterator[exp.Join]:
-        """The joins that follow a table; with ``commas`` also the further items of a FROM list."""
-        while True:
-            if self._curr.token_type == TokenType.COMMA and commas:
-                self._advance()
-                yield exp.Join(this=self._parse_table())
-                continue
-            join = self._parse_join()
-            if join is None:
-                return
-            yield join
-
-    def _parse_join(
-        self, skip_join_token: bool = False, parse_bracket: bool = False,
-        alias_tokens: Collection[TokenType] | None = None,
-    ) -> exp.Join | None:  # fmt: skip
-        token = self._curr
-        if self.is_word("asof", "join"):
-            self.unsupported("ASOF JOIN")
-        if token.token_type not in _JOIN_WORDS:
-            return None
-        if self._match(TokenType.CROSS):
-            self.expect(TokenType.JOIN)
-            return self.located(exp.Join(this=self._parse_table(), kind="CROSS"), token)
-        method, side, _ = self._parse_join_parts()
-        if side is not None:
-            self._match(TokenType.OUTER)
-        elif self._prev.token_type == TokenType.OUTER:
-            self._retreat(self._index - 1)
-        self.expect(TokenType.JOIN)
-        join = self.located(exp.Join(this=self._parse_table(), side=side.text if side else None), token)
-        if method is not None:
-            join.set("method", "NATURAL")
-            return join
-        nested = list(self.joins())
-        if nested:
-            join.this.set("joins", nested)
-        if self._match(TokenType.ON):
-            join.set("on", self._parse_disjunction())
-            return join
-        self.expect(TokenType.USING)
-        join.set("using", self.identifiers())
-        if self._curr.token_type == TokenType.ALIAS and not self.is_as_of():
-            self._advance()
-            join.meta["using_alias"] = self.identifier().name
-        return join
-
-    def _parse_table(
-        self, schema: bool = False, joins: bool = False, alias_tokens: Collection[TokenType] | None = None,
-        parse_bracket: bool = False, is_db_reference: bool = False, parse_partition: bool = False,
-        consume_pipe: bool = False,
-    ) -> exp.Expr:  # fmt: skip
-        """An item of FROM. Functions are a Table with ``rows_from``."""
-        token = self._curr
-        lateral = self._match(TokenType.LATERAL)
-        node: exp.Expr
-        if self._curr.token_type == TokenType.L_PAREN:
-            node = self._parenthesised_table(lateral)
-        elif self.is_word("rows", "from"):
-            self._advance(2)
-            self.expect(TokenType.L_PAREN)
-            functions = self._parse_csv(self._function)
-            self.expect(TokenType.R_PAREN)
-            node = self._function_table(functions)
-        elif not self._match(TokenType.ONLY) and (lateral or self._is_call()):
-            node = self._function_table([self._function()])
-        else:
-            node = self._plain_table()
-        node.meta["at"] = token.start
-        node.meta["lateral"] = lateral
-        return node
-
-    def _plain_table(self) -> exp.Table:
-        token = self._curr
-        table = self._parse_table_parts()
-        self._match(TokenType.STAR)
-        table.set("alias", self._parse_table_alias())
-        self._parse_table_sample()
-        if self.is_word("for", "system_time"):
-            self.unsupported("FOR SYSTEM_TIME AS OF")
-        table.meta["name_at"] = token.start
-        return table
-
-    def _parse_table_sample(self, as_modifier: bool = False) -> None:
-        if self._curr.token_type == TokenType.TABLE_SAMPLE:
-            self.unsupported("TABLESAMPLE")
-
-    def _parse_table_parts(
-        self, schema: bool = False, is_db_reference: bool = False, wildcard: bool = False, fast: bool = False
-    ) -> exp.Table:
-        """``[[database.]schema.]name``."""
-        token = self._curr
-        parts: list[exp.Identifier] = [self.identifier()]
-        while self._match(TokenType.DOT):
-            parts.append(self.label())
-        if len(parts) > 3:
-            shown = ".".join(part.name for part in parts)
-            message = f"improper relation name (too many dotted names): {shown}"
-            raise SqlError("42601", message, position=token.start + 1)
-        keys = ("this", "db", "catalog")
-        return self.located(exp.Table(**dict(zip(keys, reversed(parts), strict=False))), token)
-
-    def _is_call(self) -> bool:
-        token = self._curr
-        if token.token_type in self.RESERVED_TOKENS:
-            return False
-        if token.token_type != TokenType.IDENTIFIER and token.text in RESERVED:
-            return token.text in ("current_date", "current_timestamp", "current_user", "current_schema")
-        return self.ahead(self.name_length()).token_type == TokenType.L_PAREN
-
-    def _function(self) -> exp.Expr:
-        node = self._parse_named() if self._curr.token_type not in self.RESERVED_TOKENS else None
-        if node is None or isinstance(node, exp.Column):
-            self.raise_error("")
-        assert node is not None
-        return node
-
-    def _function_table(self, functions: list[exp.Expr]) -> exp.Table:
-        table = exp.Table(rows_from=functions)
-        if self._match(TokenType.WITH):
-            self.expect(TokenType.ORDINALITY)
-            table.set("ordinality", True)
-        if self._curr.token_type == TokenType.ALIAS and self._next.token_type == TokenType.L_PAREN:
-            self.unsupported("a column definition list")
-        table.set("alias", self._parse_table_alias())
-        return table
-
-    def _parenthesised_table(self, lateral: bool) -> exp.Expr:
-        self._advance()
-        this = self._inner_query() if self.starts_query() else None
-        if this is None:
-            if lateral:
-                self.raise_error("")
-            this = self._inner_joins(self._parse_table())
-        self.expect(TokenType.R_PAREN)
-        return exp.Subquery(this=this, alias=self._parse_table_alias())
-
-    def _inner_query(self) -> exp.Expr | None:
-        """The query in parentheses in FROM; None if it turns out to be ``((query) alias JOIN …)``."""
-        start = self._index
-        nested = self._curr.token_type == TokenType.L_PAREN
-        try:
-            query = self.query()
-        except SqlError:
-            if not nested:
-                raise
-            self._retreat(start)
-            return None
-        if nested and self._curr.token_type != TokenType.R_PAREN:
-            self._retreat(start)
-            return None
-        return query
-
-    def _inner_joins(self, table: exp.Expr) -> exp.Expr:
-        joins = list(self.joins())
-        if not joins and not (isinstance(table, exp.Subquery) and _is_joined(table) and not table.args.get("alias")):
-            self.raise_error("")
-        if joins:
-            table.set("joins", [*(table.args.get("joins") or []), *joins])
-        return table
-
-    def from_items(self) -> exp.Expr:
-        """A FROM list without its word: the first table, with the rest as its ``joins``."""
-        table = self._parse_table()
-        table.set("joins", list(self.joins(commas=True)))
-        return table
 
     def _parse_with(self, skip_with_token: bool = False) -> exp.With | None:
         token = self._curr
@@ -539,7 +332,3 @@ class QueryRules(CallRules):
         self.expect(TokenType.ALIAS)
         alias = exp.TableAlias(this=name, columns=columns)
         return self.located(exp.CTE(this=self._inner_statement(), alias=alias), token)
-
-
-def _is_joined(table: exp.Subquery) -> bool:
-    return isinstance(table.this, exp.Table | exp.Subquery) and bool(table.this.args.get("joins"))

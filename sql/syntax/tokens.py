@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlglot.tokens import Token as ParserToken
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import Token as ParserToken
+from sqlglot.tokenizer_core import TokenType
 
 from sql.syntax.keywords import NOT_A_COLUMN, RESERVED
 from sql.syntax.lexer import Token, TokenKind
@@ -53,7 +53,8 @@ _PAIRS: Final = {
     ("primary", "key"): TokenType.PRIMARY_KEY,
     ("foreign", "key"): TokenType.FOREIGN_KEY,
 }
-PAIR_OPENERS: Final = frozenset(first for first, _ in _PAIRS)
+_OPENERS: Final = frozenset(first for first, _ in _PAIRS)
+PAIR_TYPES: Final = frozenset(_PAIRS.values())
 
 SYMBOLS: Final = {
     "(": TokenType.L_PAREN, ")": TokenType.R_PAREN, "[": TokenType.L_BRACKET, "]": TokenType.R_BRACKET,
@@ -96,7 +97,7 @@ def parser_tokens(tokens: list[Token]) -> list[ParserToken]:
         index += 1
         if kind is TokenKind.WORD:
             type_ = word_type(value)
-            if value in PAIR_OPENERS and index < count and tokens[index].kind is TokenKind.WORD:
+            if value in _OPENERS and index < count and tokens[index].kind is TokenKind.WORD:
                 pair = _PAIRS.get((value, tokens[index].value))
                 if pair is not None:
                     value, type_, end = f"{value} {tokens[index].value}", pair, tokens[index].end

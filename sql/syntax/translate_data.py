@@ -141,7 +141,7 @@ def _create_table(node: exp.Create) -> CreateTableStatement:
     return CreateTableStatement(
         table,
         tuple(_column(element) for element in elements if isinstance(element, exp.ColumnDef)),
-        _primary_key(elements),
+        _primary_key(schema.this.this.this, elements),
         bool(node.args["exists"]),
         meta["retain"],
         None if source is None else query(source),
@@ -163,7 +163,7 @@ def _column(node: exp.ColumnDef) -> ColumnDefinition:
     return ColumnDefinition(node.this.this, type_name(node.args["kind"]), not_null, primary_key, default, at(node))
 
 
-def _primary_key(elements: list[exp.Expr]) -> Columns:
+def _primary_key(table: str, elements: list[exp.Expr]) -> Columns:
     found: Columns = ()
     for element in elements:
         key: Columns = ()
@@ -172,6 +172,7 @@ def _primary_key(elements: list[exp.Expr]) -> Columns:
         elif isinstance(element, exp.ColumnDef) and _column(element).primary_key:
             key = ((element.this.this, at(element)),)
         if key and found:
-            raise SqlError("42P16", "multiple primary keys for table are not allowed", position=at(element) + 1)
+            message = f'multiple primary keys for table "{table}" are not allowed'
+            raise SqlError("42P16", message, position=at(element) + 1)
         found = key or found
     return found

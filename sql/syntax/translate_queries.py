@@ -30,7 +30,7 @@ from sql.syntax.translate_expressions import expression, expressions, optional, 
 
 _KINDS: Final = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
 _KNOWN_OF_SELECT: Final = frozenset(
-    "with_ distinct expressions from_ joins where group having order limit offset as_of".split()
+    "with_ distinct expressions from_ joins where group having order limit offset as_of".split()  # noqa: SIM905
 )
 
 

@@ -1,4 +1,7 @@
-"""Utility statements, and the dispatch over all statements by their first words."""
+"""Utility statements, and the dispatch over all statements by their first words.
+
+sqlglot misreads some utility statements silently, so these have a small grammar of their own, by tokens.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,11 @@ from sql.syntax.nodes import (
     SubscribeStatement,
     Utility,
     VerifyStatement,
-    With,
 )
 
-_QUERY_WORDS = ("select", "values", "table")
+_SQLGLOT_WORDS = frozenset(
+    {"select", "values", "table", "with", "insert", "update", "delete", "create", "drop", "truncate", "("}
+)
 _NOOPS = {
     "analyze": "ANALYZE", "analyse": "ANALYZE", "vacuum": "VACUUM", "comment": "COMMENT", "grant": "GRANT",
     "revoke": "REVOKE", "notify": "NOTIFY", "listen": "LISTEN", "unlisten": "UNLISTEN", "checkpoint": "CHECKPOINT",
@@ -41,37 +45,11 @@ class StatementGrammar(CopyGrammar):
 
     def statement(self) -> Statement:
         token = self.token
-        if self.is_symbol("("):
-            return self.query()
-        word = token.value if token.kind is TokenKind.WORD else ""
-        if word in _QUERY_WORDS:
-            return self.query()
-        if word == "with":
-            with_ = self.with_clause()
-            return self._data_statement(with_, token.start)
-        if word in ("insert", "update", "delete"):
-            return self._data_statement(None, token.start)
-        return self._definition(word)
-
-    def _data_statement(self, with_: With | None, at: int) -> Statement:
-        match self.token.value:
-            case "insert":
-                return self.insert(with_, at)
-            case "update":
-                return self.update(with_, at)
-            case "delete":
-                return self.delete(with_, at)
-            case _:
-                return self.query_after_with(with_, at)
+        word = token.value if token.kind in (TokenKind.WORD, TokenKind.SYMBOL) else ""
+        return self.sql_statement() if word in _SQLGLOT_WORDS else self._definition(word)
 
     def _definition(self, word: str) -> Statement:
         match word:
-            case "create":
-                return self.create()
-            case "drop":
-                return self.drop()
-            case "truncate":
-                return self.truncate()
             case "copy":
                 return self.copy()
             case "subscribe":

@@ -56,6 +56,9 @@ class SystemFunctions:
     def setting(self, name: str) -> str | None:
         return self._setting(name)
 
+    def set_setting(self, name: str, value: str, local: bool) -> str:
+        raise unsupported("set_config() outside a session")
+
     def backend_pid(self) -> int:
         """pg_backend_pid()."""
         return self._backend_id

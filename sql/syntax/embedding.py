@@ -1,0 +1,85 @@
+"""Where a statement's own small grammar holds a query, an expression or a type, sqlglot's parser takes over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from sqlglot.tokenizer_core import Token as ParserToken
+
+from sql.syntax.cursor import Cursor
+from sql.syntax.dialect import parser
+from sql.syntax.lexer import Token, TokenKind
+from sql.syntax.nodes import Expr, Query, Statement, TypeName
+from sql.syntax.rules_data import DataRules
+from sql.syntax.tokens import parser_tokens
+from sql.syntax.translate_data import statement
+from sql.syntax.translate_expressions import expression, type_name
+from sql.syntax.translate_queries import query
+
+T = TypeVar("T")
+
+
+class EmbeddingCursor(Cursor):
+    """A cursor that can take what sqlglot parses."""
+
+    def __init__(self, text: str, tokens: list[Token]) -> None:
+        super().__init__(text, tokens)
+        self._rules = parser()
+        self._parser_tokens: list[ParserToken] | None = None
+
+    def hand(self, parse: Callable[[DataRules], T]) -> T:
+        """What sqlglot's parser reads from the present token on; the cursor then stands behind it."""
+        if self._parser_tokens is None:
+            self._parser_tokens = parser_tokens(self.tokens)
+        taken = self._parser_tokens
+        index = 0 if self.index == 0 else _index_at(taken, self.token.start)
+        self._rules.start(taken, index, self.text, self.tokens[-1].start)
+        result = parse(self._rules)
+        index = self._rules.index
+        if index >= len(taken):
+            self.index = len(self.tokens) - 1
+        else:
+            offset = taken[index].start
+            while self.tokens[self.index].start < offset:
+                self.index += 1
+        return result
+
+    def sql_statement(self) -> Statement:
+        """A query, INSERT, UPDATE, DELETE, or DDL of tables and views."""
+        return self.hand(lambda rules: statement(rules.statement()))
+
+    def query(self) -> Query:
+        return self.hand(lambda rules: query(rules.query()))
+
+    def expression(self) -> Expr:
+        return self.hand(lambda rules: expression(rules.climb(1)))
+
+    def expressions(self) -> tuple[Expr, ...]:
+        """One or more, separated by commas."""
+        items = [self.expression()]
+        while self.accept_symbol(","):
+            items.append(self.expression())
+        return tuple(items)
+
+    def as_of(self) -> Expr:
+        """``AS OF [AT LEAST] expression``."""
+        return self.hand(lambda rules: expression(rules.as_of_clause().expressions[0]))
+
+    def type_name(self) -> TypeName:
+        return self.hand(lambda rules: type_name(rules.type_()))
+
+    def starts_query(self) -> bool:
+        """Whether a query may start here: SELECT, VALUES, WITH, TABLE, after any opening parentheses."""
+        ahead = 0
+        while self.is_symbol("(", ahead):
+            ahead += 1
+        token = self.ahead(ahead)
+        return token.kind is TokenKind.WORD and token.value in ("select", "values", "with", "table")
+
+
+def _index_at(tokens: list[ParserToken], offset: int) -> int:
+    index = 0
+    while index < len(tokens) and tokens[index].start < offset:
+        index += 1
+    return index
