@@ -36,6 +36,38 @@ def run_direct(
     return rows, diffs, errors
 
 
+def is_short(plan: Plan, snapshot: Snapshot, rows: int) -> bool:
+    """Whether a plan is run directly, reading relations of at most so many rows in all whole."""
+    if not _is_direct(plan, snapshot):
+        return False
+    scanned = 0
+    for number in _visited(plan, snapshot):
+        node = plan.nodes[number]
+        if isinstance(node, Table):
+            version = snapshot.version(node.relation)
+            scanned += rows + 1 if version is None else version.count
+    return scanned <= rows
+
+
+def _visited(plan: Plan, snapshot: Snapshot) -> set[NodeId]:
+    """The nodes whose rows a direct run computes."""
+    from planner.run import static_side
+
+    todo = [plan.rows] if plan.errors is None else [plan.rows, plan.errors]
+    seen: set[NodeId] = set()
+    while todo:
+        number = todo.pop()
+        if number in seen:
+            continue
+        seen.add(number)
+        node = plan.nodes[number]
+        if isinstance(node, Join):
+            todo.append(node.right if static_side(plan, node, snapshot) == "left" else node.left)
+        else:
+            todo += inputs(node)
+    return seen
+
+
 def _is_direct(plan: Plan, snapshot: Snapshot) -> bool:
     from planner.run import static_side
 
@@ -154,9 +186,8 @@ class _Direct:
         assert version is not None
         rows, diffs = self.rows(moving)
         width = version.key_width
-        keys, inverse = np.unique(rows[:, :width], axis=0, return_inverse=True)
+        keys, place = _distinct(rows[:, :width])
         found, counts, index = version.lookup(np.ascontiguousarray(keys), self.snapshot.at)
-        place = inverse.reshape(-1)
         matches = int(np.bincount(index, minlength=len(keys))[place].sum())
         self._check(8 * matches * (version.width + rows.shape[1] + 4))
         one, two = _pairs(place, index, len(keys))
@@ -167,8 +198,21 @@ class _Direct:
         return out, both if kept is None else both[kept]
 
 
+def _distinct(rows: Words) -> tuple[Words, Words]:
+    """The distinct rows in order, and each row's place among them."""
+    if len(rows) == 1:
+        return rows, np.zeros(1, np.int64)
+    if rows.shape[1] == 1:
+        words, inverse = np.unique(rows[:, 0], return_inverse=True)
+        return words.reshape(-1, 1), inverse
+    found, inverse = np.unique(rows, axis=0, return_inverse=True)
+    return found, inverse.reshape(-1)
+
+
 def _pairs(left: Words, right: Words, count: int) -> tuple[Words, Words]:
     """All (i, j) with left[i] == right[j], both numbers of keys below ``count``."""
+    if len(left) == 1:
+        return np.zeros(len(right), np.int64), np.arange(len(right))
     order = np.argsort(right, kind="stable")
     starts = np.searchsorted(right[order], np.arange(count + 1))
     sizes = np.diff(starts)[left]
@@ -178,9 +222,9 @@ def _pairs(left: Words, right: Words, count: int) -> tuple[Words, Words]:
 
 
 def _threshold(rows: Words, diffs: Words, keep: Keep) -> Counted:
-    found, inverse = np.unique(rows, axis=0, return_inverse=True)
+    found, inverse = _distinct(rows)
     counts = np.zeros(len(found), np.int64)
-    np.add.at(counts, inverse.reshape(-1), diffs)
+    np.add.at(counts, inverse, diffs)
     live = counts > 0
     return found[live], np.minimum(counts[live], 1) if keep is Keep.DISTINCT else counts[live]
 

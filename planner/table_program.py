@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ivm.graph import Mapped, Words
 from ivm.rows import Vector, pack, unpack
-from ivm.words import Schema
+from ivm.words import Kind, Schema, SqlType
 from planner import moves
 from planner.context import Context
+from planner.function_concat import flatten
 from planner.mfp import Stage, Work
-from planner.scalar import Scalar
-from planner.table_functions import TABLE_FUNCTIONS
+from planner.scalar import Call, Parameter, Scalar
+from planner.table_functions import TABLE_FUNCTIONS, Expansion
+from storage.codec import encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +48,14 @@ class Expand:
 
     def run(self, rows: Words, context: Context) -> Mapped:
         work = Work(rows, self.schema, context)
-        arguments = work.evaluate(self.computed)
-        types = tuple(a.type for a in self.args)
-        count = len(work.rows)
-        expansion = TABLE_FUNCTIONS[self.function].implementation(arguments, types, count, context)
+        given = given_arrays(self.args, context) if self.function == "unnest" and len(rows) == 1 else None
+        if given is None:
+            arguments = work.evaluate(self.computed)
+            types = tuple(a.type for a in self.args)
+            count = len(work.rows)
+            expansion = TABLE_FUNCTIONS[self.function].implementation(arguments, types, count, context)
+        else:
+            expansion = spread(given, tuple(c.type for c in self.columns), context)
         if expansion.failures is not None:
             work.note(expansion.failures.rows, expansion.failures.errors)
         at = expansion.source
@@ -58,6 +65,44 @@ class Expand:
         source = at if work.source is None else work.source[at]
         errors, error_source = work.errors()
         return Mapped(out, source.astype(np.int64), None, errors, error_source)
+
+
+def given_arrays(args: tuple[Scalar, ...], context: Context) -> list[Sequence[object]] | None:
+    """The arrays of ``unnest($1, $2::bigint[], …)`` as the client gave them; None for any other arguments.
+
+    So the elements become words at once, instead of an interned array that is taken apart again.
+    """
+    found: list[Sequence[object]] = []
+    for arg in args:
+        parameter = arg
+        if isinstance(arg, Call) and arg.function == "cast" and _widens(arg.args[0].type, arg.type):
+            parameter = arg.args[0]
+        if not isinstance(parameter, Parameter) or parameter.type.element is None:
+            return None
+        datum = context.parameters[parameter.index - 1]
+        if datum is not None and not isinstance(datum, list | tuple):
+            return None
+        found.append(() if datum is None else flatten(datum, parameter.type.element.kind))
+    return found
+
+
+def _widens(source: SqlType, target: SqlType) -> bool:
+    """Whether a cast between arrays leaves every element the integer that it is."""
+    if source.element is None or target.element is None:
+        return False
+    kinds = (Kind.INT2, Kind.INT4, Kind.INT8)
+    have, want = source.element.kind, target.element.kind
+    return have in kinds and want in kinds and kinds.index(have) <= kinds.index(want)
+
+
+def spread(arrays: Sequence[Sequence[object]], types: tuple[SqlType, ...], context: Context) -> Expansion:
+    """The arrays side by side, the shorter ones filled up with NULLs: one row's expansion."""
+    size = max(map(len, arrays))
+    columns = []
+    for array, type_ in zip(arrays, types, strict=True):
+        datums = array if len(array) == size else (*array, *([None] * (size - len(array))))
+        columns.append(encode(type_, datums, context.dictionary))
+    return Expansion(np.zeros(size, np.int64), columns)
 
 
 def _taken(vector: Vector, at: Words) -> Vector:

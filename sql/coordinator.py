@@ -92,6 +92,11 @@ class Coordinator:
         """
         return self._thread.wait(self._thread.queue(work, keep))
 
+    @property
+    def idle(self) -> bool:
+        """Whether the event loop, which asks, may use the engine itself until it awaits."""
+        return self._thread.idle
+
     async def submit(self, work: Callable[[], T]) -> T:
         """Run a job on the engine thread."""
         return await self.queue(work)

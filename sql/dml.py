@@ -104,7 +104,7 @@ class Changer:
             return np.arange(len(old))
         if table.primary_key:
             return np.sort(first)
-        version = self.writer.engine.arrangement(table.id)
+        version = self.writer.arrangement(table)
         stored = np.zeros(len(first), np.int64)
         _, diffs, index = version.lookup(np.ascontiguousarray(old[first]), LATEST)
         np.add.at(stored, index, diffs)

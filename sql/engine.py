@@ -7,8 +7,9 @@ dataflow steps all of its epochs together; then the root is published. Nothing i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -40,6 +41,10 @@ from storage.stored import Batch, History, merge_entries
 REVIVE_SECONDS: Final = 5.0
 LARGE_BYTES: Final = 1 << 18
 """Rows' bytes from which a group is encoded and written on the log's own thread while the dataflow steps."""
+
+
+class TooLongHereError(Exception):
+    """What was tried on the event loop's thread takes a step, a plan or a scan: the engine thread is to do it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,8 @@ class Engine:
         self.failures: dict[int, SqlError] = {}
         self.listeners: list[Listener] = []
         self.unstepped = False
+        self.rests = False
+        """While a light statement runs on the event loop's thread: nothing may be stepped."""
         self.touched: set[int] = set()
         """The tables that were fed since the last step."""
         self.steps = 0
@@ -88,8 +95,6 @@ class Engine:
         self._outputs: dict[int, NodeId] = {}
         self._drained: dict[int, Version | None] = {}
         """What each view's Output was when its changes were drained last."""
-        self._loops: set[int] = set()
-        """Views with a recursion of their own: without any, no view can be taken down."""
         self._stored: dict[int, Stored] | None = None
         """What readers get of ``renderer.stored``, until it changes."""
         self._counts = Counts()
@@ -119,6 +124,8 @@ class Engine:
     def settle(self) -> None:
         """Step what was fed, so that ``head`` has it (unpublished)."""
         if self.unstepped:
+            if self.rests:
+                raise TooLongHereError
             self.unstepped = False
             self.touched.clear()
             self.steps += 1
@@ -126,6 +133,15 @@ class Engine:
                 self.dataflow.step()
             finally:
                 self.head = self.dataflow.publish()
+
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        """Inside, on the event loop's thread, what would take long raises TooLongHereError."""
+        self.rests = True
+        try:
+            yield
+        finally:
+            self.rests = False
 
     def feed(self, relation: int, rows: Words, diffs: Words, ordinal: int) -> None:
         """Updates of a table at an ordinal; seen after the next step."""
@@ -145,8 +161,6 @@ class Engine:
         self.renderer.install(plan, relation)
         self._outputs[relation] = self.renderer.output(relation)
         self._drained.pop(relation, None)
-        if plan.connections:
-            self._loops.add(relation)
         self._counts.start(relation)
         self._stored = None
         self.unstepped = True
@@ -178,7 +192,6 @@ class Engine:
             return
         self._outputs.pop(relation, None)
         self._drained.pop(relation, None)
-        self._loops.discard(relation)
         self._counts.forget(relation)
         self._stored = None
         if not keep_failure:
@@ -255,8 +268,6 @@ class Engine:
 
     def note_failures(self) -> None:
         """Which views are down, and why."""
-        if not self._loops:
-            return
         for relation, output in self._outputs.items():
             failure = self.dataflow.failure(output)
             if failure is not None and relation not in self.failures:

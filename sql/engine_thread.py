@@ -52,17 +52,26 @@ class EngineThread:
         """The jobs whose group is being flushed."""
         self._guard = threading.Lock()
         self._jobs: SimpleQueue[Job[Any] | None] = SimpleQueue()
+        self._pending = 0
+        """Jobs queued and not yet answered; the event loop's own count."""
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
+    @property
+    def idle(self) -> bool:
+        """Whether every job has been answered. Jobs are queued from the event loop only, so whoever asks there has the
+        engine to itself until it awaits."""
+        return self._pending == 0 and not self._stopping
+
     def queue(self, work: Callable[[], T], keep: bool = False) -> Job[T]:
         """Queue a job, from the event loop; one to ``keep`` cannot be cancelled. 57P01 when the server ends."""
         if self._stopping:
             raise SqlError("57P01", "the server is shutting down")
         job = Job(work, self._loop.create_future(), keep)
+        self._pending += 1
         self._jobs.put(job)
         return job
 
@@ -122,7 +131,7 @@ class EngineThread:
             with self._guard:
                 self._group = []
                 self._interrupt.clear()
-        self._loop.call_soon_threadsafe(_answer, group)
+        self._loop.call_soon_threadsafe(self._answer, group)
         return job is not None
 
     def _work(self, job: Job[Any]) -> None:
@@ -145,11 +154,12 @@ class EngineThread:
                 self._interrupt.clear()
 
 
-def _answer(group: list[Job[Any]]) -> None:
-    for job in group:
-        if job.future.done():
-            continue
-        if job.error is not None:
-            job.future.set_exception(job.error)
-        else:
-            job.future.set_result(job.result)
+    def _answer(self, group: list[Job[Any]]) -> None:
+        self._pending -= len(group)
+        for job in group:
+            if job.future.done():
+                continue
+            if job.error is not None:
+                job.future.set_exception(job.error)
+            else:
+                job.future.set_result(job.result)

@@ -5,23 +5,27 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet, pack
 from ivm.words import TEXT, ColumnType
 from planner.context import Bounds, Context
 from planner.evaluate import constant
-from planner.logical import Rel
+from planner.logical import Rel, Values
 from planner.run import run
+from planner.run_direct import is_short
 from planner.scalar import Call
+from planner.traverse import children
 from sql.catalog import Relation
 from sql.clock import POSTGRES_EPOCH, wall_clock
 from sql.control import run_control
 from sql.ddl import Definer
 from sql.definition import view_rel
 from sql.dml import Changed, Changer
+from sql.engine import TooLongHereError
 from sql.fast_insert import constant_source
+from sql.overlay import OverlaidSnapshot
 from sql.prepared import Prepared
 from sql.query import Moment, Reading, epoch_of, moment_of, present
 from sql.results import CommandResult, Notice, Result, RowsResult
@@ -55,6 +59,10 @@ from storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
     from sql.session import Session
+
+
+LIGHT_ROWS: Final = 200
+"""Rows up to which a statement in a transaction is run on the event loop's thread: to change threads would cost more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +126,8 @@ class Executor:
         session = self._session
         transaction = session.transaction
         assert transaction is not None, "a statement runs in a transaction"
+        if statement.locking and transaction.explicit:
+            await transaction.write(lambda writer: None)
         published = await transaction.snapshot()
         plan = prepared.plan_of(statement.rel, published)
         if prepared.overdue() and transaction.writer is None:
@@ -172,7 +182,9 @@ class Executor:
         session = self._session
         transaction = session.transaction
         assert transaction is not None
-        changed = await transaction.write(lambda writer: self._apply(writer, statement, prepared, request))
+        changed = await transaction.write(
+            lambda writer: self._apply(writer, statement, prepared, request), light=_light(statement, request)
+        )
         name = type(statement).__name__.upper()
         tag = f"INSERT 0 {changed.count}" if name == "INSERT" else f"{name} {changed.count}"
         if changed.returning is None:
@@ -203,7 +215,14 @@ class Executor:
 
     def source(self, writer: Writer, rel: Rel, prepared: Prepared, context: Context, state: SessionState) -> RowSet:
         """The rows of a query over the writer's own state, on the engine thread."""
+        bounds = Bounds(writer.engine.dataflow.cancel, self._session.coordinator.query_memory)
+        over = self._unstepped(writer, prepared, context, state)
+        if over is not None:
+            assert prepared.plan is not None
+            return run(prepared.plan, over, context, bounds)
         published = writer.snapshot(prepared.inputs if prepared.plan is not None else None)
+        if writer.engine.rests and not (prepared.planned(published) and not prepared.overdue()):
+            raise TooLongHereError
         plan = prepared.plan_of(rel, published)
         if prepared.overdue():
             writer.engine.arrange(prepared.wishes)
@@ -212,8 +231,24 @@ class Executor:
         for relation in prepared.inputs:
             if relation in published.failures:
                 raise published.failures[relation]
-        bounds = Bounds(writer.engine.dataflow.cancel, self._session.coordinator.query_memory)
-        return run(plan, self.snapshot(published, context, state), context, bounds)
+        snapshot = self.snapshot(published, context, state)
+        if writer.engine.rests and not is_short(plan, snapshot, LIGHT_ROWS):
+            raise TooLongHereError
+        return run(plan, snapshot, context, bounds)
+
+    def _unstepped(
+        self, writer: Writer, prepared: Prepared, context: Context, state: SessionState
+    ) -> OverlaidSnapshot | None:
+        """What a short plan can read without a step, though the transaction has changed it before; None: step."""
+        published = writer.as_stepped()
+        if prepared.plan is None or not prepared.planned(published) or prepared.overdue():
+            return None
+        pending = writer.pending(prepared.inputs)
+        if not pending:
+            return None
+        system = self.snapshot(published, context, state).system
+        over = OverlaidSnapshot(published, published.ordinal, system, pending=pending)
+        return over if is_short(prepared.plan, over, LIGHT_ROWS) else None
 
     def snapshot(self, published: Published, context: Context, state: SessionState) -> MemorySnapshot:
         """The newest of a published state, for a plan."""
@@ -326,6 +361,18 @@ class Executor:
         schema = tuple(ColumnType(c.type) for c in columns)
         vectors = [encode(c.type, [row[i] for row in rows], dictionary) for i, c in enumerate(columns)]
         return RowsResult(columns, RowSet(pack(vectors, schema, len(rows)), schema), tag, dictionary)
+
+
+def _light(statement: Insert | Update | Delete, request: Request) -> bool:
+    """Whether a statement that changes rows may be short, by what is known before it runs."""
+    given = sum(len(p) for p in request.parameters if isinstance(p, list | tuple))
+    key = statement.table.primary_key
+    by_identity = not any(statement.table.columns[i].type.has_equality_class for i in key)
+    return given <= LIGHT_ROWS and by_identity and (not isinstance(statement, Insert) or _few(statement.source))
+
+
+def _few(rel: Rel) -> bool:
+    return len(rel.rows) <= LIGHT_ROWS if isinstance(rel, Values) else all(map(_few, children(rel)))
 
 
 def _explained(statement: Statement) -> Rel:

@@ -77,6 +77,10 @@ class Prepared:
         self.runs += 1
         return self.plan
 
+    def planned(self, published: Published) -> bool:
+        """Whether ``plan_of`` has nothing to do."""
+        return self.plan is not None and self._arranged == published.arranged
+
     def overdue(self) -> tuple[Wish, ...]:
         """The arrangements to make now: the statement keeps coming."""
         return self.wishes if self.runs > PATIENCE else ()

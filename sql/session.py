@@ -93,8 +93,7 @@ class Session:
         for place, statement in enumerate(statements):
             single = len(statements) == 1 and self.transaction is None
             prepared = self.prepare(statement.text, (), offset=statement.offset)
-            async for result in self._run_results(prepared, Request(single=single)):
-                yield result
+            yield await self._run(prepared, Request(single=single))
             if place == len(statements) - 1:
                 await self._end_implicit()
         self._leave()
@@ -160,13 +159,11 @@ class Session:
         if prepared is None:
             return EmptyResult()
         request = Request(found.parameters, final and self.transaction is None)
-        results = self._run_results(prepared, request)
-        async for result in results:
-            if isinstance(result, RowsResult):
-                found.rows = Rows(result.columns, result.rows, result.dictionary, result.tag)
-                return found.result(max_rows)
-            return result
-        raise AssertionError("a statement has a result")
+        result = await self._run(prepared, request)
+        if isinstance(result, RowsResult):
+            found.rows = Rows(result.columns, result.rows, result.dictionary, result.tag)
+            return found.result(max_rows)
+        return result
 
     def close_statement(self, name: str) -> None:
         self.statements.pop(name, None)
@@ -278,15 +275,14 @@ class Session:
         finally:
             self._task = None
 
-    async def _run_results(self, prepared: Prepared, request: Request) -> AsyncIterator[Result]:
+    async def _run(self, prepared: Prepared, request: Request) -> Result:
         """One statement, with its timeout, in its transaction."""
         statement = prepared.bound.statement
         if self._failed and not _allowed_when_failed(statement):
             raise replace_error(_ABORTED)
         control = await self._control(statement)
         if control is not None:
-            yield control
-            return
+            return control
         self._interrupted = None
         timeout = self.settings.milliseconds("statement_timeout")
         timer = None
@@ -301,7 +297,7 @@ class Session:
         finally:
             if timer is not None:
                 timer.cancel()
-        yield result
+        return result
 
     async def _control(self, statement: Statement) -> CommandResult | None:
         """BEGIN, COMMIT, ROLLBACK and savepoints."""

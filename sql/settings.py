@@ -6,6 +6,7 @@ import re
 import zoneinfo
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from ivm.errors import SqlError
@@ -72,6 +73,13 @@ def _duration(name: str, value: str) -> str:
     return f"{milliseconds}ms" if milliseconds else "0"
 
 
+@lru_cache(1000)
+def _date_formats(date_style: str, interval_style: str) -> DateFormats:
+    date, _, order = date_style.partition(", ")
+    return DateFormats(date, order, interval_style)
+
+
+@lru_cache(1000)
 def _milliseconds(name: str, value: str) -> int:
     match = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)\s*([a-z]*)\s*", value)
     if match is None or (match[2] and match[2] not in _UNITS):
@@ -199,8 +207,7 @@ class Settings:
     @property
     def formats(self) -> DateFormats:
         """DateStyle and IntervalStyle."""
-        date, _, order = self.get("datestyle").partition(", ")
-        return DateFormats(date, order, self.get("intervalstyle"))
+        return _date_formats(self.get("datestyle"), self.get("intervalstyle"))
 
     def milliseconds(self, name: str) -> int:
         """A duration setting in ms."""

@@ -23,13 +23,17 @@ class OutputColumn:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """SELECT, VALUES, TABLE or WITH. ``as_of``: an expression without columns (bigint epoch or timestamptz)."""
+    """SELECT, VALUES, TABLE or WITH. ``as_of``: an expression without columns (bigint epoch or timestamptz).
+
+    ``locking``: FOR UPDATE or the like; a transaction takes the write token before it reads.
+    """
 
     rel: Rel
     finishing: Finishing
     columns: tuple[OutputColumn, ...]
     as_of: Scalar | None = None
     as_of_at_least: bool = False
+    locking: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ivm.errors import SqlError
 from sql.catalog import Catalog
+from sql.engine import TooLongHereError
 from sql.snapshot import Published
 from sql.writer import Mark, Writer
 
@@ -127,8 +128,12 @@ class Transaction:
             self._own = await self.coordinator.submit(self.writer.snapshot)
         return self._own
 
-    async def write(self, work: Callable[[Writer], T]) -> T:
-        """Run a statement's changes on the engine thread. After an error the caller rolls back."""
+    async def write(self, work: Callable[[Writer], T], light: bool = False) -> T:
+        """Run a statement's changes on the engine thread. After an error the caller rolls back.
+
+        ``light``: where the engine rests, try here first; work that would take long raises TooLongHereError before
+        it has changed anything.
+        """
         if self.read_only:
             raise SqlError("25006", "cannot execute a statement that writes in a read-only transaction")
         if self.single:
@@ -137,6 +142,12 @@ class Transaction:
             await self.coordinator.token.acquire()
             self._holds = True
         self._own = None
+        if light and self.coordinator.idle:
+            try:
+                with self.coordinator.engine.resting():
+                    return work(self._begin())
+            except TooLongHereError:
+                pass
         return await self.coordinator.submit(lambda: work(self._begin()))
 
     def _whole(self, work: Callable[[Writer], T]) -> T:

@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ivm.rows import Words
+from ivm.trace import Version
 from planner.logical import Rel
 from planner.lower import lower
 from planner.transform.pipeline import optimize
 from sql.catalog import Catalog, Relation, RelationKind
 from sql.engine import Engine
+from sql.overlay import FEW, Pending, overlaid
 from sql.snapshot import Published, StoredIndexes
 from storage.record import Update
 
@@ -65,13 +67,38 @@ class Writer:
         So that a transaction of several statements is stepped once: what has changed since the last step is fed and
         stepped only if the inputs could tell.
         """
-        engine = self.engine
         if inputs is None or not self._untouched(inputs):
             self.settle()
+        return self.as_stepped()
+
+    def as_stepped(self) -> Published:
+        """The state as it was stepped last: ``pending`` says what it lacks."""
+        engine = self.engine
         at = max(self.ordinal if self.updates or self.created else 0, engine.timeline.last)
         epoch = engine.timeline.epoch(engine.timeline.last)
         return Published(at, epoch, engine.since, engine.head, self.catalog, engine.stored(), engine.failures,
                          engine.arranged)  # fmt: skip
+
+    def pending(self, inputs: Iterable[int]) -> Pending | None:
+        """What these relations, tables all, have changed by since the last step; None: too much, or it is not known."""
+        updates = self.updates[self.fed :]
+        if sum(len(u.rows) for u in updates) > FEW:
+            return None
+        found: dict[int, tuple[Words, Words]] = {}
+        for relation in inputs:
+            known = self.catalog.by_id(relation)
+            if known is None or known.kind is not RelationKind.TABLE or relation in self.engine.touched:
+                return None
+            parts = [u for u in updates if u.relation == relation]
+            if parts:
+                found[relation] = np.concatenate([u.rows for u in parts]), np.concatenate([u.diffs for u in parts])
+        return found
+
+    def arrangement(self, table: Relation) -> Version:
+        """A table's own arrangement, with what is pending if there is little of it."""
+        base = self.engine.arrangement(table.id)
+        updates = (self.pending((table.id,)) or {}).get(table.id)
+        return base if updates is None else overlaid(self.as_stepped(), table.id, (), base, updates)
 
     def create(self, relation: Relation, rel: Rel | None) -> None:
         """A table, a view, or a materialized view of ``rel``, which is hydrated before this returns."""
@@ -103,6 +130,7 @@ class Writer:
             self._feed_one(Update(update.relation, update.rows, -update.diffs))
         del self.updates[mark.updates :]
         self.fed = min(self.fed, mark.updates)
+        self._feed()  # the step below makes the key index forget what it noted of the rows that stay
         if len(self.created) > mark.created:
             self.engine.settle()
             for relation in reversed(self.created[mark.created :]):

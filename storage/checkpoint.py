@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from ivm.errors import SqlError
 from ivm.rows import Words
@@ -25,6 +26,11 @@ from storage.stored import Batch, merge_batches
 
 Retention = Callable[[int, int], int]
 """(relation, high water) → the epoch whose past nobody needs any more. Called from the applier's thread."""
+
+
+LAZY_SECONDS: Final = 0.1
+"""A pace at least so slow needs no notice of each batch: the applier looks for itself. To wake it would hand it the
+interpreter in the middle of a commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +111,13 @@ class Applier:
                 self._oldest = time.monotonic()
             self._waiting.append(batch)
             self._waiting_size += batch.size
-            self._changed.notify_all()
+            if self._flushing or self._waiting_size >= self._pace.rows or self._pace.seconds < LAZY_SECONDS:
+                self._changed.notify_all()
 
     def wait_for_room(self, timeout: float | None = None) -> bool:
         """Holds the caller back while too much waits (memory); False when the timeout came first."""
+        if self._waiting_size < self._pace.room and self._failure is None:
+            return True
         with self._changed:
             room = self._changed.wait_for(lambda: self._waiting_size < self._pace.room or self._failure, timeout)
             self._raise_failure()
@@ -167,7 +176,8 @@ class Applier:
         while True:
             with self._changed:
                 while not self._closing and (pause := self._pause()) != 0.0:
-                    self._changed.wait(pause)
+                    longest = max(self._pace.seconds, LAZY_SECONDS)
+                    self._changed.wait(longest if pause is None else min(pause, longest))
                 if self._closing:
                     return
                 batches = self._next_batches()

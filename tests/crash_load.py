@@ -75,6 +75,8 @@ class Client:
             with psycopg.connect(f"host=127.0.0.1 port={port} user=u dbname=d", autocommit=True) as connection:
                 while not stop.is_set():
                     self.one(connection)
+        except psycopg.Rollback:
+            pass  # the kill came while a transaction was rolled back
         except psycopg.Error as error:
             if error.sqlstate is not None and not error.sqlstate.startswith("57"):
                 raise
@@ -301,6 +303,8 @@ class Prober:
                 found = sorted(connection.execute(f"{query} AS OF {epoch}").fetchall())
             except psycopg.Error as error:
                 wrong.append(f"{query} AS OF {epoch}: {error}")
+                if connection.closed:
+                    break
                 continue
             if found != rows:
                 wrong.append(f"{query} AS OF {epoch} gave {rows}, now {found}")

@@ -29,6 +29,7 @@ from tests.crash_load import ACCOUNTS, OWNED, SETUP, VIEWS, Client, Connection, 
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 KINDS: Final = ("load", "load", "load", "ddl", "start", "burst")
+QUIET: Final = ("ready on", "freshet: starting", "freshet: hydrating", "freshet: compiling")
 CLIENTS: Final = 4
 KEPT_READS: Final = 60
 
@@ -119,8 +120,11 @@ class Crashes:
             self._check(program)
         except (AssertionError, psycopg.Error) as error:
             self.wrong.append(f"{type(error).__name__}: {error}")
+        if program.process.poll() is not None:
+            last = "\n".join(program.lines[-30:])
+            self.wrong.append(f"the server ended by itself with status {program.process.returncode}:\n{last}")
         program.kill()
-        self.said += [line for line in program.lines if not line.startswith(("ready", "freshet: "))]
+        self.said += [line for line in program.lines if not line.startswith(QUIET) and not line.endswith(" rows")]
 
     def _load_and_kill(self, program: Program, kind: str) -> None:
         stop = threading.Event()
@@ -155,7 +159,7 @@ class Crashes:
         if not alive:
             failed.append("the server ended by itself:\n" + "\n".join(program.lines[-20:]))
         self.wrong += failed
-        self.said += [line for line in program.lines if not line.startswith(("ready", "freshet: "))]
+        self.said += [line for line in program.lines if not line.startswith(QUIET) and not line.endswith(" rows")]
 
     def _check(self, program: Program) -> None:
         with program.connect() as connection:

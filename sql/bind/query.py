@@ -51,11 +51,33 @@ def bind_ordered(env: Environment, query: nodes.Query, outer: Scope | None) -> t
 def bind_top(env: Environment, query: nodes.Query) -> Query:
     """A whole statement: order and slice are left to its finishing."""
     as_of = None if query.as_of is None else constant_expression(env, query.as_of, "AS OF")
-    bound = settle(env, bind_unsettled(env, replace(query, as_of=None), None))
+    _check_locked(query)
+    bound = settle(env, bind_unsettled(env, replace(query, as_of=None, locking=None), None))
     width = bound.width if len(schema(bound.rel)) != bound.width else None
     finishing = Finishing(bound.order, bound.limit, bound.offset, width)
     columns = _typed_columns(bound)
-    return Query(bound.rel, finishing, columns, as_of, query.as_of_at_least)
+    return Query(bound.rel, finishing, columns, as_of, query.as_of_at_least, query.locking is not None)
+
+
+def _check_locked(query: nodes.Query) -> None:
+    """FOR UPDATE stands over a plain SELECT, its tables in FROM. Raises 0A000 and 42P01 as Postgres does."""
+    if query.locking is None:
+        return
+    if not isinstance(query.body, nodes.Select):
+        message = "FOR UPDATE is not allowed with UNION/INTERSECT/EXCEPT"
+        raise SqlError("0A000", message, position=query.at + 1)
+    todo = list(query.body.from_)
+    known: set[str | None] = set()
+    while todo:
+        ref = todo.pop()
+        if not isinstance(ref, nodes.JoinedTable):
+            known.add(ref.alias or (ref.name if isinstance(ref, nodes.TableName) else None))
+        elif ref.alias is None:
+            todo += [ref.left, ref.right]
+    for name, at in query.locking:
+        if name not in known:
+            message = f'relation "{name}" in FOR UPDATE clause not found in FROM clause'
+            raise SqlError("42P01", message, position=at + 1)
 
 
 def bind_stored(env: Environment, query: nodes.Query) -> Query:
@@ -107,6 +129,8 @@ def bind_unsettled(env: Environment, query: nodes.Query, outer: Scope | None) ->
     """A query whose columns may still be untyped literals, for the place it stands in to type them."""
     if query.as_of is not None:
         raise unsupported("AS OF in a view or subquery", position=query.as_of.at + 1)
+    if query.locking is not None:
+        raise unsupported("FOR UPDATE or SHARE in a view or subquery", position=query.at + 1)
     if query.with_ is None:
         return _body(env, query, outer)
     if query.with_.mutually:

@@ -29,7 +29,8 @@ class MarkerNeeded(Exception):
 def make_row(values: Sequence[Scalar], names: Sequence[str]) -> Scalar:
     """A row that is never NULL itself."""
     fields = tuple((name, plain(value.type)) for name, value in zip(names, values, strict=True))
-    return Call("row", tuple(values), SqlType(Kind.RECORD, fields=fields), False)
+    type_ = SqlType(Kind.RECORD, fields=fields)
+    return Call("row", tuple(values), type_, False) if values else Literal((), type_)
 
 
 def row(b: Binder, node: nodes.RowExpr) -> Scalar:

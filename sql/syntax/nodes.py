@@ -354,7 +354,10 @@ class SetQuery:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query expression with what may stand around its body."""
+    """A query expression with what may stand around its body.
+
+    ``locking``: FOR UPDATE or SHARE, with the tables after OF and where each stands.
+    """
 
     body: QueryBody
     at: int
@@ -364,6 +367,7 @@ class Query:
     offset: Expr | None = None
     as_of: Expr | None = None
     as_of_at_least: bool = False
+    locking: tuple[tuple[str, int], ...] | None = None
 
 
 QueryBody = Select | ValuesList | SetQuery | Query

@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from ivm.errors import SqlError, unsupported
 from sql.syntax.keywords import NEEDS_AS, NOT_A_COLUMN, RESERVED
-from sql.syntax.tokens import NOT_WORDS, PAIR_TYPES, RESERVED_WORD, WORDS
+from sql.syntax.tokens import GROUPS_WORD, NOT_WORDS, PAIR_TYPES, RESERVED_WORD, WORDS
 
 T = TypeVar("T")
 E = TypeVar("E", bound=exp.Expr)
@@ -49,7 +49,7 @@ class CoreRules(PostgresParser):
     TABLE_ALIAS_TOKENS = set(_NAMES)  # noqa: RUF012
     ALIAS_TOKENS = set(_NAMES)  # noqa: RUF012
     UPDATE_ALIAS_TOKENS = set(_NAMES) - {TokenType.SET}
-    WINDOW_ALIAS_TOKENS = set(_NAMES) - {TokenType.RANGE, TokenType.ROWS}
+    WINDOW_ALIAS_TOKENS = set(_NAMES) - {TokenType.RANGE, TokenType.ROWS, GROUPS_WORD}
     FUNC_TOKENS = set(_FUNCTION_NAMES)  # noqa: RUF012
     RESERVED_TOKENS = set(NOT_WORDS)  # noqa: RUF012
     PLACEHOLDER_PARSERS = {}  # noqa: RUF012
@@ -87,8 +87,9 @@ class CoreRules(PostgresParser):
         """sqlglot's way to fail: its own message and token give way to PostgreSQL's."""
         raise self.syntax_error()
 
-    def unsupported(self, what: str, token: Token | None = None) -> NoReturn:
-        raise unsupported(what, position=(token or self._curr).start + 1)
+    def refusal(self, what: str, token: Token | None = None) -> SqlError:
+        """0A000 at the token (by default the next)."""
+        return unsupported(what, position=(token or self._curr).start + 1)
 
     def located(self, node: E, token: Token) -> E:
         """The node with its offset, unless it has one."""

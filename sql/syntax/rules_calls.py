@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from ivm.errors import SqlError
-from sql.syntax.keywords import COLUMN_ONLY, RESERVED
+from sql.syntax.keywords import COLUMN_ONLY, RESERVED, TYPE_OR_FUNCTION
 from sql.syntax.rules import CoreRules
 from sql.syntax.rules_operators import OperatorRules
 from sql.syntax.rules_types import TYPE_WORDS
@@ -52,7 +52,10 @@ def _closed(parse: Callable[[Any], exp.Expr]) -> Callable[[CoreRules], exp.Expr]
 
 
 def _refused(what: str) -> Callable[[CoreRules], exp.Expr]:
-    return lambda rules: rules.unsupported(what, rules.ahead(-2))
+    def refuse(rules: CoreRules) -> exp.Expr:
+        raise rules.refusal(what, rules.ahead(-2))
+
+    return refuse
 
 
 class CallRules(OperatorRules):
@@ -89,7 +92,7 @@ class CallRules(OperatorRules):
         if type_ == TokenType.CASE:
             return self._parse_case()
         following = self._next.token_type
-        if type_ == TokenType.ARRAY and following in (TokenType.L_BRACKET, TokenType.L_PAREN):
+        if type_ == TokenType.ARRAY:
             return self._parse_array()
         if type_ == TokenType.ROW and following == TokenType.L_PAREN:
             return self._parse_row_constructor()
@@ -155,7 +158,7 @@ class CallRules(OperatorRules):
             raise self.syntax_error()
         parts = []
         for _ in range(length // 2):
-            parts.append(self.label())
+            parts.append(self.label() if parts else self.identifier())
             self.expect(TokenType.DOT)
         token = self._curr
         plain = bool(parts) or token.token_type == TokenType.IDENTIFIER
@@ -186,14 +189,14 @@ class CallRules(OperatorRules):
 
     def _argument(self) -> exp.Expr:
         if self._next.token_type in (TokenType.COLON_EQ, TokenType.FARROW):
-            self.unsupported("named argument notation")
+            raise self.refusal("named argument notation")
         if self.accept_word("variadic"):
             return exp.Variadic(this=self._parse_disjunction())
         return self._parse_disjunction()
 
     def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> exp.Expr | None:
         if self.is_word("within", "group"):
-            self.unsupported("WITHIN GROUP")
+            raise self.refusal("WITHIN GROUP")
         if self._match_pair(TokenType.FILTER, TokenType.L_PAREN):
             self.expect(TokenType.WHERE)
             this = exp.Filter(this=this, expression=self._parse_disjunction())
@@ -262,7 +265,7 @@ class CallRules(OperatorRules):
         token = self.ahead(-2)
         args = [self._parse_disjunction()]
         if self.is_word("similar"):
-            self.unsupported("SUBSTRING … SIMILAR", token)
+            raise self.refusal("SUBSTRING … SIMILAR", token)
         if self._match(TokenType.FROM):
             args.append(self._parse_disjunction())
             if self._match(TokenType.FOR):
@@ -380,6 +383,8 @@ class CallRules(OperatorRules):
         """``a``, ``t.a``, ``s.t.a`` or ``t.*``."""
         token = self._curr
         if token.token_type not in self.ID_VAR_TOKENS:
+            if token.text in TYPE_OR_FUNCTION or token.text == "cast":
+                self._advance()
             raise self.syntax_error()
         parts: list[exp.Expr] = [self.label()]
         while self._match(TokenType.DOT):
@@ -408,7 +413,7 @@ class CallRules(OperatorRules):
             elif token.token_type == TokenType.DOT and not isinstance(this, exp.Column):
                 self._advance()
                 if self._curr.token_type == TokenType.STAR:
-                    self.unsupported("row expansion", token)
+                    raise self.refusal("row expansion", token)
                 this = self.located(exp.Dot(this=this, expression=self.label()), token)
             else:
                 return this

@@ -86,7 +86,7 @@ class DataRules(QueryRules):
             columns = self._insert_columns()
         if self.is_word("overriding"):
             self._advance()
-            self.unsupported("OVERRIDING")
+            raise self.refusal("OVERRIDING")
         default = self._curr.token_type == TokenType.DEFAULT
         if default:
             self._advance()
@@ -106,7 +106,7 @@ class DataRules(QueryRules):
     def _assigned_column(self) -> exp.Identifier:
         column = self.identifier()
         if self._curr.token_type in (TokenType.L_BRACKET, TokenType.DOT):
-            self.unsupported("assignment to a part of a column")
+            raise self.refusal("assignment to a part of a column")
         return column
 
     def _parse_on_conflict(self) -> exp.OnConflict | None:
@@ -115,13 +115,13 @@ class DataRules(QueryRules):
             return None
         if self._curr.token_type == TokenType.L_PAREN:
             if not self._conflict_target():
-                self.unsupported("ON CONFLICT with an expression", token)
+                raise self.refusal("ON CONFLICT with an expression", token)
         elif self.accept_word("on", "constraint"):
             self.identifier()
         self.expect_word("do")
         if self.accept_word("nothing"):
             return exp.OnConflict(action=exp.Var(this="DO NOTHING"))
-        self.unsupported("ON CONFLICT DO UPDATE", token)
+        raise self.refusal("ON CONFLICT DO UPDATE", token)
 
     def _conflict_target(self) -> bool:
         """``(a, b)``; False for anything richer than names."""
@@ -149,7 +149,7 @@ class DataRules(QueryRules):
         if not self._match(TokenType.WHERE):
             return None
         if self.is_word("current", "of"):
-            self.unsupported("WHERE CURRENT OF")
+            raise self.refusal("WHERE CURRENT OF")
         return exp.Where(this=self._parse_disjunction())
 
     def _parse_update_assignment(self) -> exp.EQ:
@@ -168,10 +168,14 @@ class DataRules(QueryRules):
             if isinstance(node, exp.Subquery):
                 return node
             return node if isinstance(node, exp.Tuple) else self.located(exp.Tuple(expressions=[node]), token)
-        self.accept_word("row")
+        row = self.accept_word("row")
         if self._curr.token_type != TokenType.L_PAREN:
             return self._parse_disjunction()
-        return self.located(self._parse_value(), token)
+        value = self.located(self._parse_value(), token)
+        single = value.expressions[0] if len(value.expressions) == 1 and not row else None
+        if isinstance(single, exp.Star) or (isinstance(single, exp.Column) and isinstance(single.this, exp.Star)):
+            return self.located(exp.Paren(this=single), token)
+        return value
 
     def _parse_delete(self) -> exp.Delete:
         self.expect(TokenType.DELETE)
@@ -192,19 +196,19 @@ class DataRules(QueryRules):
         if not temporary:
             self.accept_word("unlogged")
         elif self._curr.token_type != TokenType.TABLE:
-            self.unsupported("CREATE TEMPORARY VIEW")
+            raise self.refusal("CREATE TEMPORARY VIEW")
         if self.accept_word("materialized"):
             self.expect(TokenType.VIEW)
             return self.located(self._create_view(replace, materialized=True), token)
         if self._match(TokenType.VIEW):
             return self.located(self._create_view(replace, materialized=False), token)
         if self.is_word("recursive", "view"):
-            self.unsupported("CREATE RECURSIVE VIEW", token)
+            raise self.refusal("CREATE RECURSIVE VIEW", token)
         if self._curr.token_type == TokenType.TABLE and not replace:
             self._advance()
             return self.located(self._create_table(temporary), token)
         if self._curr.text in _OTHER_OBJECTS and self.is_word(self._curr.text):
-            self.unsupported(f"CREATE {self._curr.text.upper()}", token)
+            raise self.refusal(f"CREATE {self._curr.text.upper()}", token)
         raise self.syntax_error()
 
     def _create_view(self, replace: bool, *, materialized: bool) -> exp.Create:
@@ -230,7 +234,7 @@ class DataRules(QueryRules):
         if self.accept_word("with", "data"):
             return True
         if any(self.is_word("with", word) for word in ("check", "cascaded", "local")):
-            self.unsupported("WITH CHECK OPTION")
+            raise self.refusal("WITH CHECK OPTION")
         return True
 
     def storage_options(self) -> str | None:
@@ -260,7 +264,7 @@ class DataRules(QueryRules):
         while self._match(TokenType.DOT):
             self.label()
         if name not in _STORAGE_PARAMETERS and not name.startswith("auto"):
-            self.unsupported(f'option "{name}"', token)
+            raise self.refusal(f'option "{name}"', token)
         if self._match(TokenType.EQ):
             self._advance()
 
@@ -268,7 +272,7 @@ class DataRules(QueryRules):
         exists = self.accept_word("if", "not", "exists")
         table = self._parse_table_parts()
         if self.is_word("of") or self.is_word("partition"):
-            self.unsupported(f"CREATE TABLE … {self._curr.text.upper()}")
+            raise self.refusal(f"CREATE TABLE … {self._curr.text.upper()}")
         names: list[exp.Identifier] | None = None
         elements: list[exp.Expr] = []
         listed = False
@@ -281,17 +285,17 @@ class DataRules(QueryRules):
             raise self.syntax_error()
         for word in ("inherits", "partition by", "partition", "using", "tablespace"):
             if self.is_word(word):
-                self.unsupported(word.split()[0].upper())
+                raise self.refusal(word.split()[0].upper())
         retain = self.storage_options()
         if self.is_word("on", "commit") and not self.accept_word("on", "commit", "preserve", "rows"):
-            self.unsupported("ON COMMIT")
+            raise self.refusal("ON COMMIT")
         source: exp.Expr | None = None
         data = True
         if names is not None and self._curr.token_type != TokenType.ALIAS:
             raise self.syntax_error()
         if not listed and self._match(TokenType.ALIAS):
             if self.is_word("execute"):
-                self.unsupported("CREATE TABLE AS EXECUTE")
+                raise self.refusal("CREATE TABLE AS EXECUTE")
             source = self.query()
             data = self._with_data()
         create = exp.Create(
@@ -328,10 +332,10 @@ class DataRules(QueryRules):
         if self._match(TokenType.PRIMARY_KEY):
             return self.located(exp.PrimaryKey(expressions=self.identifiers()), token)
         if self._curr.token_type == TokenType.LIKE:
-            self.unsupported("LIKE in CREATE TABLE", token)
+            raise self.refusal("LIKE in CREATE TABLE", token)
         for words in _REFUSED_TABLE_CONSTRAINTS:
             if self.is_word(words):
-                self.unsupported(f"{words.split()[0].upper()} constraints", token)
+                raise self.refusal(f"{words.split()[0].upper()} constraints", token)
         return self._column_definition()
 
     def _column_definition(self) -> exp.ColumnDef:
@@ -341,7 +345,7 @@ class DataRules(QueryRules):
         type_ = self._parse_types()
         kind = str(type_.args["kind"])
         if kind in ("serial", "bigserial", "smallserial", "serial4", "serial8", "serial2"):
-            self.unsupported(f"type {kind}", type_token)
+            raise self.refusal(f"type {kind}", type_token)
         constraints: list[exp.Expr] = []
         while self._curr.token_type not in (TokenType.COMMA, TokenType.R_PAREN):
             constraint = self._column_constraint()
@@ -365,11 +369,11 @@ class DataRules(QueryRules):
         if self._match(TokenType.COLLATE):
             collation = self.dotted().expressions[-1].name
             if collation not in ("default", "C", "POSIX", "ucs_basic"):
-                self.unsupported(f'collation "{collation}"', token)
+                raise self.refusal(f'collation "{collation}"', token)
             return None
         for word in _REFUSED_COLUMN_CONSTRAINTS:
             if self.is_word(word):
-                self.unsupported(f"{word.upper()} constraints", token)
+                raise self.refusal(f"{word.upper()} constraints", token)
         raise self.syntax_error()
 
     def _default(self) -> exp.DefaultColumnConstraint:
@@ -387,7 +391,7 @@ class DataRules(QueryRules):
         elif self._match_set((TokenType.TABLE, TokenType.VIEW)):
             kind = str(self._prev.text)
         elif self._curr.text in _OTHER_OBJECTS and self.is_word(self._curr.text):
-            self.unsupported(f"DROP {self._curr.text.upper()}", token)
+            raise self.refusal(f"DROP {self._curr.text.upper()}", token)
         else:
             raise self.syntax_error()
         exists = self.accept_word("if", "exists")
@@ -404,7 +408,7 @@ class DataRules(QueryRules):
         names = self._parse_csv(self._parse_table_parts)
         self.accept_word("continue", "identity")
         if self.is_word("restart", "identity"):
-            self.unsupported("RESTART IDENTITY")
+            raise self.refusal("RESTART IDENTITY")
         if not self.accept_word("restrict"):
             self.accept_word("cascade")
         return exp.TruncateTable(expressions=names)

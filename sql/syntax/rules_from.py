@@ -84,7 +84,7 @@ class FromRules(CallRules):
     ) -> exp.Join | None:  # fmt: skip
         token = self._curr
         if self._is_asof():
-            self.unsupported("ASOF JOIN")
+            raise self.refusal("ASOF JOIN")
         if token.token_type not in _JOIN_WORDS:
             return None
         if self._match(TokenType.CROSS):
@@ -145,13 +145,13 @@ class FromRules(CallRules):
         table.set("alias", self._parse_table_alias())
         self._parse_table_sample()
         if self.is_word("for", "system_time"):
-            self.unsupported("FOR SYSTEM_TIME AS OF")
+            raise self.refusal("FOR SYSTEM_TIME AS OF")
         table.meta["name_at"] = token.start
         return table
 
     def _parse_table_sample(self, as_modifier: bool = False) -> None:
         if self._curr.token_type == TokenType.TABLE_SAMPLE:
-            self.unsupported("TABLESAMPLE")
+            raise self.refusal("TABLESAMPLE")
 
     def _parse_table_parts(
         self, schema: bool = False, is_db_reference: bool = False, wildcard: bool = False, fast: bool = False
@@ -185,16 +185,15 @@ class FromRules(CallRules):
 
     def _function_table(self, functions: list[exp.Expr]) -> exp.Table:
         table = exp.Table(rows_from=functions)
-        if self._match(TokenType.WITH):
-            self.expect(TokenType.ORDINALITY)
+        if self._match_pair(TokenType.WITH, TokenType.ORDINALITY):
             table.set("ordinality", True)
         if self._curr.token_type == TokenType.ALIAS and self._next.token_type == TokenType.L_PAREN:
-            self.unsupported("a column definition list")
+            raise self.refusal("a column definition list")
         alias = 1 if self._curr.token_type == TokenType.ALIAS else 0
         if self.ahead(alias + 1).token_type == TokenType.L_PAREN and (
             self.ahead(alias + 3).token_type not in self.RESERVED_TOKENS
         ):
-            self.unsupported("a column definition list", self.ahead(alias + 1))
+            raise self.refusal("a column definition list", self.ahead(alias + 1))
         table.set("alias", self._parse_table_alias())
         return table
 

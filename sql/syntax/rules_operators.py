@@ -82,7 +82,7 @@ class OperatorRules(TypeRules):
         if type_ == TokenType.OPERATOR:
             return OTHER if self._next.token_type == TokenType.L_PAREN else 0
         if type_ == TokenType.OVERLAPS:
-            self.unsupported("OVERLAPS")
+            raise self.refusal("OVERLAPS")
         return 0
 
     def _prefix(self, restricted: bool) -> exp.Expr:
@@ -167,7 +167,7 @@ class OperatorRules(TypeRules):
         word = self._curr.text
         if restricted or not self.is_word(word) or word not in ("null", "true", "false", "unknown"):
             if not restricted and word in ("normalized", "document", "json", "of"):
-                self.unsupported(f"IS {word.upper()}", token)
+                raise self.refusal(f"IS {word.upper()}", token)
             raise self.syntax_error()
         self._advance()
         return self.located(exp.Is(this=left, expression=exp.Var(this=word), negate=negated), token)
@@ -219,7 +219,7 @@ class OperatorRules(TypeRules):
 
     def dotted(self) -> exp.Expr:
         """A qualified name of anything, as the parts of a tuple."""
-        parts = [self.label()]
+        parts = [self.identifier()]
         while self._match(TokenType.DOT):
             parts.append(self.label())
         return exp.Tuple(expressions=parts)

@@ -24,7 +24,7 @@ _SET_OPERATIONS: Final = {
     TokenType.INTERSECT: exp.Intersect,
     TokenType.EXCEPT: exp.Except,
 }
-_TAIL: Final = ("order", "limit", "offset", "as_of")
+_TAIL: Final = ("order", "limit", "offset", "as_of", "locking")
 
 
 class QueryRules(FromRules):
@@ -121,15 +121,9 @@ class QueryRules(FromRules):
 
     def _parse_into(self) -> None:
         if self._curr.token_type == TokenType.INTO:
-            error = self._refusal("SELECT INTO")
+            error = self.refusal("SELECT INTO")
             error.hint = "Use CREATE TABLE AS."
             raise error
-
-    def _refusal(self, what: str) -> SqlError:
-        try:
-            self.unsupported(what)
-        except SqlError as error:
-            return error
 
     def _parse_value(self, values: bool = True) -> exp.Tuple:
         self.expect(TokenType.L_PAREN)
@@ -157,7 +151,7 @@ class QueryRules(FromRules):
             this.set("group", self._parse_group())
             this.set("having", self._parse_having())
             if self._curr.token_type == TokenType.WINDOW:
-                self.unsupported("window functions")
+                raise self.refusal("window functions")
         return self.tail(this) if this is not None else None
 
     def tail(self, node: E) -> E:
@@ -174,15 +168,24 @@ class QueryRules(FromRules):
             elif type_ == TokenType.OFFSET and node.args.get("offset") is None:
                 node.set("offset", self._parse_offset())
             elif type_ == TokenType.FOR:
-                if self._next.text in ("update", "share", "no", "key"):
-                    self.unsupported("SELECT FOR UPDATE/SHARE")
-                self._advance()
-                raise self.syntax_error()
+                self._locking(node)
             else:
                 break
         if node.args.get("as_of") is None and self.is_as_of():
             node.set("as_of", self.as_of_clause())
         return node
+
+    def _locking(self, node: exp.Expr) -> None:
+        """``FOR UPDATE | NO KEY UPDATE | SHARE | KEY SHARE [OF table, …] [NOWAIT | SKIP LOCKED]``."""
+        token = self._curr
+        self._advance()
+        if not (self.accept_word("no", "key", "update") or self.accept_word("key", "share")):
+            if not (self.accept_word("update") or self.accept_word("share")):
+                raise self.syntax_error()
+        tables = self._parse_csv(self.identifier) if self.accept_word("of") else []
+        if self.is_word("nowait") or self.is_word("skip", "locked"):
+            raise self.refusal(f"FOR UPDATE {self._curr.text.upper()}", token)
+        node.set("locking", exp.Tuple(expressions=tables))
 
     def _parse_limit(
         self, this: exp.Expr | None = None, top: bool = False, skip_limit_token: bool = False
@@ -215,7 +218,7 @@ class QueryRules(FromRules):
         if not self._match_set((TokenType.ROW, TokenType.ROWS)):
             raise self.syntax_error()
         if self.is_word("with", "ties"):
-            self.unsupported("WITH TIES")
+            raise self.refusal("WITH TIES")
         self.expect(TokenType.ONLY)
         return exp.Limit(expression=count)
 
@@ -263,11 +266,11 @@ class QueryRules(FromRules):
     def _grouping_item(self) -> exp.Expr:
         for word in ("rollup", "cube"):
             if self.is_word(word) and self._next.token_type == TokenType.L_PAREN:
-                self.unsupported(f"GROUP BY {word.upper()}")
+                raise self.refusal(f"GROUP BY {word.upper()}")
         if self.is_word("grouping", "sets"):
-            self.unsupported("GROUPING SETS")
+            raise self.refusal("GROUPING SETS")
         if self._match_pair(TokenType.L_PAREN, TokenType.R_PAREN, advance=False):
-            self.unsupported("GROUP BY ()")
+            raise self.refusal("GROUP BY ()")
         return self._parse_disjunction()
 
     def _values_to_select(self, values: exp.Values) -> exp.Values:  # type: ignore[override]
@@ -296,7 +299,7 @@ class QueryRules(FromRules):
         cte = exp.CTE(this=self._inner_statement(), alias=exp.TableAlias(this=name, columns=columns))
         for word in ("search", "cycle"):
             if self.is_word(word):
-                self.unsupported(f"{word.upper()} clause")
+                raise self.refusal(f"{word.upper()} clause")
         return self.located(cte, token)
 
     def _inner_statement(self) -> exp.Expr:

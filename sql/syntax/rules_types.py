@@ -61,7 +61,7 @@ class TypeRules(CoreRules):
         """A type as written: ``kind`` is its name, ``values`` True for an array; ``check_func``: before a string."""
         token = self._curr
         if self.is_word("setof"):
-            self.unsupported("SETOF")
+            raise self.refusal("SETOF")
         name = self._base_type_name()
         args = self._type_arguments()
         if name in ("time", "timestamp"):
@@ -88,7 +88,7 @@ class TypeRules(CoreRules):
         elif name == "double" and self.accept_word("precision"):
             return "double precision"
         elif name == "national":
-            self.unsupported("NATIONAL CHARACTER", token)
+            raise self.refusal("NATIONAL CHARACTER", token)
         elif name in ("character", "char", "bit") and self.accept_word("varying"):
             return "varbit" if name == "bit" else "varchar"
         while self._match(TokenType.DOT):

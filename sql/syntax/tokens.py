@@ -20,6 +20,8 @@ RESERVED_WORD: Final = TokenType.BACKSLASH
 """A reserved word that sqlglot's parser does not look for by type."""
 FUNCTION_WORD: Final = TokenType.DOTCARET
 """The same for a word that may name functions and types, but not columns."""
+GROUPS_WORD: Final = TokenType.PERCENT
+"""GROUPS of a window's frame, which is no window's name there."""
 
 WORDS: Final = {
     "all": TokenType.ALL, "and": TokenType.AND, "any": TokenType.ANY, "array": TokenType.ARRAY,
@@ -43,7 +45,7 @@ WORDS: Final = {
     "then": TokenType.THEN, "true": TokenType.TRUE, "truncate": TokenType.TRUNCATE, "union": TokenType.UNION,
     "unique": TokenType.UNIQUE, "update": TokenType.UPDATE, "using": TokenType.USING, "values": TokenType.VALUES,
     "view": TokenType.VIEW, "when": TokenType.WHEN, "where": TokenType.WHERE, "window": TokenType.WINDOW,
-    "with": TokenType.WITH,
+    "with": TokenType.WITH, "groups": GROUPS_WORD,
 }  # fmt: skip
 
 _PAIRS: Final = {

@@ -30,7 +30,7 @@ from sql.syntax.translate_expressions import expression, expressions, optional, 
 
 _KINDS: Final = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
 _KNOWN_OF_SELECT: Final = frozenset(
-    "with_ distinct expressions from_ joins where group having order limit offset as_of".split()  # noqa: SIM905
+    "with_ distinct expressions from_ joins where group having order limit offset as_of locking".split()  # noqa: SIM905
 )
 
 
@@ -41,7 +41,7 @@ def query(node: exp.Expr) -> Query:
     if isinstance(node, exp.Subquery) and with_ is None and not _has_tail(node):
         return query(node.this)
     args = node.args
-    limit, offset, as_of = args.get("limit"), args.get("offset"), args.get("as_of")
+    limit, offset, as_of, locking = args.get("limit"), args.get("offset"), args.get("as_of"), args.get("locking")
     return Query(
         _body(node),
         start,
@@ -51,6 +51,7 @@ def query(node: exp.Expr) -> Query:
         None if offset is None else expression(offset.args["expression"]),
         None if as_of is None else expression(as_of.expressions[0]),
         as_of is not None and bool(as_of.expressions[1].this),
+        None if locking is None else tuple((table.this, at(table)) for table in locking.expressions),
     )
 
 
@@ -60,7 +61,7 @@ def _query_at(node: exp.Expr) -> int:
 
 
 def _has_tail(node: exp.Expr) -> bool:
-    return any(node.args.get(key) is not None for key in ("order", "limit", "offset", "as_of"))
+    return any(node.args.get(key) is not None for key in ("order", "limit", "offset", "as_of", "locking"))
 
 
 def _body(node: exp.Expr) -> QueryBody:
@@ -78,9 +79,18 @@ def _body(node: exp.Expr) -> QueryBody:
             raise unsupported(type(node).__name__, position=at(node) + 1)
 
 
-def _set_query(node: exp.SetOperation) -> SetQuery:
-    left, right = _operand(node.this), _operand(node.args["expression"])
-    return SetQuery(_KINDS[type(node)], not node.args["distinct"], left, right, at(node))
+def _set_query(node: exp.SetOperation) -> QueryBody:
+    """By the left operands in a loop: a UNION ALL may have thousands of them."""
+    operations: list[exp.SetOperation] = []
+    first: exp.Expr = node
+    while isinstance(first, exp.SetOperation):
+        operations.append(first)
+        first = first.this
+    left = _operand(first)
+    for operation in reversed(operations):
+        right = _operand(operation.args["expression"])
+        left = SetQuery(_KINDS[type(operation)], not operation.args["distinct"], left, right, at(operation))
+    return left
 
 
 def _operand(node: exp.Expr) -> QueryBody:

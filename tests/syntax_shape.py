@@ -1,0 +1,19 @@
+"""A syntax tree as one line of text: ``(Class field …)`` without offsets and without what is not there."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields, is_dataclass
+
+
+def shape(node: object) -> str:
+    """Tuples in brackets; fields that have a default are named."""
+    if isinstance(node, tuple):
+        return "[" + " ".join(shape(item) for item in node) + "]"
+    if not is_dataclass(node):
+        return repr(node)
+    parts = [type(node).__name__]
+    for field in fields(node):
+        value = getattr(node, field.name)
+        if field.name != "at" and value is not None and value is not False and value != ():
+            parts.append(shape(value) if field.default is MISSING else f"{field.name}={shape(value)}")
+    return "(" + " ".join(parts) + ")"

@@ -1,0 +1,213 @@
+"""Plausible mistakes over the real wire: PostgreSQL's SQLSTATE, a word on what to do, and a connection still good.
+
+The SQLSTATEs come from a real PostgreSQL 15 (``tests/answers/make_mistakes.py``); those of what is ours alone, and of
+what we do not support yet (0A000, naming it), stand here.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import socket
+import struct
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+import pytest
+from psycopg.pq import TransactionStatus
+
+from tests.answers.make_mistakes import SETUP, error_of
+from tests.crashes import Program
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+CASES: Final = json.loads((Path(__file__).parent / "answers" / "mistakes.json").read_text())
+DIFFERENT: Final = {
+    "unknown setting": ("42704",),
+}
+OURS: Final = {
+    "SELECT * FROM totals AS OF 9000000000000000000": ("22023", "future", "microseconds"),
+    "SELECT * FROM totals AS OF 1700000000000": ("22023", "no history", "milliseconds"),
+    "SELECT * FROM totals AS OF 'soon'": ("", "", ""),
+    "SELECT row_number() OVER () FROM people": ("0A000", "window", ""),
+    "CREATE TRIGGER x BEFORE INSERT ON people EXECUTE FUNCTION f()": ("0A000", "CREATE TRIGGER", ""),
+    "ALTER TABLE people ADD COLUMN x int": ("0A000", "ALTER TABLE", ""),
+    "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'": ("0A000", "CREATE FUNCTION", ""),
+    "CREATE SCHEMA s": ("0A000", "CREATE SCHEMA", ""),
+    "CREATE SEQUENCE s": ("0A000", "CREATE SEQUENCE", ""),
+    "GRANT SELECT ON people TO x": ("0A000", "GRANT", ""),
+    "LOCK TABLE people": ("0A000", "LOCK", ""),
+    "SELECT * FROM people FOR UPDATE": ("0A000", "FOR UPDATE", ""),
+    "CREATE MATERIALIZED VIEW v AS SELECT now() AS n": ("0A000", "now()", "Its result changes"),
+    "SUBSCRIBE totals": ("0A000", "SUBSCRIBE", "COPY (SUBSCRIBE"),
+    "REFRESH MATERIALIZED VIEW totals": ("", "", ""),
+    "COPY people FROM '/etc/passwd'": ("42501", "", "--files"),
+    "VERIFY MATERIALIZED VIEW people": ("42809", "not a materialized view", ""),
+    "SELECT * FROM people TABLESAMPLE SYSTEM (10)": ("0A000", "TABLESAMPLE", ""),
+    "SELECT name COLLATE \"de_DE\" FROM people": ("", "", ""),
+}
+HINTS: Final = {
+    "unknown column": "name",
+    "unknown function": "",
+    "alias hides the name": "",
+    "comparison of different types": "type cast",
+    "insert of the wrong type": "rewrite or cast",
+    "drop of what a view needs": "CASCADE",
+    "drop of a view as a table": "DROP VIEW",
+}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    program = Program(tmp_path_factory.mktemp("mistakes") / "data", ())
+    program.wait()
+    with program.connect() as connection:
+        for text in SETUP:
+            connection.execute(text)  # type: ignore[call-overload]
+    yield program
+    program.kill()
+
+
+@pytest.fixture
+def connection(program: Program) -> Iterator[Connection]:
+    with program.connect() as connection:
+        yield connection
+
+
+def _contents(connection: Connection) -> list[Any]:
+    queries = ("SELECT * FROM people", "SELECT * FROM orders", "SELECT * FROM adults", "SELECT * FROM totals",
+               "SELECT relname FROM pg_class WHERE relname = 'spare'")  # fmt: skip
+    return [sorted(connection.execute(query).fetchall(), key=repr) for query in queries]  # type: ignore[call-overload]
+
+
+def _check(connection: Connection, case: dict[str, Any], accepted: tuple[str, ...]) -> psycopg.Error:
+    before = _contents(connection)
+    for text in case.get("before", ()):
+        try:
+            connection.execute(text)
+        except psycopg.Error as error:
+            assert error.sqlstate is not None
+    error = error_of(connection, case)
+    assert error is not None, "no error"
+    assert error.sqlstate in accepted, f"{error.sqlstate} {error}, not {accepted}"
+    assert error.diag.message_primary
+    state = connection.info.transaction_status
+    assert state is (TransactionStatus.INERROR if case.get("before", [""])[0].startswith("BEGIN") else TransactionStatus.IDLE)
+    connection.execute("ROLLBACK")
+    assert _contents(connection) == before
+    return error
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"].replace(" ", "-"))
+def test_a_mistake(connection: Connection, case: dict[str, Any]) -> None:
+    error = _check(connection, case, DIFFERENT.get(case["name"], (case["sqlstate"],)))
+    hint = HINTS.get(case["name"])
+    if hint is not None:
+        assert hint in (error.diag.message_hint or "")
+    if "before" in case:
+        return
+    inside = {**case, "before": ["BEGIN", "UPDATE people SET age = age + 1"]}
+    if case["name"] not in ("cursor outside of a transaction", "unknown savepoint outside"):
+        _check(connection, inside, DIFFERENT.get(case["name"], (case["sqlstate"],)))
+
+
+@pytest.mark.parametrize("text", [text for text, expected in OURS.items() if expected[0]])
+def test_a_mistake_of_our_own(connection: Connection, text: str) -> None:
+    state, message, hint = OURS[text]
+    error = _check(connection, {"sql": text}, (state,))
+    assert message.lower() in str(error.diag.message_primary).lower()
+    assert hint in (error.diag.message_hint or "")
+
+
+def test_errors_as_psql_shows_them(program: Program) -> None:
+    psql = shutil.which("psql")
+    if psql is None:
+        pytest.skip("no psql here")
+    script = "SELECT nme FROM people;\nSELEC 1;\nSELECT 1/0;\nBEGIN;\nSELECT 1/0;\nSELECT 1;\nROLLBACK;\nSELECT 41 + 1;\n"
+    command = [psql, "-X", "-v", "VERBOSITY=verbose", "-h", "127.0.0.1", "-p", str(program.port), "-U", "u", "-d", "d"]
+    done = subprocess.run([*command, "-f", "-"], input=script, capture_output=True, text=True, timeout=30, check=False)
+    states = [line.split("ERROR:  ")[1][:5] for line in done.stderr.splitlines() if "ERROR:" in line]
+    assert states == ["42703", "42601", "22012", "22012", "25P02"]
+    assert "LINE 1: SELECT nme FROM people;\n               ^" in done.stderr
+    assert "42" in done.stdout
+
+
+# Garbage.
+
+WORDS: Final = (
+    "SELECT FROM WHERE people orders id name amount GROUP BY HAVING count ( ) * , . ; ' \" $1 $ 1 2.5 1e400 NULL JOIN ON AND OR NOT"
+    " IN EXISTS UNION ALL EXCEPT WITH RECURSIVE AS r ( VALUES CASE WHEN END :: int text [ ] { } || -> @ # % ^ & ~ !"
+    " INSERT INTO UPDATE SET DELETE CREATE TABLE VIEW MATERIALIZED DROP COPY BEGIN COMMIT ROLLBACK SAVEPOINT SUBSCRIBE OF"
+    " EXPLAIN SHOW DECLARE FETCH CAST -- /* */ E'\\x' $$ é 日 \x01 ORDER LIMIT OFFSET DISTINCT over partition array row"
+).split(" ")
+
+
+def test_random_statements_never_kill_the_server(program: Program) -> None:
+    source = random.Random(5)
+    connection = program.connect()
+    for _ in range(600):
+        text = " ".join(source.choices(WORDS, k=source.randint(1, 14)))
+        try:
+            connection.execute(text.encode())
+        except psycopg.Error as error:
+            assert error.sqlstate != "XX000", f"{text}: {error}"
+        if connection.closed:
+            connection = program.connect()
+        elif connection.info.transaction_status is not TransactionStatus.IDLE:
+            connection.execute("ROLLBACK")
+    connection.close()
+    _alive(program)
+
+
+def test_mutated_statements_never_kill_the_server(program: Program) -> None:
+    source = random.Random(6)
+    connection = program.connect()
+    for _ in range(600):
+        text = list(source.choice(CASES)["sql"])
+        for _ in range(source.randint(1, 4)):
+            place = source.randrange(len(text) + 1)
+            text[place : place + source.randint(0, 3)] = source.choice(WORDS)
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("".join(text).encode())
+        except psycopg.Error as error:
+            assert error.sqlstate != "XX000", f"{''.join(text)}: {error}"
+        if connection.closed or connection.info.transaction_status is TransactionStatus.ACTIVE:
+            connection.close()
+            connection = program.connect()
+        elif connection.info.transaction_status is not TransactionStatus.IDLE:
+            connection.execute("ROLLBACK")
+    connection.close()
+    _alive(program)
+
+
+def test_random_bytes_never_kill_the_server(program: Program) -> None:
+    source = random.Random(7)
+    startup = struct.pack("!i", 196608) + b"user\0u\0database\0d\0\0"
+    opening = struct.pack("!i", len(startup) + 4) + startup
+    for turn in range(150):
+        with socket.create_connection(("127.0.0.1", program.port), timeout=5) as raw:
+            if turn % 3:
+                raw.sendall(opening)
+            for _ in range(source.randint(1, 4)):
+                body = source.randbytes(source.randint(0, 60))
+                kind = source.choice(b"QPBEDSCHXdcfpF\x00\xff")
+                length = source.choice((len(body) + 4, source.randint(0, 80), -1, 2**31 - 1))
+                message = bytes([kind]) + struct.pack("!I", length & 0xFFFFFFFF) + body
+                try:
+                    raw.sendall(message if turn % 2 else source.randbytes(source.randint(1, 200)))
+                except OSError:
+                    break
+    _alive(program)
+
+
+def _alive(program: Program) -> None:
+    assert program.process.poll() is None
+    with program.connect() as connection:
+        assert connection.execute("SELECT count(*) FROM people").fetchone() == (2,)
+        connection.execute("CREATE TABLE alive (a int)")
+        connection.execute("DROP TABLE alive")
+    assert not [line for line in program.lines if "Traceback" in line], "\n".join(program.lines[-40:])
