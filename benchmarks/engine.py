@@ -1,7 +1,8 @@
 """W1, W2, W4 and W5: the graph that the planner renders for the workload's SQL, each transaction its own epoch.
 
-``python -m benchmarks.engine [names]`` prints updates per CPU second of all threads, the latency of a step, and the ratio to
-the compiled differential-dataflow, one worker, corrected by ``calibrate.factor()``. The output is checked against an answer from scratch.
+``python -m benchmarks.engine [names] [flat]`` prints updates per CPU second of all threads, the latency of a step, and
+the ratio to the compiled differential-dataflow, one worker, corrected by ``calibrate.factor()``. The output is checked
+against an answer from scratch.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.calibrate import factor
-from benchmarks.workloads import Workload, Words, checksum, workloads
+from benchmarks.workloads import Words, Workload, checksum, workloads
 from ivm.dataflow import Dataflow
 from planner.context import Context
 from planner.lower import lower
@@ -104,6 +105,15 @@ class Bench:
         self.updates += size
         return found
 
+    def commit(self, batch: list[tuple[str, Words, Words]]) -> None:
+        """One transaction, stepped."""
+        self.ordinal += 1
+        for table, gone, come in batch:
+            if len(gone):
+                self.feed(table, gone, -1)
+                self.feed(table, come, 1)
+        self.step()
+
     def run(self, size: int, count: int) -> tuple[float, list[float]]:
         """``count`` updates in batches of ``size``; CPU seconds, and wall seconds of each batch."""
         prepared = [self.changes(size) for _ in range(max(1, count // size))]
@@ -111,14 +121,22 @@ class Bench:
         started = time.process_time()
         for batch in prepared:
             begun = time.perf_counter()
-            self.ordinal += 1
-            for table, gone, come in batch:
-                if len(gone):
-                    self.feed(table, gone, -1)
-                    self.feed(table, come, 1)
-            self.step()
+            self.commit(batch)
             walls.append(time.perf_counter() - begun)
         return time.process_time() - started, walls
+
+    def flat(self, count: int) -> tuple[float, float]:
+        """``count`` updates one at a time: p50 and p99 of the last tenth's thread CPU time over the first tenth's."""
+        spent = []
+        for _ in range(count):
+            batch = self.changes(1)
+            begun = time.thread_time_ns()
+            self.commit(batch)
+            spent.append(time.thread_time_ns() - begun)
+        tenth = count // 10
+        first, last = np.array(spent[:tenth]), np.array(spent[-tenth:])
+        half, most = (float(np.percentile(last, q) / np.percentile(first, q)) for q in (50, 99))
+        return half, most
 
     def right(self) -> bool:
         """Whether the output is what the workload's answer computes from scratch."""
@@ -163,18 +181,30 @@ def measure(workload: Workload, speed: float) -> list[Measured]:
         rate = len(walls) * size / seconds
         ratio = rate / (workload.rival[size] * speed)
         p99 = walls[min(len(walls) - 1, int(0.99 * len(walls)))]
-        results.append(Measured(workload.name, size, rate, walls[len(walls) // 2], p99, walls[-1], ratio, bench.right()))
+        p50, right = walls[len(walls) // 2], bench.right()
+        results.append(Measured(workload.name, size, rate, p50, p99, walls[-1], ratio, right))
         print(results[-1], flush=True)
     return results
 
 
+def measure_flat(workload: Workload) -> None:
+    """Whether 100,000 updates one at a time become slower as they go."""
+    bench = Bench(workload)
+    bench.load()
+    half, most = bench.flat(100_000)
+    state = "right" if bench.right() else "WRONG"
+    print(f"{workload.name} flat: last 10,000 / first 10,000  p50 {half:.2f}  p99 {most:.2f}  {state}", flush=True)
+
+
 def main() -> None:
-    """Measure the named workloads, or all."""
+    """Measure the named workloads, or all; with ``flat`` also a long run of each."""
     speed = factor()
     print(f"calibration factor {speed:.2f}, load average {os.getloadavg()[0]:.1f}", flush=True)
     chosen = workloads()
-    for name in sys.argv[1:] or chosen:
+    for name in [a for a in sys.argv[1:] if a != "flat"] or chosen:
         measure(chosen[name], speed)
+        if "flat" in sys.argv:
+            measure_flat(chosen[name])
 
 
 if __name__ == "__main__":

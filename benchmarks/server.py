@@ -22,6 +22,7 @@ from typing import Any
 
 import psycopg
 
+from benchmarks.beside import beside
 from benchmarks.sql_workloads import A_TABLES, A_TYPES, A_VIEW, C_TABLES, C_VIEW, Batch, Graph, Sales
 
 ROOT = Path(__file__).parents[1]
@@ -186,10 +187,17 @@ def copying() -> list[tuple[str, str]]:
         return [("COPY 1M rows", f"{1e6 / seconds:,.0f} rows/s")]
 
 
+def beside_others() -> list[tuple[str, str]]:
+    """One client's commits beside a client that reads, copies or creates views over a million rows."""
+    with server() as dsn:
+        return beside(dsn, spread)
+
+
 WORKLOADS: dict[str, Callable[[], list[tuple[str, str]]]] = {
     "single": single_rows,
     "clients": many_clients,
     "copy": copying,
+    "beside": beside_others,
     "C_1k": graph(1_000, ((1, 200), (10, 50))),
     "C_100k": graph(100_000, ((1, 100), (100, 20))),
     "A_S": sales(100_000),

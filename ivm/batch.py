@@ -16,9 +16,12 @@ from ivm.kernels.memory import (
     B_TIMES,
     BLOCK_WORDS,
     FENCE,
+    FILTER_BITS,
+    FILTER_LEAST,
+    FILTER_MOST,
     LAYER_WORDS,
 )  # fmt: skip
-from ivm.kernels.merge import fill_fence, uniform
+from ivm.kernels.merge import fill_fence, fill_filter, uniform
 from ivm.kernels.sort import sort_block
 
 Words = NDArray[np.int64]
@@ -163,10 +166,11 @@ class Batch:
     a trace descriptor holds of it.
     """
 
-    __slots__ = ("_block", "fence", "layer", "n")
+    __slots__ = ("_block", "bits", "fence", "layer", "n")
 
-    def __init__(self, block: Block, fenced: bool) -> None:
-        """Takes the block's arrays over; ``fenced``: whether the first word compares as an integer."""
+    def __init__(self, block: Block, fenced: bool, bits: Words | None = None) -> None:
+        """Takes the block's arrays over; ``fenced``: whether the first word compares as an integer; ``bits``: the
+        filter of its rows, if it is made already."""
         n = block.n
         single = n > 64 and bool(uniform(block.d))
         if single:
@@ -188,10 +192,19 @@ class Batch:
             self.fence = np.empty((n + FENCE - 1) // FENCE, np.int64)
             fill_fence(d[B_ROWS], n, block.width, self.fence)
             fence = address(self.fence)
+        if bits is None:
+            bits = filter_words(n, block.width)
+            if len(bits):
+                fill_filter(d[B_ROWS], n, block.width, bits)
+        self.bits = bits
         stride = 0 if single else 8
         self.layer = np.array(
-            [n, d[B_ROWS], d[B_TIMES], stride, d[B_DIFFS], stride * block.diff_width, fence, 1], np.int64
-        )
+            [
+                n, d[B_ROWS], d[B_TIMES], stride, d[B_DIFFS], stride * block.diff_width, fence, 1,
+                address(bits) if len(bits) else 0, 64 * len(bits) - 1,
+            ],
+            np.int64,
+        )  # fmt: skip
         assert len(self.layer) == LAYER_WORDS
 
     def arrays(self) -> tuple[Words, Words, Words]:
@@ -207,6 +220,16 @@ class Batch:
         keys = [(*row, time) for row, time in zip(rows.tolist(), times.tolist(), strict=True)]
         assert all(a < b for a, b in pairwise(keys))
         assert diffs.any(axis=1).all()
+
+
+def filter_words(n: int, width: int) -> Words:
+    """An empty filter for so many rows; of no words where none is worth while."""
+    if width == 0 or not FILTER_LEAST <= n <= FILTER_MOST:
+        return _NO_BITS
+    return np.zeros(1 << (n * FILTER_BITS // 64).bit_length(), np.int64)
+
+
+_NO_BITS: Final = np.zeros(0, np.int64)
 
 
 def _cut(block: Block) -> Block:

@@ -136,6 +136,7 @@ class Dataflow:
         self._next = 0
         self._ranks = 0
         self._fed = 0
+        self._least = 1 << 62
         self._depth = 0
         self._arena = arena
         self._cell = np.zeros(2, np.int64)
@@ -334,6 +335,7 @@ class Dataflow:
         check_ordinal(most, self._depth)
         operator.feed(rows, times, diffs)
         self._fed = max(self._fed, most)
+        self._least = min(self._least, least)
         if operator.rank >= 0:
             operator.wake()
 
@@ -341,7 +343,10 @@ class Dataflow:
         """Runs everything fed to completion, all ordinals in one pass. Raises 57014 when a loop was cancelled; what
         depends on that loop has then failed, the rest is complete."""
         self._refresh_arena()
+        self._core.again = self._least <= self._core.newest
+        self._least = 1 << 62
         self._run()
+        self._core.again = False
 
     def _run(self) -> None:
         core = self._core

@@ -28,7 +28,8 @@ class Core:
     """What all operators of a dataflow share."""
 
     __slots__ = (
-        "cancel", "changed", "failing", "fuel", "hydrating", "limit", "newest", "nothing", "since_word", "stats",
+        "again", "cancel", "changed", "failing", "fuel", "hydrating", "limit", "newest", "nothing", "since_word",
+        "stats",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -37,6 +38,8 @@ class Core:
         self.since_word = np.zeros(1, np.int64)
         self.changed: list[Spine] = []
         self.newest = 0
+        self.again = False
+        """Whether the step has updates at an ordinal that was stepped before (a transaction's tentative one)."""
         self.cancel = threading.Event()
         self.failing: SqlError | None = None
         self.fuel = False

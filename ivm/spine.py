@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from ivm.batch import Batch, Block, Words, address, sorted_block
+from ivm.batch import Batch, Block, Words, address, filter_words, sorted_block
 from ivm.kernels.blocks import SAME, transfer
 from ivm.kernels.memory import (
     HEAD,
@@ -39,8 +39,8 @@ from ivm.kernels.memory import (
 from ivm.kernels.merge import M_DONE, MERGE_WORDS, compact, insert_small, merge
 from ivm.kernels.read import collect
 
-ROOM: Final = 256
-_DIRECT: Final = 64
+ROOM: Final = 512
+_DIRECT: Final = 256
 _AT_ONCE: Final = 4096
 RATIO: Final = 8
 EVERYTHING: Final = 2**62
@@ -49,7 +49,7 @@ EVERYTHING: Final = 2**62
 class Merge:
     """Two batches becoming one: both stay readable until it is done."""
 
-    __slots__ = ("block", "left", "right", "since", "state", "trace")
+    __slots__ = ("bits", "block", "left", "right", "since", "state", "trace")
 
     def __init__(self, left: Batch, right: Batch, head: Words, since: int) -> None:
         self.left = left
@@ -58,10 +58,11 @@ class Merge:
         self.state = np.zeros(MERGE_WORDS, np.int64)
         self.trace = np.concatenate([head[:HEAD], left.layer, right.layer])
         self.block = Block(int(head[T_WIDTH]), int(head[T_DIFF_WIDTH]), left.n + right.n)
+        self.bits = filter_words(left.n + right.n, self.block.width)
 
     def work(self, fuel: int) -> int:
         """Reads at least ``fuel`` updates, or all that are left; returns how many."""
-        read = merge(self.trace, HEAD, HEAD + LAYER_WORDS, self.block.d, self.state, fuel, self.since)
+        read = merge(self.trace, HEAD, HEAD + LAYER_WORDS, self.block.d, self.state, fuel, self.since, self.bits)
         return int(read)
 
     @property
@@ -232,11 +233,11 @@ class Spine:
         """Moves a finished merge's batch to where its size belongs."""
         level = self._levels[k]
         assert level.merge is not None
-        block = level.merge.block
+        block, bits = level.merge.block, level.merge.bits
         level.merge = None
         if block.sync() == 0:
             return
-        batch = Batch(block, self.fenced)
+        batch = Batch(block, self.fenced, bits if len(bits) else None)
         fitting = _level_of(batch.n)
         if fitting > k:
             self._place(batch, k + 1)

@@ -61,7 +61,6 @@ from planner.table_program import Expand
 from planner.transform.pipeline import optimize
 from planner.traverse import children, conjuncts, scalars, subqueries
 
-
 Names = Callable[[int], str]
 """A stored relation's name by its id; the planner itself knows none."""
 

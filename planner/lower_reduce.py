@@ -28,6 +28,7 @@ from planner.traverse import (
     columns_of,
     own_columns,
     renumber,
+    settle,
     with_aggregate_scalars,
 )  # fmt: skip
 
@@ -45,14 +46,24 @@ class Part:
 def lower_reduce(low: Lowering, rel: Reduce) -> Flow:
     """Any GROUP BY, and aggregation without one."""
     flow = low.rel(rel.input)
+    row = schema(rel)
     flow, rel = _computed(low, flow, rel)
+    rel = _settled(rel, flow.schema)
     keys = tuple(by_class(k) for k in rel.keys)
     shown = [i for i, k in enumerate(rel.keys) if k.type.has_equality_class]
     extra = tuple(Aggregate("any_value(anyelement)", (rel.keys[i],), rel.keys[i].type) for i in shown)
     aggregates = (*rel.aggregates, *extra)
     parts = _parts(low, flow, keys, aggregates)
     joined = _join_parts(low, parts, moves.width(column_types(keys)))
-    return _result(joined, keys, shown, len(rel.aggregates), schema(rel))
+    return _result(joined, keys, shown, len(rel.aggregates), row)
+
+
+def _settled(rel: Reduce, row: Schema) -> Reduce:
+    """Keys and arguments as nullable as the input's columns are: every part lays out its key by them."""
+    aggregates = tuple(
+        with_aggregate_scalars(a, tuple(settle(e, row) for e in aggregate_scalars(a))) for a in rel.aggregates
+    )
+    return replace(rel, keys=tuple(settle(k, row) for k in rel.keys), aggregates=aggregates)
 
 
 def _computed(low: Lowering, flow: Flow, rel: Reduce) -> tuple[Flow, Reduce]:

@@ -80,7 +80,10 @@ def table_rows(table: Table, snapshot: Snapshot) -> tuple[Words, Words]:
         assert found is not None, f"relation {table.relation} is not in the snapshot"
         return found
     rows, diffs = version.rows_at(snapshot.at)
-    layout = table_layout(table.schema, snapshot.primary_key(table.relation))
+    key = snapshot.primary_key(table.relation)
+    if not key:
+        return rows, diffs  # arranged by the whole row: as it is
+    layout = table_layout(table.schema, key)
     return moves.apply(layout.restore(table.schema), rows)[0], diffs
 
 

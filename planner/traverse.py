@@ -181,6 +181,15 @@ def renumber(expr: Scalar, place: Callable[[int], int]) -> Scalar:
     return rewrite(expr, change)
 
 
+def settle(expr: Scalar, row: Schema) -> Scalar:
+    """The expression with its columns as nullable as the row says; a rewrite may have learnt that since binding."""
+
+    def change(part: Scalar) -> Scalar | None:
+        return replace(part, nullable=row[part.index].nullable) if isinstance(part, Column) else None
+
+    return rewrite(expr, change)
+
+
 def shift(expr: Scalar, by: int) -> Scalar:
     """The expression over rows with ``by`` more columns in front."""
     return expr if by == 0 else renumber(expr, lambda i: i + by)

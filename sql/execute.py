@@ -15,7 +15,7 @@ from planner.evaluate import constant
 from planner.logical import Rel, Values
 from planner.run import run
 from planner.run_direct import is_short
-from planner.scalar import Call
+from planner.scalar import Call, Literal
 from planner.traverse import children
 from sql.catalog import Relation
 from sql.clock import POSTGRES_EPOCH, wall_clock
@@ -26,7 +26,7 @@ from sql.dml import Changed, Changer
 from sql.engine import TooLongHereError
 from sql.fast_insert import constant_source
 from sql.overlay import OverlaidSnapshot
-from sql.prepared import Prepared
+from sql.prepared import Prepared, StaleError
 from sql.query import Moment, Reading, epoch_of, moment_of, present
 from sql.results import CommandResult, Notice, Result, RowsResult
 from sql.session_state import SessionState, system_words
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 
 LIGHT_ROWS: Final = 200
-"""Rows up to which a statement in a transaction is run on the event loop's thread: to change threads would cost more."""
+"""Rows up to which a transaction's statement is run on the event loop's thread: to change threads would cost more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,14 @@ class Executor:
         self._streams = Streams(session, self)
 
     async def run(self, prepared: Prepared, request: Request) -> Result:
-        """The statement's result."""
+        """The statement's result; bound again when another session's DDL came between."""
+        while True:
+            try:
+                return await self._run(prepared, request)
+            except StaleError:
+                prepared = self._session.prepare(prepared.text, prepared.bound.parameters)
+
+    async def _run(self, prepared: Prepared, request: Request) -> Result:
         statement = prepared.bound.statement
         match statement:
             case Query():
@@ -90,7 +97,7 @@ class Executor:
             case Insert() | Update() | Delete():
                 return await self._change(statement, prepared, request)
             case Truncate():
-                return await self._truncate(statement, request)
+                return await self._truncate(statement, prepared)
             case CreateTable() | CreateView() | Drop():
                 return await self._define(statement, prepared, request)
             case Explain():
@@ -133,7 +140,9 @@ class Executor:
         if prepared.overdue() and transaction.writer is None:
             session.coordinator.arrange(prepared.wishes)
         state = SessionState(session, published.catalog)
-        dictionary = session.coordinator.engine.dictionary.scratch()
+        dictionary = session.coordinator.engine.dictionary
+        if not (prepared.plain and published.catalog.relations.keys() >= prepared.inputs and is_plain(statement)):
+            dictionary = dictionary.scratch()
         moment = present(published)
         context = self.context(dictionary, request, moment.epoch, state)
         if statement.as_of is not None:
@@ -196,6 +205,7 @@ class Executor:
         self, writer: Writer, statement: Insert | Update | Delete, prepared: Prepared, request: Request
     ) -> Changed:
         """On the engine thread: the source's rows, checked and added to the writer."""
+        prepared.check_current(writer.catalog)
         engine = writer.engine
         state = SessionState(self._session, writer.catalog)
         context = self.context(engine.dictionary, request, engine.timeline.epoch(engine.timeline.last), state)
@@ -256,11 +266,12 @@ class Executor:
             published, published.ordinal, lambda relation: system_words(relation, state, published, context.dictionary)
         )
 
-    async def _truncate(self, statement: Truncate, request: Request) -> Result:
+    async def _truncate(self, statement: Truncate, prepared: Prepared) -> Result:
         transaction = self._session.transaction
         assert transaction is not None
 
         def work(writer: Writer) -> None:
+            prepared.check_current(writer.catalog)
             context = Context(writer.engine.dictionary)
             Changer(writer, self._session.coordinator.keys, context).truncate(statement)
 
@@ -285,6 +296,7 @@ class Executor:
         self, writer: Writer, statement: CreateTable | CreateView | Drop, prepared: Prepared, request: Request,
         notify: Callable[[Notice], None],
     ) -> str:  # fmt: skip
+        prepared.check_current(writer.catalog)
         definer = Definer(writer, notify, prepared.seen)
         match statement:
             case CreateTable(source=None):
@@ -369,6 +381,13 @@ def _light(statement: Insert | Update | Delete, request: Request) -> bool:
     key = statement.table.primary_key
     by_identity = not any(statement.table.columns[i].type.has_equality_class for i in key)
     return given <= LIGHT_ROWS and by_identity and (not isinstance(statement, Insert) or _few(statement.source))
+
+
+def is_plain(statement: Query) -> bool:
+    """Whether what is done to a query's rows at the end makes no new values."""
+    finishing = statement.finishing
+    bounds = (finishing.limit, finishing.offset)
+    return statement.as_of is None and not finishing.order and all(b is None or isinstance(b, Literal) for b in bounds)
 
 
 def _few(rel: Rel) -> bool:

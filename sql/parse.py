@@ -1,7 +1,8 @@
 """Statement text → syntax tree: the front door of ``sql/syntax``.
 
-The grammar is our own (docs/decisions/parser.md tells why it is not sqlglot's): Postgres's precedence, its syntax
-errors with their positions.
+sqlglot parses queries, DML and DDL by our dialect; utility statements go by their tokens
+(docs/decisions/0001-parser.md). Postgres's precedence, its syntax errors with their positions, and nothing accepted
+that Postgres would refuse.
 """
 
 from __future__ import annotations

@@ -6,17 +6,18 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ivm.errors import unsupported
+from ivm.errors import SqlError, unsupported
+from ivm.graph import Project
 from ivm.words import BOOL as BOOLEAN
 from ivm.words import INT8, TEXT, SqlType
 from planner.logical import Get, Rel
 from planner.lower import lower
-from planner.physical import Plan
+from planner.physical import Plan, Table, TableErrors
 from planner.transform.pipeline import optimize
 from planner.traverse import children, scalars, subqueries
 from sql.bind.literals import reading
 from sql.bind.statement import bind_statement
-from sql.catalog import Catalog, Recorder
+from sql.catalog import Catalog, Recorder, Relation
 from sql.counts import counted_relation
 from sql.indexing import PATIENCE, Wish, wishes
 from sql.parse import StatementText
@@ -47,9 +48,17 @@ if TYPE_CHECKING:
 CACHED: Final = 2000
 
 
+class StaleError(SqlError):
+    """A statement must be bound again: the catalog has moved on under it."""
+
+    def __init__(self) -> None:
+        super().__init__("40001", "could not serialize access due to a concurrent change of a relation")
+
+
 @dataclass(slots=True, eq=False)
 class Prepared:
-    """A bound statement. ``seen``: every relation that binding asked for. ``plan``: of its rows, once made."""
+    """A bound statement. ``seen``: every relation that binding asked for; ``stored``: those of them that people made.
+    ``plan``: of its rows, once made."""
 
     text: str
     bound: BoundStatement
@@ -57,10 +66,18 @@ class Prepared:
     plan: Plan | None = None
     inputs: frozenset[int] = frozenset()
     wishes: tuple[Wish, ...] = ()
+    stored: tuple[Relation, ...] = ()
     counted: int | None = None
     """The relation whose rows the statement counts, if that is all that it does."""
+    plain: bool = False
+    """Whether the plan only moves what is stored: it makes no new values."""
     runs: int = 0
     _arranged: int = -1
+
+    def check_current(self, catalog: Catalog) -> None:
+        """Raises StaleError when another session has dropped or changed a relation since this was bound."""
+        if any(catalog.relations.get(r.id) != r for r in self.stored):
+            raise StaleError
 
     def plan_of(self, rel: Rel, published: Published) -> Plan:
         """The physical plan of the statement's rows, made anew when there are other arrangements to look things up in.
@@ -74,6 +91,7 @@ class Prepared:
             self.wishes = wishes(optimized, published)
             self.counted = counted_relation(optimized)
             self.plan = lower(optimized, StoredIndexes(published, one_shot=True))
+            self.plain = all(isinstance(node, Table | TableErrors | Project) for node in self.plan.nodes)
         self.runs += 1
         return self.plan
 
@@ -105,7 +123,8 @@ class Statements:
             bound = bind_statement(StatementText(text, 0), recorder, types)
         if literals and isinstance(bound.statement, CreateView | CreateTable):
             _refuse_session_literal(literals[0])
-        found = Prepared(text, bound, frozenset(recorder.seen))
+        stored = tuple(catalog.relations[i] for i in recorder.seen if i in catalog.relations)
+        found = Prepared(text, bound, frozenset(recorder.seen), stored=stored)
         self._known[key] = found
         if len(self._known) > CACHED:
             self._known.popitem(last=False)

@@ -27,6 +27,7 @@ from duckdb import DuckDBPyConnection
 from ivm.errors import SqlError
 from ivm.rows import Words
 from ivm.words import row_width
+from storage import undo
 from storage.files import FatalStorageError
 from storage.readable import readable_view
 from storage.record import NO_ENTRIES, Entries
@@ -95,7 +96,7 @@ class Store:
         """Waits for readers and closes; what was applied is durable without it."""
         with self._writing, self._gate:
             self._gate.wait_for(lambda: self._readers == 0)
-            self._connection.close()
+            self._disconnect()
 
     @property
     def secret(self) -> bytes:
@@ -214,11 +215,26 @@ class Store:
         """
         with self._writing, _translated():
             sequence = self._log_sequence
-            self._connection.execute("CHECKPOINT")
+            self._save_metadata()
+            try:
+                self._connection.execute("CHECKPOINT")
+            except duckdb.TransactionException:  # a reader is at work: later, then
+                undo.forget(self._path)
+                return 0
+            undo.forget(self._path)
             wal = self._path.with_name(_FILE + ".wal")
             emptied = not wal.exists() or wal.stat().st_size == 0
             held = _one(self._connection, "SELECT log_sequence FROM state")[0]
             return sequence if emptied and held == sequence else 0
+
+    def _save_metadata(self) -> None:
+        size = int(_one(self._connection, "SELECT block_size FROM pragma_database_size()")[0])
+        blocks = self._connection.execute("SELECT DISTINCT block_id FROM pragma_metadata_info()").fetchall()
+        undo.save(self._path, self._descriptor, [int(row[0]) for row in blocks], size)
+
+    def _disconnect(self) -> None:
+        self._connection.close()
+        os.close(self._descriptor)
 
     def _connect(self) -> None:
         config: dict[str, str | bool | int | float | list[str]] = {
@@ -227,7 +243,10 @@ class Store:
             "temp_directory": str(self._path.parent / "temp"),
         }
         with _translated(f"{self._path}: "):
+            undo.restore(self._path)
             self._connection = duckdb.connect(str(self._path), config=config)
+            self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            self._connection.execute("PRAGMA disable_checkpoint_on_shutdown")  # nobody would undo it after a kill
             for setting in _SETTINGS:
                 self._connection.execute(f"SET {setting}")
             for table in _TABLES:
@@ -298,7 +317,7 @@ class Store:
         with self._gate:
             self._gate.wait_for(lambda: self._readers == 0)
             try:
-                self._connection.close()
+                self._disconnect()
                 self._connect()
             except (duckdb.Error, SqlError) as error:
                 raise FatalStorageError(f"the store cannot be reopened after {cause}: {error}") from error
@@ -407,6 +426,9 @@ def _translated(where: str = "") -> Iterator[None]:
     except duckdb.SerializationException as error:
         raise SqlError("XX001", f"{where}the store is damaged", detail=_first_line(error)) from error
     except duckdb.Error as error:
+        if where and "orrupt" in str(error):
+            raise SqlError("XX001", f"{where}the store is damaged", detail=_first_line(error),
+                           hint="Restore the data folder from a backup.") from error  # fmt: skip
         raise FatalStorageError(f"{where}the store failed: {error}") from error
 
 

@@ -105,15 +105,20 @@ class Crashes:
         self.clients = [Client(i, Random(self.random.random())) for i in range(CLIENTS)]
 
     def one(self, kind: str) -> None:
-        """Load, kill, restart (killed too, a few times, where that is the kind) and check."""
+        """Start and check what the last kill left; load and kill (for *start* a few times more, as it starts)."""
         self.kinds[kind] += 1
-        program = self.start()
-        program.wait()
+        program = self.checked()
+        if self.wrong:
+            program.kill()
+            return
         self._load_and_kill(program, kind)
         for _ in range(self.random.randint(1, 3) if kind == "start" else 0):
             program = self.start()
             time.sleep(self.random.uniform(0.3, 2.5))
             program.kill()
+
+    def checked(self) -> Program:
+        """A server, running unless something was wrong."""
         program = self.start()
         try:
             program.wait()
@@ -123,8 +128,7 @@ class Crashes:
         if program.process.poll() is not None:
             last = "\n".join(program.lines[-30:])
             self.wrong.append(f"the server ended by itself with status {program.process.returncode}:\n{last}")
-        program.kill()
-        self.said += [line for line in program.lines if not line.startswith(QUIET) and not line.endswith(" rows")]
+        return program
 
     def _load_and_kill(self, program: Program, kind: str) -> None:
         stop = threading.Event()
@@ -237,10 +241,15 @@ def run(kills: int, forgetful: bool, seed: int, kinds: tuple[str, ...] = KINDS, 
         with tempfile.TemporaryDirectory(prefix="freshet-crash-") as folder:
             crashes = Crashes(Path(folder) / "data", random, forgetful)
             crashes.set_up()
-            for _ in range(min(folder_life, kills - done)):
-                kind = kinds[done] if len(kinds) == kills else random.choice(kinds)
-                crashes.one(kind)
-                done += 1
+            turns = min(folder_life, kills - done)
+            for turn in range(turns + 1):
+                if turn == turns:
+                    crashes.checked().kill()
+                    kind = "the last one's check"
+                else:
+                    kind = kinds[done] if len(kinds) == kills else random.choice(kinds)
+                    crashes.one(kind)
+                    done += 1
                 print(f"{done}: {kind}, {sum(c.acknowledged for c in crashes.clients)} acknowledged, "
                       f"{len(crashes.wrong)} wrong", flush=True)  # fmt: skip
                 if crashes.wrong:

@@ -16,6 +16,9 @@ from tests.grammar import KEY, NOT_NULL, SCHEMA, DeleteWhere, Dml, History, Inse
 from tests.model import Bag, Interpreter
 from tests.model_sql import SQL_TYPES, expression, literal, text
 
+CHURNED = 99_991
+"""No history's arithmetic reaches it, so that what churn inserts it alone removes."""
+
 SHAPES = ("batch", "rows", "churn", "restart")
 
 
@@ -188,9 +191,9 @@ class Replay:
     def _churn(self) -> None:
         """Insert rows and retract them again, in commits of their own."""
         for table in ("t0", "e"):
-            row = tuple(7 if kind == "int" else "z" for _, kind in SCHEMA[table])
+            row = tuple(CHURNED if kind == "int" else "z" for _, kind in SCHEMA[table])
             self.database.execute(statement_sql(InsertRows(table, (row, row))))
-            self.database.execute(f"DELETE FROM {table} WHERE {SCHEMA[table][0][0]} = 7")
+            self.database.execute(f"DELETE FROM {table} WHERE {SCHEMA[table][0][0]} = {CHURNED}")
 
     def compare(self, when: str) -> None:
         """Every view against the oracle, now."""

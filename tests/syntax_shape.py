@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, fields, is_dataclass
+from pathlib import Path
+
+from sql.parse import parse
 
 
 def shape(node: object) -> str:
@@ -17,3 +20,14 @@ def shape(node: object) -> str:
         if field.name != "at" and value is not None and value is not False and value != ():
             parts.append(shape(value) if field.default is MISSING else f"{field.name}={shape(value)}")
     return "(" + " ".join(parts) + ")"
+
+
+def main() -> None:
+    """``python -m tests.syntax_shape`` writes syntax_trees.txt anew; read the difference before you keep it."""
+    path = Path(__file__).parent / "answers" / "syntax_trees.txt"
+    statements = path.read_text().splitlines()[::3]
+    path.write_text("\n\n".join(f"{sql}\n{shape(parse(sql))}" for sql in statements) + "\n")
+
+
+if __name__ == "__main__":
+    main()

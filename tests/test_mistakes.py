@@ -6,6 +6,7 @@ what we do not support yet (0A000, naming it), stand here.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import shutil
@@ -25,34 +26,26 @@ from tests.crashes import Program
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 CASES: Final = json.loads((Path(__file__).parent / "answers" / "mistakes.json").read_text())
-DIFFERENT: Final = {
-    "unknown setting": ("42704",),
-}
 OURS: Final = {
     "SELECT * FROM totals AS OF 9000000000000000000": ("22023", "future", "microseconds"),
     "SELECT * FROM totals AS OF 1700000000000": ("22023", "no history", "milliseconds"),
-    "SELECT * FROM totals AS OF 'soon'": ("", "", ""),
     "SELECT row_number() OVER () FROM people": ("0A000", "window", ""),
     "CREATE TRIGGER x BEFORE INSERT ON people EXECUTE FUNCTION f()": ("0A000", "CREATE TRIGGER", ""),
-    "ALTER TABLE people ADD COLUMN x int": ("0A000", "ALTER TABLE", ""),
+    "ALTER TABLE people ADD COLUMN x int": ("0A000", "ALTER", ""),
     "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'": ("0A000", "CREATE FUNCTION", ""),
     "CREATE SCHEMA s": ("0A000", "CREATE SCHEMA", ""),
     "CREATE SEQUENCE s": ("0A000", "CREATE SEQUENCE", ""),
-    "GRANT SELECT ON people TO x": ("0A000", "GRANT", ""),
     "LOCK TABLE people": ("0A000", "LOCK", ""),
-    "SELECT * FROM people FOR UPDATE": ("0A000", "FOR UPDATE", ""),
     "CREATE MATERIALIZED VIEW v AS SELECT now() AS n": ("0A000", "now()", "Its result changes"),
     "SUBSCRIBE totals": ("0A000", "SUBSCRIBE", "COPY (SUBSCRIBE"),
-    "REFRESH MATERIALIZED VIEW totals": ("", "", ""),
     "COPY people FROM '/etc/passwd'": ("42501", "", "--files"),
     "VERIFY MATERIALIZED VIEW people": ("42809", "not a materialized view", ""),
     "SELECT * FROM people TABLESAMPLE SYSTEM (10)": ("0A000", "TABLESAMPLE", ""),
-    "SELECT name COLLATE \"de_DE\" FROM people": ("", "", ""),
 }
 HINTS: Final = {
     "unknown column": "name",
-    "unknown function": "",
-    "alias hides the name": "",
+    "unknown function": "explicit type casts",
+    "unknown table": "people",
     "comparison of different types": "type cast",
     "insert of the wrong type": "rewrite or cast",
     "drop of what a view needs": "CASCADE",
@@ -83,19 +76,18 @@ def _contents(connection: Connection) -> list[Any]:
     return [sorted(connection.execute(query).fetchall(), key=repr) for query in queries]  # type: ignore[call-overload]
 
 
-def _check(connection: Connection, case: dict[str, Any], accepted: tuple[str, ...]) -> psycopg.Error:
+def _check(connection: Connection, case: dict[str, Any], expected: str) -> psycopg.Error:
     before = _contents(connection)
     for text in case.get("before", ()):
-        try:
+        with contextlib.suppress(psycopg.Error):
             connection.execute(text)
-        except psycopg.Error as error:
-            assert error.sqlstate is not None
     error = error_of(connection, case)
     assert error is not None, "no error"
-    assert error.sqlstate in accepted, f"{error.sqlstate} {error}, not {accepted}"
+    assert error.sqlstate == expected, f"{error.sqlstate} {error}, not {expected}"
     assert error.diag.message_primary
     state = connection.info.transaction_status
-    assert state is (TransactionStatus.INERROR if case.get("before", [""])[0].startswith("BEGIN") else TransactionStatus.IDLE)
+    in_block = case.get("before", [""])[0].startswith("BEGIN")
+    assert state is (TransactionStatus.INERROR if in_block else TransactionStatus.IDLE)
     connection.execute("ROLLBACK")
     assert _contents(connection) == before
     return error
@@ -103,7 +95,7 @@ def _check(connection: Connection, case: dict[str, Any], accepted: tuple[str, ..
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"].replace(" ", "-"))
 def test_a_mistake(connection: Connection, case: dict[str, Any]) -> None:
-    error = _check(connection, case, DIFFERENT.get(case["name"], (case["sqlstate"],)))
+    error = _check(connection, case, case["sqlstate"])
     hint = HINTS.get(case["name"])
     if hint is not None:
         assert hint in (error.diag.message_hint or "")
@@ -111,13 +103,13 @@ def test_a_mistake(connection: Connection, case: dict[str, Any]) -> None:
         return
     inside = {**case, "before": ["BEGIN", "UPDATE people SET age = age + 1"]}
     if case["name"] not in ("cursor outside of a transaction", "unknown savepoint outside"):
-        _check(connection, inside, DIFFERENT.get(case["name"], (case["sqlstate"],)))
+        _check(connection, inside, case["sqlstate"])
 
 
-@pytest.mark.parametrize("text", [text for text, expected in OURS.items() if expected[0]])
+@pytest.mark.parametrize("text", list(OURS))
 def test_a_mistake_of_our_own(connection: Connection, text: str) -> None:
     state, message, hint = OURS[text]
-    error = _check(connection, {"sql": text}, (state,))
+    error = _check(connection, {"sql": text}, state)
     assert message.lower() in str(error.diag.message_primary).lower()
     assert hint in (error.diag.message_hint or "")
 
@@ -126,7 +118,9 @@ def test_errors_as_psql_shows_them(program: Program) -> None:
     psql = shutil.which("psql")
     if psql is None:
         pytest.skip("no psql here")
-    script = "SELECT nme FROM people;\nSELEC 1;\nSELECT 1/0;\nBEGIN;\nSELECT 1/0;\nSELECT 1;\nROLLBACK;\nSELECT 41 + 1;\n"
+    lines = ("SELECT nme FROM people", "SELEC 1", "SELECT 1/0", "BEGIN", "SELECT 1/0", "SELECT 1", "ROLLBACK",
+             "SELECT 41 + 1")  # fmt: skip
+    script = "".join(f"{line};\n" for line in lines)
     command = [psql, "-X", "-v", "VERBOSITY=verbose", "-h", "127.0.0.1", "-p", str(program.port), "-U", "u", "-d", "d"]
     done = subprocess.run([*command, "-f", "-"], input=script, capture_output=True, text=True, timeout=30, check=False)
     states = [line.split("ERROR:  ")[1][:5] for line in done.stderr.splitlines() if "ERROR:" in line]
@@ -137,33 +131,39 @@ def test_errors_as_psql_shows_them(program: Program) -> None:
 
 # Garbage.
 
-WORDS: Final = (
-    "SELECT FROM WHERE people orders id name amount GROUP BY HAVING count ( ) * , . ; ' \" $1 $ 1 2.5 1e400 NULL JOIN ON AND OR NOT"
-    " IN EXISTS UNION ALL EXCEPT WITH RECURSIVE AS r ( VALUES CASE WHEN END :: int text [ ] { } || -> @ # % ^ & ~ !"
-    " INSERT INTO UPDATE SET DELETE CREATE TABLE VIEW MATERIALIZED DROP COPY BEGIN COMMIT ROLLBACK SAVEPOINT SUBSCRIBE OF"
-    " EXPLAIN SHOW DECLARE FETCH CAST -- /* */ E'\\x' $$ é 日 \x01 ORDER LIMIT OFFSET DISTINCT over partition array row"
+# fmt: off
+WORDS: Final = (  # noqa: SIM905 - far easier to read so
+    "SELECT FROM WHERE people orders id name amount GROUP BY HAVING count ( ) * , . ;"
+    " ' \" $1 $ 1 2.5 1e400 NULL JOIN ON AND OR NOT"
+    " IN EXISTS UNION"
+    " ALL EXCEPT WITH RECURSIVE AS r ( VALUES CASE WHEN END :: int text [ ] { } || -> @ # % ^ & ~ !"
+    " INSERT INTO UPDATE SET DELETE CREATE TABLE VIEW MATERIALIZED DROP COPY BEGIN COMMIT ROLLBACK SAVEPOINT SUBSCRIBE"
+    " OF EXPLAIN SHOW DECLARE FETCH CAST -- /* */ E'\\x' $$ é 日 \x01 ORDER LIMIT"
+    " OFFSET DISTINCT over partition array row"
 ).split(" ")
+# fmt: on
 
 
 def test_random_statements_never_kill_the_server(program: Program) -> None:
-    source = random.Random(5)
+    source, said = random.Random(5), [""]
     connection = program.connect()
     for _ in range(600):
         text = " ".join(source.choices(WORDS, k=source.randint(1, 14)))
         try:
             connection.execute(text.encode())
         except psycopg.Error as error:
-            assert error.sqlstate != "XX000", f"{text}: {error}"
+            said.append(f"{error.sqlstate} {text}: {error}")
         if connection.closed:
             connection = program.connect()
         elif connection.info.transaction_status is not TransactionStatus.IDLE:
             connection.execute("ROLLBACK")
     connection.close()
+    assert not [line for line in said if line.startswith("XX000")]
     _alive(program)
 
 
 def test_mutated_statements_never_kill_the_server(program: Program) -> None:
-    source = random.Random(6)
+    source, said = random.Random(6), [""]
     connection = program.connect()
     for _ in range(600):
         text = list(source.choice(CASES)["sql"])
@@ -174,13 +174,14 @@ def test_mutated_statements_never_kill_the_server(program: Program) -> None:
             with connection.cursor() as cursor:
                 cursor.execute("".join(text).encode())
         except psycopg.Error as error:
-            assert error.sqlstate != "XX000", f"{''.join(text)}: {error}"
+            said.append(f"{error.sqlstate} {''.join(text)}: {error}")
         if connection.closed or connection.info.transaction_status is TransactionStatus.ACTIVE:
             connection.close()
             connection = program.connect()
         elif connection.info.transaction_status is not TransactionStatus.IDLE:
             connection.execute("ROLLBACK")
     connection.close()
+    assert not [line for line in said if line.startswith("XX000")]
     _alive(program)
 
 

@@ -314,3 +314,76 @@ def test_a_commit_that_does_not_end_can_be_cancelled(pair: tuple[Client, Client]
     assert a.rows("SELECT count(*) FROM e") == [("2",)]
     assert a.state("SELECT * FROM r") == "54001"
     assert b.run("DROP TABLE e CASCADE") == "DROP TABLE"
+
+
+def test_statements_of_one_transaction_see_each_other_without_a_step(server: Server) -> None:
+    a = server.client()
+    a.run("CREATE TABLE p (id int PRIMARY KEY, x int)")
+    a.run("CREATE TABLE q (a int, b text)")
+    a.run("CREATE MATERIALIZED VIEW pv AS SELECT q.b, sum(p.x) AS s FROM p JOIN q ON p.id = q.a GROUP BY q.b")
+    a.run("INSERT INTO p SELECT i, i FROM generate_series(1, 100) AS g(i)")
+    a.run("INSERT INTO q SELECT i % 5, 'b' FROM generate_series(1, 50) AS g(i)")
+    for turn in range(4):  # plans are kept from the second turn on: only then do statements read what is pending
+        a.run("BEGIN")
+        assert a.run("UPDATE p SET x = x + 1 WHERE id = ANY(ARRAY[1, 2, 3])") == "UPDATE 3"
+        assert a.run("UPDATE p SET x = x + 1 WHERE id = ANY(ARRAY[3, 4])") == "UPDATE 2"
+        assert a.run("DELETE FROM p WHERE id = ANY(ARRAY[4, 5])") == "DELETE 2"
+        assert a.run("DELETE FROM p WHERE id = ANY(ARRAY[4, 5])") == "DELETE 0"
+        assert a.run("INSERT INTO p VALUES (4, 4), (5, 5)") == "INSERT 0 2"
+        a.run("SAVEPOINT s")
+        assert a.run("DELETE FROM q WHERE a = 1") == ("DELETE 10" if turn == 0 else "DELETE 11")
+        assert a.run("DELETE FROM q WHERE a = 1") == "DELETE 0"
+        a.run("ROLLBACK TO s")
+        assert a.run("INSERT INTO q VALUES (1, 'b'), (1, 'b')") == "INSERT 0 2"
+        assert a.run("DELETE FROM q WHERE a = 1") == ("DELETE 12" if turn == 0 else "DELETE 13")
+        a.run("INSERT INTO q SELECT 1, 'b' FROM generate_series(1, 11)")
+        assert a.state("INSERT INTO p VALUES (5, 0)") == "23505"
+        a.run("ROLLBACK")
+        if turn == 0:
+            a.run("INSERT INTO q VALUES (1, 'b')")
+        assert a.rows("VERIFY MATERIALIZED VIEW pv") == []
+    a.run("BEGIN")
+    a.run("UPDATE p SET x = 0 WHERE id = 7")
+    a.run("DELETE FROM p WHERE id = 7")
+    a.run("INSERT INTO p VALUES (7, 70)")
+    a.run("COMMIT")
+    assert a.rows("SELECT x FROM p WHERE id = 7") == [("70",)]
+    assert a.rows("SELECT count(*) FROM p") == [("100",)]
+    assert a.rows("VERIFY MATERIALIZED VIEW pv") == []
+    a.close()
+
+
+def test_a_key_stays_taken_over_a_rollback_to_a_savepoint(pair: tuple[Client, Client]) -> None:
+    a, _ = pair
+    a.run("BEGIN")
+    a.run("INSERT INTO t VALUES (3, 30)")
+    a.run("SAVEPOINT s")
+    a.run("INSERT INTO t VALUES (4, 40)")
+    a.run("ROLLBACK TO s")
+    assert a.state("INSERT INTO t VALUES (3, 31)") == "23505"
+    a.run("ROLLBACK TO s")
+    a.run("INSERT INTO t VALUES (4, 41)")
+    a.run("COMMIT")
+    assert a.rows("SELECT * FROM v") == [("4", "101")]
+    assert a.rows("SELECT count(*) FROM t") == [("4",)]
+    a.run("DELETE FROM t WHERE id > 2")
+    assert a.rows("SELECT count(*), count(*) FROM t") == [("2", "2")]
+    assert a.rows("SELECT count(*) AS n FROM t LIMIT 0") == []
+
+
+def test_counts_follow_commits_groups_and_rollbacks(pair: tuple[Client, Client]) -> None:
+    a, b = pair
+    for i in range(10, 40):
+        a.run(f"INSERT INTO t VALUES ({i}, {i})")
+        assert b.rows("SELECT count(*) FROM t") == [(str(i - 7),)]
+    a.run("CREATE MATERIALIZED VIEW w AS SELECT x FROM t WHERE x > 20")
+    assert b.rows("SELECT count(*) FROM w") == [("19",)]
+    a.run("BEGIN")
+    a.run("DELETE FROM t WHERE x > 30")
+    assert a.rows("SELECT count(*) FROM w") == [("10",)]
+    assert b.rows("SELECT count(*) FROM w") == [("19",)]
+    a.run("ROLLBACK")
+    a.run("TRUNCATE t")
+    assert b.rows("SELECT count(*) FROM w") == [("0",)]
+    assert b.rows("SELECT count(*) FROM t") == [("0",)]
+    a.run("INSERT INTO t VALUES (1, 10), (2, 20)")

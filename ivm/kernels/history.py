@@ -27,7 +27,7 @@ from ivm.kernels.memory import (
     load,
 )  # fmt: skip
 from ivm.kernels.order import compare
-from ivm.kernels.seek import seek
+from ivm.kernels.seek import absent, seek
 from ivm.kernels.times import ROUND_BITS, advance, lub, rounds
 
 
@@ -78,6 +78,8 @@ def gather_history(
     room = len(times)
     for k in range(layers):
         at = k * LAYER_WORDS
+        if absent(table, at, key, key_width):
+            continue
         rows = table[at + L_ROWS]
         total = table[at + L_COUNT]
         p = seek(rows, total, width, table[at + L_FENCE], cursors[k], key, key_width, order)

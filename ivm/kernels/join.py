@@ -31,7 +31,7 @@ from ivm.kernels.memory import (
     store,
 )  # fmt: skip
 from ivm.kernels.order import compare
-from ivm.kernels.seek import layers, seek
+from ivm.kernels.seek import absent, layers, seek
 from ivm.kernels.times import ROUND_BITS, lub, rounds, wrap
 
 J_DELTA: Final = 0
@@ -102,6 +102,8 @@ def join(
         time = load(delta[B_TIMES] + 8 * i)
         for k in range(first_layer, count):
             at = k * LAYER_WORDS
+            if absent(table, at, key, key_width):
+                continue
             rows = table[at + L_ROWS]
             total = table[at + L_COUNT]
             if fresh or position >= 0:

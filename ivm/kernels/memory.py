@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -41,7 +41,8 @@ T_SINCE: Final = 6
 T_ROOM: Final = 7
 HEAD: Final = 8
 
-# Layer: rows, their addresses; strides in bytes (0: one time or diff for the whole layer); the fence, or 0.
+# Layer: rows, their addresses; strides in bytes (0: one time or diff for the whole layer); the fence, or 0; the filter,
+# or 0, and the mask of its bits.
 L_COUNT: Final = 0
 L_ROWS: Final = 1
 L_TIMES: Final = 2
@@ -50,10 +51,19 @@ L_DIFFS: Final = 4
 L_DIFF_STRIDE: Final = 5
 L_FENCE: Final = 6
 L_SIGN: Final = 7
-LAYER_WORDS: Final = 8
+L_FILTER: Final = 8
+L_MASK: Final = 9
+LAYER_WORDS: Final = 10
 
 # A fence holds the first word of every FENCE-th row, so that a search touches few cache lines.
 FENCE: Final = 32
+
+# A filter has a bit for each hash of a row's first word: most layers are known not to have a key before they are
+# searched. 12 to 24 bits a row; layers of fewer rows are searched as fast, the largest ones have most keys.
+FILTER_LEAST: Final = 256
+FILTER_MOST: Final = 1 << 17
+FILTER_BITS: Final = 12
+_SPREAD: Final = -7046029254386353131
 
 
 if TYPE_CHECKING:
@@ -87,14 +97,32 @@ else:
 
 
 @kernel
-def copy_words(source: int, target: int, count: int) -> None:
-    """Copies ``count`` words upwards; the ranges may overlap when target < source."""
-    for i in range(count):
-        store(target + 8 * i, load(source + 8 * i))
+def spread(word: int) -> int:
+    """A hash of a word, for filters (Fibonacci hashing)."""
+    return (word * _SPREAD) >> 32
+
+
+if TYPE_CHECKING:
+
+    def move_words(source: int, target: int, count: int) -> None:
+        """Copies ``count`` words; the ranges may overlap."""
+
+else:
+
+    @intrinsic
+    def move_words(typing_context, source, target, count):
+        """Copies ``count`` words; the ranges may overlap (a call of memmove: for many words)."""
+
+        def generate(context, builder, signature, arguments):
+            pointers = [builder.inttoptr(a, ir.IntType(8).as_pointer()) for a in arguments[:2]]
+            cgutils.raw_memmove(builder, pointers[1], pointers[0], arguments[2], 8)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, types.int64), generate
 
 
 @kernel
-def copy_words_down(source: int, target: int, count: int) -> None:
-    """Copies ``count`` words from the last to the first, for overlaps with target > source."""
-    for i in range(count - 1, -1, -1):
+def copy_words(source: int, target: int, count: int) -> None:
+    """Copies ``count`` words upwards; the ranges may overlap when target < source."""
+    for i in range(count):
         store(target + 8 * i, load(source + 8 * i))

@@ -33,8 +33,9 @@ from ivm.kernels.memory import (
     T_WIDTH,
     Words,
     copy_words,
-    copy_words_down,
     load,
+    move_words,
+    spread,
     store,
 )  # fmt: skip
 from ivm.kernels.order import compare
@@ -44,6 +45,8 @@ M_LEFT: Final = 0
 M_RIGHT: Final = 1
 M_DONE: Final = 2
 MERGE_WORDS: Final = 3
+
+_FEW: Final = 8
 
 
 @kernel
@@ -138,6 +141,68 @@ def compact(trace: Words) -> int:
 
 
 @kernel
+def _merge_small(trace: Words, block: Words) -> int:
+    """``insert_small`` for blocks of many updates, where there is room.
+
+    The old updates move to the end of the room; from there and from the block they are merged forwards.
+    """
+    added = block[B_COUNT]
+    count = trace[HEAD + L_COUNT]
+    room = trace[T_ROOM]
+    rows = trace[HEAD + L_ROWS]
+    times = trace[HEAD + L_TIMES]
+    diffs = trace[HEAD + L_DIFFS]
+    order = trace[T_ORDER]
+    width = trace[T_WIDTH]
+    diff_width = trace[T_DIFF_WIDTH]
+    i = room - count
+    move_words(rows, rows + 8 * width * i, width * count)
+    move_words(times, times + 8 * i, count)
+    move_words(diffs, diffs + 8 * diff_width * i, diff_width * count)
+    j = 0
+    out = 0
+    while j < added:
+        row = block[B_ROWS] + 8 * width * j
+        time = load(block[B_TIMES] + 8 * j)
+        c = -1
+        while i < room:
+            old = rows + 8 * width * i
+            c = compare(old, row, 0, width, order)
+            if c == 0:
+                then = load(times + 8 * i)
+                c = -1 if then < time else (1 if then > time else 0)
+            if c >= 0:
+                break
+            copy_words(old, rows + 8 * width * out, width)
+            store(times + 8 * out, load(times + 8 * i))
+            copy_words(diffs + 8 * diff_width * i, diffs + 8 * diff_width * out, diff_width)
+            i += 1
+            out += 1
+        kept = i == room or c != 0
+        diff = block[B_DIFFS] + 8 * diff_width * j
+        for k in range(diff_width):
+            x = load(diff + 8 * k)
+            if i < room and c == 0:
+                x += load(diffs + 8 * (diff_width * i + k))
+            kept = kept or x != 0
+            store(diffs + 8 * (diff_width * out + k), x)
+        if i < room and c == 0:
+            i += 1
+        if kept:
+            copy_words(row, rows + 8 * width * out, width)
+            store(times + 8 * out, time)
+            out += 1
+        j += 1
+    rest = room - i
+    move_words(rows + 8 * width * i, rows + 8 * width * out, width * rest)
+    move_words(times + 8 * i, times + 8 * out, rest)
+    move_words(diffs + 8 * diff_width * i, diffs + 8 * diff_width * out, diff_width * rest)
+    out += rest
+    trace[HEAD + L_COUNT] = out
+    return int(out)
+
+
+@kernel
 def insert_small(trace: Words, block: Words) -> int:
     """Inserts a sorted, consolidated block into the small layer; -1, and nothing done, when there is no room."""
     added = block[B_COUNT]
@@ -146,6 +211,8 @@ def insert_small(trace: Words, block: Words) -> int:
         count = compact(trace)
         if 2 * count > trace[T_ROOM] or count + added > trace[T_ROOM]:
             return -1
+    if added > _FEW:
+        return _merge_small(trace, block)
     rows = trace[HEAD + L_ROWS]
     times = trace[HEAD + L_TIMES]
     diffs = trace[HEAD + L_DIFFS]
@@ -173,15 +240,15 @@ def insert_small(trace: Words, block: Words) -> int:
                 zero = zero and x == 0
             if zero:
                 after = count - low - 1
-                copy_words(rows + 8 * width * (low + 1), rows + 8 * width * low, width * after)
-                copy_words(times + 8 * (low + 1), times + 8 * low, after)
-                copy_words(at + 8 * diff_width, at, diff_width * after)
+                move_words(rows + 8 * width * (low + 1), rows + 8 * width * low, width * after)
+                move_words(times + 8 * (low + 1), times + 8 * low, after)
+                move_words(at + 8 * diff_width, at, diff_width * after)
                 count -= 1
             continue
         after = count - low
-        copy_words_down(rows + 8 * width * low, rows + 8 * width * (low + 1), width * after)
-        copy_words_down(times + 8 * low, times + 8 * (low + 1), after)
-        copy_words_down(at, at + 8 * diff_width, diff_width * after)
+        move_words(rows + 8 * width * low, rows + 8 * width * (low + 1), width * after)
+        move_words(times + 8 * low, times + 8 * (low + 1), after)
+        move_words(at, at + 8 * diff_width, diff_width * after)
         copy_words(row, rows + 8 * width * low, width)
         store(times + 8 * low, time)
         copy_words(diff, at, diff_width)
@@ -191,11 +258,13 @@ def insert_small(trace: Words, block: Words) -> int:
 
 
 @kernel
-def merge(trace: Words, left: int, right: int, target: Words, state: Words, fuel: int, since: int) -> int:
+def merge(
+    trace: Words, left: int, right: int, target: Words, state: Words, fuel: int, since: int, bits: Words
+) -> int:
     """Merges the layers at offsets ``left`` and ``right`` of a trace into the target, until ``fuel`` updates are read.
 
     ``state`` int64[MERGE_WORDS] keeps how far it is; returns how many updates were read. A group of equal rows is
-    never split, so it may read more than ``fuel`` by the size of one.
+    never split, so it may read more than ``fuel`` by the size of one. ``bits``: the target's filter, if it has words.
     """
     i = state[M_LEFT]
     j = state[M_RIGHT]
@@ -218,6 +287,7 @@ def merge(trace: Words, left: int, right: int, target: Words, state: Words, fuel
     group = out
     last = 0
     read = 0
+    mask = 64 * len(bits) - 1
     while i < i_end or j < j_end:
         from_left = j >= j_end or (i < i_end and compare(a, b, 0, width, order) <= 0)
         row = a if from_left else b
@@ -228,6 +298,9 @@ def merge(trace: Words, left: int, right: int, target: Words, state: Words, fuel
             if read >= fuel:
                 break
             last = row
+            if mask > 0:
+                bit = spread(load(row)) & mask
+                bits[bit >> 6] |= 1 << (bit & 63)
         if from_left:
             time = load(trace[left + L_TIMES] + trace[left + L_TIME_STRIDE] * i)
             diff = trace[left + L_DIFFS] + trace[left + L_DIFF_STRIDE] * i
@@ -263,6 +336,15 @@ def fill_fence(rows: int, count: int, width: int, fence: Words) -> None:
     """The first word of every FENCE-th row."""
     for k in range(len(fence)):
         fence[k] = load(rows + 8 * width * FENCE * k)
+
+
+@kernel
+def fill_filter(rows: int, count: int, width: int, bits: Words) -> None:
+    """Sets the bit of each row's first word."""
+    mask = 64 * len(bits) - 1
+    for i in range(count):
+        bit = spread(load(rows + 8 * width * i)) & mask
+        bits[bit >> 6] |= 1 << (bit & 63)
 
 
 @kernel

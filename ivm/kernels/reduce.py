@@ -40,7 +40,7 @@ from ivm.kernels.memory import (
     store,
 )  # fmt: skip
 from ivm.kernels.order import compare
-from ivm.kernels.seek import layers, seek
+from ivm.kernels.seek import absent, layers, seek
 from ivm.kernels.sort import permutation
 from ivm.kernels.times import advance, below
 
@@ -159,6 +159,8 @@ def counts_total(
             i += 1
         for k in range(count):
             at = k * LAYER_WORDS
+            if absent(table, at, key, width):
+                continue
             p = seek(table[at + L_ROWS], table[at + L_COUNT], width, table[at + L_FENCE], cursors[k], key, width, order)
             cursors[k] = p
             while _live(table, k, p, width, key, width):
@@ -216,6 +218,8 @@ def count_differences(trace: Words, delta: Words, nothing: Words, out: Words, fr
         else:
             for k in range(count):
                 at = k * LAYER_WORDS
+                if absent(table, at, key, width):
+                    continue
                 rows = table[at + L_ROWS]
                 p = seek(rows, table[at + L_COUNT], width, table[at + L_FENCE], cursors[k], key, width, order)
                 cursors[k] = p

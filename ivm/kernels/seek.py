@@ -20,6 +20,8 @@ from ivm.kernels.memory import (
     L_DIFF_STRIDE,
     L_DIFFS,
     L_FENCE,
+    L_FILTER,
+    L_MASK,
     L_ROWS,
     L_SIGN,
     L_TIME_STRIDE,
@@ -28,6 +30,7 @@ from ivm.kernels.memory import (
     T_LAYERS,
     Words,
     load,
+    spread,
 )  # fmt: skip
 from ivm.kernels.order import compare
 
@@ -42,6 +45,17 @@ def _add_block(table: Words, at: int, block: Words) -> None:
     table[at + L_DIFF_STRIDE] = 8 * block[B_DIFF_WIDTH]
     table[at + L_FENCE] = 0
     table[at + L_SIGN] = -1
+    table[at + L_FILTER] = 0
+
+
+@kernel
+def absent(table: Words, at: int, key: int, key_width: int) -> bool:
+    """Whether the filter of the layer at this offset says that it has no row with the key."""
+    words = table[at + L_FILTER]
+    if words == 0 or key_width == 0:
+        return False
+    bit = spread(load(key)) & table[at + L_MASK]
+    return bool((load(words + 8 * (bit >> 6)) >> (bit & 63)) & 1 == 0)
 
 
 @kernel

@@ -34,7 +34,7 @@ from ivm.kernels.memory import (
 )  # fmt: skip
 from ivm.kernels.order import compare
 from ivm.kernels.seek import layers
-from ivm.kernels.times import below
+from ivm.kernels.times import ROUND_BITS, below
 
 DISTINCT: Final = 0
 POSITIVE: Final = 1
@@ -118,19 +118,57 @@ def _correct(
 
 
 @kernel
+def _inverse(
+    row: int, now: Words, n_now: int, times: Words, diffs: Words, n: int, out: Words, keep: int, width: int
+) -> None:
+    """Emits one row's differences at each time of ``now`` (depth 1) from its input's history alone.
+
+    What is emitted sums up to F(ordinal, round) = f(input up to there) at every time, so the difference at a time is
+    F's mixed difference there (Möbius inversion): F(o, r) - F(before o, r) - F(o, before r) + F(before o, before r).
+    """
+    bits = ROUND_BITS[1]
+    mask = (1 << bits) - 1
+    for e in range(n_now):
+        ordinal = now[e] >> bits
+        turn = now[e] & mask
+        here = 0
+        earlier = 0
+        inner = 0
+        both = 0
+        for k in range(n):
+            then = times[k] >> bits
+            if then > ordinal:
+                break
+            if (times[k] & mask) > turn:
+                continue
+            here += diffs[k]
+            if then < ordinal:
+                earlier += diffs[k]
+            if (times[k] & mask) < turn:
+                inner += diffs[k]
+                if then < ordinal:
+                    both += diffs[k]
+        change = _kept(here, keep) - _kept(earlier, keep) - _kept(inner, keep) + _kept(both, keep)
+        if change != 0:
+            _append(out, row, width, now[e], change)
+
+
+@kernel
 def threshold_partial(
     trace: Words, delta: Words, owed: Words, output: Words, nothing: Words, out: Words, owed_out: Words, keep: int,
-    vector: int, stats: Words,
+    vector: int, again: bool, stats: Words,
 ) -> int:  # fmt: skip
     """Inside loops, at one loop vector: corrections at the delta's and the owed times, and at their joins with history.
 
     ``trace`` holds the delta already, ``output`` what was emitted before; ``owed`` is sorted like the delta. Appends
     corrections to ``out`` and later times to ``owed_out``; returns both blocks' counts, the second shifted by 32 bits,
-    or -1, with both as found, when there is no room.
+    or -1, with both as found, when there is no room. The output is read only in nested loops, and where ``again`` says
+    that something may have been emitted at these very times before.
     """
     width = trace[T_WIDTH]
     depth = trace[T_DEPTH]
     order = trace[T_ORDER]
+    inverting = depth == 1 and not again
     table, count = layers(trace, nothing, nothing)
     out_table, out_count = layers(output, nothing, nothing)
     cursors = np.zeros(count, np.int64)
@@ -153,7 +191,7 @@ def threshold_partial(
             now = np.empty(2 * (i - first + j - first_owed), np.int64)
         n_now = put_times(delta, first, i, now, 0)
         n_now = put_times(owed, first_owed, j, now, n_now)
-        since = least_ordinal(now, n_now, depth)
+        since = least_ordinal(now, n_now, depth) - (1 if inverting else 0)
         n = gather_history(table, count, cursors, width, width, order, row, since, depth, times, diffs)
         if n > len(times):
             times = np.empty(2 * n, np.int64)
@@ -172,7 +210,7 @@ def threshold_partial(
             counts = close(now, n_now, later, times, n, depth, vector)
         n_now = counts & 0xFFFFFFFF
         n_out = 0
-        if not new:
+        if not new and not inverting:
             n_out = gather_history(
                 out_table, out_count, out_cursors, width, width, order, row, since, depth, out_times, out_diffs
             )
@@ -188,7 +226,10 @@ def threshold_partial(
             out[B_COUNT] = found
             owed_out[B_COUNT] = owed_found
             return -1
-        _correct(row, now, n_now, times, diffs, n, out_times, out_diffs, n_out, out, keep, width, depth)
+        if inverting:
+            _inverse(row, now, n_now, times, diffs, n, out, keep, width)
+        else:
+            _correct(row, now, n_now, times, diffs, n, out_times, out_diffs, n_out, out, keep, width, depth)
         for k in range(counts >> 32):
             _append(owed_out, row, width, later[k], 1)
     return int(out[B_COUNT] | owed_out[B_COUNT] << 32)

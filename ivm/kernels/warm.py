@@ -10,7 +10,7 @@ from numba.core import types
 from ivm.kernels.blocks import extract, gather, least_vector, transfer
 from ivm.kernels.join import join
 from ivm.kernels.memory import Words
-from ivm.kernels.merge import compact, fill_fence, insert_small, merge, uniform
+from ivm.kernels.merge import compact, fill_fence, fill_filter, insert_small, merge, uniform
 from ivm.kernels.read import collect, lookup
 from ivm.kernels.reduce import (
     count_differences,
@@ -34,6 +34,7 @@ KERNELS: Final[tuple[Any, ...]] = (
     compact,
     merge,
     fill_fence,
+    fill_filter,
     uniform,
     collect,
     lookup,

@@ -28,8 +28,8 @@ class ReduceOperator(Operator):
     """
 
     __slots__ = (
-        "_counts", "_error_spine", "_heads", "_later", "_limit", "_offsets", "_owed", "_reducer", "_unsorted", "_vals", "errors",
-        "keyed_errors", "source",
+        "_counts", "_error_spine", "_heads", "_later", "_limit", "_offsets", "_owed", "_reducer", "_unsorted", "_vals",
+        "errors", "keyed_errors", "source",
     )  # fmt: skip
 
     ARRANGED = True

@@ -73,7 +73,7 @@ class ThresholdOperator(Operator):
         while True:
             counts = threshold_partial(
                 trace.desc, delta.d, owed.d, self.spine.desc, self.core.nothing, out.d, later.block.d, self._keep,
-                vector, self.core.stats,
+                vector, self.core.again, self.core.stats,
             )  # fmt: skip
             if counts >= 0:
                 break

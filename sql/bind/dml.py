@@ -70,6 +70,9 @@ def insert(env: Environment, node: nodes.InsertStatement) -> Insert:
     if node.with_ is not None:
         env = cte.with_ctes(env, node.with_, None)
     positions = _positions(table, node.columns) if node.columns else list(range(len(table.columns)))
+    if node.conflict and set(_positions(table, node.conflict)) != set(table.primary_key):
+        message = "there is no unique or exclusion constraint matching the ON CONFLICT specification"
+        raise SqlError("42P10", message)
     source = node.source
     if source is None:
         rel: Rel = setops.values((tuple(default(env, c) for c in table.columns),))

@@ -6,6 +6,7 @@ join turns out to be lateral; where it does not, the right side's references mov
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -20,7 +21,7 @@ from sql.bind.expression import Binder, equal
 from sql.bind.names import column_name
 from sql.bind.scope import Namespace, Range, Scope, Visible, never_null, rename, shift
 from sql.bind.walk import has_subquery, rel_references, relevel_rel, unlift
-from sql.catalog import Relation, RelationKind
+from sql.catalog import Catalog, Recorder, Relation, RelationKind
 from sql.parse import parse
 from sql.syntax import nodes
 
@@ -124,8 +125,17 @@ def lookup(env: Environment, ref: nodes.TableName) -> Relation:
     relation = env.catalog.resolve(ref.schema_name, ref.name)
     if relation is None:
         shown = f"{ref.schema_name}.{ref.name}" if ref.schema_name else ref.name
-        raise SqlError("42P01", f'relation "{shown}" does not exist', position=ref.at + 1)
+        message, hint = f'relation "{shown}" does not exist', _nearest(env, ref.name)
+        raise SqlError("42P01", message, hint=hint, position=ref.at + 1)
     return relation
+
+
+def _nearest(env: Environment, name: str) -> str | None:
+    """A word on the relation that may have been meant."""
+    catalog = env.catalog.catalog if isinstance(env.catalog, Recorder) else env.catalog
+    known = [n for _, n in catalog.names] if isinstance(catalog, Catalog) else []
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f'Perhaps you meant to reference the relation "{close[0]}".' if close else None
 
 
 def _table(env: Environment, ref: nodes.TableName, outer: Scope | None) -> Source:

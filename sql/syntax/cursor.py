@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ivm.errors import SqlError
-from sql.syntax.keywords import NOT_A_COLUMN, RESERVED
+from sql.syntax.keywords import NOT_A_COLUMN
 from sql.syntax.lexer import Token, TokenKind
 from sql.syntax.nodes import TableName
 
@@ -140,9 +140,6 @@ class Cursor:
                 "42601", f"improper relation name (too many dotted names): {'.'.join(parts)}", position=at + 1
             )
         return TableName(parts[-2] if len(parts) > 1 else None, parts[-1], at)
-
-    def is_reserved(self) -> bool:
-        return self.token.kind is TokenKind.WORD and self.token.value in RESERVED
 
     def source(self, start: int, end_token: int) -> str:
         """The text from offset ``start`` to the end of the token before index ``end_token``."""

@@ -405,6 +405,8 @@ class InsertStatement:
     do_nothing: bool
     at: int
     with_: With | None = None
+    conflict: tuple[tuple[str, int], ...] = ()
+    """The columns of ON CONFLICT (…)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,11 +193,3 @@ class CoreRules(PostgresParser):
         if any_token:
             return self.label()
         return self.identifier() if self._curr.token_type in (tokens or _NAMES) else None  # type: ignore[operator]
-
-    def _parse_string_as_identifier(self) -> None:
-        """PostgreSQL takes no string where a name belongs."""
-        return
-
-    def _parse_as_command(self, start: Token) -> NoReturn:
-        """sqlglot keeps what it cannot read as a Command; here that is an error."""
-        raise self.syntax_error()

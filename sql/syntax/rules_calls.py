@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from ivm.errors import SqlError
 from sql.syntax.keywords import COLUMN_ONLY, RESERVED, TYPE_OR_FUNCTION
-from sql.syntax.rules import CoreRules
-from sql.syntax.rules_operators import OperatorRules
+from sql.syntax.rules_special import SpecialRules
 from sql.syntax.rules_types import TYPE_WORDS
 
 _NO_PARENTHESES: Final = frozenset(
     """current_date current_time current_timestamp localtime localtimestamp current_user session_user user
     current_role current_catalog current_schema""".split()  # noqa: SIM905
 )
-_NO_FUNCTIONS: Final = frozenset({"between", "inout", "none", "out", "precision", "setof", "values"})
+_NO_FUNCTIONS: Final = frozenset({"between", "inout", "none", "out", "precision", "row", "setof", "values"})
 _QUERY_STARTS: Final = frozenset({TokenType.SELECT, TokenType.VALUES, TokenType.WITH, TokenType.TABLE})
 _LITERALS: Final[dict[TokenType, Callable[[str], exp.Expr]]] = {
     TokenType.NUMBER: lambda text: exp.Literal(this=text, is_string=False),
@@ -39,43 +38,11 @@ def at_indirection(node: exp.Expr) -> bool:
     return not isinstance(node, exp.Dot) or isinstance(node.args["expression"], exp.Identifier)
 
 
-def _closed(parse: Callable[[Any], exp.Expr]) -> Callable[[CoreRules], exp.Expr]:
-    """A special call's syntax that must end at its parenthesis (sqlglot would let that be missing)."""
-
-    def parse_closed(rules: CoreRules) -> exp.Expr:
-        node = parse(rules)
-        if rules._curr.token_type != TokenType.R_PAREN:
-            raise rules.syntax_error()
-        return node
-
-    return parse_closed
-
-
-def _refused(what: str) -> Callable[[CoreRules], exp.Expr]:
-    def refuse(rules: CoreRules) -> exp.Expr:
-        raise rules.refusal(what, rules.ahead(-2))
-
-    return refuse
-
-
-class CallRules(OperatorRules):
+class CallRules(SpecialRules):
     """Operands of expressions."""
 
     NO_PAREN_FUNCTION_PARSERS = {}  # noqa: RUF012
     NO_PAREN_FUNCTIONS = {}  # noqa: RUF012
-    FUNCTION_PARSERS = {  # noqa: RUF012
-        "CAST": _closed(lambda rules: rules._parse_cast(True)),
-        "TRY_CAST": _closed(lambda rules: rules._parse_cast(False)),
-        "EXTRACT": _closed(lambda rules: rules._parse_extract()),
-        "POSITION": _closed(lambda rules: rules._parse_position()),
-        "OVERLAY": _closed(lambda rules: rules._overlay()),
-        "SUBSTRING": _closed(lambda rules: rules._substring()),
-        "TRIM": _closed(lambda rules: rules._trim()),
-        "TREAT": _refused("TREAT"),
-        "GROUPING": _refused("GROUPING"),
-        "NORMALIZE": _refused("NORMALIZE"),
-        "XMLELEMENT": _refused("XMLELEMENT"),
-    }
 
     def _parse_column(self) -> exp.Expr:
         return self._postfix(self._operand())
@@ -156,7 +123,7 @@ class CallRules(OperatorRules):
             if word in _NO_FUNCTIONS:
                 self._advance()
             raise self.syntax_error()
-        parts = []
+        parts: list[exp.Expr] = []
         for _ in range(length // 2):
             parts.append(self.label() if parts else self.identifier())
             self.expect(TokenType.DOT)
@@ -208,6 +175,22 @@ class CallRules(OperatorRules):
             return super()._parse_window(this)
         return this
 
+    def _parse_window_spec(self) -> dict[str, str | exp.Expr | None]:
+        """One end of a frame; sqlglot would let its direction, BETWEEN or AND be missing."""
+        between, second = (self._prev.token_type == type_ for type_ in (TokenType.BETWEEN, TokenType.AND))
+        value: str | exp.Expr | None = None
+        if self.accept_word("current", "row"):
+            value, side = "CURRENT ROW", None
+        else:
+            value = "UNBOUNDED" if self.accept_word("unbounded") else self._parse_disjunction()
+            if not (self.is_word("preceding") or self.is_word("following")):
+                raise self.syntax_error()
+            side = self._curr.text.upper()
+            self._advance()
+        if not second and between != self.next_is(TokenType.AND):
+            raise self.syntax_error()
+        return {"value": value, "side": side}
+
     def _parse_ordered(self, parse_method: Callable[[], exp.Expr | None] | None = None) -> exp.Ordered:
         """An item of ORDER BY; ``nulls_first`` is None where it is not written."""
         token = self._curr
@@ -224,73 +207,10 @@ class CallRules(OperatorRules):
         else:
             self._match(TokenType.ASC)
         nulls_first: bool | None = None
-        if self.accept_word("nulls"):
-            nulls_first = self.is_word("first")
-            self.expect_word("first" if nulls_first else "last")
+        if self.is_word("nulls", "first") or self.is_word("nulls", "last"):
+            nulls_first = self._next.text == "first"
+            self._advance(2)
         return self.located(exp.Ordered(this=this, desc=descending, nulls_first=nulls_first), token)
-
-    def _parse_cast(self, strict: bool, safe: bool | None = None) -> exp.Expr:
-        this = self._parse_disjunction()
-        self.expect(TokenType.ALIAS)
-        return (exp.Cast if strict else exp.TryCast)(this=this, to=self._parse_types())
-
-    def _parse_extract(self) -> exp.Extract:
-        field = self._curr
-        if field.token_type not in (TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING):
-            raise self.syntax_error()
-        self._advance()
-        self.expect(TokenType.FROM)
-        name = self.located(exp.Literal(this=field.text, is_string=True), field)
-        return exp.Extract(this=name, expression=self._parse_disjunction())
-
-    def _parse_position(self, haystack_first: bool = False) -> exp.StrPosition:
-        needle = self.restricted()
-        self.expect(TokenType.IN)
-        return exp.StrPosition(this=self.restricted(), substr=needle)
-
-    def _overlay(self) -> exp.Expr:
-        args = [self._parse_disjunction()]
-        if self.accept_word("placing"):
-            args.append(self._parse_disjunction())
-            self.expect(TokenType.FROM)
-            args.append(self._parse_disjunction())
-            if self._match(TokenType.FOR):
-                args.append(self._parse_disjunction())
-        else:
-            while self._match(TokenType.COMMA):
-                args.append(self._parse_disjunction())
-        return exp.Anonymous(this="overlay", expressions=args)
-
-    def _substring(self) -> exp.Expr:
-        token = self.ahead(-2)
-        args = [self._parse_disjunction()]
-        if self.is_word("similar"):
-            raise self.refusal("SUBSTRING … SIMILAR", token)
-        if self._match(TokenType.FROM):
-            args.append(self._parse_disjunction())
-            if self._match(TokenType.FOR):
-                args.append(self._parse_disjunction())
-        elif self._match(TokenType.FOR):
-            args += [self.located(exp.Literal(this="1", is_string=False), token), self._parse_disjunction()]
-            if self._match(TokenType.FROM):
-                args[1] = self._parse_disjunction()
-        else:
-            while self._match(TokenType.COMMA):
-                args.append(self._parse_disjunction())
-        return exp.Anonymous(this="substring", expressions=args)
-
-    def _trim(self) -> exp.Expr:
-        name = "btrim"
-        for word, function in (("leading", "ltrim"), ("trailing", "rtrim"), ("both", "btrim")):
-            if self.accept_word(word):
-                name = function
-                break
-        if self._match(TokenType.FROM):
-            return exp.Anonymous(this=name, expressions=self._parse_csv(self._parse_disjunction))
-        args = self._parse_csv(self._parse_disjunction)
-        if self._match(TokenType.FROM):
-            args = [*self._parse_csv(self._parse_disjunction), *args]
-        return exp.Anonymous(this=name, expressions=args)
 
     def starts_query(self, ahead: int = 0) -> bool:
         """Whether SELECT, VALUES, WITH or TABLE comes next, after any opening parentheses."""

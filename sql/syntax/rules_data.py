@@ -111,28 +111,34 @@ class DataRules(QueryRules):
 
     def _parse_on_conflict(self) -> exp.OnConflict | None:
         token = self._curr
-        if not self.accept_word("on", "conflict"):
+        if not self._match(TokenType.ON):
             return None
+        self.expect_word("conflict")
+        keys: list[exp.Identifier] = []
         if self._curr.token_type == TokenType.L_PAREN:
-            if not self._conflict_target():
+            keys = self._conflict_target()
+            if not keys:
                 raise self.refusal("ON CONFLICT with an expression", token)
         elif self.accept_word("on", "constraint"):
             self.identifier()
         self.expect_word("do")
         if self.accept_word("nothing"):
-            return exp.OnConflict(action=exp.Var(this="DO NOTHING"))
+            return exp.OnConflict(action=exp.Var(this="DO NOTHING"), conflict_keys=keys)
+        if self._curr.token_type != TokenType.UPDATE:
+            raise self.syntax_error()
         raise self.refusal("ON CONFLICT DO UPDATE", token)
 
-    def _conflict_target(self) -> bool:
-        """``(a, b)``; False for anything richer than names."""
+    def _conflict_target(self) -> list[exp.Identifier]:
+        """``(a, b)``; nothing for anything richer than names."""
         self._advance()
+        found: list[exp.Identifier] = []
         while self._curr.token_type in self.ID_VAR_TOKENS:
-            self._advance()
+            found.append(self.identifier())
             if self._match(TokenType.R_PAREN):
-                return self._curr.token_type != TokenType.WHERE
+                return [] if self._curr.token_type == TokenType.WHERE else found
             if not self._match(TokenType.COMMA):
-                return False
-        return False
+                return []
+        return []
 
     def _parse_update(self) -> exp.Update:
         self.expect(TokenType.UPDATE)
@@ -229,10 +235,14 @@ class DataRules(QueryRules):
 
     def _with_data(self) -> bool:
         """WITH [NO] DATA; whether there shall be data."""
-        if self.accept_word("with", "no", "data"):
-            return False
-        if self.accept_word("with", "data"):
+        token = self._curr
+        if not self._match(TokenType.WITH):
             return True
+        if any(self.is_word(word) for word in ("check", "cascaded", "local")):
+            raise self.refusal("WITH CHECK OPTION", token)
+        without = self.accept_word("no")
+        self.expect_word("data")
+        return not without
         if any(self.is_word("with", word) for word in ("check", "cascaded", "local")):
             raise self.refusal("WITH CHECK OPTION")
         return True
@@ -266,6 +276,8 @@ class DataRules(QueryRules):
         if name not in _STORAGE_PARAMETERS and not name.startswith("auto"):
             raise self.refusal(f'option "{name}"', token)
         if self._match(TokenType.EQ):
+            if self.at_end():
+                raise self.syntax_error()
             self._advance()
 
     def _create_table(self, temporary: bool) -> exp.Create:
@@ -331,6 +343,7 @@ class DataRules(QueryRules):
             self.identifier()
         if self._match(TokenType.PRIMARY_KEY):
             return self.located(exp.PrimaryKey(expressions=self.identifiers()), token)
+        self.refuse_half("primary")
         if self._curr.token_type == TokenType.LIKE:
             raise self.refusal("LIKE in CREATE TABLE", token)
         for words in _REFUSED_TABLE_CONSTRAINTS:
@@ -357,7 +370,8 @@ class DataRules(QueryRules):
         token = self._curr
         if self._match(TokenType.CONSTRAINT):
             self.identifier()
-        if self._match_pair(TokenType.NOT, TokenType.NULL):
+        if self._match(TokenType.NOT):
+            self.expect(TokenType.NULL)
             return exp.NotNullColumnConstraint()
         if self._match(TokenType.NULL):
             return None

@@ -190,9 +190,8 @@ class FromRules(CallRules):
         if self._curr.token_type == TokenType.ALIAS and self._next.token_type == TokenType.L_PAREN:
             raise self.refusal("a column definition list")
         alias = 1 if self._curr.token_type == TokenType.ALIAS else 0
-        if self.ahead(alias + 1).token_type == TokenType.L_PAREN and (
-            self.ahead(alias + 3).token_type not in self.RESERVED_TOKENS
-        ):
+        definition = (self.ahead(alias + 2).token_type, self.ahead(alias + 3).token_type)
+        if self.ahead(alias + 1).token_type == TokenType.L_PAREN and not self.RESERVED_TOKENS.intersection(definition):
             raise self.refusal("a column definition list", self.ahead(alias + 1))
         table.set("alias", self._parse_table_alias())
         return table

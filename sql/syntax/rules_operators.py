@@ -42,13 +42,6 @@ class OperatorRules(TypeRules):
     def _parse_disjunction(self) -> exp.Expr:
         return self.climb(OR)
 
-    def _parse_assignment(self) -> exp.Expr:
-        return self.climb(OR)
-
-    def _parse_term(self, parse_mod: bool = True) -> exp.Expr:
-        """sqlglot's word for what LIMIT and OFFSET take."""
-        return self.climb(OR)
-
     def _parse_bitwise(self) -> exp.Expr:
         return self.climb(OTHER)
 
@@ -127,19 +120,22 @@ class OperatorRules(TypeRules):
 
     def operator_symbol(self) -> str:
         """An operator, or ``OPERATOR(schema.op)``."""
+        if self._curr.token_type != TokenType.OPERATOR:
+            return self._bare_symbol()
         self._advance()
-        if self._prev.token_type != TokenType.OPERATOR:
-            return str(self._prev.text)
         self.expect(TokenType.L_PAREN)
-        while self._curr.token_type not in _PRECEDENCE and self._next.token_type == TokenType.DOT:
+        while self._curr.token_type not in self.RESERVED_TOKENS:
             self.label()
             self.expect(TokenType.DOT)
+        symbol = self._bare_symbol()
+        self.expect(TokenType.R_PAREN)
+        return symbol
+
+    def _bare_symbol(self) -> str:
         if self._curr.token_type not in _PRECEDENCE or self._curr.text[:1].isalpha():
             raise self.syntax_error()
         self._advance()
-        symbol = str(self._prev.text)
-        self.expect(TokenType.R_PAREN)
-        return symbol
+        return str(self._prev.text)
 
     def _quantified(self, left: exp.Expr, symbol: str, token: Token) -> exp.Expr:
         quantifier = exp.All if self._curr.token_type == TokenType.ALL else exp.Any

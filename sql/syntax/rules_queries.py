@@ -95,7 +95,7 @@ class QueryRules(FromRules):
         if self._curr.token_type == TokenType.DISTINCT and not self._next:
             self._advance()
         if self._curr.token_type in _ENDS_TARGETS:
-            if self._prev.token_type == TokenType.DISTINCT:
+            if self._prev.token_type in (TokenType.DISTINCT, TokenType.R_PAREN):
                 raise self.syntax_error()
             return [], None
         return self.targets(), None
@@ -179,9 +179,9 @@ class QueryRules(FromRules):
         """``FOR UPDATE | NO KEY UPDATE | SHARE | KEY SHARE [OF table, …] [NOWAIT | SKIP LOCKED]``."""
         token = self._curr
         self._advance()
-        if not (self.accept_word("no", "key", "update") or self.accept_word("key", "share")):
-            if not (self.accept_word("update") or self.accept_word("share")):
-                raise self.syntax_error()
+        kinds = (("no", "key", "update"), ("key", "share"), ("update",), ("share",))
+        if not any(self.accept_word(*kind) for kind in kinds):
+            raise self.syntax_error()
         tables = self._parse_csv(self.identifier) if self.accept_word("of") else []
         if self.is_word("nowait") or self.is_word("skip", "locked"):
             raise self.refusal(f"FOR UPDATE {self._curr.text.upper()}", token)
@@ -272,10 +272,6 @@ class QueryRules(FromRules):
         if self._match_pair(TokenType.L_PAREN, TokenType.R_PAREN, advance=False):
             raise self.refusal("GROUP BY ()")
         return self._parse_disjunction()
-
-    def _values_to_select(self, values: exp.Values) -> exp.Values:  # type: ignore[override]
-        """sqlglot rewrites VALUES as a SELECT; what was written stays."""
-        return values
 
     def _parse_with(self, skip_with_token: bool = False) -> exp.With | None:
         token = self._curr

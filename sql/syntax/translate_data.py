@@ -87,6 +87,7 @@ def _insert(node: exp.Insert) -> InsertStatement:
         node.args.get("conflict") is not None,
         at(node),
         _with(node),
+        _columns(node.args["conflict"].args.get("conflict_keys")) if node.args.get("conflict") is not None else (),
     )
 
 

@@ -8,6 +8,7 @@ STDIN) or "parameters".
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -209,10 +210,8 @@ def main() -> None:
             connection.execute(text)  # type: ignore[call-overload]
         for case in cases():
             for text in case.get("before", ()):
-                try:
+                with contextlib.suppress(psycopg.Error):
                     connection.execute(text)
-                except psycopg.Error:
-                    pass
             error = error_of(connection, case)
             if error is None:
                 sys.exit(f"PostgreSQL accepts: {case['name']}")

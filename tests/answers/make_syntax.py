@@ -17,11 +17,9 @@ from sql.syntax.lexer import tokenize
 
 HERE = Path(__file__).parent
 OWN = ("subscribe", "explain", "verify", "copy", "declare", "prepare", "execute", "with mutually", "create or replace")
-WORDS = (
-    "select from where group by order limit offset ( ) , . * = < + - not and or in is null between like case when then "
-    "else end as on using join left cross natural lateral with distinct all union except any array [ ] :: 1 'x' a t "
-    "over values table only returning set default exists row cast extract interval at time zone collate desc"
-).split()
+WORDS = """select from where group by order limit offset ( ) , . * = < + - not and or in is null between like case when
+then else end as on using join left cross natural lateral with distinct all union except any array [ ] :: 1 'x' a t
+over values table only returning set default exists row cast extract interval at time zone collate desc""".split()  # noqa: SIM905
 
 
 def mutated(sql: str, random_: random.Random) -> str:
@@ -42,7 +40,7 @@ def mutated(sql: str, random_: random.Random) -> str:
 
 
 def answer(connection: psycopg.Connection, sql: str) -> tuple[str, int] | None:
-    """Message and position of its syntax error, if any: PostgreSQL parses the whole string before it divides by zero."""
+    """Message and position of its syntax error, if any: the whole string is parsed before anything is divided."""
     before = "SELECT 1/0; "
     try:
         connection.execute(before + sql, prepare=False)  # type: ignore[arg-type]

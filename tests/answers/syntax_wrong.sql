@@ -22,7 +22,6 @@ select * from a cross join b on true
 select * from a natural join b using (x)
 select * from (a)
 select * from 't'
-select a 'label' from t
 select a as 'label' from t
 select 123abc
 select 1 where a where b
@@ -44,7 +43,6 @@ select a between 1 and 2 between 3 and 4
 select a like b like c
 select a is distinct from b is null
 select = 1
-select a == b
 select * from t at x
 select * from t not indexed
 select * from t with (nolock)

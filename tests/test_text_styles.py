@@ -1,0 +1,88 @@
+"""DateStyle and IntervalStyle, in and out. The expected texts are a PostgreSQL 15's own answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from ivm.errors import SqlError
+from ivm.words import DATE, INTERVAL, TIMESTAMP, TIMESTAMPTZ
+from sql.date_style import date_style
+from sql.settings import Settings
+from storage.text import TextStyle, format_datum, parse_datum
+from storage.text_style import DEFAULT_FORMATS, DateFormats
+
+PACIFIC = "America/Los_Angeles"
+MOMENTS = [
+    ("Postgres", "DMY", "03-02-2001", "Sat 03 Feb 04:05:06.7 2001", "Fri 02 Feb 20:05:06 2001 PST"),
+    ("Postgres", "MDY", "02-03-2001", "Sat Feb 03 04:05:06.7 2001", "Fri Feb 02 20:05:06 2001 PST"),
+    ("German", "DMY", "03.02.2001", "03.02.2001 04:05:06.7", "02.02.2001 20:05:06 PST"),
+    ("SQL", "MDY", "02/03/2001", "02/03/2001 04:05:06.7", "02/02/2001 20:05:06 PST"),
+    ("ISO", "MDY", "2001-02-03", "2001-02-03 04:05:06.7", "2001-02-02 20:05:06-08"),
+]
+INTERVALS = [
+    ("postgres_verbose", "1 year 2 mons -3 days 04:05:06.7", "@ 1 year 2 mons -3 days 4 hours 5 mins 6.7 secs"),
+    ("postgres_verbose", "-1 day 2 hours", "@ 1 day -2 hours ago"),
+    ("postgres_verbose", "0", "@ 0"),
+    ("postgres_verbose", "1 sec", "@ 1 sec"),
+    ("postgres_verbose", "-1.5 sec", "@ 1.5 secs ago"),
+    ("postgres_verbose", "-1 year 2 days -00:00:01", "@ 1 year -2 days 1 sec ago"),
+    ("sql_standard", "1 year 2 mons -3 days 04:05:06.7", "+1-2 -3 +4:05:06.7"),
+    ("sql_standard", "-1 day 2 hours", "-1 2:00:00"),
+    ("sql_standard", "0", "0"),
+    ("sql_standard", "-1-2", "-1-2"),
+    ("sql_standard", "-1 2:03:04", "-1 2:03:04"),
+    ("sql_standard", "3 days", "3 0:00:00"),
+    ("iso_8601", "1 year 2 mons -3 days 04:05:06.7", "P1Y2M-3DT4H5M6.7S"),
+    ("iso_8601", "-1 day 2 hours", "P-1DT2H"),
+    ("iso_8601", "0", "PT0S"),
+    ("iso_8601", "-1.5 sec", "PT-1.5S"),
+]
+
+
+@pytest.mark.parametrize(("style", "order", "date", "stamp", "stamptz"), MOMENTS)
+def test_date_styles(style: str, order: str, date: str, stamp: str, stamptz: str) -> None:
+    shown = TextStyle(PACIFIC, formats=DateFormats(style, order))
+    assert format_datum(DATE, parse_datum(DATE, "2001-02-03"), shown) == date
+    assert format_datum(TIMESTAMP, parse_datum(TIMESTAMP, "2001-02-03 04:05:06.7"), shown) == stamp
+    assert format_datum(TIMESTAMPTZ, parse_datum(TIMESTAMPTZ, "2001-02-03 04:05:06+00"), shown) == stamptz
+    for type_, text in ((DATE, date), (TIMESTAMP, stamp), (TIMESTAMPTZ, stamptz)):
+        assert format_datum(type_, parse_datum(type_, text, shown), shown) == text
+
+
+def test_infinities_and_bc_keep_their_words() -> None:
+    german = TextStyle(formats=DateFormats("German", "DMY"))
+    assert format_datum(DATE, parse_datum(DATE, "infinity"), german) == "infinity"
+    assert format_datum(DATE, parse_datum(DATE, "0055-01-01 BC"), german) == "01.01.0055 BC"
+
+
+@pytest.mark.parametrize(
+    ("order", "text", "iso"),
+    [
+        ("MDY", "01/02/2003", "2003-01-02"), ("DMY", "01/02/2003", "2003-02-01"), ("DMY", "2003-01-02", "2003-01-02"),
+        ("YMD", "01/02/03", "2001-02-03"), ("YMD", "99-Jan-08", "1999-01-08"), ("YMD", "January 8, 1999", "1999-01-08"),
+    ],
+)  # fmt: skip
+def test_the_order_of_input(order: str, text: str, iso: str) -> None:
+    read = parse_datum(DATE, text, TextStyle(formats=DateFormats("ISO", order)))
+    assert format_datum(DATE, read) == iso
+
+
+@pytest.mark.parametrize(("style", "text", "shown"), INTERVALS)
+def test_interval_styles(style: str, text: str, shown: str) -> None:
+    formats = TextStyle(formats=DateFormats(interval=style))
+    assert format_datum(INTERVAL, parse_datum(INTERVAL, text, formats), formats) == shown
+
+
+def test_setting_a_date_style_keeps_what_is_not_said() -> None:
+    settings = Settings()
+    settings.set("datestyle", "Postgres, DMY")
+    assert settings.get("DateStyle") == "Postgres, DMY"
+    settings.set("datestyle", "iso")
+    assert settings.get("DateStyle") == "ISO, DMY"
+    settings.set("datestyle", "us")
+    assert settings.formats == DEFAULT_FORMATS
+    assert date_style("german", DEFAULT_FORMATS) == "German, DMY"
+    for wrong in ("foo", "iso, sql", "mdy, dmy"):
+        with pytest.raises(SqlError) as raised:
+            settings.set("datestyle", wrong)
+        assert raised.value.sqlstate == "22023"
