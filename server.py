@@ -54,7 +54,7 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ended.set)
+        signal.signal(number, lambda *_: os._exit(0))  # a start can be cut short anywhere, as by a kill
     say("freshet: starting")
     from sql.coordinator import Coordinator
     from sql.pgwire.listener import serve
@@ -66,6 +66,8 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
         options.data, options.memory, files, lambda text: say(f"freshet: {text}"), tuning
     )
     server = await serve(coordinator.session, options.host, options.port)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
     say(f"ready on {options.host}:{server.port}")
     await ended.wait()
     force = threading.Timer(END_SECONDS, lambda: os._exit(0))

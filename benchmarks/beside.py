@@ -20,7 +20,7 @@ def data(offset: int) -> bytes:
 
 
 def copy_million(connection: psycopg.Connection, table: str, rows: bytes) -> None:
-    with connection.cursor().copy(f"COPY {table} FROM STDIN") as copy:  # type: ignore[arg-type]
+    with connection.cursor().copy(f"COPY {table} FROM STDIN") as copy:
         source = io.BytesIO(rows)
         while chunk := source.read(1 << 18):
             copy.write(chunk)

@@ -143,6 +143,12 @@ class Operator:
         if out.room > BIG:
             out.clear()
 
+    def let_go(self) -> None:
+        """As ``clear``, but leaves the block of an arrangement to the join that may still be at it."""
+        if self.ARRANGED:
+            self.out = Block(self.width, self.diff_width)
+        self.clear()
+
     @property
     def size(self) -> int:
         """Bytes held, roughly."""
@@ -337,17 +343,16 @@ class Scope:
                     consumer.wake()
 
     def _resume(self, vector: int) -> None:
-        """The next piece of what is furthest downstream, so that what it reads stands still until it has ended.
+        """The next piece of what is furthest downstream, so that the traces it reads stand still until it has ended.
 
-        Everything after it has taken the last piece in; what comes before it keeps what it has emitted.
+        What was emitted before has been taken in, and must not be seen again; the join itself keeps the deltas it is at.
         """
         item = max(self.unfinished, key=lambda operator: operator.rank)
         self.unfinished.remove(item)
         self.core.refusal(sum(member.size for member in self.members.values()))
         for operator in self.touched:
-            if operator.rank >= item.rank:
-                operator.clear()
-        self.touched = [operator for operator in self.touched if operator.rank < item.rank]
+            operator.let_go()
+        self.touched.clear()
         item.wake()
         self._drain(vector)
 

@@ -162,11 +162,15 @@ class Spine:
         """Times up to this ordinal may become it."""
         return int(self.since_word[0])
 
-    def insert(self, block: Block) -> None:
-        """Adds a sorted, consolidated block; large ones by taking a copy of it as a batch."""
+    def touched(self) -> None:
+        """Notes that a kernel has put updates into the small layer."""
         if not self.changed and self.watch is not None:
             self.changed = True
             self.watch.append(self)
+
+    def insert(self, block: Block) -> None:
+        """Adds a sorted, consolidated block; large ones by taking a copy of it as a batch."""
+        self.touched()
         n = block.n
         if n <= _DIRECT:
             if insert_small(self.desc, block.d) >= 0:

@@ -12,7 +12,7 @@ from ivm.errors import SqlError, unsupported
 from storage.numeric import WIDE
 
 _TOKEN: Final = re.compile(
-    r'"(?P<quoted>(?:[^"\\]|\\.)*)"?|(?P<key>EEEE|FM|PR|MI|PL|SG|RN|TH|[90.,DGSVLB])|(?P<plain>.)',
+    r'(?P<quote>\\")|"(?P<quoted>(?:[^"\\]|\\.)*)"?|(?P<key>EEEE|FM|PR|MI|PL|SG|RN|TH|[90.,DGSVLB])|(?P<plain>.)',
     re.IGNORECASE | re.DOTALL,
 )
 _ROMAN: Final = (
@@ -54,7 +54,8 @@ def describe(template: str) -> Description:
     d = Description([])
     for match in _TOKEN.finditer(template):
         if match["key"] is None:
-            text = match["plain"] if match["quoted"] is None else re.sub(r"\\(.)", r"\1", match["quoted"])
+            plain = '"' if match["quote"] else match["plain"]
+            text = plain if match["quoted"] is None else re.sub(r"\\(.)", r"\1", match["quoted"])
             d.tokens.append(("text", text))
             continue
         key = match["key"].upper()
@@ -330,7 +331,7 @@ def parse_number(text: str, template: str) -> Decimal:
     if d.scientific or d.roman:
         raise unsupported(f'to_number with "{"EEEE" if d.scientific else "RN"}"')
     digits, negative, at = "", False, 0
-    for key, _ in d.tokens:
+    for key, literal in d.tokens:
         if at >= len(text):
             break
         if key == "FM":
@@ -351,7 +352,11 @@ def parse_number(text: str, template: str) -> Decimal:
                 negative = negative or text[at] in "-<"
                 at += 1
         else:
-            at += 1
+            # as many characters as the literal has, but none that could be the number's (NUM_eat_non_data_chars)
+            for _ in literal:
+                if at >= len(text) or text[at] in "0123456789.,+-":
+                    break
+                at += 1
     if any(key in ("MI", "S", "SG") for key, _ in d.tokens) and text.rstrip().endswith("-"):
         negative = True
     if not digits.strip("."):

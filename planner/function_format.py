@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from ivm.words import DATE, FLOAT4, FLOAT8, INT4, INT8, INTERVAL, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ
@@ -12,7 +11,7 @@ from planner.format_time import format_moment, moment_of_interval, moment_of_sta
 from planner.functions import Site, per_value
 from planner.intervals import checked_stamp, is_infinite
 from planner.read_time import parse_moment
-from storage.calendar import DAY, SECOND, to_utc, utc_offset, zone
+from storage.calendar import DAY, SECOND, to_utc, utc_offset, zone_abbreviation
 from storage.text_interval import Interval
 
 
@@ -33,11 +32,7 @@ def to_char_zoned(site: Site, stamp: int, template: str) -> str | None:
 
 
 def _abbreviation(stamp: int, timezone: str) -> str:
-    place = zone(timezone)
-    if isinstance(place, int):
-        return timezone.upper()
-    moment = datetime(2000, 1, 1, tzinfo=UTC) + timedelta(microseconds=stamp)
-    return moment.astimezone(place).tzname() or ""
+    return zone_abbreviation(stamp, timezone) or timezone.upper()
 
 
 @per_value("to_char", (INTERVAL, TEXT), TEXT)

@@ -196,6 +196,9 @@ def _tokens(fields: _Fields) -> None:
             if fields.time is None and fields.special is None and not loose and fields.year is None:
                 raise _syntax(fields.label, text)
             fields.offset = parse_iso_offset(token)
+            if fields.offset is not None and text[match.start(kind) - 1].isalpha():
+                # a POSIX zone such as GMT-4, which counts west as positive; its name means nothing
+                fields.offset = -fields.offset
         elif kind == "ordinal":
             year, _, day = token.partition(".")
             fields.year, fields.ordinal = int(year), int(day)

@@ -144,7 +144,8 @@ def test_sigterm_while_it_starts(tmp_path: Path) -> None:
 PIECES = [
     "SELECT count(*), sum(a.x * b.y) FROM t a JOIN t b ON a.x = b.y",
     "SELECT a.x, b.y, c.x AS z FROM t a JOIN t b ON a.x = b.y JOIN t c ON b.x = c.y",
-    "SELECT a.x, count(b.y), max(c.x) FROM t a LEFT JOIN t b ON a.x + 1 = b.y AND b.x < 20 JOIN t c ON c.x = a.y GROUP BY a.x",
+    "SELECT a.x, count(b.y), max(c.x) FROM t a LEFT JOIN t b ON a.x + 1 = b.y AND b.x < 20"
+    " JOIN t c ON c.x = a.y GROUP BY a.x",
     "SELECT DISTINCT a.x, b.y FROM t a FULL JOIN t b ON a.x = b.y + 7 WHERE a.y IS NULL OR b.x % 3 = 0",
     "SELECT x FROM t WHERE EXISTS (SELECT 1 FROM t u JOIN t w ON u.x = w.x WHERE u.y = t.x AND w.y <> u.y)",
     "WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT b.x FROM r JOIN t a ON a.y = r.n JOIN t b ON b.y = a.x)"
@@ -153,7 +154,7 @@ PIECES = [
 ]
 
 
-@pytest.mark.parametrize("large", [32, 300])
+@pytest.mark.parametrize("large", [32, 100, 300])
 def test_joins_cut_into_pieces_give_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: int) -> None:
     """One-shot joins hand on a piece at a time; a product feeds another, a group, an outer join, a loop."""
     server = Server(tmp_path / "data")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from ivm.errors import SqlError
 from ivm.words import DATE, INTERVAL, TIMESTAMP, TIMESTAMPTZ
+from planner.format_number import format_number, parse_number
 from sql.date_style import date_style
 from sql.settings import Settings
 from storage.text import TextStyle, format_datum, parse_datum
@@ -86,3 +89,28 @@ def test_setting_a_date_style_keeps_what_is_not_said() -> None:
         with pytest.raises(SqlError) as raised:
             settings.set("datestyle", wrong)
         assert raised.value.sqlstate == "22023"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("GMT-4", "2001-07-10 23:51:14-07"), ("GMT+4", "2001-07-11 07:51:14-07"), ("PST-03:00", "2001-07-11 00:51:14-07"),
+        ("PST+03:00", "2001-07-11 06:51:14-07"), ("PST", "2001-07-11 11:51:14-07"), ("-4", "2001-07-11 07:51:14-07"),
+    ],
+)  # fmt: skip
+def test_posix_zones_count_west_as_positive(text: str, shown: str) -> None:
+    style = TextStyle(PACIFIC)
+    read = parse_datum(TIMESTAMPTZ, f"Wed Jul 11 10:51:14 {text} 2001", style)
+    assert format_datum(TIMESTAMPTZ, read, style) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "template", "value"),
+    [("1234.56", "L99,999.99", "1234.56"), ("$1,234.56", "L99,999.99", "1234.56"), ("-34,338,492", "99G999G999", "-34338492")],
+)  # fmt: skip
+def test_to_number_skips_no_digit_for_a_literal(text: str, template: str, value: str) -> None:
+    assert str(parse_number(text, template)) == value
+
+
+def test_an_escaped_quote_in_a_number_template_is_a_quote() -> None:
+    assert format_number(Decimal(100), 'f\\"oo999') == 'f"oo 100'

@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from ivm.kernels.arrange import put_small
 from ivm.kernels.cache import kernel
 from ivm.kernels.history import (
     close,
@@ -161,9 +162,10 @@ def threshold_partial(
     """Inside loops, at one loop vector: corrections at the delta's and the owed times, and at their joins with history.
 
     ``trace`` holds the delta already, ``output`` what was emitted before; ``owed`` is sorted like the delta. Appends
-    corrections to ``out`` and later times to ``owed_out``; returns both blocks' counts, the second shifted by 32 bits,
-    or -1, with both as found, when there is no room. The output is read only in nested loops, and where ``again`` says
-    that something may have been emitted at these very times before.
+    corrections to ``out`` (empty before) and later times to ``owed_out``; returns both blocks' counts, the second
+    shifted by 32 bits, with bit 31 set where ``out`` is in the output already; or -1, with both as found, when there
+    is no room. The output is read only in nested loops, and where ``again`` says that something may have been emitted
+    at these very times before.
     """
     width = trace[T_WIDTH]
     depth = trace[T_DEPTH]
@@ -232,4 +234,5 @@ def threshold_partial(
             _correct(row, now, n_now, times, diffs, n, out_times, out_diffs, n_out, out, keep, width, depth)
         for k in range(counts >> 32):
             _append(owed_out, row, width, later[k], 1)
-    return int(out[B_COUNT] | owed_out[B_COUNT] << 32)
+    kept = out[B_COUNT] == 0 or put_small(output, out)
+    return int(out[B_COUNT] | int(kept) << 31 | owed_out[B_COUNT] << 32)

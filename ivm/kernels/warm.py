@@ -7,6 +7,7 @@ from typing import Any, Final, get_type_hints
 
 from numba.core import types
 
+from ivm.kernels.arrange import arrange
 from ivm.kernels.blocks import extract, gather, least_vector, transfer
 from ivm.kernels.join import join
 from ivm.kernels.memory import Words
@@ -30,6 +31,7 @@ KERNELS: Final[tuple[Any, ...]] = (
     extract,
     least_vector,
     sort_block,
+    arrange,
     insert_small,
     compact,
     merge,

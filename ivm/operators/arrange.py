@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from ivm.batch import Block, Words, sorted_block
 from ivm.graph import Gather
+from ivm.kernels.arrange import arrange
 from ivm.kernels.blocks import SAME, gather, transfer
 from ivm.kernels.memory import T_LAYERS
-from ivm.kernels.sort import sort_block
 from ivm.operators.base import check_gather, inverse, is_identity, program
 from ivm.scheduler import Core, Operator, Scope
 from ivm.spine import Spine
@@ -56,12 +56,17 @@ class ArrangeOperator(Operator):
         out = self.out
         if given.n > out.room:
             out.reserve(given.n)
-        n = out.n = sort_block(given.d, out.d, self._order)
+        kept = self.kept
+        found = arrange(given.d, out.d, kept.desc, self._order)
+        n = out.n = found >> 1
         if self._program is not None:
             given.clear()
         if not n:
             return False
-        self.kept.insert(out)
+        if found & 1:
+            kept.touched()
+        else:
+            kept.insert(out)
         return True
 
     def recover(self) -> Gather | None:

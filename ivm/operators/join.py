@@ -42,7 +42,7 @@ class JoinOperator(Operator):
     downstream take a piece in before the next is made, so that a large product never stands in memory.
     """
 
-    __slots__ = ("_halves", "_last", "_later", "_program", "_state", "left", "right")
+    __slots__ = ("_halves", "_held", "_last", "_later", "_program", "_state", "left", "right")
 
     def __init__(self, core: Core, scope: Scope, left: Side, right: Side, how: Gather) -> None:
         super().__init__(core, scope, len(how.words))
@@ -60,6 +60,7 @@ class JoinOperator(Operator):
         self._later = Later(self, self.width)
         self._last = scope.last_round
         self._halves: list[_Half] = []
+        self._held: Block | None = None
 
     def run(self, vector: int) -> bool:
         out = self.out
@@ -84,6 +85,7 @@ class JoinOperator(Operator):
         if b.n:
             # An aliased variable's arrangement is the body itself: what is new here is the variable's own delta.
             fresh = self.left.delta if self.left.delay else self.left.arrangement
+            self._held = fresh.out  # its descriptor may be needed for longer than it stands there
             halves.append((b, self.left, fresh.out.d if both and self.ran else nothing, False))
         self.ran = True
         self._go_on(vector)
@@ -99,6 +101,7 @@ class JoinOperator(Operator):
                 self.scope.unfinished.append(self)
                 return True
             del halves[0]
+        self._held = None
         return self.out.n > 0
 
     def replay(self, left: Operator) -> Block:

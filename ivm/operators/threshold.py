@@ -44,13 +44,13 @@ class ThresholdOperator(Operator):
         assert given.spine is not None
         core = self.core
         out = self.out
-        if not self.scope.depth:
+        if self.scope.depth:
+            self._partial(given.out, given.spine, vector)
+        else:
             out.reserve(given.out.n)
             out.n = threshold_total(given.spine.desc, given.out.d, core.nothing, out.d, self._keep, core.stats)
-        else:
-            self._partial(given.out, given.spine, vector)
-        if out.n and self.spine is not None:
-            self.spine.insert(out)
+            if out.n and self.spine is not None:
+                self.spine.insert(out)
         return out.n > 0
 
     def _partial(self, delta: Block, trace: Spine, vector: int) -> None:
@@ -79,7 +79,11 @@ class ThresholdOperator(Operator):
                 break
             out.grow()
             later.block.grow()
-        out.n = counts & 0xFFFFFFFF
+        out.n = counts & 0x7FFFFFFF
+        if not (counts >> 31) & 1:
+            self.spine.insert(out)
+        elif out.n:
+            self.spine.touched()
         if owed.n:
             owed.clear()
         end = later.block.n = counts >> 32
