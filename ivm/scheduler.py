@@ -345,7 +345,7 @@ class Scope:
     def _resume(self, vector: int) -> None:
         """The next piece of what is furthest downstream, so that the traces it reads stand still until it has ended.
 
-        What was emitted before has been taken in, and must not be seen again; the join itself keeps the deltas it is at.
+        What was emitted has been taken in and must not be seen again; the join itself keeps the deltas it is at.
         """
         item = max(self.unfinished, key=lambda operator: operator.rank)
         self.unfinished.remove(item)

@@ -1,4 +1,3 @@
-
 """One accumulable aggregate's results from its groups' sums: diff columns and limb rows → words."""
 
 from __future__ import annotations

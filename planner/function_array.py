@@ -1,4 +1,3 @@
-
 """Array functions and operators. An array's datum is a tuple, nested for more dimensions; lower bounds are 1."""
 
 from __future__ import annotations

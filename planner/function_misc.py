@@ -1,4 +1,3 @@
-
 """Functions about the session, the catalog and the system; what they need to know comes from ``Context.session``."""
 
 from __future__ import annotations
@@ -355,5 +354,3 @@ def decode(value: str, form: str) -> bytes:
         case "escape":
             return bytes(parse_datum(BYTEA, value))  # type: ignore[call-overload, no-any-return]
     raise SqlError("22023", f'unrecognized encoding: "{form}"')
-
-

@@ -1,4 +1,3 @@
-
 """The Reducers that aggregates render to, see ``planner/aggregates.py`` for the layouts that they expect."""
 
 from __future__ import annotations
@@ -135,9 +134,7 @@ class Basic:
         function = AGGREGATES[self.function]
         result = function.result_type(self.types)
         first = 1 + self.skip
-        columns = [
-            codec.decode(t, _vector(vals, first + 2 * i), self.dictionary) for i, t in enumerate(self.types)
-        ]
+        columns = [codec.decode(t, _vector(vals, first + 2 * i), self.dictionary) for i, t in enumerate(self.types)]
         counts = np.where(vals[:, 0] != 0, np.maximum(diffs[:, 0], 0), 0)
         if self.distinct:
             counts = np.minimum(counts, 1)

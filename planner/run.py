@@ -87,9 +87,7 @@ def table_rows(table: Table, snapshot: Snapshot) -> tuple[Words, Words]:
     return moves.apply(layout.restore(table.schema), rows)[0], diffs
 
 
-def _dataflow(
-    plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds
-) -> tuple[Words, Words, Words | None]:
+def _dataflow(plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds) -> tuple[Words, Words, Words | None]:
     dataflow = Dataflow(context.dictionary.arena, bounds.cancel, once=True)
     dataflow.limit_memory(bounds.memory)
     rendering = OneShot(Renderer(dataflow, context), plan, snapshot)

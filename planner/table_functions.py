@@ -1,4 +1,3 @@
-
 """Table functions: generate_series, unnest, regexp_split_to_table, …, over columns of arguments.
 
 An implementation takes (argument vectors, their types, count, context) and returns an ``Expansion``: ``source``
@@ -106,9 +105,7 @@ def _too_many() -> SqlError:
 _ZERO_STEP: Final = SqlError("22023", "step size cannot equal zero")
 
 
-def _integer_series(
-    vectors: Sequence[Vector], types: tuple[SqlType, ...], count: int, context: Context
-) -> Expansion:
+def _integer_series(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: int, context: Context) -> Expansion:
     first, last = vectors[0].words, vectors[1].words
     step = vectors[2].words if len(vectors) > 2 else np.ones(count, np.int64)
     present = _present(vectors, count)

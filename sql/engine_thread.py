@@ -153,7 +153,6 @@ class EngineThread:
                 self._current = None
                 self._interrupt.clear()
 
-
     def _answer(self, group: list[Job[Any]]) -> None:
         self._pending -= len(group)
         for job in group:

@@ -1,4 +1,3 @@
-
 """Postgres's text form of every type, in and out, one datum at a time or in bulk.
 
 Datums are those of ``planner/scalar.py``: jsonb is its canonical text (str), uuid 16 bytes, an array a tuple (nested

@@ -1,4 +1,3 @@
-
 """Array literals, in and out, with Postgres's quoting. A datum is a tuple, of tuples for more dimensions; NULL is None.
 
 Lower bounds other than 1 are refused (0A000): nothing in the dialect makes such arrays but their literals.
@@ -81,9 +80,7 @@ def _is_interval(item: object) -> bool:
     return not isinstance(item, tuple) or (len(item) == 3 and all(type(part) is int for part in item))
 
 
-def _level(
-    body: str, at: int, text: str, parse_element: Callable[[str], object]
-) -> tuple[tuple[object, ...], int]:
+def _level(body: str, at: int, text: str, parse_element: Callable[[str], object]) -> tuple[tuple[object, ...], int]:
     """The braces that open at ``at``; the value and the position after the closing brace."""
     items: list[object] = []
     at += 1

@@ -140,7 +140,9 @@ def features(query: Query) -> set[str]:
                 found.add("recursion beyond linear")
         for expr in expressions(node):
             for inner in subqueries(expr):
-                if isinstance(inner, Select) and any(c.alias not in aliases(inner.source) for c in columns(inner.where)):
+                if isinstance(inner, Select) and any(
+                    c.alias not in aliases(inner.source) for c in columns(inner.where)
+                ):
                     found.add("correlated subquery")
     return found
 

@@ -34,8 +34,7 @@ VIEWS: Final = {
     "v_moves": "SELECT a.owner, b.owner AS other, count(*) AS n, sum(m.amount) AS s FROM moves m"
     " JOIN accounts a ON a.id = m.a JOIN accounts b ON b.id = m.b GROUP BY a.owner, b.owner",
     "v_total": "SELECT sum(amount) AS total, count(*) AS n FROM accounts",
-    "v_reach": "WITH RECURSIVE r(n) AS (SELECT 0 UNION SELECT e.b FROM r JOIN edges e ON e.a = r.n)"
-    " SELECT n FROM r",
+    "v_reach": "WITH RECURSIVE r(n) AS (SELECT 0 UNION SELECT e.b FROM r JOIN edges e ON e.a = r.n) SELECT n FROM r",
     "v_kv": "SELECT k.note, count(b.n) AS n, min(k.v) AS low FROM kv k LEFT JOIN bag b"
     " ON b.client = k.client AND b.n = k.k GROUP BY k.note",
 }

@@ -122,9 +122,7 @@ class Model:
             case Join(left, right, how):
                 return self._join(left, right, how, of)
             case Threshold(source, keep):
-                return {
-                    row: 1 if keep is Keep.DISTINCT else diff for row, diff in of(source).items() if diff > 0
-                }
+                return {row: 1 if keep is Keep.DISTINCT else diff for row, diff in of(source).items() if diff > 0}
             case Reduce(source, reducer):
                 return self._reduce(source, reducer, of)[0]
             case Leave(source):

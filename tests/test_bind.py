@@ -374,7 +374,7 @@ def test_a_view_s_limit_is_part_of_its_plan() -> None:
         ("create table x (a serial)", "type serial"),
         ("create table x (a int references t)", "REFERENCES constraints"),
         ("create index on t (a)", "CREATE INDEX"),
-        ("select b collate \"de_DE\" from t", 'collation "de_DE"'),
+        ('select b collate "de_DE" from t', 'collation "de_DE"'),
         ("with x as (delete from t returning *) select * from x", "data-modifying statements in WITH"),
         ("explain analyze select 1", "EXPLAIN ANALYZE"),
         ("alter table t add column x int", "ALTER"),

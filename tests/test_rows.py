@@ -194,3 +194,12 @@ def test_a_statement_bound_to_a_table_that_went_is_bound_again(client: Client) -
 def test_a_row_type_keeps_its_fields_names_and_types() -> None:
     named = SqlType(Kind.RECORD, fields=(("x", INT8),))
     assert named != SqlType(Kind.RECORD, fields=(("y", INT8),))
+
+
+def test_a_null_array_compares_to_null(client: Client) -> None:
+    assert client.rows("SELECT 33 = ANY (NULL::int[]), 33 = ALL (NULL::int[]), 33 = ANY ('{}'::int[])") == [
+        (None, None, "f")
+    ]
+    client.run("CREATE TABLE t (x int, a int[])")
+    client.run("INSERT INTO t VALUES (1, NULL), (1, '{1,2}'), (3, '{1,2}'), (3, '{1,NULL}')")
+    assert client.rows("SELECT count(*) FROM t WHERE NOT x = ANY (a)") == [("1",)]

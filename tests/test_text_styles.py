@@ -94,8 +94,9 @@ def test_setting_a_date_style_keeps_what_is_not_said() -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("GMT-4", "2001-07-10 23:51:14-07"), ("GMT+4", "2001-07-11 07:51:14-07"), ("PST-03:00", "2001-07-11 00:51:14-07"),
-        ("PST+03:00", "2001-07-11 06:51:14-07"), ("PST", "2001-07-11 11:51:14-07"), ("-4", "2001-07-11 07:51:14-07"),
+        ("GMT-4", "2001-07-10 23:51:14-07"), ("GMT+4", "2001-07-11 07:51:14-07"),
+        ("PST-03:00", "2001-07-11 00:51:14-07"), ("PST+03:00", "2001-07-11 06:51:14-07"),
+        ("PST", "2001-07-11 11:51:14-07"), ("-4", "2001-07-11 07:51:14-07"),
     ],
 )  # fmt: skip
 def test_posix_zones_count_west_as_positive(text: str, shown: str) -> None:
@@ -106,7 +107,10 @@ def test_posix_zones_count_west_as_positive(text: str, shown: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "template", "value"),
-    [("1234.56", "L99,999.99", "1234.56"), ("$1,234.56", "L99,999.99", "1234.56"), ("-34,338,492", "99G999G999", "-34338492")],
+    [
+        ("1234.56", "L99,999.99", "1234.56"), ("$1,234.56", "L99,999.99", "1234.56"),
+        ("-34,338,492", "99G999G999", "-34338492"),
+    ],
 )  # fmt: skip
 def test_to_number_skips_no_digit_for_a_literal(text: str, template: str, value: str) -> None:
     assert str(parse_number(text, template)) == value

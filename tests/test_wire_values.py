@@ -112,7 +112,13 @@ def test_types_by_oid(type_: SqlType) -> None:
 
 
 def test_typmods() -> None:
-    for name in ("numeric(10,2)", "character varying(7)", "character(3)", "timestamp(3) without time zone", "interval(2)"):
+    for name in (
+        "numeric(10,2)",
+        "character varying(7)",
+        "character(3)",
+        "timestamp(3) without time zone",
+        "interval(2)",
+    ):
         type_ = parse_type(name)
         assert format_type(type_) == name
         assert type_from_oid(type_oid(type_), typmod(type_)) == type_
@@ -145,7 +151,9 @@ def rows_of(count: int) -> RowSet:
 def test_bulk_equals_small(formats: list[int]) -> None:
     rows = rows_of(90)
     bulk = encode_rows(rows, formats, DICTIONARY)
-    small = b"".join(encode_rows(RowSet(rows.rows[i : i + 9], rows.schema), formats, DICTIONARY) for i in range(0, 90, 9))
+    small = b"".join(
+        encode_rows(RowSet(rows.rows[i : i + 9], rows.schema), formats, DICTIONARY) for i in range(0, 90, 9)
+    )
     assert bulk == small
     at = messages = 0
     while at < len(bulk):
@@ -189,7 +197,13 @@ def test_bulk_parse_equals_one_by_one() -> None:
 
 
 def test_bulk_parse_refuses_what_numpy_would_take() -> None:
-    for type_, wrong in ((DATE, "-123-05-06"), (DATE, "2024-02-30"), (INT4, "1_000"), (INT4, "٣"), (TIMESTAMP, "2024-01-01 1:02:03 ")):
+    for type_, wrong in (
+        (DATE, "-123-05-06"),
+        (DATE, "2024-02-30"),
+        (INT4, "1_000"),
+        (INT4, "٣"),
+        (TIMESTAMP, "2024-01-01 1:02:03 "),
+    ):
         texts: list[str | None] = [format_datum(type_, 0)] * 10 + [wrong]
         _, failures = parse_rows(type_, texts, DICTIONARY)
         assert [row for row, _ in failures] == ([10] if type_ != TIMESTAMP else [])

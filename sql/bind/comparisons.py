@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, Kind
 from planner.logical import TableFunction, Values, schema
-from planner.scalar import And, Call, Column, Literal, Or, Parameter, Quantified, Scalar
+from planner.scalar import And, Call, Coalesce, Column, Literal, Or, Parameter, Quantified, Scalar
 from sql.bind import table_functions
 from sql.bind.coerce import cast, resolve_unknown, to_boolean, try_common_type, type_name
 from sql.bind.rows import null_test
@@ -119,6 +119,9 @@ def quantifier(b: Binder, node: nodes.Quantifier) -> Scalar:
             return tests[0]
         return And(tests) if node.every else Or(tests)
     array = _array_operand(b, b.bind(node.operand), left, node)
+    if array.nullable and not isinstance(array, Parameter):
+        # of a NULL array the answer is NULL, as it is for one NULL element
+        array = Coalesce((array, Literal((None,), array.type)), array.type)
     element = array.type.element
     assert element is not None
     rel = TableFunction(Values(((),), ()), *table_functions.unnest(lift(array)))
@@ -151,9 +154,7 @@ def _lifted(expr: Scalar) -> Scalar:
     return expr if isinstance(expr, Literal | Parameter) else lift(expr)
 
 
-def _quantified_query(
-    b: Binder, expr: nodes.Expr, symbol: str, query: nodes.Query, every: bool, at: int
-) -> Scalar:
+def _quantified_query(b: Binder, expr: nodes.Expr, symbol: str, query: nodes.Query, every: bool, at: int) -> Scalar:
     table = b.query(query)
     columns = schema(table.rel)
     items = list(expr.items) if isinstance(expr, nodes.RowExpr) else [expr]

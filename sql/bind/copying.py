@@ -79,9 +79,7 @@ def _whole_table(env: Environment, table: nodes.TableName, named: Sequence[tuple
             "42809", f'cannot copy from view "{relation.name}"', hint="Try the COPY (SELECT ...) TO variant.",
         )  # fmt: skip
     columns = _columns(relation, named)
-    targets = tuple(
-        nodes.Target(nodes.Name((relation.columns[i].name,), table.at), None, table.at) for i in columns
-    )
+    targets = tuple(nodes.Target(nodes.Name((relation.columns[i].name,), table.at), None, table.at) for i in columns)
     select = nodes.Select(targets, (table,), None, None, None, None, table.at)
     return nodes.Query(select, table.at)
 
@@ -164,7 +162,7 @@ def _header(given: Given) -> bool:
         return True
     if str(value).lower() in ("false", "off", "0"):
         return False
-    raise SqlError("42601", "header requires a Boolean value or \"match\"", position=at + 1)
+    raise SqlError("42601", 'header requires a Boolean value or "match"', position=at + 1)
 
 
 def _check(delimiter: str, null: str, quote: str, csv: bool, format_: CopyFormat) -> None:

@@ -57,9 +57,7 @@ def _in_order(with_: nodes.With) -> Sequence[nodes.Cte]:
     """WITH RECURSIVE allows references forward; the queries in the order of their needs."""
     if not with_.recursive:
         return with_.ctes
-    needs = {
-        c.name: {o.name for o in with_.ctes if o.name != c.name and mentions(c.query, o.name)} for c in with_.ctes
-    }
+    needs = {c.name: {o.name for o in with_.ctes if o.name != c.name and mentions(c.query, o.name)} for c in with_.ctes}
     done: list[nodes.Cte] = []
     while len(done) < len(with_.ctes):
         placed = {c.name for c in done}
@@ -98,9 +96,7 @@ def _recursive(env: Environment, cte: nodes.Cte, query: nodes.Query, outer: Scop
     return CteBinding(cte.name, names, rel, depth=_depth(outer))
 
 
-def _like_base(
-    env: Environment, cte: nodes.Cte, union: nodes.SetQuery, columns: Schema, step: queries.Bound
-) -> Rel:
+def _like_base(env: Environment, cte: nodes.Cte, union: nodes.SetQuery, columns: Schema, step: queries.Bound) -> Rel:
     """The step with the base's types. Raises 42601 and 42804 as Postgres does."""
     rel = queries.finished(step)
     found = schema(rel)

@@ -53,9 +53,7 @@ def create_table(env: Environment, node: nodes.CreateTableStatement) -> CreateTa
         columns = _query_columns(query, node.table)
         if node.with_no_data:
             query = None
-        return CreateTable(
-            schema_name, node.table.name, columns, (), retain, node.if_not_exists, query, node.temporary
-        )
+        return CreateTable(schema_name, node.table.name, columns, (), retain, node.if_not_exists, query, node.temporary)
     names = [c.name for c in node.columns]
     for column in node.columns:
         if names.count(column.name) > 1:
@@ -120,9 +118,7 @@ def create_view(env: Environment, node: nodes.CreateViewStatement) -> CreateView
         what = "materialized views" if node.materialized else "views"
         raise SqlError("42P02", f"{what} may not be defined using bound parameters")
     names = _names(query, node.table)
-    columns = tuple(
-        type(c)(n, c.type, c.table, c.attribute) for n, c in zip(names, query.columns, strict=True)
-    )
+    columns = tuple(type(c)(n, c.type, c.table, c.attribute) for n, c in zip(names, query.columns, strict=True))
     if node.replace and node.materialized and node.if_not_exists:
         raise unsupported("OR REPLACE together with IF NOT EXISTS")
     return CreateView(

@@ -199,9 +199,7 @@ def update(env: Environment, node: nodes.UpdateStatement) -> Update:
     return Update(table, source, returning, columns)
 
 
-def _assigned(
-    binder: Binder, table: Relation, positions: list[int], assignment: nodes.Assignment
-) -> list[Scalar]:
+def _assigned(binder: Binder, table: Relation, positions: list[int], assignment: nodes.Assignment) -> list[Scalar]:
     columns = [table.columns[i] for i in positions]
     source = assignment.source
     if not assignment.multiple:

@@ -128,7 +128,7 @@ class Binder:
 
     def _whole_row(self, star: nodes.Star) -> Scalar:
         if not star.qualifier:
-            raise SqlError("42601", "row expansion via \"*\" is not supported here", position=star.at + 1)
+            raise SqlError("42601", 'row expansion via "*" is not supported here', position=star.at + 1)
         found = rows.whole_row(self.scope, star.qualifier, star.at)
         if found is None:
             raise missing_table(self.scope, star.qualifier, star.at)
@@ -183,7 +183,7 @@ class Binder:
     def _collate(self, expr: nodes.Collate) -> Scalar:
         if expr.collation[-1] not in ("default", "C", "POSIX", "ucs_basic"):
             shown = expr.collation[-1]
-            raise unsupported(f'collation "{shown}"', "Only the code-point collation \"C\" exists.", expr.at + 1)
+            raise unsupported(f'collation "{shown}"', 'Only the code-point collation "C" exists.', expr.at + 1)
         inner = self.bind(expr.expr)
         return resolve_unknown(self.env, inner, expr.at)
 

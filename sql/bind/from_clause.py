@@ -188,9 +188,7 @@ def _named(visible: tuple[Visible, ...], ref: nodes.TableName, relation: Relatio
     if len(ref.columns) > len(visible):
         message = f'table "{alias}" has {len(visible)} columns available but {len(ref.columns)} columns specified'
         raise SqlError("42P10", message, position=ref.at + 1)
-    visible = tuple(
-        replace(v, name=ref.columns[i]) if i < len(ref.columns) else v for i, v in enumerate(visible)
-    )
+    visible = tuple(replace(v, name=ref.columns[i]) if i < len(ref.columns) else v for i, v in enumerate(visible))
     schema_name = relation.schema_name if relation is not None and ref.alias is None else None
     return Namespace(visible, (Range(alias, visible, schema_name, relation, never_null(visible)),))
 
@@ -274,9 +272,7 @@ def _joined(env: Environment, ref: nodes.JoinedTable, lateral: Scope | None, pla
     return rel, names
 
 
-def _on(
-    env: Environment, ref: nodes.JoinedTable, left: Namespace, right: Namespace, outer: Scope | None
-) -> Scalar:
+def _on(env: Environment, ref: nodes.JoinedTable, left: Namespace, right: Namespace, outer: Scope | None) -> Scalar:
     if ref.on is None:
         return _TRUE
     both = Namespace((*left.visible, *right.visible), (*left.ranges, *right.ranges))

@@ -81,9 +81,7 @@ def check_recursion(cte: nodes.Cte, query: nodes.Query) -> nodes.SetQuery:
     if query.with_ is not None and mentions(query.with_, name):
         raise _error(name, "must not appear within a WITH clause of its own", cte.at)
     if not isinstance(body, nodes.SetQuery) or body.kind != "union":
-        message = (
-            f'recursive query "{name}" does not have the form non-recursive-term UNION [ALL] recursive-term'
-        )
+        message = f'recursive query "{name}" does not have the form non-recursive-term UNION [ALL] recursive-term'
         raise SqlError("42P19", message, position=cte.at + 1)
     for found, _ in _references(body.left, name, ""):
         raise _error(name, "must not appear within its non-recursive term", found)

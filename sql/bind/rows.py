@@ -130,4 +130,3 @@ def check_comparable(left: SqlType, right: SqlType, at: int) -> None:
             types = f"{type_name(a)} and {type_name(b)}"
             message = f"cannot compare dissimilar column types {types} at record column {i + 1}"
             raise SqlError("42804", message, position=at + 1)
-

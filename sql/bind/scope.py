@@ -170,9 +170,7 @@ def find_range(namespace: Namespace, qualifier: tuple[str, ...], at: int) -> Ran
     """The table of FROM that a qualifier names, None if there is none here. Raises 42P09."""
     alias = qualifier[-1]
     schema_name = qualifier[-2] if len(qualifier) > 1 else None
-    found = [
-        r for r in namespace.ranges if r.alias == alias and (schema_name is None or r.schema_name == schema_name)
-    ]
+    found = [r for r in namespace.ranges if r.alias == alias and (schema_name is None or r.schema_name == schema_name)]
     if len(found) > 1:
         raise SqlError("42P09", f'table reference "{alias}" is ambiguous', position=at + 1)
     return found[0] if found else None
@@ -239,9 +237,7 @@ def rename(namespace: Namespace, alias: str, columns: tuple[str, ...], at: int) 
             f'table "{alias}" has {len(namespace.visible)} columns available but {len(columns)} columns specified',
             position=at + 1,
         )
-    renamed = tuple(
-        replace(c, name=columns[i]) if i < len(columns) else c for i, c in enumerate(namespace.visible)
-    )
+    renamed = tuple(replace(c, name=columns[i]) if i < len(columns) else c for i, c in enumerate(namespace.visible))
     return Namespace(renamed, (Range(alias, renamed, marker=never_null(renamed)),))
 
 
@@ -265,8 +261,12 @@ def _mapped(namespace: Namespace, change: Callable[[Column], Column], padded: bo
 
     ranges = tuple(
         Range(
-            r.alias, tuple(visible(c) for c in r.columns), r.schema_name, r.relation,
-            None if r.marker is None else change(r.marker), r.padded or padded,
+            r.alias,
+            tuple(visible(c) for c in r.columns),
+            r.schema_name,
+            r.relation,
+            None if r.marker is None else change(r.marker),
+            r.padded or padded,
         )
         for r in namespace.ranges
     )

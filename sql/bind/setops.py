@@ -115,9 +115,7 @@ def values(rows: Sequence[tuple[Scalar, ...]]) -> Rel:
         for part in parts[1:]:
             result = SetOperation(SetKind.UNION, True, result, part)
         return result
-    columns = tuple(
-        ColumnType(column[0].type, any(e.nullable for e in column)) for column in zip(*rows, strict=True)
-    )
+    columns = tuple(ColumnType(column[0].type, any(e.nullable for e in column)) for column in zip(*rows, strict=True))
     return Values(tuple(rows), columns)
 
 

@@ -65,9 +65,7 @@ def in_expression(b: Binder, node: nodes.Apply, name: str) -> Scalar:
     """A set-returning function in a select list: noted in the scope, and a placeholder for its value."""
     functions = b.scope.functions
     if functions is None:
-        raise SqlError(
-            "0A000", f"set-returning functions are not allowed in {b.clause}", position=node.at + 1
-        )
+        raise SqlError("0A000", f"set-returning functions are not allowed in {b.clause}", position=node.at + 1)
     if b.inside_aggregate:
         raise SqlError(
             "0A000", "aggregate function calls cannot contain set-returning function calls", position=node.at + 1

@@ -333,5 +333,3 @@ def _concat(parts: list[Vector]) -> Vector:
         return Vector(words)
     masks = [np.zeros(len(p.words), np.bool_) if p.nulls is None else p.nulls for p in parts]
     return Vector(words, np.concatenate(masks))
-
-

@@ -214,9 +214,7 @@ class Report:
             ("S", self.severity), ("V", self.severity), ("C", self.sqlstate), ("M", self.message),
             ("D", self.detail), ("H", self.hint), ("P", position),
         )  # fmt: skip
-        body = b"".join(
-            code.encode() + cstring(value.replace("\0", "")) for code, value in fields if value is not None
-        )
+        body = b"".join(code.encode() + cstring(value.replace("\0", "")) for code, value in fields if value is not None)
         return frame(self.kind.encode(), body + b"\0")
 
     @staticmethod

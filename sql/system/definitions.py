@@ -93,5 +93,3 @@ def definitions() -> MappingProxyType[int, Definition]:
 def definition(schema: str, name: str) -> Definition:
     """One of them by name."""
     return next(d for d in definitions().values() if (d.relation.schema_name, d.relation.name) == (schema, name))
-
-

@@ -253,14 +253,42 @@ timezone|text:America/New_York|timestamp:2024-03-10 02:30
 timezone|text:America/New_York|timestamp:2024-11-03 01:30
 """.strip("\n")
 
-EXTRACT_UNITS = ["microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter", "year", "decade", "century", "millennium", "julian", "isoyear", "dow", "isodow", "doy", "epoch", "timezone", "timezone_hour", "timezone_minute", "nonsense"]
+EXTRACT_UNITS = [
+    "microseconds",
+    "milliseconds",
+    "second",
+    "minute",
+    "hour",
+    "day",
+    "week",
+    "month",
+    "quarter",
+    "year",
+    "decade",
+    "century",
+    "millennium",
+    "julian",
+    "isoyear",
+    "dow",
+    "isodow",
+    "doy",
+    "epoch",
+    "timezone",
+    "timezone_hour",
+    "timezone_minute",
+    "nonsense",
+]
 EXTRACT_FROM = [
     "timestamp:2001-02-16 20:38:40.12", "timestamp:0044-03-15 BC", "timestamp:infinity", "timestamp:2005-01-01",
     "timestamptz:2001-02-16 20:38:40.12-05", "date:2001-02-16", "date:2024-12-30", "date:-infinity",
     "time:20:38:40.125", "interval:6 years 5 mons 4 days 03:02:01.5", "interval:-13 mons -4 days -03:02:01.5",
 ]  # fmt: skip
 
-CHAR_STAMPS = ["timestamp:2001-02-06 20:08:04.0456", "timestamp:1999-12-31 00:00:00", "timestamp:0044-03-15 01:02:03 BC"]
+CHAR_STAMPS = [
+    "timestamp:2001-02-06 20:08:04.0456",
+    "timestamp:1999-12-31 00:00:00",
+    "timestamp:0044-03-15 01:02:03 BC",
+]
 CHAR_PATTERNS = [
     "HH12:MI:SS AM", "HH24:MI:SS.MS", "HH:MI:SS.US p.m.", "YYYY-MM-DD", "Y,YYY YYY YY Y", "IYYY IW ID IDDD", "BC ad A.D.",
     "MONTH Month month", "FMMONTH FMMonth FMmonth|", "MON Mon mon", "DAY Day day|", "FMDay, FMDDth FMMonth YYYY", "DY Dy dy",
@@ -270,7 +298,22 @@ CHAR_PATTERNS = [
 CHAR_INTERVALS = ["interval:15 h 2 m 12 s", "interval:1 year 2 mons 3 days 30:05:06.7", "interval:-3 days -04:05:06"]
 CHAR_INTERVAL_PATTERNS = ["HH24:MI:SS", "HH12:MI:SS AM", "DD MM YYYY", "HH24:MI:SS.MS", "SSSS", "Month"]
 
-CHAR_NUMBERS = ["0", "1", "-1", "0.1", "-0.1", "12", "125", "-485", "485.8", "-12.454", "148.5", "1234567.891", "0.45", "-0.009"]
+CHAR_NUMBERS = [
+    "0",
+    "1",
+    "-1",
+    "0.1",
+    "-0.1",
+    "12",
+    "125",
+    "-485",
+    "485.8",
+    "-12.454",
+    "148.5",
+    "1234567.891",
+    "0.45",
+    "-0.009",
+]
 CHAR_NUMBER_PATTERNS = [
     "9", "999", "0000", "999D99", "99.9", "FM99.9", "FM999.009", "FM999.99", "0.9", "FM0.9", "9,999", "9,999,999.99",
     "S999", "999S", "999MI", "MI999", "PL999", "999PL", "SG999", "9SG99", "999PR", "FM999PR", "FM999MI", "L999", "999th", "9999V99",
@@ -404,11 +447,23 @@ def cases() -> list[tuple[str, str, list[str]]]:
     found += [("function", "date_part", [f"text:{unit}", EXTRACT_FROM[0]]) for unit in EXTRACT_UNITS]
     found += [("function", "to_char", [v, f"text:{p}"]) for v in CHAR_STAMPS for p in CHAR_PATTERNS]
     found += [("function", "to_char", [v, f"text:{p}"]) for v in CHAR_INTERVALS for p in CHAR_INTERVAL_PATTERNS]
-    found += [("function", "to_char", [f"numeric:{v}", f"text:{p}"]) for v in CHAR_NUMBERS for p in CHAR_NUMBER_PATTERNS]
-    found += [("function", "to_char", [f"float8:{v}", f"text:{p}"]) for v in ("485.8", "-0.1", "1e20") for p in ("999.99", "FM9")]
-    found += [("function", "to_char", [f"int4:{v}", f"text:{p}"]) for v in ("485", "-1") for p in ("9999.99", "FM9", "999th", "RN")]
+    found += [
+        ("function", "to_char", [f"numeric:{v}", f"text:{p}"]) for v in CHAR_NUMBERS for p in CHAR_NUMBER_PATTERNS
+    ]
+    found += [
+        ("function", "to_char", [f"float8:{v}", f"text:{p}"])
+        for v in ("485.8", "-0.1", "1e20")
+        for p in ("999.99", "FM9")
+    ]
+    found += [
+        ("function", "to_char", [f"int4:{v}", f"text:{p}"])
+        for v in ("485", "-1")
+        for p in ("9999.99", "FM9", "999th", "RN")
+    ]
     found += [("text", type_, [value]) for type_, values in TEXT_FORMS.items() for value in values]
-    found += [("aggregate", name, [type_, *("\0" if v is None else v for v in values)]) for name, type_, values in AGGREGATES]
+    found += [
+        ("aggregate", name, [type_, *("\0" if v is None else v for v in values)]) for name, type_, values in AGGREGATES
+    ]
     found += [("table", name, args) for name, args in SERIES]
     return found
 
