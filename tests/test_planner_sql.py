@@ -56,7 +56,8 @@ select t.a, l.m from t left join lateral (select max(dst) m from e where e.src =
 with recursive r(n) as (select id from u union select e.dst from r join e on r.n = e.src) select n from r;
 with recursive r(n, d) as (select id, 0 from u union all select e.dst, d + 1 from r join e on r.n = e.src where d < 3)
     select n, d, count(*) from r group by n, d;
-select e.src, sum(distinct e.src), sum(distinct t.b) from e full join t on e.dst = t.a where e.dst is not null group by e.src;
+select e.src, sum(distinct e.src), sum(distinct t.b) from e full join t on e.dst = t.a
+    where e.dst is not null group by e.src;
 select e.src, count(*), max(t.b), sum(distinct t.b) from t full join e on e.dst = t.a where e.src > 0 group by e.src;
 select distinct a, s from t;
 select a from t union select x from u;
