@@ -147,9 +147,7 @@ class Dataflow:
 
     # -- building -----------------------------------------------------------------------------------------------
 
-    def scope(
-        self, parent: ScopeId | None = None, limit: int | None = None, return_at_limit: bool = False
-    ) -> ScopeId:
+    def scope(self, parent: ScopeId | None = None, limit: int | None = None, return_at_limit: bool = False) -> ScopeId:
         """A new loop inside ``parent``. Past ``limit`` rounds what depends on it fails with 54001, or with
         ``return_at_limit`` it simply ends there. Raises 0A000 when nested too deeply."""
         above = self._root if parent is None else self._scopes[parent]

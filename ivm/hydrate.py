@@ -229,4 +229,3 @@ def _offering(source: Operator, block: Block) -> Operator:
     stub = copy.copy(source)
     stub.out = block
     return stub
-

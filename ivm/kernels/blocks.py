@@ -75,9 +75,7 @@ def gather(source: Words, target: Words, program: Words) -> int:
         row = source[B_ROWS] + 8 * width * i
         if gather_row(row, row, program, target[B_ROWS] + 8 * out_width * out):
             store(target[B_TIMES] + 8 * out, load(source[B_TIMES] + 8 * i))
-            copy_words(
-                source[B_DIFFS] + 8 * diff_width * i, target[B_DIFFS] + 8 * diff_width * out, diff_width
-            )
+            copy_words(source[B_DIFFS] + 8 * diff_width * i, target[B_DIFFS] + 8 * diff_width * out, diff_width)
             out += 1
     target[B_COUNT] = out
     return int(out)
@@ -152,4 +150,3 @@ def least_vector(source: Words, start: int, depth: int) -> int:
         if least < 0 or found < least:
             least = found
     return least
-

@@ -258,9 +258,7 @@ def insert_small(trace: Words, block: Words) -> int:
 
 
 @kernel
-def merge(
-    trace: Words, left: int, right: int, target: Words, state: Words, fuel: int, since: int, bits: Words
-) -> int:
+def merge(trace: Words, left: int, right: int, target: Words, state: Words, fuel: int, since: int, bits: Words) -> int:
     """Merges the layers at offsets ``left`` and ``right`` of a trace into the target, until ``fuel`` updates are read.
 
     ``state`` int64[MERGE_WORDS] keeps how far it is; returns how many updates were read. A group of equal rows is

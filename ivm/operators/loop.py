@@ -158,5 +158,3 @@ class LeaveOperator(Operator):
         for consumer in self.consumers:
             consumer.wake()
         return True
-
-

@@ -35,9 +35,7 @@ class ThresholdOperator(Operator):
         if self.spine is None:
             given = self.source.spine
             assert given is not None
-            self.spine = Spine(
-                self.width, self.key_width, self.scope.depth, 1, given.order_words, self.core.since_word
-            )
+            self.spine = Spine(self.width, self.key_width, self.scope.depth, 1, given.order_words, self.core.since_word)
 
     def run(self, vector: int) -> bool:
         given = self.source
