@@ -183,8 +183,7 @@ def threshold_partial(
     later = np.empty(32, np.int64)
     found = out[B_COUNT]
     owed_found = owed_out[B_COUNT]
-    i = 0
-    j = 0
+    i, j = 0, 0
     while i < delta[B_COUNT] or j < owed[B_COUNT]:
         row = next_row(delta, i, owed, j, width, width, order)
         first, i = i, rows_from(delta, i, row, width, width)
