@@ -32,6 +32,7 @@ KINDS: Final = ("load", "load", "load", "ddl", "start", "burst")
 QUIET: Final = ("ready on", "freshet: starting", "freshet: hydrating", "freshet: compiling")
 CLIENTS: Final = 4
 KEPT_READS: Final = 60
+FIRST_ANSWER: Final = 60.0  # seconds; a server whose kernels have yet to compile answers its first commits late
 
 
 class Program:
@@ -130,6 +131,26 @@ class Crashes:
             self.wrong.append(f"the server ended by itself with status {program.process.returncode}:\n{last}")
         return program
 
+    def _moment(self, kind: str) -> None:
+        """Wait for the moment of the kill; but for *burst*, work has been acknowledged on however slow a machine."""
+        if kind == "burst":
+            time.sleep(self.random.uniform(0.0, 0.25))
+            return
+        before, patience = self.acknowledged, time.monotonic() + FIRST_ANSWER
+        while self.acknowledged == before and time.monotonic() < patience:
+            time.sleep(0.01)
+        time.sleep(self.random.uniform(0.0, 2.0))
+        if kind == "ddl":
+            client = self.random.choice(self.clients)
+            client.ddl_done.clear()
+            client.ddl_done.wait(3)
+            time.sleep(self.random.choice((0, 0, 0.002, 0.02)))
+
+    @property
+    def acknowledged(self) -> int:
+        """Transactions acknowledged to the clients so far."""
+        return sum(client.acknowledged for client in self.clients)
+
     def _load_and_kill(self, program: Program, kind: str) -> None:
         stop = threading.Event()
         work = [*self.clients, self.prober]
@@ -146,15 +167,7 @@ class Crashes:
             client.ddl_done.clear()
         for thread in threads:
             thread.start()
-        if kind == "burst":
-            time.sleep(self.random.uniform(0.0, 0.25))
-        else:
-            time.sleep(self.random.uniform(0.2, 2.0))
-        if kind == "ddl":
-            client = self.random.choice(self.clients)
-            client.ddl_done.clear()
-            client.ddl_done.wait(3)
-            time.sleep(self.random.choice((0, 0, 0.002, 0.02)))
+        self._moment(kind)
         alive = program.process.poll() is None
         program.kill()
         stop.set()
@@ -250,7 +263,7 @@ def run(kills: int, forgetful: bool, seed: int, kinds: tuple[str, ...] = KINDS, 
                     kind = kinds[done] if len(kinds) == kills else random.choice(kinds)
                     crashes.one(kind)
                     done += 1
-                print(f"{done}: {kind}, {sum(c.acknowledged for c in crashes.clients)} acknowledged, "
+                print(f"{done}: {kind}, {crashes.acknowledged} acknowledged, "
                       f"{len(crashes.wrong)} wrong", flush=True)  # fmt: skip
                 if crashes.wrong:
                     kept = Path(tempfile.mkdtemp(prefix="freshet-crash-kept-"))
