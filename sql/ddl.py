@@ -8,10 +8,10 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from planner.functions import FUNCTIONS
-from planner.logical import Rel, schema
+from planner.logical import Get, Rel, schema
 from planner.scalar import Call
 from planner.traverse import children, scalars, subqueries, walk
-from sql.catalog import INTERNAL_SCHEMAS, PUBLIC, Relation, RelationKind, TableColumn
+from sql.catalog import INTERNAL_SCHEMAS, PUBLIC, Catalog, Relation, RelationKind, TableColumn
 from sql.definition import view_rel
 from sql.persist import DEFAULT_RETAIN
 from sql.results import Notice
@@ -62,7 +62,7 @@ class Definer:
         view = self._relation(statement.schema_name, statement.name, kind, columns)
         view = replace(view, definition=statement.definition, dependencies=tuple(sorted(self._dependencies())))
         if statement.materialized:
-            check_maintainable(rel)
+            check_maintainable(rel, self.writer.catalog)
             view = replace(view, retain=statement.retain or DEFAULT_RETAIN)
         if replaced is not None:
             view = replace(view, id=replaced.id, created=replaced.created)
@@ -159,8 +159,8 @@ class Definer:
         self.notify(Notice("NOTICE", "00000", message, detail))
 
 
-def check_maintainable(rel: Rel) -> None:
-    """Refuses functions whose result changes while the data does not."""
+def check_maintainable(rel: Rel, catalog: Catalog) -> None:
+    """Refuses system relations, which no commit changes, and functions whose result changes while the data does not."""
     todo: list[Rel] = [rel]
     seen: set[int] = set()
     while todo:
@@ -168,6 +168,8 @@ def check_maintainable(rel: Rel) -> None:
         if id(node) in seen:
             continue
         seen.add(id(node))
+        if isinstance(node, Get) and node.relation not in catalog.relations:
+            raise unsupported("a system relation in a materialized view or subscription", hint="Use a plain view.")
         todo += children(node)
         for expr in scalars(node):
             todo += [s.rel for s in subqueries(expr)]

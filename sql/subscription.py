@@ -107,10 +107,10 @@ class Subscription:
         """On the engine thread: from the published state that this gives, every change is handed over."""
         engine = self._coordinator.engine
         engine.flush()
+        check_maintainable(rel, engine.catalog)
         if isinstance(rel, Get):
             self._relation = rel.relation
         else:
-            check_maintainable(rel)
             self._temporary = True
             self._relation = self._coordinator.temporary_id()
             plan = lower(optimize(rel), StoredIndexes(engine.published, one_shot=False))

@@ -129,6 +129,8 @@ def test_bulk_insert_checks_keys(client: Client) -> None:
         ("ROLLBACK TO nosuch", "25P01"),
         ("DECLARE c CURSOR FOR SELECT 1", "25P01"),
         ("CREATE MATERIALIZED VIEW z AS SELECT now()", "0A000"),
+        ("CREATE MATERIALIZED VIEW z AS SELECT relname FROM pg_class", "0A000"),
+        ("COPY (SUBSCRIBE pg_class) TO STDOUT", "0A000"),
         ("SELECT * FROM t AS OF 1", "22023"),
         ("SELECT * FROM t AS OF 99999999999999999", "22023"),
         ("COPY t FROM '/etc/passwd'", "42501"),
