@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from planner.row_errors import error_words
 from planner.scalar import Aggregate, Call, Case, Literal, Scalar, SortKey
 from storage import codec
 from storage.dictionary import Dictionary
+from storage.text_array import array_shape, leaf_test
 
 Limbs = dict[SlotSet, dict[int, dict[int, int]]]
 
@@ -134,7 +135,6 @@ class Basic:
         function = AGGREGATES[self.function]
         result = function.result_type(self.types)
         first = 1 + self.skip
-        columns = [codec.decode(t, _vector(vals, first + 2 * i), self.dictionary) for i, t in enumerate(self.types)]
         counts = np.where(vals[:, 0] != 0, np.maximum(diffs[:, 0], 0), 0)
         if self.distinct:
             counts = np.minimum(counts, 1)
@@ -142,13 +142,35 @@ class Basic:
             starts = np.zeros(len(vals), np.bool_)
             starts[offsets[:-1]] = True
             counts[1:][same & ~starts[1:]] = 0
-        datums = [
-            _basic(function.family, columns, counts, int(low), int(high))
-            for low, high in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
-        ]
+        # only rows that count: the row that makes an empty group has no words
+        kept = np.flatnonzero(counts)
+        columns = [codec.decode(t, _vector(vals[kept], first + 2 * i), self.dictionary)
+                   for i, t in enumerate(self.types)]  # fmt: skip
+        ends = np.searchsorted(kept, offsets)
+        datums: list[object] = []
+        failures: dict[int, SqlError] = {}
+        for group, (low, high) in enumerate(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)):
+            try:
+                datums.append(self._fold(function.family, columns, counts[kept[low:high]], low))
+            except SqlError as error:
+                failures[group] = error
+        return self._reduced(result, datums, failures, len(keys))
+
+    def _fold(self, family: Family, columns: list[list[object]], counts: Words, low: int) -> object:
+        rows = np.repeat(np.arange(low, low + len(counts)), counts).tolist()
+        values = [columns[0][row] for row in rows]
+        if family is Family.ARRAY_AGG and self.types[0].kind is Kind.ARRAY:
+            return _array_of_arrays(values, self.types[0])
+        return _basic(family, values, [columns[-1][row] for row in rows])
+
+    def _reduced(self, result: SqlType, datums: list[object], failures: dict[int, SqlError], groups: int) -> Reduced:
         vector = codec.encode(result, datums, self.dictionary)
-        schema = (ColumnType(result),)
-        return Reduced(np.arange(len(keys)), pack([vector], schema, len(keys)))
+        rows = pack([vector], (ColumnType(result),), len(datums))
+        if not failures:
+            return Reduced(np.arange(groups), rows)
+        bad = np.array(list(failures), np.int64)
+        errors = error_words(list(failures.values()), [None] * len(bad), self.dictionary)
+        return Reduced(np.setdiff1d(np.arange(groups), bad), rows, errors, bad)
 
 
 def _vector(vals: Words, at: int) -> Vector:
@@ -156,15 +178,29 @@ def _vector(vals: Words, at: int) -> Vector:
     return Vector(vals[:, at], nulls if nulls.any() else None)
 
 
-def _basic(family: Family, columns: list[list[object]], counts: Words, low: int, high: int) -> object:
-    rows = np.repeat(np.arange(low, high), counts[low:high]).tolist()
-    if not rows:
+def _array_of_arrays(values: list[Any], type_: SqlType) -> object:
+    """Arrays as the items of one with one more dimension. Errors: 22004, 2202E."""
+    if not values:
         return None
-    values = [columns[0][row] for row in rows]
+    if None in values:
+        raise SqlError("22004", "cannot accumulate null arrays")
+    if () in values:
+        raise SqlError("2202E", "cannot accumulate empty arrays")
+    assert type_.element is not None
+    leaf = leaf_test(type_.element.kind)
+    if len({array_shape(value, leaf) for value in values}) > 1:
+        raise SqlError("2202E", "cannot accumulate arrays of different dimensionality")
+    return tuple(values)
+
+
+def _basic(family: Family, values: list[object], delimiters: list[object]) -> object:
+    """One group's aggregate; ``delimiters`` are string_agg's."""
+    if not values:
+        return None
     if family is Family.ARRAY_AGG:
         return tuple(values)
     if family is Family.STRING_AGG:
-        return _string_agg(values, [columns[1][row] for row in rows])
+        return _string_agg(values, delimiters)
     numbers: list[int] = [v for v in values if isinstance(v, int)]
     if not numbers:
         return None

@@ -119,7 +119,7 @@ def quantifier(b: Binder, node: nodes.Quantifier) -> Scalar:
             return tests[0]
         return And(tests) if node.every else Or(tests)
     array = _array_operand(b, b.bind(node.operand), left, node)
-    if array.nullable and not isinstance(array, Parameter):
+    if array.nullable:
         # of a NULL array the answer is NULL, as it is for one NULL element
         array = Coalesce((array, Literal((None,), array.type)), array.type)
     element = array.type.element
