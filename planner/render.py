@@ -35,6 +35,7 @@ from ivm.words import Schema, SqlType
 from planner import moves
 from planner.context import Context
 from planner.evaluate import evaluate
+from planner.guards import Guard
 from planner.layout import table_layout
 from planner.mfp import Bound
 from planner.physical import (
@@ -76,6 +77,8 @@ class Stored:
     arrangements: dict[tuple[int, ...], NodeId] = field(default_factory=dict)
     installed: Installed | None = None
     nodes: tuple[NodeId, ...] = ()
+    guards: dict[tuple[tuple[int, ...], bool], NodeId] = field(default_factory=dict)
+    """Arrangements by keys' equality that no plan looks up, by (columns, null_safe)."""
 
 
 @dataclass(slots=True)
@@ -112,6 +115,29 @@ class Renderer:
         stored.nodes = (*stored.nodes, node)
         return node
 
+    def add_guard(self, relation: int, guard: Guard) -> NodeId:
+        """The arrangement in which equal keys are found, kept like the others."""
+        if guard.plain:
+            return self.add_arrangement(relation, guard.columns)
+        stored = self.stored[relation]
+        found = stored.guards.get((guard.columns, guard.null_safe))
+        if found is not None:
+            return found
+        rows = stored.rows
+        if guard.program is not None:
+            rows = self.add(graph.FlatMap(rows, Bound(guard.program, self.context)))
+            stored.nodes = (*stored.nodes, rows)
+        node = self.add(Arrange(rows, guard.layout.gather, guard.layout.key_width))
+        self.dataflow.retain(node)
+        stored.guards[guard.columns, guard.null_safe] = node
+        stored.nodes = (*stored.nodes, node)
+        return node
+
+    def guard_node(self, relation: int, guard: Guard) -> NodeId:
+        """The guard's arrangement, which is there."""
+        stored = self.stored[relation]
+        return stored.arrangements[guard.columns] if guard.plain else stored.guards[guard.columns, guard.null_safe]
+
     def install(self, plan: Plan, relation: int) -> Installed:
         """A view: its nodes and Outputs, not yet hydrated."""
         render = Rendering(self, plan)
@@ -131,10 +157,10 @@ class Renderer:
         """Gives back a relation's nodes; what other views share stays."""
         stored = self.stored.pop(relation)
         if stored.installed is None:
-            roots = (*stored.arrangements.values(), stored.rows)
+            roots = (*stored.arrangements.values(), *stored.guards.values(), stored.rows)
         else:
             views = [n for n in (stored.installed.output, stored.installed.errors) if n is not None]
-            roots = (*views, *(n for k, n in stored.arrangements.items() if k))
+            roots = (*views, *(n for k, n in stored.arrangements.items() if k), *stored.guards.values())
         for node in roots:
             self.dataflow.release(node)
         self._forget()

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 
 from ivm.errors import SqlError
 from ivm.words import ColumnType, Kind, Schema, SqlType
+from sql.keys import INDEX_BASE, Index, index_from_json, index_to_json, object_name
 
 
 class RelationKind(Enum):
@@ -37,6 +38,7 @@ class Relation:
     ``primary_key``: positions of the key's columns, empty without one. ``definition``: a view's SELECT text, bound
     anew in ``public`` when a view is used. ``retain``: microseconds of history kept. ``created``: the epoch of the
     commit that made it. ``dependencies``: ids of the relations that a view's definition names, views inside them too.
+    ``key_name``: what the primary key was named, if it was. ``indexes``: all but the primary key's, by id.
     """
 
     id: int
@@ -49,11 +51,27 @@ class Relation:
     retain: int = 0
     created: int = 0
     dependencies: tuple[int, ...] = ()
+    key_name: str | None = None
+    indexes: tuple[Index, ...] = ()
 
     @property
     def schema(self) -> Schema:
         """The columns as the planner sees them."""
         return tuple(ColumnType(c.type, c.nullable) for c in self.columns)
+
+    @property
+    def all_indexes(self) -> tuple[Index, ...]:
+        """Every index, the primary key's first."""
+        if not self.primary_key:
+            return self.indexes
+        name = self.key_name or object_name(self.name, "", "pkey")
+        key = Index(INDEX_BASE + self.id, name, self.primary_key, unique=True, primary=True, constraint=True)
+        return (key, *self.indexes)
+
+    @property
+    def keys(self) -> tuple[Index, ...]:
+        """The indexes that are unique."""
+        return tuple(i for i in self.all_indexes if i.unique)
 
 
 class CatalogReader(Protocol):
@@ -106,7 +124,8 @@ class Catalog:
     def with_relation(self, relation: Relation, version: int) -> Catalog:
         """The catalog with one relation added, or replaced when its id is known."""
         relations = {**self.relations, relation.id: relation}
-        return self._of(relations, max(self.next_id, relation.id + 1), version)
+        newest = max((relation.id, *(i.id for i in relation.indexes)))
+        return self._of(relations, max(self.next_id, newest + 1), version)
 
     def without(self, ids: Iterable[int], version: int) -> Catalog:
         """The catalog without these relations."""
@@ -180,6 +199,7 @@ def _type_from_json(data: Sequence[Any]) -> SqlType:
 
 def _relation_to_json(relation: Relation) -> dict[str, object]:
     columns = [[c.name, _type_to_json(c.type), c.nullable, c.default] for c in relation.columns]
+    newer = {"key_name": relation.key_name, "indexes": [index_to_json(i) for i in relation.indexes]}
     return {
         "id": relation.id,
         "schema": relation.schema_name,
@@ -191,6 +211,7 @@ def _relation_to_json(relation: Relation) -> dict[str, object]:
         "retain": relation.retain,
         "created": relation.created,
         "dependencies": list(relation.dependencies),
+        **{name: value for name, value in newer.items() if value},
     }
 
 
@@ -210,4 +231,6 @@ def _relation_from_json(data: Mapping[str, Any]) -> Relation:
         data["retain"],
         data["created"],
         tuple(data["dependencies"]),
+        data.get("key_name"),
+        tuple(index_from_json(i) for i in data.get("indexes", ())),
     )

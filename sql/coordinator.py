@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from sql.clock import EpochClock
-from sql.constraints import KeyIndex
 from sql.engine import Engine
 from sql.engine_thread import EngineThread
 from sql.indexing import Wish
+from sql.key_index import KeyIndex
 from sql.persist import Persistence, Tuning
 from sql.prepared import Statements
 from sql.recovery import restore

@@ -76,7 +76,8 @@ async def write_rows(
 
     def work(writer: Writer) -> int:
         writer.engine.check_room()
-        return len(Changer(writer, coordinator.keys, context).insert_rows(table, rows))
+        Changer(writer, coordinator.keys, context).insert_rows(table, rows)
+        return len(rows)
 
     return await transaction.write(work)
 

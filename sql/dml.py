@@ -14,8 +14,10 @@ from planner.context import Context
 from planner.evaluate import evaluate
 from planner.scalar import Scalar
 from sql.catalog import Relation
-from sql.constraints import LATEST, KeyIndex, duplicate_key, fit
-from sql.statements import Delete, Insert, Truncate, Update
+from sql.conflict import upsert
+from sql.constraints import duplicate_key, fit
+from sql.key_index import LATEST, KeyIndex, TableKey, chosen
+from sql.statements import Delete, Insert, OnConflict, Truncate, Update
 from sql.writer import Writer, ones
 
 RunSource = Callable[[], RowSet]
@@ -39,22 +41,50 @@ class Changer:
 
     def insert(self, statement: Insert, source: RowSet) -> Changed:
         """Adds the source's rows."""
-        rows = fit(statement.table, source, self.context.dictionary)
-        rows = self.insert_rows(statement.table, rows, skip_duplicates=statement.do_nothing)
-        returned = RowSet(rows, statement.table.schema)
-        return Changed(len(rows), self._returning(statement.returning, returned))
+        table, conflict = statement.table, statement.conflict
+        rows = fit(table, source, self.context.dictionary)
+        if conflict is None:
+            self.insert_rows(table, rows)
+        elif conflict.changed is None:
+            rows = self._unheld(table, conflict, rows)
+            self.insert_rows(table, rows)
+        else:
+            rows = self._upsert(table, conflict, rows)
+        return Changed(len(rows), self._returning(statement.returning, RowSet(rows, table.schema)))
 
-    def insert_rows(self, table: Relation, rows: Words, skip_duplicates: bool = False) -> Words:
-        """Adds rows of the table's layout after checking its key; gives those that were added."""
-        if table.primary_key and len(rows):
-            free = self.keys.free(table, rows[:0], rows, self.context, self.writer.settle)
-            if not free.all():
-                if not skip_duplicates:
-                    first = int(np.flatnonzero(~free)[0])
-                    raise duplicate_key(table, rows[first], self.context.dictionary)
-                rows = rows[free]
+    def insert_rows(self, table: Relation, rows: Words) -> None:
+        """Adds rows of the table's layout after checking its keys."""
+        self._check_keys(table, rows[:0], rows)
         self._apply(table, rows[:0], rows)
-        return rows
+
+    def _unheld(self, table: Relation, conflict: OnConflict, rows: Words) -> Words:
+        """The rows that DO NOTHING adds."""
+        asked = [k for k in self.keys.of(table) if k.index in conflict.arbiters]
+        if not asked or not len(rows):
+            return rows
+        probed = [self.keys.probe(table, k, rows[:0], rows, self.context, self.writer.settle) for k in asked]
+        free = chosen(probed, len(rows))
+        return rows if free.all() else rows[free]
+
+    def _upsert(self, table: Relation, conflict: OnConflict, rows: Words) -> Words:
+        done = upsert(table, conflict, rows, self.keys, self.context, self.writer.settle)
+        self._check_keys(table, done.old, done.new)
+        self._apply(table, done.old, done.new)
+        return done.new
+
+    def _check_keys(self, table: Relation, old: Words, new: Words) -> None:
+        """23505 for the first new row whose key is taken once the old rows are gone."""
+        if not len(new):
+            return
+        failed: tuple[int, TableKey] | None = None
+        for key in self.keys.of(table):
+            free = self.keys.probe(table, key, old, new, self.context, self.writer.settle).free(len(new))
+            if not free.all():
+                row = int(np.flatnonzero(~free)[0])
+                if failed is None or row < failed[0]:
+                    failed = row, key
+        if failed is not None:
+            raise duplicate_key(table, failed[1].index, new[failed[0]], self.context.dictionary)
 
     def update(self, statement: Update, source: RowSet) -> Changed:
         """Replaces old rows by new ones; of several matches of one row the first counts."""
@@ -64,10 +94,7 @@ class Changer:
         kept = self._once(table, old)
         source = RowSet(source.rows[kept], source.schema)
         old, new = old[kept], fit(table, source, self.context.dictionary, first=width)
-        if table.primary_key:
-            free = self.keys.free(table, old, new, self.context, self.writer.settle)
-            if not free.all():
-                raise duplicate_key(table, new[int(np.flatnonzero(~free)[0])], self.context.dictionary)
+        self._check_keys(table, old, new)
         self._apply(table, old, new)
         columns = source.columns()[width:]
         shown = RowSet(pack(columns, source.schema[width:], len(source)), source.schema[width:])
@@ -91,8 +118,7 @@ class Changer:
     def _apply(self, table: Relation, old: Words, new: Words) -> None:
         for rows, diff in ((old, -1), (new, 1)):
             if len(rows):
-                if table.primary_key:
-                    self.keys.note(table, rows, diff, self.context)
+                self.keys.note(table, rows, diff, self.context)
                 self.writer.add(table.id, rows, ones(len(rows), diff))
 
     def _once(self, table: Relation, old: Words) -> Words:

@@ -21,6 +21,7 @@ from ivm.graph import NodeId
 from ivm.rows import Words
 from ivm.trace import Version
 from planner.context import Context
+from planner.guards import Guard, guard
 from planner.lower import lower
 from planner.physical import Plan
 from planner.render import Renderer, Stored
@@ -152,9 +153,20 @@ class Engine:
     def add_table(self, table: Relation) -> None:
         """A table's input and arrangement, empty."""
         self.renderer.add_table(table.id, table.schema, table.primary_key)
+        self.add_indexes(table)
         self._counts.start(table.id)
         self._stored = None
         self.unstepped = True
+
+    def add_indexes(self, relation: Relation) -> None:
+        """The arrangements of a relation's indexes, where they are missing; they have rows after ``hydrate``.
+
+        Plans compare values with equality classes by these, so that an index of such columns is of use to UNIQUE alone.
+        """
+        for index in relation.all_indexes:
+            arranged = guard(relation.schema, index.columns, not index.nulls_distinct)
+            if index.unique or arranged.plain:
+                self.renderer.add_guard(relation.id, arranged)
 
     def install(self, plan: Plan, relation: int) -> None:
         """A maintained view's dataflow; it has rows after ``hydrate`` and a step."""
@@ -204,6 +216,10 @@ class Engine:
         node = self.renderer.arrangement(relation, ())
         assert node is not None, "a table has its arrangement"
         return self.head[node]
+
+    def guarded(self, relation: int, guard: Guard) -> Version:
+        """The arrangement in which a table's keys are found, as it was stepped last."""
+        return self.head[self.renderer.guard_node(relation, guard)]
 
     def check_room(self) -> None:
         """Raises 53200 or 53100 while the store takes no more."""

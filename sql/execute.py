@@ -378,9 +378,7 @@ class Executor:
 def _light(statement: Insert | Update | Delete, request: Request) -> bool:
     """Whether a statement that changes rows may be short, by what is known before it runs."""
     given = sum(len(p) for p in request.parameters if isinstance(p, list | tuple))
-    key = statement.table.primary_key
-    by_identity = not any(statement.table.columns[i].type.has_equality_class for i in key)
-    return given <= LIGHT_ROWS and by_identity and (not isinstance(statement, Insert) or _few(statement.source))
+    return given <= LIGHT_ROWS and (not isinstance(statement, Insert) or _few(statement.source))
 
 
 def is_plain(statement: Query) -> bool:

@@ -9,6 +9,7 @@ from ivm.words import SqlType
 from planner.logical import Finishing, Rel
 from planner.scalar import Scalar
 from sql.catalog import Relation, RelationKind, TableColumn
+from sql.keys import Index
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +38,30 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class OnConflict:
+    """What is done with a row whose key is taken. ``arbiters``: the unique indexes asked; the others raise 23505.
+
+    ``changed``: the new row, over (the row that is there, the row proposed); None: nothing is done. It is done where
+    ``where`` is true, over the same.
+    """
+
+    arbiters: tuple[Index, ...]
+    changed: tuple[Scalar, ...] | None = None
+    where: Scalar | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Insert:
     """``source`` yields whole rows in the table's column order, defaults filled in and casts applied.
 
-    ``returning``: expressions over the table's columns, shown as ``columns``. ``do_nothing``: ON CONFLICT DO NOTHING.
+    ``returning``: expressions over the table's columns, shown as ``columns``.
     """
 
     table: Relation
     source: Rel
     returning: tuple[Scalar, ...] | None = None
     columns: tuple[OutputColumn, ...] = ()
-    do_nothing: bool = False
+    conflict: OnConflict | None = None
 
 
 @dataclass(frozen=True, slots=True)

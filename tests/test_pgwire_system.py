@@ -7,9 +7,10 @@ import pytest
 from ivm.errors import SqlError
 from ivm.words import INT4, INT8, REGCLASS, REGNAMESPACE, REGPROC, REGTYPE, TEXT, Kind, SqlType
 from sql.catalog import Relation, RelationKind, TableColumn
+from sql.keys import INDEX_BASE
 from sql.system.functions import SystemFunctions, split_name
 from sql.system.relations import ROWS, depends_on_session, rows, system_relations
-from sql.system.state import INDEX_BASE, SessionInfo
+from sql.system.state import SessionInfo
 from storage import codec
 from storage.dictionary import Dictionary
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ivm.errors import SqlError
+from ivm.errors import SqlError, unsupported
 from planner.logical import Filter, Project, Rel, schema
 from planner.scalar import Column, Literal, Scalar, ScalarSubquery
+from planner.traverse import has_subquery
 from sql.bind import cte, setops
 from sql.bind import query as queries
 from sql.bind.coerce import assign, resolve_unknown
@@ -17,8 +18,9 @@ from sql.bind.from_clause import bind_from, lookup
 from sql.bind.scope import Namespace, Range, Scope, Visible
 from sql.bind.selection import bind_targets
 from sql.catalog import Relation, RelationKind, TableColumn
+from sql.keys import Index
 from sql.parse import parse_expression
-from sql.statements import Delete, Insert, OutputColumn, Update
+from sql.statements import Delete, Insert, OnConflict, OutputColumn, Update
 from sql.syntax import nodes
 
 
@@ -70,9 +72,6 @@ def insert(env: Environment, node: nodes.InsertStatement) -> Insert:
     if node.with_ is not None:
         env = cte.with_ctes(env, node.with_, None)
     positions = _positions(table, node.columns) if node.columns else list(range(len(table.columns)))
-    if node.conflict and set(_positions(table, node.conflict)) != set(table.primary_key):
-        message = "there is no unique or exclusion constraint matching the ON CONFLICT specification"
-        raise SqlError("42P10", message)
     source = node.source
     if source is None:
         rel: Rel = setops.values((tuple(default(env, c) for c in table.columns),))
@@ -83,7 +82,55 @@ def insert(env: Environment, node: nodes.InsertStatement) -> Insert:
     visible = _visible(table, 0)
     namespace = Namespace(visible, (Range(node.table.alias or table.name, visible, table.schema_name, table),))
     returning, columns = _returning(env, node.returning, namespace)
-    return Insert(table, rel, returning, columns, node.do_nothing)
+    conflict = None if node.conflict is None else _on_conflict(env, table, node.table.alias, node.conflict)
+    return Insert(table, rel, returning, columns, conflict)
+
+
+def _on_conflict(env: Environment, table: Relation, alias: str | None, node: nodes.ConflictClause) -> OnConflict:
+    arbiters = _arbiters(table, node)
+    if node.assignments is None:
+        return OnConflict(arbiters)
+    width = len(table.columns)
+    present, proposed = _visible(table, 0), _visible(table, width)
+    ranges = (Range(alias or table.name, present, table.schema_name, table), Range("excluded", proposed))
+    binder = Binder(env, Scope(Namespace((*present, *proposed), ranges), clause="UPDATE"), "UPDATE")
+    new = _new_values(binder, table, node.assignments)
+    changed = tuple(new.get(i, Column(i, c.type, c.nullable)) for i, c in enumerate(table.columns))
+    where = None if node.where is None else binder.condition(node.where, "WHERE")
+    if any(has_subquery(e) for e in (*changed, *(() if where is None else (where,)))):
+        raise unsupported("a subquery in ON CONFLICT DO UPDATE", position=node.at + 1)
+    return OnConflict(arbiters, changed, where)
+
+
+def _arbiters(table: Relation, node: nodes.ConflictClause) -> tuple[Index, ...]:
+    """The unique indexes that the target means, all without one. Raises 42704, 42809, 42P10, 42601."""
+    if node.constraint is not None:
+        name = node.constraint[0]
+        found = tuple(i for i in table.keys if i.constraint and i.name == name)
+        if not found:
+            raise SqlError("42704", f'constraint "{name}" for table "{table.name}" does not exist')
+        return found
+    if node.columns:
+        wanted = set(_target_columns(table, node.columns))
+        found = tuple(i for i in table.keys if set(i.columns) == wanted)
+        if not found:
+            message = "there is no unique or exclusion constraint matching the ON CONFLICT specification"
+            raise SqlError("42P10", message)
+        return found
+    if node.assignments is not None:
+        raise SqlError(
+            "42601", "ON CONFLICT DO UPDATE requires inference specification or constraint name",
+            hint="For example, ON CONFLICT (column_name).", position=node.at + 1,
+        )  # fmt: skip
+    return table.keys
+
+
+def _target_columns(table: Relation, columns: Sequence[tuple[str, int]]) -> list[int]:
+    names = [c.name for c in table.columns]
+    for name, at in columns:
+        if name not in names:
+            raise SqlError("42703", f'column "{name}" does not exist', position=at + 1)
+    return [names.index(name) for name, _ in columns]
 
 
 def _is_bare(query: nodes.Query) -> bool:
@@ -184,19 +231,24 @@ def update(env: Environment, node: nodes.UpdateStatement) -> Update:
     table, rel, namespace = _changed(env, node, node.from_)
     found = schema(rel)
     width = len(table.columns)
-    new: dict[int, Scalar] = {}
-    binder = Binder(env, Scope(namespace, clause="UPDATE"), "UPDATE")
-    for assignment in node.assignments:
-        positions = _positions(table, assignment.columns)
-        for i, (name, at) in zip(positions, assignment.columns, strict=True):
-            if i in new:
-                raise SqlError("42601", f'multiple assignments to same column "{name}"', position=at + 1)
-        new.update(zip(positions, _assigned(binder, table, positions, assignment), strict=True))
+    new = _new_values(Binder(env, Scope(namespace, clause="UPDATE"), "UPDATE"), table, node.assignments)
     old = tuple(Column(i, c.type, c.nullable) for i, c in enumerate(found))
     changed = tuple(new.get(i, old[i]) for i in range(width))
     source = Project(rel, (*old[:width], *changed, *old[width:]))
     returning, columns = _returning(env, node.returning, namespace)
     return Update(table, source, returning, columns)
+
+
+def _new_values(binder: Binder, table: Relation, assignments: Sequence[nodes.Assignment]) -> dict[int, Scalar]:
+    """SET's new value of each column that it names."""
+    new: dict[int, Scalar] = {}
+    for assignment in assignments:
+        positions = _positions(table, assignment.columns)
+        for i, (name, at) in zip(positions, assignment.columns, strict=True):
+            if i in new:
+                raise SqlError("42601", f'multiple assignments to same column "{name}"', position=at + 1)
+        new.update(zip(positions, _assigned(binder, table, positions, assignment), strict=True))
+    return new
 
 
 def _assigned(binder: Binder, table: Relation, positions: list[int], assignment: nodes.Assignment) -> list[Scalar]:

@@ -395,6 +395,26 @@ class With:
 
 
 @dataclass(frozen=True, slots=True)
+class Assignment:
+    """``(columns) = source``; one column unless written in parentheses."""
+
+    columns: tuple[tuple[str, int], ...]
+    source: Expr
+    multiple: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictClause:
+    """ON CONFLICT. ``columns`` or ``constraint``: its target, if it has one; ``assignments`` None: DO NOTHING."""
+
+    columns: tuple[tuple[str, int], ...]
+    constraint: tuple[str, int] | None
+    assignments: tuple[Assignment, ...] | None
+    where: Expr | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class InsertStatement:
     """``source`` None: DEFAULT VALUES."""
 
@@ -402,20 +422,9 @@ class InsertStatement:
     columns: tuple[tuple[str, int], ...]
     source: Query | None
     returning: tuple[Target, ...] | None
-    do_nothing: bool
+    conflict: ConflictClause | None
     at: int
     with_: With | None = None
-    conflict: tuple[tuple[str, int], ...] = ()
-    """The columns of ON CONFLICT (…)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """``(columns) = source``; one column unless written in parentheses."""
-
-    columns: tuple[tuple[str, int], ...]
-    source: Expr
-    multiple: bool
 
 
 @dataclass(frozen=True, slots=True)

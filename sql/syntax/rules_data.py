@@ -115,30 +115,39 @@ class DataRules(QueryRules):
             return None
         self.expect_word("conflict")
         keys: list[exp.Identifier] = []
+        constraint: exp.Identifier | None = None
         if self._curr.token_type == TokenType.L_PAREN:
             keys = self._conflict_target()
-            if not keys:
-                raise self.refusal("ON CONFLICT with an expression", token)
         elif self.accept_word("on", "constraint"):
-            self.identifier()
+            constraint = self.identifier()
         self.expect_word("do")
-        if self.accept_word("nothing"):
-            return exp.OnConflict(action=exp.Var(this="DO NOTHING"), conflict_keys=keys)
-        if self._curr.token_type != TokenType.UPDATE:
-            raise self.syntax_error()
-        raise self.refusal("ON CONFLICT DO UPDATE", token)
+        node = exp.OnConflict(conflict_keys=keys, constraint=constraint)
+        if not self.accept_word("nothing"):
+            self.expect(TokenType.UPDATE)
+            self.expect(TokenType.SET)
+            node.set("expressions", self._parse_csv(self._parse_update_assignment))
+            node.set("where", self._parse_where())
+        return self.located(node, token)
 
     def _conflict_target(self) -> list[exp.Identifier]:
-        """``(a, b)``; nothing for anything richer than names."""
+        """``(a, b)``. Anything richer than names is refused."""
         self._advance()
         found: list[exp.Identifier] = []
-        while self._curr.token_type in self.ID_VAR_TOKENS:
-            found.append(self.identifier())
+        while True:
+            token = self._curr
+            found.append(self.identifier() if token.token_type in self.ID_VAR_TOKENS else self._no_column())
             if self._match(TokenType.R_PAREN):
-                return [] if self._curr.token_type == TokenType.WHERE else found
+                break
             if not self._match(TokenType.COMMA):
-                return []
-        return []
+                raise self.refusal("ON CONFLICT with an expression, a collation or an operator class", token)
+        if self._curr.token_type == TokenType.WHERE:
+            raise self.refusal("ON CONFLICT with a partial index")
+        return found
+
+    def _no_column(self) -> exp.Identifier:
+        if self._curr.token_type == TokenType.L_PAREN:
+            raise self.refusal("ON CONFLICT with an expression")
+        raise self.syntax_error()
 
     def _parse_update(self) -> exp.Update:
         self.expect(TokenType.UPDATE)

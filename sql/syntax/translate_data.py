@@ -10,6 +10,7 @@ from ivm.errors import SqlError, unsupported
 from sql.syntax.nodes import (
     Assignment,
     ColumnDefinition,
+    ConflictClause,
     CreateTableStatement,
     CreateViewStatement,
     DeleteStatement,
@@ -84,10 +85,23 @@ def _insert(node: exp.Insert) -> InsertStatement:
         _columns(schema.expressions),
         None if source is None else query(source),
         _returning(node),
-        node.args.get("conflict") is not None,
+        _conflict(node.args.get("conflict")),
         at(node),
         _with(node),
-        _columns(node.args["conflict"].args.get("conflict_keys")) if node.args.get("conflict") is not None else (),
+    )
+
+
+def _conflict(node: exp.OnConflict | None) -> ConflictClause | None:
+    if node is None:
+        return None
+    constraint = node.args.get("constraint")
+    changes = node.args.get("expressions")
+    return ConflictClause(
+        _columns(node.args.get("conflict_keys")),
+        None if constraint is None else (constraint.this, at(constraint)),
+        None if changes is None else tuple(_assignment(change) for change in changes),
+        _where(node),
+        at(node),
     )
 
 

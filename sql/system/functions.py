@@ -8,13 +8,13 @@ from typing import Final
 from ivm.errors import SqlError, unsupported
 from ivm.words import Kind, SqlType
 from sql.catalog import Relation, RelationKind
+from sql.keys import INDEX_BASE, quoted
 from sql.system.definitions import definitions
-from sql.system.pg_relations import constraint_definition, index_definition, quoted, view_definition
+from sql.system.pg_relations import constraint_definition, index_definition, view_definition
 from sql.system.pg_types import function_oids, functions, type_names
 from sql.system.state import (
     CONSTRAINT_BASE,
     DEFAULT_BASE,
-    INDEX_BASE,
     OWNER,
     SCHEMAS,
     SystemState,

@@ -8,10 +8,10 @@ from typing import Final
 
 from ivm.words import Kind, SqlType
 from sql.catalog import Relation, RelationKind, TableColumn
+from sql.keys import INDEX_BASE, quoted
 from sql.system.definitions import Datums, definition, definitions
 from sql.system.state import (
     CONSTRAINT_BASE,
-    INDEX_BASE,
     OWNER,
     SystemState,
     all_relations,
@@ -129,12 +129,6 @@ def pg_constraint(state: SystemState) -> Iterator[Datums]:
             conindid=INDEX_BASE + relation.id, confupdtype=" ", confdeltype=" ", confmatchtype=" ", conislocal=True,
             connoinherit=True, conkey=tuple(i + 1 for i in relation.primary_key),
         )  # fmt: skip
-
-
-def quoted(name: str) -> str:
-    """An identifier as SQL text, in quotes where it needs them (reserved words aside)."""
-    plain = name.isascii() and name.islower() and name.replace("_", "a").isalnum() and not name[0].isdigit()
-    return name if plain else '"' + name.replace('"', '""') + '"'
 
 
 def index_definition(relation: Relation) -> str:

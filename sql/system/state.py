@@ -13,7 +13,6 @@ OWNER: Final = 10
 """The oid of the one role: whoever asks owns everything."""
 DATABASE: Final = 5
 SCHEMAS: Final = {"pg_catalog": 11, "pg_toast": 99, "public": 2200, "information_schema": 13207, "freshet": 13999}
-INDEX_BASE: Final = 0x4000_0000
 CONSTRAINT_BASE: Final = 0x5000_0000
 DEFAULT_BASE: Final = 0x6000_0000
 

@@ -1,0 +1,213 @@
+"""Which keys are taken: what PRIMARY KEY, UNIQUE and ON CONFLICT ask before anything is fed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from ivm.rows import Mask, Words
+from planner.context import Context
+from planner.guards import Guard, guard
+from sql.catalog import Relation
+from sql.engine import Engine
+from sql.keys import Index
+
+FEW: Final = 64
+"""Rows of one statement up to which their keys are remembered one by one instead of stepping first."""
+LATEST: Final = 2**62
+
+Settle = Callable[[], None]
+"""Feeds and steps what the writer has changed so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableKey:
+    """A unique index and the arrangement that its keys are looked up in."""
+
+    index: Index
+    guard: Guard
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """Rows' keys looked up. ``keys``: int64[m, k]; ``source``: int64[m], the row of each (None: all rows in order);
+    ``held``: int64[m], how many rows have the key once those that the statement removes are gone."""
+
+    keys: Words
+    source: Words | None
+    held: Words
+
+    def free(self, count: int) -> Mask:
+        """For each of the ``count`` rows whether its key is free; of several with one key the first counts."""
+        good = self.held <= 0
+        if len(self.keys) > 1:
+            good &= first_of_each(self.keys)
+        return self.spread(good, count, True)
+
+    def spread(self, found: Mask, count: int, otherwise: bool) -> Mask:
+        """What is said of each key, for each row; ``otherwise`` where a row has no key."""
+        if self.source is None:
+            return found
+        result = np.full(count, otherwise)
+        result[self.source] = found
+        return result
+
+
+class KeyIndex:
+    """The arrangements as they were stepped last, and what was fed since.
+
+    Invariant: ``_since`` holds, for each key of a table, the change in every key's count since ``engine.head``; a table
+    whose changes were too many stands in ``_bulk`` instead and is stepped before it is looked at.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._steps = engine.steps
+        self._since: dict[tuple[int, tuple[int, ...], bool], dict[bytes, int]] = {}
+        self._bulk: set[int] = set()
+        self._known: dict[int, tuple[Relation, tuple[TableKey, ...]]] = {}
+
+    def of(self, table: Relation) -> tuple[TableKey, ...]:
+        """A table's unique keys, its primary key first."""
+        known = self._known.get(table.id)
+        if known is None or known[0] is not table:
+            known = (table, tuple(TableKey(i, guard_of(table, i)) for i in table.keys))
+            self._known[table.id] = known
+        return known[1]
+
+    def probe(
+        self, table: Relation, key: TableKey, removed: Words, rows: Words, context: Context, settle: Settle
+    ) -> Probed:
+        """Looks the rows' keys up, as if the ``removed`` were gone. Cost: O(rows · log state)."""
+        if table.id in self._bulk or len(rows) > FEW:
+            settle()
+        self._renew()
+        keys, source = key.guard.keys(rows, context)
+        held = self._stored(table, key, keys)
+        if len(keys) > FEW:
+            return Probed(keys, source, held - _gone(keys, key.guard.keys(removed, context)[0]))
+        gone = _counted(key.guard.keys(removed, context)[0]) if len(removed) else {}
+        since = self._since.get(_name(table, key), {})
+        if gone or since:
+            for i, row in enumerate(keys):
+                name = row.tobytes()
+                held[i] += since.get(name, 0) - gone.get(name, 0)
+        return Probed(keys, source, held)
+
+    def holders(self, table: Relation, key: TableKey, keys: Words, settle: Settle) -> tuple[Words, Words]:
+        """(rows of the table that have these keys, the place of each one's key in ``keys``), pending changes seen."""
+        if table.id in self._bulk or self._since.get(_name(table, key)):
+            settle()
+            self._renew()
+        found, diffs, place = self._engine.guarded(table.id, key.guard).lookup(keys, LATEST)
+        kept = diffs > 0
+        return key.guard.restore(found[kept]), place[kept]
+
+    def note(self, table: Relation, rows: Words, diff: int, context: Context) -> None:
+        """Rows that a statement adds or removes, and that are not stepped yet."""
+        if not self.of(table):
+            return
+        self._renew()
+        if len(rows) > FEW:
+            self._bulk.add(table.id)
+            return
+        for key in self.of(table):
+            since = self._since.setdefault(_name(table, key), {})
+            for row in key.guard.keys(rows, context)[0]:
+                name = row.tobytes()
+                since[name] = since.get(name, 0) + diff
+
+    def _stored(self, table: Relation, key: TableKey, keys: Words) -> Words:
+        """How many stepped rows each key has, int64[n]."""
+        counts = np.zeros(len(keys), np.int64)
+        _, diffs, index = self._engine.guarded(table.id, key.guard).lookup(keys, LATEST)
+        np.add.at(counts, index, diffs)
+        return counts
+
+    def _renew(self) -> None:
+        if self._engine.steps != self._steps:
+            self._steps = self._engine.steps
+            self._since.clear()
+            self._bulk.clear()
+
+
+def guard_of(table: Relation, index: Index) -> Guard:
+    """The arrangement that a unique index looks its keys up in."""
+    return guard(table.schema, index.columns, not index.nulls_distinct)
+
+
+def chosen(probed: Sequence[Probed], count: int) -> Mask:
+    """Which of ``count`` rows ON CONFLICT DO NOTHING adds, each checked against those added before."""
+    if len(probed) == 1:
+        return probed[0].free(count)
+    free = np.ones(count, np.bool_)
+    clear = True
+    for p in probed:
+        free &= p.spread(p.held <= 0, count, True)
+        clear = clear and bool(first_of_each(p.keys).all())
+    if clear:
+        return free
+    names = [_names(p, count) for p in probed]
+    seen: list[set[bytes]] = [set() for _ in probed]
+    for i in np.flatnonzero(free).tolist():
+        if any(name[i] in known for name, known in zip(names, seen, strict=True)):
+            free[i] = False
+            continue
+        for name, known in zip(names, seen, strict=True):
+            if (own := name[i]) is not None:
+                known.add(own)
+    return free
+
+
+def _names(probed: Probed, count: int) -> list[bytes | None]:
+    found: list[bytes | None] = [None] * count
+    places = range(count) if probed.source is None else probed.source.tolist()
+    for place, row in zip(places, probed.keys, strict=True):
+        found[place] = row.tobytes()
+    return found
+
+
+def first_of_each(keys: Words) -> Mask:
+    """For each key whether no earlier one is the same."""
+    if len(keys) <= FEW:
+        seen: set[bytes] = set()
+        good = np.ones(len(keys), np.bool_)
+        for i, row in enumerate(keys):
+            name = row.tobytes()
+            good[i] = name not in seen
+            seen.add(name)
+        return good
+    good = np.zeros(len(keys), np.bool_)
+    good[np.unique(single(keys), return_index=True)[1]] = True
+    return good
+
+
+def single(keys: Words) -> Words:
+    """The keys as one column that numpy can sort: a copy is made unless they are contiguous."""
+    if keys.shape[1] == 1:
+        return keys[:, 0]
+    return np.ascontiguousarray(keys).view([("", np.int64)] * keys.shape[1]).reshape(-1)
+
+
+def _gone(keys: Words, removed: Words) -> Words:
+    """How many of the removed rows have each key."""
+    if not len(removed):
+        return np.zeros(len(keys), np.int64)
+    _, place = np.unique(single(np.concatenate([keys, removed])), return_inverse=True)
+    place = place.reshape(-1)
+    return np.asarray(np.bincount(place[len(keys) :], minlength=int(place.max()) + 1)[place[: len(keys)]])
+
+
+def _name(table: Relation, key: TableKey) -> tuple[int, tuple[int, ...], bool]:
+    return table.id, key.guard.columns, key.guard.null_safe
+
+
+def _counted(keys: Words) -> dict[bytes, int]:
+    counts: dict[bytes, int] = {}
+    for row in keys:
+        name = row.tobytes()
+        counts[name] = counts.get(name, 0) + 1
+    return counts

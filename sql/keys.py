@@ -1,0 +1,74 @@
+"""Indexes and constraints of a relation, as the catalog keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+INDEX_BASE: Final = 0x4000_0000
+"""What the oid of a primary key's index has on top of its table's."""
+NAME_BYTES: Final = 63
+"""Postgres's longest name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An arrangement of a relation by ``columns`` (positions), which ``unique`` keeps free of duplicates.
+
+    ``id`` is its oid. ``constraint``: made by PRIMARY KEY or UNIQUE, so that it goes with the constraint.
+    ``nulls_distinct``: rows with a NULL in the key are never duplicates. ``descending`` and ``nulls_first``: by column,
+    as they were written; an arrangement has no order, they are only shown. ``included``: columns of INCLUDE.
+    """
+
+    id: int
+    name: str
+    columns: tuple[int, ...]
+    unique: bool = False
+    primary: bool = False
+    constraint: bool = False
+    nulls_distinct: bool = True
+    method: str = "btree"
+    descending: tuple[bool, ...] = ()
+    nulls_first: tuple[bool, ...] = ()
+    included: tuple[int, ...] = ()
+
+
+def index_to_json(index: Index) -> dict[str, object]:
+    """``index_from_json`` reads it back; what is as usual is left out."""
+    found: dict[str, object] = {"id": index.id, "name": index.name, "columns": list(index.columns)}
+    for name in _OPTIONAL:
+        value = getattr(index, name)
+        if value != getattr(_USUAL, name):
+            found[name] = list(value) if isinstance(value, tuple) else value
+    return found
+
+
+def index_from_json(data: Mapping[str, Any]) -> Index:
+    fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+    return Index(**fields)
+
+
+_USUAL: Final = Index(0, "", ())
+_OPTIONAL: Final = (
+    "unique", "primary", "constraint", "nulls_distinct", "method", "descending", "nulls_first", "included",
+)  # fmt: skip
+
+
+def object_name(relation: str, columns: str, label: str) -> str:
+    """``relation_columns_label`` in 63 bytes, the longer of the first two parts cut first (makeObjectName)."""
+    first, second = relation.encode(), columns.encode()
+    overhead = len(label) + 1 + (1 if columns else 0)
+    while len(first) + len(second) + overhead > NAME_BYTES:
+        if len(first) > len(second):
+            first = first[:-1]
+        else:
+            second = second[:-1]
+    parts = [first.decode(errors="ignore"), second.decode(errors="ignore"), label]
+    return "_".join(p for p in parts if p)
+
+
+def quoted(name: str) -> str:
+    """An identifier as SQL text, in quotes where it needs them (reserved words aside)."""
+    plain = name.isascii() and name.islower() and name.replace("_", "a").isalnum() and not name[0].isdigit()
+    return name if plain else '"' + name.replace('"', '""') + '"'
