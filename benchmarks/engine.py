@@ -68,11 +68,9 @@ class Bench:
         self.ordinal = 0
         self.updates = 0
 
-    def feed(self, table: str, rows: Words, diff: int) -> None:
-        """Rows of one table at the present ordinal."""
-        count = len(rows)
-        times, diffs = np.full(count, self.ordinal, np.int64), np.full(count, diff, np.int64)
-        self.flow.feed(self.inputs[table], np.ascontiguousarray(rows), times, diffs)
+    def feed(self, table: str, rows: Words, diffs: Words) -> None:
+        """Updates of one table at the present ordinal."""
+        self.flow.feed(self.inputs[table], rows, self.ordinal, diffs)
 
     def step(self) -> None:
         """One step to completion, published, as production does it."""
@@ -86,14 +84,15 @@ class Bench:
         started = time.process_time()
         self.ordinal = 1
         for table, rows in self.workload.initial.items():
-            self.feed(table, rows, 1)
+            self.feed(table, rows, np.ones(len(rows), np.int64))
         for table, rows_of in self.workload.tables.items():
-            self.feed(table, rows_of(0, self.workload.size), 1)
+            rows = rows_of(0, self.workload.size)
+            self.feed(table, rows, np.ones(len(rows), np.int64))
         self.step()
         return time.process_time() - started
 
     def changes(self, size: int) -> list[tuple[str, Words, Words]]:
-        """The next ``size`` updates: for each table the rows that go and the rows that come."""
+        """The next ``size`` updates: for each table the rows that go and that come, and their diffs."""
         workload, turns = self.workload, self.workload.turns
         found = []
         for place, table in enumerate(turns):
@@ -101,17 +100,17 @@ class Bench:
                 (u + len(turns) - 1 - place) // len(turns) for u in (self.updates, self.updates + size)
             )  # fmt: skip
             rows = workload.tables[table]
-            found.append((table, rows(low, high), rows(workload.size + low, workload.size + high)))
+            if low < high:
+                moved = np.concatenate([rows(low, high), rows(workload.size + low, workload.size + high)])
+                found.append((table, moved, np.repeat(np.array([-1, 1]), high - low)))
         self.updates += size
         return found
 
     def commit(self, batch: list[tuple[str, Words, Words]]) -> None:
         """One transaction, stepped."""
         self.ordinal += 1
-        for table, gone, come in batch:
-            if len(gone):
-                self.feed(table, gone, -1)
-                self.feed(table, come, 1)
+        for table, rows, diffs in batch:
+            self.feed(table, rows, diffs)
         self.step()
 
     def run(self, size: int, count: int) -> tuple[float, list[float]]:

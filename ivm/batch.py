@@ -20,6 +20,7 @@ from ivm.kernels.memory import (
     FILTER_LEAST,
     FILTER_MOST,
     LAYER_WORDS,
+    lay_out,
 )  # fmt: skip
 from ivm.kernels.merge import fill_fence, fill_filter, uniform
 from ivm.kernels.sort import sort_block
@@ -53,14 +54,13 @@ class Block:
     def _allocate(self, room: int) -> None:
         """A new buffer: rows, then times, then diffs."""
         width, diff_width = self.width, self.diff_width
-        self._buffer: Words | None = np.empty(room * (width + 1 + diff_width), np.int64)
+        buffer = np.empty(room * (width + 1 + diff_width), np.int64)
+        self._buffer: Words | None = buffer
         self._rows: Words | None = None
         self._times: Words | None = None
         self._diffs: Words | None = None
         self.room = room
-        rows = address(self._buffer)
-        times = rows + 8 * room * width
-        self.d[:] = (self.n, width, rows, times, times + 8 * room, room, diff_width)
+        lay_out(buffer, self.d, self.n, width, diff_width, room)
 
     @property
     def nbytes(self) -> int:

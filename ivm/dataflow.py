@@ -1,7 +1,7 @@
 """A dataflow: its nodes, feeding and stepping it, and what readers see of it.
 
 One thread owns a dataflow; published roots may be read from any. Inputs and Outputs start with one user; any other node
-that must outlive its consumers is to be retained.
+that must outlive its consumers, or is to be published, is to be retained.
 """
 
 from __future__ import annotations
@@ -271,9 +271,11 @@ class Dataflow:
         return operator
 
     def _watch(self, operator: Operator) -> None:
-        """Lets an arrangement outside of loops be published from now on."""
+        """Lets an arrangement with users, outside of loops, be published from now on."""
         spine = operator.spine
         if spine is None or operator.scope.depth or operator.diff_width != 1 or isinstance(operator, StaticOperator):
+            return
+        if not self._users.get(operator.id):
             return
         spine.node = operator.id
         spine.watch = self._core.changed
@@ -320,15 +322,20 @@ class Dataflow:
             merged + self._merged_before,
         )  # fmt: skip
 
-    def feed(self, node: NodeId, rows: Words, times: Words, diffs: Words) -> None:
-        """Feeds an Input: rows int64[n, width], times (ordinals, none below the newest stepped) and diffs int64[n]."""
+    def feed(self, node: NodeId, rows: Words, times: Words | int, diffs: Words) -> None:
+        """Feeds an Input: rows int64[n, width], times (ordinals, none below the newest stepped, or one for all) and
+        diffs int64[n]."""
         operator = self._operators[node]
         assert isinstance(operator, InputOperator)
-        if len(times) == 0:
+        count = len(diffs)
+        if count == 0:
             return
-        assert rows.shape == (len(times), operator.width)
-        assert len(diffs) == len(times)
-        least, most = int(times.min()), int(times.max())
+        assert rows.shape == (count, operator.width)
+        if isinstance(times, int):
+            least = most = times
+        else:
+            assert len(times) == count
+            least, most = int(times.min()), int(times.max())
         assert least >= self._core.newest, "updates come in order of ordinals"
         check_ordinal(most, self._depth)
         operator.feed(rows, times, diffs)
@@ -399,17 +406,21 @@ class Dataflow:
 
     def allow_compaction(self, ordinal: int) -> None:
         """Times up to the ordinal may become the ordinal; nothing is read at lesser times any more."""
-        self._core.since_word[0] = max(self._core.since_word[0], ordinal)
+        if ordinal > self._core.since:
+            self._core.since_word[0] = ordinal
 
     def publish(self) -> Root:
-        """The present versions of all arrangements outside of loops. Cost: the spines that changed since the last."""
+        """The present versions of all arrangements outside of loops that have users.
+
+        Cost: the spines that changed since the last.
+        """
         changed = self._core.changed
         upper = self._core.newest
         if changed:
             versions = dict(self._published.versions)
             for spine in changed:
                 spine.changed = False
-                if spine.node in self._operators:
+                if self._users.get(NodeId(spine.node)):
                     versions[NodeId(spine.node)] = Version(spine, upper)
             changed.clear()
             self._published = Root(versions, upper)
@@ -422,12 +433,17 @@ class Dataflow:
     def retain(self, node: NodeId) -> None:
         """One more user of the node; a Threshold or Reduce keeps its rows for peeks from now on."""
         self._users[node] += 1
-        if self._operators[node].ARRANGED:
+        operator = self._operators[node]
+        if operator.ARRANGED:
             self._arranged(node)
+            if operator.rank >= 0:
+                self._watch(operator)
 
     def release(self, node: NodeId) -> None:
         """One user less. A node without users and consumers is freed, and then what only it has used."""
         self._users[node] = max(0, self._users[node] - 1)
+        if not self._users[node]:
+            self._withdraw(node)
         candidates = self._ancestors([self._operators[node]])
         for operator in self._operators.values():
             # What stands for an aliased arrangement reads the loop's variable but does not keep it.
@@ -470,10 +486,16 @@ class Dataflow:
             self._enters = {key: enter for key, enter in self._enters.items() if enter is not operator}
         elif operator.id in self._operators:
             del self._operators[operator.id], self._specs[operator.id], self._users[operator.id]
-            if operator.id in self._published.versions:
-                versions = dict(self._published.versions)
-                del versions[operator.id]
-                self._published = Root(versions, self._published.upper)
+
+    def _withdraw(self, node: NodeId) -> None:
+        """Publishes an arrangement no more."""
+        spine = self._operators[node].spine
+        if spine is not None:
+            spine.watch = None
+        if node in self._published.versions:
+            versions = dict(self._published.versions)
+            del versions[node]
+            self._published = Root(versions, self._published.upper)
 
     def _forget(self, scope: Scope) -> None:
         """Takes an empty loop out of its parent."""

@@ -35,6 +35,7 @@ from ivm.kernels.memory import (
     T_ROOM,
     T_SINCE,
     T_WIDTH,
+    freeze,
 )  # fmt: skip
 from ivm.kernels.merge import M_DONE, MERGE_WORDS, compact, insert_small, merge
 from ivm.kernels.read import collect
@@ -143,7 +144,12 @@ class Spine:
         head[T_SINCE] = address(self.since_word)
         head[T_ROOM] = ROOM
         head[HEAD + L_COUNT] = small
-        _point(head, base, self.width, self.diff_width)
+        head[HEAD + L_ROWS] = base
+        head[HEAD + L_TIMES] = base + 8 * ROOM * self.width
+        head[HEAD + L_TIME_STRIDE] = 8
+        head[HEAD + L_DIFFS] = base + 8 * ROOM * (self.width + 1)
+        head[HEAD + L_DIFF_STRIDE] = 8 * self.diff_width
+        head[HEAD + L_SIGN] = 1
         self.parts = tuple(parts)
         self.desc = np.concatenate([head, *(part.layer for part in parts)]) if parts else head
 
@@ -259,20 +265,10 @@ class Spine:
 
     def frozen(self) -> tuple[Words, Words, tuple[Batch, ...]]:
         """(descriptor, copy of the small layer, batches): what a published version holds."""
-        small = self._small.copy()
         desc = self.desc.copy()
-        _point(desc, address(small), self.width, self.diff_width)
+        small = np.empty(int(desc[HEAD + L_COUNT]) * (self.width + 1 + self.diff_width), np.int64)
+        freeze(desc, small)
         return desc, small, self.parts
-
-
-def _point(desc: Words, base: int, width: int, diff_width: int) -> None:
-    """Lets layer 0 of a descriptor point into a small buffer."""
-    desc[HEAD + L_ROWS] = base
-    desc[HEAD + L_TIMES] = base + 8 * ROOM * width
-    desc[HEAD + L_TIME_STRIDE] = 8
-    desc[HEAD + L_DIFFS] = base + 8 * ROOM * (width + 1)
-    desc[HEAD + L_DIFF_STRIDE] = 8 * diff_width
-    desc[HEAD + L_SIGN] = 1
 
 
 def _level_of(n: int) -> int:

@@ -146,7 +146,7 @@ class Engine:
 
     def feed(self, relation: int, rows: Words, diffs: Words, ordinal: int) -> None:
         """Updates of a table at an ordinal; seen after the next step."""
-        self.dataflow.feed(self.renderer.input(relation), rows, np.full(len(rows), ordinal, np.int64), diffs)
+        self.dataflow.feed(self.renderer.input(relation), rows, ordinal, diffs)
         self.unstepped = True
         self.touched.add(relation)
 

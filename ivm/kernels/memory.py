@@ -102,6 +102,26 @@ def spread(word: int) -> int:
     return (word * _SPREAD) >> 32
 
 
+@kernel
+def where(array: Words) -> int:
+    """The address of the array's first word."""
+    return int(array.ctypes.data)
+
+
+@kernel
+def lay_out(buffer: Words, block: Words, count: int, width: int, diff_width: int, room: int) -> None:
+    """Lets a block descriptor name ``count`` updates in a buffer: rows, then times, then diffs."""
+    rows = where(buffer)
+    times = rows + 8 * room * width
+    block[B_COUNT] = count
+    block[B_WIDTH] = width
+    block[B_ROWS] = rows
+    block[B_TIMES] = times
+    block[B_DIFFS] = times + 8 * room
+    block[B_ROOM] = room
+    block[B_DIFF_WIDTH] = diff_width
+
+
 if TYPE_CHECKING:
 
     def move_words(source: int, target: int, count: int) -> None:
@@ -119,6 +139,21 @@ else:
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64, types.int64), generate
+
+
+@kernel
+def freeze(trace: Words, small: Words) -> None:
+    """Copies the updates of a trace's small layer into an array that just holds them: from now on it is the layer."""
+    count = trace[HEAD + L_COUNT]
+    rows = where(small)
+    times = rows + 8 * count * trace[T_WIDTH]
+    diffs = times + 8 * count
+    move_words(trace[HEAD + L_ROWS], rows, count * trace[T_WIDTH])
+    move_words(trace[HEAD + L_TIMES], times, count)
+    move_words(trace[HEAD + L_DIFFS], diffs, count * trace[T_DIFF_WIDTH])
+    trace[HEAD + L_ROWS] = rows
+    trace[HEAD + L_TIMES] = times
+    trace[HEAD + L_DIFFS] = diffs
 
 
 @kernel

@@ -10,7 +10,7 @@ from numba.core import types
 from ivm.kernels.arrange import arrange
 from ivm.kernels.blocks import extract, gather, least_vector, transfer
 from ivm.kernels.join import join
-from ivm.kernels.memory import Words
+from ivm.kernels.memory import Words, freeze, lay_out
 from ivm.kernels.merge import compact, fill_fence, fill_filter, insert_small, merge, uniform
 from ivm.kernels.read import collect, lookup
 from ivm.kernels.reduce import (
@@ -26,6 +26,8 @@ from ivm.kernels.threshold import threshold_partial, threshold_total
 
 # What is called from Python; the rest is compiled as part of these.
 KERNELS: Final[tuple[Any, ...]] = (
+    lay_out,
+    freeze,
     transfer,
     gather,
     extract,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from ivm.batch import Block, Words, sorted_block
 from ivm.graph import Gather
 from ivm.kernels.arrange import arrange
@@ -77,24 +79,33 @@ class ArrangeOperator(Operator):
 class OutputOperator(ArrangeOperator):
     """A collection kept for readers, with the changes since they were last drained."""
 
-    __slots__ = ("drained",)
+    __slots__ = ("_none", "_runs", "drained")
 
     def __init__(self, core: Core, scope: Scope, source: Operator) -> None:
         assert scope.depth == 0, "an Output reads a collection outside of loops"
         super().__init__(core, scope, source, Gather(tuple(range(source.width))), source.width)
         self.drained = Block(self.width)
+        self._runs = 0
+        self._none = (np.zeros((0, self.width), np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def run(self, vector: int) -> bool:
         if not super().run(vector):
             return False
         self.drained.reserve(self.drained.n + self.out.n)
         self.drained.n = transfer(self.out.d, self.drained.d, 1, SAME, 0, 0)
+        self._runs += 1
         return True
 
     def changes(self) -> tuple[Words, Words, Words]:
         """(rows, times, diffs) since the last call, consolidated and sorted by row, then time."""
-        rows, times, diffs = sorted_block(self.drained).arrays()
-        self.drained.clear()
+        block = self.drained
+        if not block.n:
+            return self._none
+        self.drained = Block(self.width)
+        if self._runs > 1:
+            block = sorted_block(block)
+        self._runs = 0
+        rows, times, diffs = block.arrays()
         return rows, times, diffs[:, 0]
 
 

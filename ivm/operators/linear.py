@@ -21,11 +21,11 @@ class InputOperator(Operator):
         super().__init__(core, scope, width)
         self.fed = False
 
-    def feed(self, rows: Words, times: Words, diffs: Words) -> None:
+    def feed(self, rows: Words, times: Words | int, diffs: Words) -> None:
         """Appends updates, copied."""
         out = self.out
         start = out.n
-        count = len(times)
+        count = len(diffs)
         out.reserve(start + count)
         out.rows[start : start + count] = rows
         out.times[start : start + count] = times
