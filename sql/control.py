@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError
 from ivm.words import TEXT
+from sql.clock import POSTGRES_EPOCH, wall_clock
 from sql.portal import NamedStatement
 from sql.results import CommandResult, Notice, Result
 from sql.statements import (
@@ -76,7 +77,8 @@ def _prepare(session: Session, statement: Prepare) -> CommandResult:
     if statement.name in session.statements:
         raise SqlError("42P05", f'prepared statement "{statement.name}" already exists')
     prepared = session.prepare(statement.text, statement.types)
-    session.statements[statement.name] = NamedStatement(statement.text, statement.types, prepared)
+    now = wall_clock() - POSTGRES_EPOCH
+    session.statements[statement.name] = NamedStatement(statement.text, statement.types, prepared, now, by_sql=True)
     return CommandResult("PREPARE")
 
 
@@ -95,6 +97,6 @@ def _discard(session: Session, statement: Discard) -> CommandResult:
         if session.transaction is not None and session.transaction.explicit:
             raise SqlError("25001", "DISCARD ALL cannot run inside a transaction block")
         session.statements.clear()
-        session.close_cursors()
+        session.cursors.close_all()
         session.settings.set("all", None)
     return CommandResult(f"DISCARD {what}")

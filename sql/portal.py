@@ -14,12 +14,15 @@ from storage.dictionary import Dictionary
 
 @dataclass(frozen=True, slots=True)
 class NamedStatement:
-    """PREPARE, or the extended protocol's Parse. ``types``: as the client gave them, None where it did not."""
+    """PREPARE (``by_sql``), or the extended protocol's Parse. ``types``: as the client gave them, None where it did
+    not. ``created``: µs since 2000-01-01 UTC."""
 
     text: str
     types: tuple[SqlType | None, ...]
     prepared: Prepared | None
     """None for an empty query string."""
+    created: int = 0
+    by_sql: bool = False
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ from ivm.errors import SqlError
 from ivm.words import SqlType
 from sql.clock import POSTGRES_EPOCH, wall_clock
 from sql.control import show_columns
+from sql.cursors import Cursors
 from sql.execute import Executor, Request
 from sql.parse import split
 from sql.pgwire.values import decode_parameter
@@ -22,7 +23,6 @@ from sql.results import CommandResult, EmptyResult, Notice, Result, RowsResult
 from sql.session_state import SessionState
 from sql.settings import Settings
 from sql.statements import Begin, Commit, OutputColumn, Rollback, Savepoint, Show, Statement
-from sql.subscription import Subscription
 from sql.system.state import SessionInfo
 from sql.transaction import Transaction
 from sql.types import type_from_oid
@@ -52,7 +52,7 @@ class Session:
         self.transaction: Transaction | None = None
         self.statements: dict[str, NamedStatement] = {}
         self.portals: dict[str, Portal] = {}
-        self.cursors: dict[str, Rows | Subscription] = {}
+        self.cursors = Cursors()
         self._executor = Executor(self)
         self._failed = False
         self._task: asyncio.Task[object] | None = None
@@ -110,7 +110,9 @@ class Session:
         if len(statements) > 1:
             raise SqlError("42601", "cannot insert multiple commands into a prepared statement")
         prepared = self.prepare(statements[0].text, types, offset=statements[0].offset) if statements else None
-        self.statements[name] = NamedStatement(statements[0].text if statements else "", types, prepared)
+        self.statements[name] = NamedStatement(
+            statements[0].text if statements else "", types, prepared, wall_clock() - POSTGRES_EPOCH
+        )
 
     def describe_statement(self, name: str) -> tuple[tuple[SqlType, ...], tuple[OutputColumn, ...] | None]:
         """Parameters and columns (None: no rows)."""
@@ -147,11 +149,17 @@ class Session:
         self.portals[portal] = Portal(named, tuple(datums), tuple(result_formats))
 
     def describe_portal(self, name: str) -> tuple[OutputColumn, ...] | None:
+        if name not in self.portals and (cursor := self.cursors.find(name)) is not None:
+            return cursor.columns
         prepared = self._portal(name).statement.prepared
         return None if prepared is None else output_columns(prepared.bound.statement, self)
 
     async def execute(self, portal: str, max_rows: int, final: bool = False) -> Result:
         """Run a portal, or go on with it. ``final``: Sync follows, so that this statement may commit by itself."""
+        if portal not in self.portals and (cursor := self.cursors.find(portal)) is not None:
+            if self._failed:
+                raise replace_error(_ABORTED)
+            return await cursor.execute(max_rows)
         found = self._portal(portal)
         if found.rows is not None:
             return found.result(max_rows)
@@ -169,7 +177,9 @@ class Session:
         self.statements.pop(name, None)
 
     def close_portal(self, name: str) -> None:
-        self.portals.pop(name, None)
+        """A cursor is a portal too. There may be none of that name."""
+        if self.portals.pop(name, None) is None and self.cursors.find(name) is not None:
+            self.cursors.close(name)
 
     async def sync(self) -> None:
         """Ends the implicit transaction of the extended protocol."""
@@ -204,7 +214,7 @@ class Session:
         self._closed = True
         self._stop_timer()
         self.coordinator.sessions.discard(self)
-        self.close_cursors()
+        self.cursors.close_all()
         transaction, self.transaction = self.transaction, None
         if transaction is not None:
             await transaction.rollback()
@@ -250,9 +260,7 @@ class Session:
 
     def cursor_columns(self, name: str) -> tuple[OutputColumn, ...]:
         """The columns of an open cursor."""
-        if name not in self.cursors:
-            raise SqlError("34000", f'cursor "{name}" does not exist')
-        return self.cursors[name].columns
+        return self.cursors.named(name).columns
 
     def info(self) -> SessionInfo:
         """For pg_stat_activity."""
@@ -349,8 +357,10 @@ class Session:
             return CommandResult("SAVEPOINT")
         if statement.action == "release":
             transaction.release_savepoint(statement.name)
+            self.cursors.release(len(transaction.savepoints) + 1)
             return CommandResult("RELEASE")
         await transaction.rollback_to(statement.name)
+        self.cursors.roll_back(len(transaction.savepoints))
         self._failed = False
         return CommandResult("ROLLBACK")
 
@@ -374,20 +384,13 @@ class Session:
     def _after_transaction(self, committed: bool) -> None:
         self.settings.end(committed)
         self._report_settings()
-        self.close_cursors()
+        self.cursors.end_transaction(committed)
         self.portals.clear()
 
     def _new_transaction(self, explicit: bool, single: bool = False) -> Transaction:
         self.settings.begin()
         read_only = self.settings.boolean("default_transaction_read_only")
         return Transaction(self.coordinator, wall_clock() - POSTGRES_EPOCH, explicit, single, read_only)
-
-    def close_cursors(self) -> None:
-        """CLOSE ALL."""
-        for cursor in self.cursors.values():
-            if isinstance(cursor, Subscription):
-                cursor.close()
-        self.cursors.clear()
 
     def _statement(self, name: str) -> NamedStatement:
         found = self.statements.get(name)

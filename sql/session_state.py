@@ -14,7 +14,7 @@ from sql.catalog import Catalog, Relation, RelationKind, TableColumn
 from sql.snapshot import Published
 from sql.system import relations as system
 from sql.system.functions import SystemFunctions
-from sql.system.state import SessionInfo
+from sql.system.state import CursorInfo, SessionInfo, StatementInfo
 from storage.codec import encode
 from storage.dictionary import Dictionary
 
@@ -52,6 +52,19 @@ class SessionState(SystemFunctions):
 
     def sessions(self) -> Sequence[SessionInfo]:
         return [s.info() for s in self.session.coordinator.sessions]
+
+    def cursors(self) -> Sequence[CursorInfo]:
+        return [
+            CursorInfo(c.name, c.text, c.hold, c.scrollable, c.created)
+            for c in self.session.cursors.all()
+        ]
+
+    def prepared_statements(self) -> Sequence[StatementInfo]:
+        return [
+            StatementInfo(name, s.text, s.created, s.prepared.bound.parameters if s.prepared else (), s.by_sql)
+            for name, s in self.session.statements.items()
+            if name
+        ]
 
     def set_setting(self, name: str, value: str, local: bool) -> str:
         settings = self.session.settings

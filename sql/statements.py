@@ -259,11 +259,21 @@ class Deallocate:
 
 @dataclass(frozen=True, slots=True)
 class Declare:
-    """DECLARE CURSOR for a query or a subscription."""
+    """DECLARE CURSOR for a query or a subscription. ``scroll``: None where neither SCROLL nor NO SCROLL was said."""
 
     name: str
     statement: Query | Subscribe
     hold: bool = False
+    scroll: bool | None = None
+
+
+class Direction(Enum):
+    """Where FETCH goes: by a count of rows, or to a row by its number from the start or from here."""
+
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    ABSOLUTE = "absolute"
+    RELATIVE = "relative"
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +284,7 @@ class Fetch:
     count: int | None
     timeout: float | None = None
     move: bool = False
+    direction: Direction = Direction.FORWARD
 
 
 @dataclass(frozen=True, slots=True)

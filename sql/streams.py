@@ -12,6 +12,7 @@ from ivm.rows import RowSet
 from planner.context import Bounds
 from sql.copy_files import load_file
 from sql.copy_in import CopyIn
+from sql.cursors import Scroll
 from sql.pgwire.copy_out import format_copy, format_header
 from sql.portal import Rows
 from sql.prepared import Prepared, output_columns
@@ -153,42 +154,33 @@ class Streams:
 
     async def _declare(self, statement: Declare, prepared: Prepared, request: Request) -> Result:
         session = self._session
-        if statement.hold:
-            raise unsupported("a cursor WITH HOLD")
-        if session.transaction is None or not session.transaction.explicit:
+        transaction = session.transaction
+        assert transaction is not None, "a statement runs in a transaction"
+        if not statement.hold and not transaction.explicit:
             raise SqlError("25P01", "DECLARE CURSOR can only be used in transaction blocks")
-        if statement.name in session.cursors:
-            raise SqlError("42P03", f'cursor "{statement.name}" already exists')
+        session.cursors.check_free(statement.name)
+        source: Scroll | Subscription
         if isinstance(statement.statement, Subscribe):
-            session.cursors[statement.name] = await self._subscribe(statement.statement, request)
-            return CommandResult("DECLARE CURSOR")
-        result = await self._executor.query(statement.statement, prepared, request)
-        session.cursors[statement.name] = Rows(result.columns, result.rows, result.dictionary, result.tag)
+            source = await self._subscribe(statement.statement, request)
+        else:
+            result = await self._executor.query(statement.statement, prepared, request)
+            source = Scroll(Rows(result.columns, result.rows, result.dictionary, result.tag))
+        session.cursors.declare(statement, prepared.text, source, len(transaction.savepoints))
         return CommandResult("DECLARE CURSOR")
 
     async def _fetch(self, statement: Fetch, request: Request) -> Result:
-        cursor = self._session.cursors.get(statement.name)
-        if cursor is None:
-            raise SqlError("34000", f'cursor "{statement.name}" does not exist')
-        if isinstance(cursor, Subscription):
-            await cursor.wait(statement.timeout or 0)
-            rows = cursor.take(statement.count)
-        else:
-            rows = cursor.take(statement.count)
+        cursor = self._session.cursors.named(statement.name)
+        rows = await cursor.fetch(statement)
         if statement.move:
             return CommandResult(f"MOVE {len(rows)}")
-        return RowsResult(cursor.columns, rows, f"FETCH {len(rows)}", cursor.dictionary, formats=request.formats)
+        return cursor.result(rows, f"FETCH {len(rows)}", request.formats)
 
     def _close(self, statement: Close) -> Result:
         session = self._session
         if statement.name is None:
-            session.close_cursors()
+            session.cursors.close_all()
             return CommandResult("CLOSE CURSOR ALL")
-        cursor = session.cursors.pop(statement.name, None)
-        if cursor is None:
-            raise SqlError("34000", f'cursor "{statement.name}" does not exist')
-        if isinstance(cursor, Subscription):
-            cursor.close()
+        session.cursors.close(statement.name)
         return CommandResult("CLOSE CURSOR")
 
     # VERIFY.

@@ -32,6 +32,7 @@ from planner.logical import (
 from planner.scalar import (
     Aggregate,
     Call,
+    Coalesce,
     Column,
     Exists,
     Literal,
@@ -206,7 +207,8 @@ def test_any_of_an_array_parameter_is_a_quantified_unnest() -> None:
     assert isinstance(rel.input, Filter)
     predicate = rel.input.predicate
     assert isinstance(predicate, Quantified)
-    expected = TableFunction(Values(((),), ()), "unnest", (Parameter(1, array),), (ColumnType(INT4, True),))
+    unknown = Coalesce((Parameter(1, array), Literal((None,), array)), array)
+    expected = TableFunction(Values(((),), ()), "unnest", (unknown,), (ColumnType(INT4, True),))
     assert predicate.rel == expected
 
 

@@ -10,7 +10,7 @@ from sql.catalog import Relation, RelationKind, TableColumn
 from sql.keys import INDEX_BASE
 from sql.system.functions import SystemFunctions, split_name
 from sql.system.relations import ROWS, depends_on_session, rows, system_relations
-from sql.system.state import SessionInfo
+from sql.system.state import CursorInfo, SessionInfo, StatementInfo
 from storage import codec
 from storage.dictionary import Dictionary
 
@@ -35,6 +35,12 @@ class State:
 
     def settings(self) -> list[tuple[str, str]]:
         return [("TimeZone", "UTC")]
+
+    def cursors(self) -> list[CursorInfo]:
+        return []
+
+    def prepared_statements(self) -> list[StatementInfo]:
+        return []
 
     def sessions(self) -> list[SessionInfo]:
         return [SessionInfo(7, "me", "db", "psql", "active", "select 1", 5, 6)]

@@ -119,5 +119,5 @@ def _declare(env: Environment, tree: nodes.DeclareStatement) -> bound.Declare:
     if isinstance(tree.statement, nodes.SubscribeStatement):
         if tree.hold:
             raise unsupported("WITH HOLD for a subscription")
-        return bound.Declare(tree.name, subscribe(env, tree.statement), False)
-    return bound.Declare(tree.name, bind_top(env, tree.statement), tree.hold)
+        return bound.Declare(tree.name, subscribe(env, tree.statement), False, tree.scroll)
+    return bound.Declare(tree.name, bind_top(env, tree.statement), tree.hold, tree.scroll)

@@ -553,6 +553,7 @@ class DeclareStatement:
     name: str
     statement: Query | SubscribeStatement
     hold: bool
+    scroll: bool | None
 
 
 @dataclass(frozen=True, slots=True)

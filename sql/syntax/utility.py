@@ -276,14 +276,17 @@ class StatementGrammar(CopyGrammar):
     def _declare(self) -> DeclareStatement:
         self.advance()
         name = self.name()
+        scroll: bool | None = None
         while self.is_one_of("binary", "insensitive", "asensitive", "no", "scroll"):
             if self.is_word("binary"):
                 raise unsupported("binary cursors", position=self.token.start + 1)
-            if self.is_word("scroll"):
-                raise unsupported("scrollable cursors", position=self.token.start + 1)
-            self.advance()
-            if self.tokens[self.index - 1].value == "no":
+            if self.accept("no"):
                 self.expect("scroll")
+                scroll = False
+            elif self.accept("scroll"):
+                scroll = True
+            else:
+                self.advance()
         self.expect("cursor")
         hold = self.accept("with", "hold")
         if not hold:
@@ -292,27 +295,39 @@ class StatementGrammar(CopyGrammar):
         statement = self.statement()
         if not isinstance(statement, SubscribeStatement | Query):
             raise SqlError("42601", "DECLARE CURSOR can only be used with a query", position=1)
-        return DeclareStatement(name, statement, hold)
+        return DeclareStatement(name, statement, hold, scroll)
 
     def _fetch(self) -> bound.Fetch:
         move = self.advance().value == "move"
-        count: int | None = 1
-        if self.accept("all") or self.accept("forward", "all"):
-            count = None
-        elif self.accept("next"):
-            count = 1
-        elif self.is_one_of("prior", "first", "last", "absolute", "relative", "backward"):
-            raise unsupported("moving a cursor backward or to a position", position=self.token.start + 1)
-        else:
-            self.accept("forward")
-            if self.is_symbol("-"):
-                raise unsupported("moving a cursor backward or to a position", position=self.token.start + 1)
-            if self.token.kind is TokenKind.NUMBER:
-                count = self.integer()
+        direction, count = self._direction()
         if not self.accept("from"):
             self.accept("in")
         name = self.label()
-        return bound.Fetch(name, count, self._timeout(), move)
+        return bound.Fetch(name, count, self._timeout(), move, direction)
+
+    def _direction(self) -> tuple[bound.Direction, int | None]:
+        single = {
+            "next": (bound.Direction.FORWARD, 1), "prior": (bound.Direction.BACKWARD, 1),
+            "first": (bound.Direction.ABSOLUTE, 1), "last": (bound.Direction.ABSOLUTE, -1),
+            "all": (bound.Direction.FORWARD, None),
+        }  # fmt: skip
+        word = self.accept_one_of(*single)
+        if word is not None:
+            return single[word]
+        word = self.accept_one_of("absolute", "relative")
+        if word is not None:
+            return bound.Direction(word), self._signed()
+        direction = bound.Direction(self.accept_one_of("forward", "backward") or "forward")
+        if self.accept("all"):
+            return direction, None
+        counted = self.token.kind is TokenKind.NUMBER or self.is_symbol("-") or self.is_symbol("+")
+        return direction, self._signed() if counted else 1
+
+    def _signed(self) -> int:
+        negative = self.accept_symbol("-")
+        if not negative:
+            self.accept_symbol("+")
+        return -self.integer() if negative else self.integer()
 
     def _timeout(self) -> float | None:
         """Materialize's ``FETCH … WITH (timeout = '1s')``."""

@@ -8,6 +8,7 @@ from typing import Final
 from sql.system.definitions import Datums, definition
 from sql.system.pg_types import function_oids
 from sql.system.state import DATABASE, OWNER, SCHEMAS, SystemState
+from sql.types import type_oid
 
 _UTF8: Final = 6
 _TABLESPACE: Final = 1663
@@ -66,6 +67,25 @@ def pg_stat_activity(state: SystemState) -> Iterator[Datums]:
             xact_start=session.transaction_started, query_start=session.query_started,
             state_change=session.query_started, state=session.state, query=session.query,
             backend_type="client backend",
+        )  # fmt: skip
+
+
+def pg_cursors(state: SystemState) -> Iterator[Datums]:
+    row = definition("pg_catalog", "pg_cursors").row
+    for cursor in state.cursors():
+        yield row(
+            name=cursor.name, statement=cursor.statement, is_holdable=cursor.holdable, is_binary=False,
+            is_scrollable=cursor.scrollable, creation_time=cursor.created,
+        )  # fmt: skip
+
+
+def pg_prepared_statements(state: SystemState) -> Iterator[Datums]:
+    row = definition("pg_catalog", "pg_prepared_statements").row
+    for prepared in state.prepared_statements():
+        yield row(
+            name=prepared.name, statement=prepared.statement, prepare_time=prepared.created,
+            parameter_types=tuple(type_oid(t) for t in prepared.types), from_sql=prepared.by_sql, generic_plans=0,
+            custom_plans=0,
         )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ _MODULES: Final = (
     ("pg_catalog", pg_types),
     ("information_schema", information_schema),
 )
-_LIVE: Final = ("pg_settings", "pg_stat_activity")
+_LIVE: Final = ("pg_settings", "pg_stat_activity", "pg_cursors", "pg_prepared_statements")
 
 RowsOf = Callable[[SystemState], Iterable[Datums]]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from ivm.words import SqlType
 from sql.catalog import Relation, RelationKind
 from sql.system.definitions import definitions
 
@@ -32,6 +33,28 @@ class SessionInfo:
     transaction_started: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class CursorInfo:
+    """An open cursor of the session that asks. Times are µs since 2000-01-01 UTC."""
+
+    name: str
+    statement: str
+    holdable: bool
+    scrollable: bool
+    created: int
+
+
+@dataclass(frozen=True, slots=True)
+class StatementInfo:
+    """A prepared statement of the session that asks. Times are µs since 2000-01-01 UTC."""
+
+    name: str
+    statement: str
+    created: int
+    types: tuple[SqlType, ...]
+    by_sql: bool
+
+
 class SystemState(Protocol):
     """What rows are computed from: one catalog, and the session that asks. ``sql.session`` implements it."""
 
@@ -48,6 +71,8 @@ class SystemState(Protocol):
         ...
 
     def sessions(self) -> Sequence[SessionInfo]: ...
+    def cursors(self) -> Sequence[CursorInfo]: ...
+    def prepared_statements(self) -> Sequence[StatementInfo]: ...
 
 
 def all_relations(state: SystemState) -> Iterator[tuple[Relation, str]]:

@@ -39,7 +39,7 @@ VIEWS: Final = """
     bool, waitstart timestamptz
 12077 pg_cursors v: name text, statement text, is_holdable bool, is_binary bool, is_scrollable bool, creation_time
     timestamptz
-12095 pg_prepared_statements v: name text, statement text, prepare_time timestamptz, parameter_types oid[], from_sql
+12095 pg_prepared_statements v: name text, statement text, prepare_time timestamptz, parameter_types regtype[], from_sql
     bool, generic_plans int8, custom_plans int8
 12090 pg_prepared_xacts v: transaction oid, gid text, prepared timestamptz, owner name, database name
 12126 pg_timezone_names v: name text, abbrev text, utc_offset interval, is_dst bool

@@ -1,0 +1,171 @@
+"""Cursors: a session's open results and subscriptions, read in pieces, forwards and back, by SQL or as portals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ivm.errors import SqlError
+from ivm.rows import RowSet
+from sql.clock import POSTGRES_EPOCH, wall_clock
+from sql.portal import Rows
+from sql.results import RowsResult
+from sql.statements import Declare, Direction, Fetch, OutputColumn
+from sql.subscription import Subscription
+
+
+@dataclass(slots=True)
+class Scroll:
+    """A whole result and Postgres's position in it: 0 before the first row, n on row n, one more after the last."""
+
+    result: Rows
+    position: int = 0
+
+    def fetch(self, direction: Direction, count: int | None) -> RowSet:
+        """The rows that a FETCH passes over, in its order; ``count`` None is ALL."""
+        size, start = len(self.result.rows), self.position
+        after = size + 1
+        match direction:
+            case Direction.ABSOLUTE:
+                assert count is not None
+                return self._stop_at(count if count >= 0 else after + count)
+            case Direction.RELATIVE:
+                assert count is not None
+                return self._stop_at(start + count)
+            case Direction.BACKWARD if count is None or count > 0:
+                self.position = 0 if count is None else max(start - count, 0)
+                return self._rows(max(self.position, 1), start, -1)
+            case Direction.BACKWARD if count:
+                return self.fetch(Direction.FORWARD, -count)
+            case Direction.FORWARD if count is None or count > 0:
+                self.position = after if count is None else min(start + count, after)
+                return self._rows(start + 1, self.position + 1, 1)
+            case Direction.FORWARD if count:
+                return self.fetch(Direction.BACKWARD, -count)
+            case _:
+                return self._stop_at(start)
+
+    def _stop_at(self, place: int) -> RowSet:
+        after = len(self.result.rows) + 1
+        self.position = min(max(place, 0), after)
+        return self._rows(self.position, self.position + 1, 1)
+
+    def _rows(self, start: int, end: int, step: int) -> RowSet:
+        """Rows ``start`` to ``end`` (counted from 1, the end left out), those of them that there are."""
+        start = max(start, 1)
+        end = max(start, min(end, len(self.result.rows) + 1))
+        taken = self.result.rows.rows[start - 1 : end - 1][::step]
+        return RowSet(np.ascontiguousarray(taken), self.result.rows.schema)
+
+
+@dataclass(slots=True, eq=False)
+class Cursor:
+    """``scroll``: None where the client left it open. ``depth``: the savepoints that stood when it was declared."""
+
+    name: str
+    text: str
+    source: Scroll | Subscription
+    scroll: bool | None = None
+    hold: bool = False
+    depth: int = 0
+    kept: bool = False
+    """WITH HOLD, and its transaction has committed."""
+    created: int = 0
+    """µs since 2000-01-01 UTC."""
+
+    @property
+    def scrollable(self) -> bool:
+        return self.scroll is not False and isinstance(self.source, Scroll)
+
+    @property
+    def columns(self) -> tuple[OutputColumn, ...]:
+        source = self.source
+        return source.result.columns if isinstance(source, Scroll) else source.columns
+
+    async def fetch(self, fetch: Fetch) -> RowSet:
+        """The next rows. 55000: not in that direction."""
+        source = self.source
+        back = fetch.direction is not Direction.FORWARD or (fetch.count is not None and fetch.count < 0)
+        if isinstance(source, Subscription) or self.scroll is False:
+            if back:
+                hint = "Declare it with SCROLL option to enable backward scan." if self.scroll is False else None
+                raise SqlError("55000", "cursor can only scan forward", hint=hint)
+            if isinstance(source, Subscription):
+                await source.wait(fetch.timeout or 0)
+                return source.take(fetch.count)
+        return source.fetch(fetch.direction, fetch.count)
+
+    async def execute(self, max_rows: int) -> RowsResult:
+        """The extended protocol's Execute of a cursor by name (0: all rows that are left)."""
+        rows = await self.fetch(Fetch(self.name, max_rows or None))
+        return replace(self.result(rows, f"SELECT {len(rows)}", ()), suspended=len(rows) == max_rows, describe=False)
+
+    def result(self, rows: RowSet, tag: str, formats: tuple[int, ...]) -> RowsResult:
+        source = self.source
+        dictionary = source.result.dictionary if isinstance(source, Scroll) else source.dictionary
+        return RowsResult(self.columns, rows, tag, dictionary, formats=formats)
+
+    def close(self) -> None:
+        if isinstance(self.source, Subscription):
+            self.source.close()
+
+
+class Cursors:
+    """One session's, by name."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Cursor] = {}
+
+    def check_free(self, name: str) -> None:
+        """42P03: the name is taken."""
+        if name in self._open:
+            raise SqlError("42P03", f'cursor "{name}" already exists')
+
+    def declare(self, statement: Declare, text: str, source: Scroll | Subscription, depth: int) -> None:
+        now = wall_clock() - POSTGRES_EPOCH
+        self._open[statement.name] = Cursor(
+            statement.name, text, source, statement.scroll, statement.hold, depth, created=now
+        )
+
+    def find(self, name: str) -> Cursor | None:
+        return self._open.get(name)
+
+    def named(self, name: str) -> Cursor:
+        """34000: there is none."""
+        found = self._open.get(name)
+        if found is None:
+            raise SqlError("34000", f'cursor "{name}" does not exist')
+        return found
+
+    def all(self) -> list[Cursor]:
+        return list(self._open.values())
+
+    def close(self, name: str) -> None:
+        """34000: there is none."""
+        self.named(name).close()
+        del self._open[name]
+
+    def close_all(self) -> None:
+        for cursor in self._open.values():
+            cursor.close()
+        self._open.clear()
+
+    def end_transaction(self, committed: bool) -> None:
+        """Those WITH HOLD stay, if the transaction that declared them committed."""
+        for cursor in self.all():
+            if cursor.hold and (committed or cursor.kept):
+                cursor.kept = True
+            else:
+                self.close(cursor.name)
+
+    def roll_back(self, depth: int) -> None:
+        """Close what was declared after the savepoint that is number ``depth``, counted from 1."""
+        for cursor in self.all():
+            if cursor.depth >= depth and not cursor.kept:
+                self.close(cursor.name)
+
+    def release(self, depth: int) -> None:
+        """The savepoint that is number ``depth`` goes, and what it held is its surroundings'."""
+        for cursor in self._open.values():
+            cursor.depth = min(cursor.depth, depth - 1)
