@@ -54,10 +54,7 @@ class SessionState(SystemFunctions):
         return [s.info() for s in self.session.coordinator.sessions]
 
     def cursors(self) -> Sequence[CursorInfo]:
-        return [
-            CursorInfo(c.name, c.text, c.hold, c.scrollable, c.created)
-            for c in self.session.cursors.all()
-        ]
+        return [CursorInfo(c.name, c.text, c.hold, c.scrollable, c.created) for c in self.session.cursors.all()]
 
     def prepared_statements(self) -> Sequence[StatementInfo]:
         return [
