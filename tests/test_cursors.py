@@ -109,8 +109,8 @@ def test_the_catalog_lists_cursors_and_prepared_statements(client: Client) -> No
     query = "SELECT name, statement, is_scrollable, is_holdable FROM pg_cursors"
     assert client.rows(query) == [("a", "DECLARE a SCROLL CURSOR FOR SELECT 1", "t", "f")]
     client.run("PREPARE p (int) AS SELECT $1 + 1")
-    query = "SELECT name, parameter_types[1] = 'int4'::regtype, from_sql, prepare_time <= now() + '1 minute' FROM pg_prepared_statements"
-    assert client.rows(query) == [("p", "t", "t", "t")]
+    query = "SELECT name, parameter_types::oid[], from_sql, prepare_time > '2000-01-02' FROM pg_prepared_statements"
+    assert client.rows(query) == [("p", "{23}", "t", "t")]
     client.run("DEALLOCATE p")
     assert client.rows(query) == []
 
