@@ -48,6 +48,9 @@ class Tables:
     def by_id(self, relation: int) -> Relation | None:
         return next((r for r in self.relations.values() if r.id == relation), None)
 
+    def home(self, schema_name: str | None, temporary: bool) -> str:
+        return "public"
+
 
 class Bench:
     """One workload in one dataflow."""

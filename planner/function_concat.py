@@ -9,26 +9,11 @@ from typing import Any, Final
 from ivm.errors import SqlError
 from ivm.words import TEXT, Kind, SqlType
 from planner.functions import ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY, Site, per_value
+from planner.identifiers import quoted
 from storage.text import TextStyle, format_datum
 from storage.text_array import leaf_test
 
-_SAFE_NAME: Final = re.compile(r"[a-z_][a-z0-9_$]*\Z")
 _FORMAT: Final = re.compile(r"%(?:(\d+)\$)?(-)?(\*(?:\d+\$)?|\d+)?(.?)", re.DOTALL)
-# reserved, and type or function names: what quote_ident must quote although it is plain
-_KEYWORD_TEXT: Final = (
-    "all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create "
-    "current_catalog current_date current_role current_time current_timestamp current_user default deferrable "
-    "desc distinct do else end except false fetch for foreign from grant group having in initially intersect into "
-    "lateral leading limit localtime localtimestamp not null offset on only or order placing primary references "
-    "returning select session_user some symmetric table then to trailing true union unique user using variadic "
-    "when where window with authorization binary collation concurrently cross current_schema freeze full ilike "
-    "inner is isnull join left like natural notnull outer overlaps right similar tablesample verbose between "
-    "bigint bit boolean char character coalesce dec decimal exists extract float greatest grouping inout int "
-    "integer interval least national nchar none normalize nullif numeric out overlay position precision real row "
-    "setof smallint substring time timestamp treat trim values varchar xmlattributes xmlconcat xmlelement "
-    "xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable "
-)
-_KEYWORDS: Final = frozenset(_KEYWORD_TEXT.split())
 
 
 def style_of(site: Site) -> TextStyle:
@@ -74,9 +59,7 @@ def prepend_any(site: Site, left: Any, right: str) -> str:
 
 @per_value("quote_ident", (TEXT,), TEXT)
 def quote_ident(value: str) -> str:
-    if _SAFE_NAME.match(value) and value not in _KEYWORDS:
-        return value
-    return '"' + value.replace('"', '""') + '"'
+    return quoted(value)
 
 
 @per_value("quote_literal", (TEXT,), TEXT)

@@ -33,6 +33,7 @@ from storage.type_names import format_type, type_from_oid, type_oid
 VERSION: Final = "PostgreSQL 15.0 (Freshet 0.1.0)"
 _OWNER: Final = 10
 """The OID of the one role."""
+_FORKS: Final = ("main", "fsm", "vm", "init")
 _NAMES: Final = SqlType(Kind.ARRAY, element=NAME)
 
 
@@ -120,6 +121,12 @@ def pg_encoding_to_char(code: int) -> str:
     return {0: "SQL_ASCII", 6: "UTF8"}.get(code, "")
 
 
+@per_value("pg_char_to_encoding", (NAME,), INT4)
+def pg_char_to_encoding(name: str) -> int:
+    plain = "".join(c for c in name.lower() if c.isalnum())
+    return {"sqlascii": 0, "utf8": 6, "unicode": 6}.get(plain, -1)
+
+
 @per_value("gen_random_uuid", (), UUID_TYPE, volatility="volatile")
 def gen_random_uuid() -> bytes:
     return uuid.uuid4().bytes
@@ -145,6 +152,16 @@ def format_type_of(site: Site, oid: int | None, modifier: int | None) -> str | N
 @per_value("pg_table_is_visible", (OID,), BOOL, volatility="stable", needs_site=True)
 def pg_table_is_visible(site: Site, oid: int) -> bool | None:
     return _session(site).table_is_visible(oid)
+
+
+@per_value("pg_my_temp_schema", (), OID, volatility="stable", needs_site=True)
+def pg_my_temp_schema(site: Site) -> int:
+    return _session(site).temporary_schema()
+
+
+@per_value("pg_is_other_temp_schema", (OID,), BOOL, volatility="stable", needs_site=True)
+def pg_is_other_temp_schema(site: Site, oid: int) -> bool:
+    return _session(site).is_other_temporary(oid)
 
 
 @per_value("pg_type_is_visible", (OID,), BOOL, volatility="stable")
@@ -283,6 +300,14 @@ def to_regnamespace(site: Site, name: str) -> int | None:
 def relation_size(site: Site, oid: int) -> int:
     hook = getattr(site.context.session, "relation_size", None)
     return int(hook(oid)) if callable(hook) else 0
+
+
+@per_value("pg_relation_size", (REGCLASS, TEXT), INT8, volatility="volatile", needs_site=True)
+def fork_size(site: Site, oid: int, fork: str) -> int:
+    if fork not in _FORKS:
+        hint = 'Valid fork names are "main", "fsm", "vm", and "init".'
+        raise SqlError("22023", "invalid fork name", hint=hint)
+    return relation_size(site, oid) if fork == "main" else 0
 
 
 @per_value("pg_size_pretty", (INT8,), TEXT)

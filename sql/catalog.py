@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from ivm.errors import SqlError
@@ -32,13 +33,24 @@ class TableColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class Reference:
+    """What a name in a view's definition meant when the view was made. ``places``: its offsets in the definition."""
+
+    schema_name: str | None
+    name: str
+    relation: int
+    places: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Relation:
     """A table, view or system relation. ``id`` is also its Postgres oid (user objects from 16384 on).
 
     ``primary_key``: positions of the key's columns, empty without one. ``definition``: a view's SELECT text, bound
-    anew in ``public`` when a view is used. ``retain``: microseconds of history kept. ``created``: the epoch of the
-    commit that made it. ``dependencies``: ids of the relations that a view's definition names, views inside them too.
-    ``key_name``: what the primary key was named, if it was. ``indexes``: all but the primary key's, by id.
+    anew when a view is used; its names mean what ``references`` says. ``retain``: microseconds of history kept.
+    ``created``: the epoch of the commit that made it. ``dependencies``: ids of the relations that a view's definition
+    names, views inside them too. ``key_name``: what the primary key was named, if it was. ``indexes``: all but the
+    primary key's, by id.
     """
 
     id: int
@@ -53,6 +65,12 @@ class Relation:
     dependencies: tuple[int, ...] = ()
     key_name: str | None = None
     indexes: tuple[Index, ...] = ()
+    references: tuple[Reference, ...] = ()
+
+    @property
+    def temporary(self) -> bool:
+        """Whether it goes with the session that made it."""
+        return is_temporary(self.schema_name)
 
     @property
     def schema(self) -> Schema:
@@ -78,20 +96,33 @@ class CatalogReader(Protocol):
     """What the binder asks of the catalog."""
 
     def resolve(self, schema_name: str | None, name: str) -> Relation | None:
-        """The relation of that name: in the schema, or along the search path (pg_catalog, then public)."""
+        """The relation of that name: in the schema, or along the search path."""
         ...
 
     def by_id(self, relation: int) -> Relation | None: ...
+    def home(self, schema_name: str | None, temporary: bool) -> str:
+        """The schema that CREATE with such a name makes its object in. Raises 3F000, 42P16, 42501."""
+        ...
 
 
 FIRST_USER_ID: Final = 16384
 PUBLIC: Final = "public"
-INTERNAL_SCHEMAS: Final = ("pg_catalog", "information_schema", "freshet")
+PUBLIC_ID: Final = 2200
+INTERNAL_SCHEMAS: Final = MappingProxyType(
+    {"pg_catalog": 11, "pg_toast": 99, "information_schema": 13207, "freshet": 13999}
+)
+"""The schemas that no client makes or drops, by oid."""
+
+
+def is_temporary(schema_name: str) -> bool:
+    """Whether a schema is a session's own, for its temporary relations."""
+    return schema_name.startswith("pg_temp_")
 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """The user's relations, immutable: a change makes a new catalog, so that readers keep the one they began with.
+    """The user's schemas (by name, with their oids) and relations, immutable: a change makes a new catalog, so that
+    readers keep the one they began with.
 
     ``system`` holds the relations of the internal schemas, which are the same in every catalog and not persisted.
     Invariant: ``version`` differs between any two catalogs that a server has ever shown.
@@ -103,11 +134,14 @@ class Catalog:
     version: int = 0
     system: Mapping[tuple[str, str], Relation] = field(default_factory=dict)
     system_ids: Mapping[int, Relation] = field(default_factory=dict)
+    schemas: Mapping[str, int] = field(default_factory=lambda: {PUBLIC: PUBLIC_ID})
 
-    def resolve(self, schema_name: str | None, name: str) -> Relation | None:
-        if schema_name is not None:
-            return self.names.get((schema_name, name)) or self.system.get((schema_name, name))
-        return self.system.get(("pg_catalog", name)) or self.names.get((PUBLIC, name))
+    def find(self, schema_name: str, name: str) -> Relation | None:
+        """The relation of that name in that schema."""
+        return self.names.get((schema_name, name)) or self.system.get((schema_name, name))
+
+    def has_schema(self, name: str) -> bool:
+        return name in self.schemas or name in INTERNAL_SCHEMAS
 
     def by_id(self, relation: int) -> Relation | None:
         return self.relations.get(relation) or self.system_ids.get(relation)
@@ -133,6 +167,21 @@ class Catalog:
         relations = {i: r for i, r in self.relations.items() if i not in gone}
         return self._of(relations, self.next_id, version)
 
+    def with_schema(self, name: str, oid: int, version: int) -> Catalog:
+        """The catalog with one more schema, empty."""
+        return replace(self, schemas={**self.schemas, name: oid}, next_id=max(self.next_id, oid + 1), version=version)
+
+    def without_schemas(self, names: Iterable[str], version: int) -> Catalog:
+        """The catalog without these schemas, whose relations have gone before."""
+        gone = frozenset(names)
+        assert not any(r.schema_name in gone for r in self.relations.values()), "the schemas are empty"
+        return replace(self, schemas={n: i for n, i in self.schemas.items() if n not in gone}, version=version)
+
+    def inside(self, schemas: Iterable[str]) -> list[Relation]:
+        """The relations of these schemas, in order of creation."""
+        wanted = frozenset(schemas)
+        return sorted((r for r in self.relations.values() if r.schema_name in wanted), key=lambda r: r.id)
+
     def dependents(self, ids: Iterable[int]) -> list[Relation]:
         """Every relation outside of ``ids`` that needs one of them, in order of creation, transitively."""
         needed = set(ids)
@@ -151,7 +200,10 @@ class Catalog:
     def to_json(self) -> bytes:
         """All that is persisted; ``from_json`` reads it back."""
         relations = [_relation_to_json(r) for r in sorted(self.relations.values(), key=lambda r: r.id)]
-        body = {"format": 1, "next_id": self.next_id, "version": self.version, "relations": relations}
+        body = {
+            "format": 1, "next_id": self.next_id, "version": self.version, "schemas": dict(self.schemas),
+            "relations": relations,
+        }  # fmt: skip
         return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
 
     def from_json(self, data: bytes) -> Catalog:
@@ -160,31 +212,12 @@ class Catalog:
         if body["format"] != 1:
             raise SqlError("XX001", f"the catalog has format {body['format']}, this version reads format 1")
         relations = {r.id: r for r in map(_relation_from_json, body["relations"])}
-        return self._of(relations, body["next_id"], body["version"])
+        schemas = body.get("schemas", {PUBLIC: PUBLIC_ID})
+        return replace(self, schemas=schemas)._of(relations, body["next_id"], body["version"])
 
     def _of(self, relations: dict[int, Relation], next_id: int, version: int) -> Catalog:
         names = {(r.schema_name, r.name): r for r in relations.values()}
         return replace(self, relations=relations, names=names, next_id=next_id, version=version)
-
-
-@dataclass(slots=True)
-class Recorder:
-    """A CatalogReader that notes which relations were asked for: a view's dependencies, a plan's inputs."""
-
-    catalog: CatalogReader
-    seen: set[int] = field(default_factory=set)
-
-    def resolve(self, schema_name: str | None, name: str) -> Relation | None:
-        relation = self.catalog.resolve(schema_name, name)
-        if relation is not None:
-            self.seen.add(relation.id)
-        return relation
-
-    def by_id(self, relation: int) -> Relation | None:
-        found = self.catalog.by_id(relation)
-        if found is not None:
-            self.seen.add(found.id)
-        return found
 
 
 def _type_to_json(type_: SqlType) -> list[object]:
@@ -199,7 +232,11 @@ def _type_from_json(data: Sequence[Any]) -> SqlType:
 
 def _relation_to_json(relation: Relation) -> dict[str, object]:
     columns = [[c.name, _type_to_json(c.type), c.nullable, c.default] for c in relation.columns]
-    newer = {"key_name": relation.key_name, "indexes": [index_to_json(i) for i in relation.indexes]}
+    newer = {
+        "key_name": relation.key_name,
+        "indexes": [index_to_json(i) for i in relation.indexes],
+        "references": [[r.schema_name, r.name, r.relation, list(r.places)] for r in relation.references],
+    }
     return {
         "id": relation.id,
         "schema": relation.schema_name,
@@ -233,4 +270,5 @@ def _relation_from_json(data: Mapping[str, Any]) -> Relation:
         tuple(data["dependencies"]),
         data.get("key_name"),
         tuple(index_from_json(i) for i in data.get("indexes", ())),
+        tuple(Reference(s, n, i, tuple(places)) for s, n, i, places in data.get("references", ())),
     )

@@ -6,8 +6,9 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, Words, pack, unpack
+from planner.identifiers import quoted
 from sql.catalog import Relation
-from sql.keys import Index, quoted
+from sql.keys import Index
 from storage.dictionary import Dictionary
 from storage.text import format_text
 

@@ -1,4 +1,4 @@
-"""Statements about the session itself: SET, SHOW, PREPARE, DEALLOCATE, DISCARD and those that do nothing."""
+"""Statements about the session itself: SET, SHOW, PREPARE, DEALLOCATE and those that do nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from sql.portal import NamedStatement
 from sql.results import CommandResult, Notice, Result
 from sql.statements import (
     Deallocate,
-    Discard,
     NoOperation,
     OutputColumn,
     Prepare,
@@ -36,8 +35,6 @@ def run_control(session: Session, executor: Executor, statement: Statement) -> R
             return _prepare(session, statement)
         case Deallocate():
             return _deallocate(session, statement)
-        case Discard():
-            return _discard(session, statement)
         case NoOperation():
             if statement.notice is not None:
                 session.notices.append(Notice("NOTICE", "00000", statement.notice))
@@ -89,14 +86,3 @@ def _deallocate(session: Session, statement: Deallocate) -> CommandResult:
     if session.statements.pop(statement.name, None) is None:
         raise SqlError("26000", f'prepared statement "{statement.name}" does not exist')
     return CommandResult("DEALLOCATE")
-
-
-def _discard(session: Session, statement: Discard) -> CommandResult:
-    what = statement.what.upper()
-    if what == "ALL":
-        if session.transaction is not None and session.transaction.explicit:
-            raise SqlError("25001", "DISCARD ALL cannot run inside a transaction block")
-        session.statements.clear()
-        session.cursors.close_all()
-        session.settings.set("all", None)
-    return CommandResult(f"DISCARD {what}")

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from planner.functions import FUNCTIONS
+from planner.identifiers import quoted
 from planner.logical import Get, Rel, schema
 from planner.scalar import Call
 from planner.traverse import children, scalars, subqueries, walk
-from sql.catalog import INTERNAL_SCHEMAS, PUBLIC, Catalog, Relation, RelationKind, TableColumn
+from sql.catalog import INTERNAL_SCHEMAS, Catalog, Relation, RelationKind, TableColumn, is_temporary
 from sql.definition import view_rel
 from sql.persist import DEFAULT_RETAIN
 from sql.results import Notice
-from sql.statements import CreateTable, CreateView, Drop, OutputColumn
+from sql.search_path import Lookup, no_schema
+from sql.statements import CreateSchema, CreateTable, CreateView, Drop, DropSchema, OutputColumn
 from sql.writer import Writer
 
 LABELS: Final = {
@@ -30,11 +32,13 @@ Notify = Callable[[Notice], None]
 
 @dataclass(frozen=True, slots=True)
 class Definer:
-    """Runs DDL for one writer. ``seen``: the relations that binding the statement asked for."""
+    """Runs DDL for one writer. ``seen``: the relations that binding the statement asked for. ``names``: what names
+    mean to the session now."""
 
     writer: Writer
     notify: Notify
-    seen: frozenset[int] = frozenset()
+    seen: frozenset[int]
+    names: Lookup
 
     def create_table(self, statement: CreateTable) -> Relation | None:
         """The new table, None when it exists and that is accepted."""
@@ -51,7 +55,9 @@ class Definer:
 
     def create_view(self, statement: CreateView) -> Relation | None:
         """The new view (hydrated if materialized), None when it exists and that is accepted."""
-        existing = self.writer.catalog.resolve(statement.schema_name, statement.name)
+        if statement.follows:
+            self._notice(f'view "{statement.name}" will be a temporary view')
+        existing = self.writer.catalog.find(statement.schema_name, statement.name)
         replaced = existing if statement.replace else None
         if replaced is None and self._exists(statement.schema_name, statement.name, statement.if_not_exists):
             return None
@@ -60,7 +66,10 @@ class Definer:
         columns = _view_columns(statement.query.columns, rel)
         kind = RelationKind.MATERIALIZED_VIEW if statement.materialized else RelationKind.VIEW
         view = self._relation(statement.schema_name, statement.name, kind, columns)
-        view = replace(view, definition=statement.definition, dependencies=tuple(sorted(self._dependencies())))
+        dependencies = tuple(sorted(self._dependencies()))
+        view = replace(
+            view, definition=statement.definition, dependencies=dependencies, references=statement.references
+        )
         if statement.materialized:
             check_maintainable(rel, self.writer.catalog)
             view = replace(view, retain=statement.retain or DEFAULT_RETAIN)
@@ -77,13 +86,60 @@ class Definer:
         dependents = self.writer.catalog.dependents(ids)
         if dependents and not statement.cascade:
             raise self._needed(found, dependents)
-        if len(dependents) == 1:
-            self._notice(f"drop cascades to {_described(dependents[0])}")
-        elif dependents:
-            detail = "\n".join(f"drop cascades to {_described(r)}" for r in dependents)
-            self._notice(f"drop cascades to {len(dependents)} other objects", detail)
+        self._notice_cascade(dependents)
         if ids:
             self.writer.drop(ids | {r.id for r in dependents})
+
+    def create_schema(self, statement: CreateSchema, user: str) -> None:
+        """A schema of that name. 42P06, 42939, 42704."""
+        if statement.owner not in (None, user):
+            raise SqlError("42704", f'role "{statement.owner}" does not exist')
+        name = statement.name or user
+        if name.startswith("pg_"):
+            detail = 'The prefix "pg_" is reserved for system schemas.'
+            raise SqlError("42939", f'unacceptable schema name "{name}"', detail)
+        if not self.writer.catalog.has_schema(name):
+            self.writer.create_schema(name)
+        elif statement.if_not_exists:
+            self.notify(Notice("NOTICE", "42P06", f'schema "{name}" already exists, skipping'))
+        else:
+            raise SqlError("42P06", f'schema "{name}" already exists')
+
+    def drop_schema(self, statement: DropSchema) -> None:
+        """Drops schemas, and with CASCADE what is in them and what depends on that."""
+        names = [name for name in statement.names if self._schema_to_drop(name, statement.if_exists)]
+        inside = self.writer.catalog.inside(names)
+        outside = self.writer.catalog.dependents([r.id for r in inside])
+        if inside and not statement.cascade:
+            raise self._schema_needed(names, inside, outside)
+        gone = sorted((*inside, *outside), key=lambda r: r.id)
+        self._notice_cascade(gone)
+        if names:
+            self.writer.drop_schemas(names, [r.id for r in gone])
+
+    def _schema_to_drop(self, name: str, missing: bool) -> bool:
+        if name in INTERNAL_SCHEMAS:
+            raise SqlError("2BP01", f"cannot drop schema {name} because it is required by the database system")
+        if self.names.catalog.has_schema(self.names.schema(name)):
+            return True
+        if not missing:
+            raise no_schema(name)
+        self._notice(f'schema "{name}" does not exist, skipping')
+        return False
+
+    def _schema_needed(self, names: list[str], inside: list[Relation], outside: list[Relation]) -> SqlError:
+        known = {r.id: r for r in (*inside, *outside)}
+        lines = [f"{self._described(r)} depends on schema {quoted(r.schema_name)}" for r in inside]
+        lines += [self._needing(r, known) for r in outside]
+        what = f"schema {quoted(names[0])}" if len(names) == 1 else "desired object(s)"
+        return _dependents_error(what, lines)
+
+    def _notice_cascade(self, dependents: list[Relation]) -> None:
+        lines = [f"drop cascades to {self._described(r)}" for r in dependents]
+        if len(lines) == 1:
+            self._notice(lines[0])
+        elif lines:
+            self._notice(f"drop cascades to {len(lines)} other objects", "\n".join(lines))
 
     def _relation(self, schema_name: str, name: str, kind: RelationKind, columns: tuple[TableColumn, ...]) -> Relation:
         engine = self.writer.engine
@@ -94,11 +150,13 @@ class Definer:
         return {i for i in self.seen if i in self.writer.catalog.relations}
 
     def _exists(self, schema_name: str, name: str, accept: bool) -> bool:
-        if schema_name in INTERNAL_SCHEMAS:
-            raise SqlError("42501", f"permission denied for schema {schema_name}")
-        if schema_name != PUBLIC:
-            raise SqlError("3F000", f'schema "{schema_name}" does not exist')
-        if (schema_name, name) not in self.writer.catalog.names:
+        """Whether there is such a relation already; makes the session's own schema where that is the first in it."""
+        catalog = self.writer.catalog
+        if not catalog.has_schema(schema_name):
+            if not is_temporary(schema_name):
+                raise no_schema(schema_name)
+            self.writer.create_schema(schema_name)
+        if (schema_name, name) not in catalog.names:
             return False
         if not accept:
             raise SqlError("42P07", f'relation "{name}" already exists')
@@ -129,11 +187,16 @@ class Definer:
 
     def _to_drop(self, statement: Drop, schema_name: str | None, name: str) -> Relation | None:
         label = LABELS[statement.kind]
-        found = self.writer.catalog.resolve(schema_name, name)
+        found = self.names.resolve(schema_name, name)
         if found is None:
+            missing = SqlError("42P01", f'{label} "{name}" does not exist')
+            if schema_name is not None:
+                missing = SqlError("42P01", f'{label} "{schema_name}.{name}" does not exist')
+                if not self.names.catalog.has_schema(self.names.schema(schema_name)):
+                    missing = no_schema(schema_name)
             if not statement.if_exists:
-                raise SqlError("42P01", f'{label} "{name}" does not exist')
-            self._notice(f'{label} "{name}" does not exist, skipping')
+                raise missing
+            self._notice(f"{missing.message}, skipping")
             return None
         if found.kind is not statement.kind:
             article = "an" if label[0] in "aeiou" else "a"
@@ -145,18 +208,29 @@ class Definer:
         return found
 
     def _needed(self, found: list[Relation], dependents: list[Relation]) -> SqlError:
-        lines = []
         known = {r.id: r for r in (*found, *dependents)}
-        for dependent in dependents:
-            direct = [known[i] for i in dependent.dependencies if i in known]
-            lines.append(f"{_described(dependent)} depends on {_described(direct[0])}")
-        what = _described(found[0]) if len(found) == 1 else "desired object(s)"
-        message = f"cannot drop {what} because other objects depend on it"
-        hint = "Use DROP ... CASCADE to drop the dependent objects too."
-        return SqlError("2BP01", message, "\n".join(lines), hint)
+        lines = [self._needing(r, known) for r in dependents]
+        return _dependents_error(self._described(found[0]) if len(found) == 1 else "desired object(s)", lines)
+
+    def _needing(self, view: Relation, known: Mapping[int, Relation]) -> str:
+        """What keeps one of the known relations: a view that names it, or names a view that does."""
+        direct = [r.relation for r in view.references if r.relation in known]
+        needed = known[(direct or [i for i in view.dependencies if i in known])[0]]
+        return f"{self._described(view)} depends on {self._described(needed)}"
+
+    def _described(self, relation: Relation) -> str:
+        return f"{LABELS[relation.kind]} {self.names.shown(relation)}"
 
     def _notice(self, message: str, detail: str | None = None) -> None:
         self.notify(Notice("NOTICE", "00000", message, detail))
+
+
+def drop_temporary(writer: Writer, schemas: Iterable[str]) -> None:
+    """Sessions' own schemas go, with everything in them and what depends on that."""
+    catalog = writer.catalog
+    names = [name for name in schemas if name in catalog.schemas]
+    ids = [r.id for r in catalog.inside(names)]
+    writer.drop_schemas(names, [*ids, *(r.id for r in catalog.dependents(ids))])
 
 
 def check_maintainable(rel: Rel, catalog: Catalog) -> None:
@@ -198,5 +272,8 @@ def _check_names(names: list[str]) -> None:
             raise SqlError("42701", f'column "{name}" specified more than once')
 
 
-def _described(relation: Relation) -> str:
-    return f"{LABELS[relation.kind]} {relation.name}"
+def _dependents_error(what: str, lines: list[str]) -> SqlError:
+    them = "them" if what == "desired object(s)" else "it"
+    message = f"cannot drop {what} because other objects depend on {them}"
+    hint = "Use DROP ... CASCADE to drop the dependent objects too."
+    return SqlError("2BP01", message, "\n".join(lines), hint)

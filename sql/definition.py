@@ -6,8 +6,9 @@ from ivm.errors import unsupported
 from planner.logical import Project, Rel, TopK, schema
 from planner.scalar import Column
 from sql.bind.statement import bind_statement
-from sql.catalog import CatalogReader, Relation
+from sql.catalog import Catalog, Relation
 from sql.parse import StatementText
+from sql.search_path import Lookup, Pinned
 from sql.statements import Query
 
 
@@ -26,9 +27,9 @@ def view_rel(query: Query) -> Rel:
     return rel
 
 
-def definition_rel(view: Relation, catalog: CatalogReader) -> Rel:
+def definition_rel(view: Relation, catalog: Catalog) -> Rel:
     """A stored view's rows, bound anew from its definition."""
     assert view.definition is not None, "a view has a definition"
-    statement = bind_statement(StatementText(view.definition, 0), catalog).statement
+    statement = bind_statement(StatementText(view.definition, 0), Pinned(Lookup(catalog), view)).statement
     assert isinstance(statement, Query), "a view's definition is a query"
     return view_rel(statement)

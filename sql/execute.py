@@ -17,7 +17,6 @@ from planner.run import run
 from planner.run_direct import is_short
 from planner.scalar import Call, Literal
 from planner.traverse import children
-from sql.catalog import Relation
 from sql.clock import POSTGRES_EPOCH, wall_clock
 from sql.control import run_control
 from sql.ddl import Definer
@@ -29,17 +28,21 @@ from sql.overlay import OverlaidSnapshot
 from sql.prepared import Prepared, StaleError
 from sql.query import Moment, Reading, epoch_of, moment_of, present
 from sql.results import CommandResult, Notice, Result, RowsResult
+from sql.search_path import Lookup
 from sql.session_state import SessionState, system_words
 from sql.snapshot import MemorySnapshot, Published, StoredIndexes
 from sql.statements import (
     Close,
     CopyFrom,
     CopyTo,
+    CreateSchema,
     CreateTable,
     CreateView,
     Declare,
     Delete,
+    Discard,
     Drop,
+    DropSchema,
     Execute,
     Explain,
     Fetch,
@@ -60,6 +63,8 @@ from storage.dictionary import Dictionary
 if TYPE_CHECKING:
     from sql.session import Session
 
+
+Definition = CreateTable | CreateView | Drop | CreateSchema | DropSchema
 
 LIGHT_ROWS: Final = 200
 """Rows up to which a transaction's statement is run on the event loop's thread: to change threads would cost more."""
@@ -98,7 +103,7 @@ class Executor:
                 return await self._change(statement, prepared, request)
             case Truncate():
                 return await self._truncate(statement, prepared)
-            case CreateTable() | CreateView() | Drop():
+            case CreateTable() | CreateView() | Drop() | CreateSchema() | DropSchema():
                 return await self._define(statement, prepared, request)
             case Explain():
                 return self._explain(statement)
@@ -106,6 +111,9 @@ class Executor:
                 return await self._execute(statement, request)
             case CopyFrom() | CopyTo() | Subscribe() | Declare() | Fetch() | Close() | Verify():
                 return await self._streams.run(statement, prepared, request)
+            case Discard():
+                await self._session.discard(statement.what)
+                return CommandResult(f"DISCARD {statement.what.upper()}")
             case _:
                 return run_control(self._session, self, statement)
 
@@ -280,7 +288,7 @@ class Executor:
 
     # Definitions.
 
-    async def _define(self, statement: CreateTable | CreateView | Drop, prepared: Prepared, request: Request) -> Result:
+    async def _define(self, statement: Definition, prepared: Prepared, request: Request) -> Result:
         transaction = self._session.transaction
         assert transaction is not None
         notices: list[Notice] = []
@@ -293,14 +301,15 @@ class Executor:
         return CommandResult(tag)
 
     def _define_now(
-        self, writer: Writer, statement: CreateTable | CreateView | Drop, prepared: Prepared, request: Request,
+        self, writer: Writer, statement: Definition, prepared: Prepared, request: Request,
         notify: Callable[[Notice], None],
     ) -> str:  # fmt: skip
         prepared.check_current(writer.catalog)
-        definer = Definer(writer, notify, prepared.seen)
+        names = Lookup(writer.catalog, self._session.path(writer.catalog))
+        definer = Definer(writer, notify, prepared.seen, names)
         match statement:
             case CreateTable(source=None):
-                self._note_temporary(statement, definer.create_table(statement))
+                definer.create_table(statement)
                 return "CREATE TABLE"
             case CreateTable():
                 return self._create_table_as(definer, statement, prepared, request)
@@ -310,6 +319,12 @@ class Executor:
             case Drop():
                 definer.drop(statement)
                 return f"DROP {statement.kind.name.replace('_', ' ')}"
+            case CreateSchema():
+                definer.create_schema(statement, self._session.user)
+                return "CREATE SCHEMA"
+            case DropSchema():
+                definer.drop_schema(statement)
+                return "DROP SCHEMA"
 
     def _create_table_as(self, definer: Definer, statement: CreateTable, prepared: Prepared, request: Request) -> str:
         writer, query = definer.writer, statement.source
@@ -319,16 +334,11 @@ class Executor:
         context = self.context(writer.engine.dictionary, request, epoch, state)
         rows = self.source(writer, view_rel(query), prepared, context, state)
         table = definer.create_table(statement)
-        self._note_temporary(statement, table)
         if table is None:
             return "CREATE TABLE AS"
         changer = Changer(writer, self._session.coordinator.keys, context)
         count = changer.insert(Insert(table, query.rel), rows).count
         return f"SELECT {count}"
-
-    def _note_temporary(self, statement: CreateTable, table: Relation | None) -> None:
-        if statement.temporary and table is not None:
-            self._session.temporary.add(table.id)
 
     def _explain(self, statement: Explain) -> Result:
         published = self._session.coordinator.engine.published

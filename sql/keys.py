@@ -66,9 +66,3 @@ def object_name(relation: str, columns: str, label: str) -> str:
             second = second[:-1]
     parts = [first.decode(errors="ignore"), second.decode(errors="ignore"), label]
     return "_".join(p for p in parts if p)
-
-
-def quoted(name: str) -> str:
-    """An identifier as SQL text, in quotes where it needs them (reserved words aside)."""
-    plain = name.isascii() and name.islower() and name.replace("_", "a").isalnum() and not name[0].isdigit()
-    return name if plain else '"' + name.replace('"', '""') + '"'

@@ -17,10 +17,11 @@ from planner.transform.pipeline import optimize
 from planner.traverse import children, scalars, subqueries
 from sql.bind.literals import reading
 from sql.bind.statement import bind_statement
-from sql.catalog import Catalog, Recorder, Relation
+from sql.catalog import Catalog, Relation
 from sql.counts import counted_relation
 from sql.indexing import PATIENCE, Wish, wishes
 from sql.parse import StatementText
+from sql.search_path import Lookup, Recorder, SearchPath
 from sql.settings import Settings
 from sql.snapshot import Published, StoredIndexes
 from sql.statements import (
@@ -105,20 +106,23 @@ class Prepared:
 
 
 class Statements:
-    """The shared cache. What a text means depends on the catalog, the parameters' types and the time zone."""
+    """The shared cache. What a text means depends on the catalog, the search path, the parameters' types and the
+    time zone."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[object, ...], Prepared] = OrderedDict()
 
-    def prepare(self, text: str, catalog: Catalog, types: tuple[SqlType | None, ...], settings: Settings) -> Prepared:
+    def prepare(
+        self, text: str, catalog: Catalog, path: SearchPath, types: tuple[SqlType | None, ...], settings: Settings
+    ) -> Prepared:
         """The bound statement; SqlError where the text is wrong."""
         style = TextStyle(settings.get("timezone"), formats=settings.formats)
-        key = (text, catalog.version, types, style)
+        key = (text, catalog.version, path, types, style)
         found = self._known.get(key)
         if found is not None:
             self._known.move_to_end(key)
             return found
-        recorder = Recorder(catalog)
+        recorder = Recorder(Lookup(catalog, path))
         with reading(style) as literals:
             bound = bind_statement(StatementText(text, 0), recorder, types)
         if literals and isinstance(bound.statement, CreateView | CreateTable):

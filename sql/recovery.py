@@ -10,14 +10,16 @@ from collections.abc import Callable
 
 from planner.lower import lower
 from planner.transform.pipeline import optimize
-from sql.catalog import Catalog, Relation, RelationKind
+from sql.catalog import Catalog, Relation, RelationKind, is_temporary
 from sql.clock import EpochClock
+from sql.ddl import drop_temporary
 from sql.definition import definition_rel
 from sql.engine import Engine
 from sql.persist import Persistence
 from sql.session_state import VIEW_ERRORS
 from sql.snapshot import StoredIndexes
 from sql.system.relations import system_relations
+from sql.writer import Writer
 from storage.checkpoint import Recovered
 from storage.dictionary import Dictionary
 from storage.record import CommitRecord
@@ -47,7 +49,18 @@ def restore(persistence: Persistence, clock: EpochClock, progress: Progress) -> 
     if found.tail:
         engine.flush_replayed(found.tail[-1][0])
     engine.republish()
+    _drop_temporary(engine)
     return engine
+
+
+def _drop_temporary(engine: Engine) -> None:
+    """Temporary relations whose sessions ended with the server go now, as a commit."""
+    left = [name for name in engine.catalog.schemas if is_temporary(name)]
+    if left:
+        writer = Writer.begin(engine)
+        drop_temporary(writer, left)
+        writer.commit()
+        engine.flush()
 
 
 def _base_epoch(found: Recovered, clock: EpochClock) -> int:

@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Literal
 
 from ivm.errors import SqlError
 from ivm.words import SqlType
+from sql.catalog import Catalog
 from sql.clock import POSTGRES_EPOCH, wall_clock
 from sql.control import show_columns
 from sql.cursors import Cursors
+from sql.ddl import drop_temporary
 from sql.execute import Executor, Request
 from sql.parse import split
 from sql.pgwire.values import decode_parameter
 from sql.portal import NamedStatement, Portal, Rows
 from sql.prepared import Prepared, output_columns
 from sql.results import CommandResult, EmptyResult, Notice, Result, RowsResult
+from sql.search_path import SearchPath, path_of
 from sql.session_state import SessionState
 from sql.settings import Settings
 from sql.statements import Begin, Commit, OutputColumn, Rollback, Savepoint, Show, Statement
@@ -60,7 +63,6 @@ class Session:
         self._idle_timer: asyncio.TimerHandle | None = None
         self._idle_error: SqlError | None = None
         self._closed = False
-        self.temporary: set[int] = set()
         self.backend_id = next(_BACKENDS)
         self._query = ""
         self._started = wall_clock() - POSTGRES_EPOCH
@@ -220,24 +222,43 @@ class Session:
             await transaction.rollback()
         await self._drop_temporary()
 
+    async def discard(self, what: str) -> None:
+        """DISCARD ALL, TEMP or PLANS. 25001: ALL in a transaction block."""
+        if what == "all":
+            if self.transaction is not None and self.transaction.explicit:
+                raise SqlError("25001", "DISCARD ALL cannot run inside a transaction block")
+            self.statements.clear()
+            self.cursors.close_all()
+            self.settings.set("all", None)
+        if what in ("all", "temp", "temporary"):
+            names = {self.temporary_schema}
+            transaction = self.begin_implicit(single=False)
+            if self.temporary_schema in transaction.catalog.schemas:
+                await transaction.write(lambda writer: drop_temporary(writer, names))
+
     async def _drop_temporary(self) -> None:
-        """Temporary tables go with their session, and views over them."""
-        catalog = self.coordinator.engine.published.catalog
-        ids = {i for i in self.temporary if i in catalog.relations}
-        if not ids:
-            return
-        gone = ids | {r.id for r in catalog.dependents(ids)}
-        transaction = Transaction(self.coordinator, wall_clock() - POSTGRES_EPOCH, explicit=False, single=True)
-        await transaction.write(lambda writer: writer.drop(i for i in gone if i in writer.catalog.relations))
+        """Temporary relations go with their session, and their schema."""
+        if self.temporary_schema in self.coordinator.engine.published.catalog.schemas:
+            transaction = Transaction(self.coordinator, wall_clock() - POSTGRES_EPOCH, explicit=False, single=True)
+            await transaction.write(lambda writer: drop_temporary(writer, {self.temporary_schema}))
 
     def notice(self, message: str, severity: str = "NOTICE", sqlstate: str = "00000", hint: str | None = None) -> None:
         self.notices.append(Notice(severity, sqlstate, message, None, hint))
+
+    @property
+    def temporary_schema(self) -> str:
+        """The schema of this session's temporary relations; there is none before the first of them."""
+        return f"pg_temp_{self.backend_id}"
+
+    def path(self, catalog: Catalog) -> SearchPath:
+        """Where names without a schema are looked up now."""
+        return path_of(self.settings.get("search_path"), self.user, self.temporary_schema, catalog)
 
     def prepare(self, text: str, types: tuple[SqlType | None, ...], offset: int = 0) -> Prepared:
         """Parse and bind, or find what was bound before; positions of errors count from the query string's start."""
         catalog = self.coordinator.engine.published.catalog if self.transaction is None else self.transaction.catalog
         try:
-            return self.coordinator.statements.prepare(text, catalog, types, self.settings)
+            return self.coordinator.statements.prepare(text, catalog, self.path(catalog), types, self.settings)
         except SqlError as error:
             if error.position is None or not offset:
                 raise

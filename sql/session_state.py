@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -10,7 +10,8 @@ import numpy as np
 from ivm.rows import Words, pack
 from ivm.words import TEXT
 from planner.row_errors import decode_error
-from sql.catalog import Catalog, Relation, RelationKind, TableColumn
+from sql.catalog import INTERNAL_SCHEMAS, Catalog, Relation, RelationKind, TableColumn
+from sql.search_path import Lookup, SearchPath
 from sql.snapshot import Published
 from sql.system import relations as system
 from sql.system.functions import SystemFunctions
@@ -47,6 +48,13 @@ class SessionState(SystemFunctions):
     def relations(self) -> Iterable[Relation]:
         return (VIEW_ERRORS, *self.catalog.relations.values())
 
+    def schemas(self) -> Mapping[str, int]:
+        return {**INTERNAL_SCHEMAS, **self.catalog.schemas}
+
+    @property
+    def path(self) -> SearchPath:
+        return self.session.path(self.catalog)
+
     def settings(self) -> Sequence[tuple[str, str]]:
         return self.session.settings.all()
 
@@ -74,23 +82,23 @@ def system_words(relation: int, state: SessionState, published: Published, dicti
     known = published.catalog.by_id(relation)
     assert known is not None, "a system relation"
     if relation == VIEW_ERRORS.id:
-        datums = list(view_errors(published, dictionary))
+        datums = list(view_errors(published, dictionary, Lookup(published.catalog, state.path)))
     else:
         datums = system.rows(relation, state)
     vectors = [encode(c.type, [row[i] for row in datums], dictionary) for i, c in enumerate(known.columns)]
     return pack(vectors, known.schema, len(datums))
 
 
-def view_errors(published: Published, dictionary: Dictionary) -> Iterable[tuple[object, ...]]:
+def view_errors(published: Published, dictionary: Dictionary, names: Lookup) -> Iterable[tuple[object, ...]]:
     """freshet.view_errors: each error row of each materialized view, and the views that are taken down."""
     for relation in sorted(published.catalog.relations.values(), key=lambda r: r.name):
         failure = published.failures.get(relation.id)
         if failure is not None:
-            yield relation.name, failure.sqlstate, failure.message, None
+            yield names.shown(relation), failure.sqlstate, failure.message, None
         version = published.errors(relation.id)
         if version is None:
             continue
         rows, _ = version.rows_at(published.ordinal)
         for data in sorted(dictionary.lookup(np.ascontiguousarray(rows[:, 0]))):
             error, row = decode_error(data)
-            yield relation.name, error.sqlstate, error.message, row
+            yield names.shown(relation), error.sqlstate, error.message, row

@@ -11,6 +11,7 @@ from typing import Final
 
 from ivm.errors import SqlError
 from sql.date_style import date_style
+from sql.search_path import schema_list
 from sql.settings_planner import NUMBERS, OFF, SWITCHES, WORDS
 from storage.text_style import DateFormats
 
@@ -111,7 +112,7 @@ def _timezone(name: str, value: str) -> str:
 
 
 def _search_path(name: str, value: str) -> str:
-    """Names resolve in pg_catalog, then public; any other path is accepted only if it leads there."""
+    schema_list(value)
     return value
 
 

@@ -8,7 +8,7 @@ from enum import Enum
 from ivm.words import SqlType
 from planner.logical import Finishing, Rel
 from planner.scalar import Scalar
-from sql.catalog import Relation, RelationKind, TableColumn
+from sql.catalog import Reference, Relation, RelationKind, TableColumn
 from sql.keys import Index
 
 
@@ -94,7 +94,7 @@ class Truncate:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """``source`` is the query of CREATE TABLE AS. ``temporary``: gone when the session ends."""
+    """``source`` is the query of CREATE TABLE AS."""
 
     schema_name: str
     name: str
@@ -103,12 +103,14 @@ class CreateTable:
     retain: int | None = None
     if_not_exists: bool = False
     source: Query | None = None
-    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CreateView:
-    """A view (``materialized`` or not). ``definition`` is the SELECT's own text."""
+    """A view (``materialized`` or not). ``definition`` is the SELECT's own text, ``references`` what it names.
+
+    ``follows``: it is temporary because what it reads is.
+    """
 
     schema_name: str
     name: str
@@ -118,6 +120,24 @@ class CreateView:
     replace: bool = False
     if_not_exists: bool = False
     retain: int | None = None
+    references: tuple[Reference, ...] = ()
+    follows: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSchema:
+    """``name`` None: the role's. ``owner`` None: whoever asks."""
+
+    name: str | None
+    owner: str | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropSchema:
+    names: tuple[str, ...]
+    if_exists: bool = False
+    cascade: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,8 +326,9 @@ class NoOperation:
 
 
 Statement = (
-    Query | Insert | Update | Delete | Truncate | CreateTable | CreateView | Drop | CopyFrom | CopyTo | Subscribe
-    | Explain | Verify | Begin | Commit | Rollback | Savepoint | SetVariable | Show | Prepare | Execute | Deallocate
+    Query | Insert | Update | Delete | Truncate | CreateTable | CreateView | CreateSchema | Drop | DropSchema
+    | CopyFrom | CopyTo | Subscribe | Explain | Verify | Begin | Commit | Rollback | Savepoint | SetVariable | Show
+    | Prepare | Execute | Deallocate
     | Declare | Fetch | Close | Discard | NoOperation
 )  # fmt: skip
 

@@ -120,6 +120,16 @@ class Writer:
         """Relations go with the commit; until then only this transaction misses them."""
         self.catalog = self.catalog.without(ids, self.engine.next_version())
 
+    def create_schema(self, name: str) -> None:
+        """One more schema; the catalog's change alone."""
+        engine = self.engine
+        self.catalog = self.catalog.with_schema(name, engine.next_id(self.catalog), engine.next_version())
+
+    def drop_schemas(self, names: Iterable[str], ids: Iterable[int]) -> None:
+        """Schemas go, and with them the relations ``ids``, among which are all those inside."""
+        self.drop(ids)
+        self.catalog = self.catalog.without_schemas(names, self.engine.next_version())
+
     def mark(self) -> Mark:
         return Mark(len(self.updates), len(self.created), self.catalog)
 

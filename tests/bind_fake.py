@@ -26,6 +26,9 @@ class FakeCatalog:
     def by_id(self, relation: int) -> Relation | None:
         return next((r for r in self.relations.values() if r.id == relation), None)
 
+    def home(self, schema_name: str | None, temporary: bool) -> str:
+        return schema_name or "public"
+
     def add(self, relation: Relation) -> None:
         self.relations[relation.schema_name, relation.name] = relation
 

@@ -6,8 +6,9 @@ import pytest
 
 from ivm.errors import SqlError
 from ivm.words import INT4, INT8, REGCLASS, REGNAMESPACE, REGPROC, REGTYPE, TEXT, Kind, SqlType
-from sql.catalog import Relation, RelationKind, TableColumn
+from sql.catalog import INTERNAL_SCHEMAS, Relation, RelationKind, TableColumn
 from sql.keys import INDEX_BASE
+from sql.search_path import DEFAULT_PATH
 from sql.system.functions import SystemFunctions, split_name
 from sql.system.relations import ROWS, depends_on_session, rows, system_relations
 from sql.system.state import CursorInfo, SessionInfo, StatementInfo
@@ -32,6 +33,11 @@ class State:
 
     def relations(self) -> list[Relation]:
         return [TABLE, VIEW, MATERIALIZED, ERRORS]
+
+    def schemas(self) -> dict[str, int]:
+        return {"public": 2200, **INTERNAL_SCHEMAS}
+
+    path = DEFAULT_PATH
 
     def settings(self) -> list[tuple[str, str]]:
         return [("TimeZone", "UTC")]
@@ -144,6 +150,7 @@ def test_reg_types_in_and_out() -> None:
         (REGCLASS, "nope", "42P01"),
         (REGCLASS, '"T"', "42P01"),
         (REGCLASS, "freshet.t", "42P01"),
+        (REGCLASS, "nope.t", "3F000"),
         (REGCLASS, "a.b.c.d", "42601"),
         (REGCLASS, "a..b", "42602"),
         (REGTYPE, "nope", "42704"),

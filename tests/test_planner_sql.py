@@ -115,6 +115,9 @@ def bound(text: str) -> Query:
         def by_id(self, number: int) -> Relation | None:
             return next((r for r in RELATIONS.values() if r.id == number), None)
 
+        def home(self, schema_name: str | None, temporary: bool) -> str:
+            return "public"
+
     statement = bind_statement(StatementText(text, 0), Catalog(), ()).statement
     assert isinstance(statement, Query)
     return statement

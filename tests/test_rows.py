@@ -10,6 +10,7 @@ from ivm.words import INT4, INT8, NUMERIC, TEXT, Kind, SqlType
 from planner.ordering import comparable
 from sql.catalog import Catalog
 from sql.prepared import StaleError, Statements
+from sql.search_path import DEFAULT_PATH
 from sql.settings import Settings
 from storage.codec import from_bytes, to_bytes
 from storage.order import canonical, sort_key
@@ -183,7 +184,7 @@ def test_json_made_of_values(client: Client) -> None:
 def test_a_statement_bound_to_a_table_that_went_is_bound_again(client: Client) -> None:
     client.run("CREATE TABLE t (a int)")
     catalog = client.session.coordinator.engine.published.catalog
-    prepared = Statements().prepare("INSERT INTO t VALUES (1)", catalog, (), Settings())
+    prepared = Statements().prepare("INSERT INTO t VALUES (1)", catalog, DEFAULT_PATH, (), Settings())
     prepared.check_current(catalog)
     client.run("DROP TABLE t")
     with pytest.raises(StaleError):

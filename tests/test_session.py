@@ -153,7 +153,7 @@ def test_ddl_names_dependents(client: Client) -> None:
     client.run("CREATE MATERIALIZED VIEW m AS SELECT count(*) AS n FROM v")
     error = client.error("DROP TABLE t")
     assert error.sqlstate == "2BP01"
-    assert error.detail == "view v depends on table t\nmaterialized view m depends on table t"
+    assert error.detail == "view v depends on table t\nmaterialized view m depends on view v"
     assert error.hint == "Use DROP ... CASCADE to drop the dependent objects too."
     assert client.state("CREATE OR REPLACE VIEW v AS SELECT a + 1 AS a FROM t") == "0A000"
     assert client.run("DROP VIEW v CASCADE") == "DROP VIEW"

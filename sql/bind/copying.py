@@ -30,7 +30,7 @@ def copy(env: Environment, node: nodes.CopyStatement) -> CopyFrom | CopyTo:
 def _copy_from(env: Environment, node: nodes.CopyStatement) -> CopyFrom:
     if not isinstance(node.source, nodes.TableName):
         raise SqlError("42601", 'syntax error at or near "FROM"', position=node.at + 1)
-    table = target(env, node.source)
+    table = target(env, node.source, "copy")
     columns = _columns(table, node.columns)
     names = [table.columns[i].name for i in columns]
     options = _options(node, [c.name for c in table.columns], names)
@@ -73,7 +73,7 @@ def _copy_to(env: Environment, node: nodes.CopyStatement) -> CopyTo:
 
 
 def _whole_table(env: Environment, table: nodes.TableName, named: Sequence[tuple[str, int]]) -> nodes.Query:
-    relation = lookup(env, table)
+    relation = lookup(env, table, strict=True)
     if relation.kind is RelationKind.VIEW:
         raise SqlError(
             "42809", f'cannot copy from view "{relation.name}"', hint="Try the COPY (SELECT ...) TO variant.",

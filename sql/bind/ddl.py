@@ -11,7 +11,8 @@ from sql.bind.environment import Environment
 from sql.bind.expression import Binder
 from sql.bind.query import bind_stored
 from sql.bind.scope import Scope
-from sql.catalog import RelationKind, TableColumn
+from sql.catalog import Reference, RelationKind, TableColumn, is_temporary
+from sql.search_path import Recorder, check_creatable
 from sql.statements import CreateTable, CreateView, Drop, Query
 from sql.syntax import nodes
 from storage.text import parse_datum
@@ -33,19 +34,19 @@ def retention(text: str | None) -> int | None:
     return total
 
 
-def _schema(table: nodes.TableName) -> str:
-    schema_name = table.schema_name or "public"
-    if schema_name in ("pg_catalog", "information_schema"):
-        message = f'permission denied to create "{schema_name}.{table.name}"'
-        raise SqlError("42501", message, detail="System catalog modifications are currently disallowed.")
-    if schema_name != "public":
-        raise SqlError("3F000", f'schema "{schema_name}" does not exist', position=table.at + 1)
+def _home(env: Environment, table: nodes.TableName, temporary: bool) -> str:
+    """The schema that a new relation is made in."""
+    try:
+        schema_name = env.catalog.home(table.schema_name, temporary)
+    except SqlError as error:
+        raise SqlError(error.sqlstate, error.message, error.detail, error.hint, table.at + 1) from None
+    check_creatable(schema_name, table.name)
     return schema_name
 
 
 def create_table(env: Environment, node: nodes.CreateTableStatement) -> CreateTable:
     """A table from its column definitions, or from a query."""
-    schema_name = _schema(node.table)
+    schema_name = _home(env, node.table, node.temporary)
     retain = retention(node.retain)
     if node.source is not None:
         query: Query | None = bind_stored(env, node.source)
@@ -53,7 +54,7 @@ def create_table(env: Environment, node: nodes.CreateTableStatement) -> CreateTa
         columns = _query_columns(query, node.table)
         if node.with_no_data:
             query = None
-        return CreateTable(schema_name, node.table.name, columns, (), retain, node.if_not_exists, query, node.temporary)
+        return CreateTable(schema_name, node.table.name, columns, (), retain, node.if_not_exists, query)
     names = [c.name for c in node.columns]
     for column in node.columns:
         if names.count(column.name) > 1:
@@ -66,9 +67,7 @@ def create_table(env: Environment, node: nodes.CreateTableStatement) -> CreateTa
             raise SqlError("42701", f'column "{name}" appears twice in primary key constraint', position=at + 1)
         key.append(names.index(name))
     columns = tuple(_column(env, c, i in key) for i, c in enumerate(node.columns))
-    return CreateTable(
-        schema_name, node.table.name, columns, tuple(key), retain, node.if_not_exists, None, node.temporary
-    )
+    return CreateTable(schema_name, node.table.name, columns, tuple(key), retain, node.if_not_exists)
 
 
 def _query_columns(query: Query, table: nodes.TableName) -> tuple[TableColumn, ...]:
@@ -112,7 +111,7 @@ def _column(env: Environment, node: nodes.ColumnDefinition, key: bool) -> TableC
 
 def create_view(env: Environment, node: nodes.CreateViewStatement) -> CreateView:
     """A view, its columns named by the list after its name where there is one."""
-    schema_name = _schema(node.table)
+    schema_name = _home(env, node.table, node.temporary)
     query = bind_stored(env, node.query)
     if env.parameters.types:
         what = "materialized views" if node.materialized else "views"
@@ -121,9 +120,18 @@ def create_view(env: Environment, node: nodes.CreateViewStatement) -> CreateView
     columns = tuple(type(c)(n, c.type, c.table, c.attribute) for n, c in zip(names, query.columns, strict=True))
     if node.replace and node.materialized and node.if_not_exists:
         raise unsupported("OR REPLACE together with IF NOT EXISTS")
+    references: tuple[Reference, ...] = ()
+    follows = False
+    if isinstance(env.catalog, Recorder):
+        references = env.catalog.references(node.text_at, node.text_at + len(node.text))
+        follows = env.catalog.temporary() and not node.temporary and not is_temporary(schema_name)
+    if follows and node.materialized:
+        raise SqlError("0A000", "materialized views must not use temporary tables or views")
+    if follows:
+        schema_name = _home(env, node.table, temporary=True)
     return CreateView(
         schema_name, node.table.name, Query(query.rel, query.finishing, columns), node.text, node.materialized,
-        node.replace, node.if_not_exists, retention(node.retain),
+        node.replace, node.if_not_exists, retention(node.retain), references, follows,
     )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from sql.syntax import nodes
 
 def target(env: Environment, name: nodes.TableName, what: str = "change") -> Relation:
     """The table that a statement changes. Raises 42P01, 42809."""
-    relation = lookup(env, name)
+    relation = lookup(env, name, strict=what in ("truncate", "copy"))
     if relation.kind is RelationKind.TABLE:
         return relation
     kinds = {

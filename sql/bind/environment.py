@@ -10,7 +10,8 @@ from ivm.errors import SqlError
 from ivm.words import TEXT, UNKNOWN, Kind, SqlType
 from planner.logical import Rel
 from planner.scalar import Literal, Parameter
-from sql.catalog import CatalogReader
+from sql.catalog import CatalogReader, Relation
+from sql.search_path import pinned
 from sql.syntax.nodes import TypeName
 from sql.types import array_of, type_from_name
 
@@ -91,9 +92,10 @@ class Environment:
         """Where a literal stands, if it is one of ``untyped``."""
         return self.origins.get(id(literal), (literal, otherwise))[1]
 
-    def for_view(self, relation: int) -> Environment:
-        """For a view's own definition: it sees no CTEs and no parameters of ours."""
-        return replace(self, ctes={}, parameters=Parameters(), views=(*self.views, relation))
+    def for_view(self, view: Relation) -> Environment:
+        """For a view's own definition: it sees no CTEs, no parameters and no search path of ours."""
+        catalog = pinned(self.catalog, view)
+        return replace(self, catalog=catalog, ctes={}, parameters=Parameters(), views=(*self.views, view.id))
 
     def type(self, name: TypeName) -> SqlType:
         """The type that a name means. Raises 42704, 0A000, 22023."""

@@ -21,8 +21,9 @@ from sql.bind.expression import Binder, equal
 from sql.bind.names import column_name
 from sql.bind.scope import Namespace, Range, Scope, Visible, never_null, rename, shift
 from sql.bind.walk import has_subquery, rel_references, relevel_rel, unlift
-from sql.catalog import Catalog, Recorder, Relation, RelationKind
+from sql.catalog import Relation, RelationKind
 from sql.parse import parse
+from sql.search_path import Lookup, Recorder
 from sql.syntax import nodes
 
 Source = tuple[Rel, Namespace]
@@ -120,20 +121,24 @@ def reads_working_table(env: Environment, refs: Sequence[nodes.TableRef]) -> boo
     return False
 
 
-def lookup(env: Environment, ref: nodes.TableName) -> Relation:
-    """The relation that a name means. Raises 42P01."""
+def lookup(env: Environment, ref: nodes.TableName, strict: bool = False) -> Relation:
+    """The relation that a name means. Raises 42P01; ``strict``: 3F000 where there is no such schema."""
     relation = env.catalog.resolve(ref.schema_name, ref.name)
     if relation is None:
+        if strict and ref.schema_name is not None:
+            env.catalog.home(ref.schema_name, False)
         shown = f"{ref.schema_name}.{ref.name}" if ref.schema_name else ref.name
         message, hint = f'relation "{shown}" does not exist', _nearest(env, ref.name)
         raise SqlError("42P01", message, hint=hint, position=ref.at + 1)
+    if isinstance(env.catalog, Recorder):
+        env.catalog.note(ref.schema_name, ref.name, ref.at)
     return relation
 
 
 def _nearest(env: Environment, name: str) -> str | None:
     """A word on the relation that may have been meant."""
-    catalog = env.catalog.catalog if isinstance(env.catalog, Recorder) else env.catalog
-    known = [n for _, n in catalog.names] if isinstance(catalog, Catalog) else []
+    reader = env.catalog.catalog if isinstance(env.catalog, Recorder) else env.catalog
+    known = [n for s, n in reader.catalog.names if s in reader.path.places] if isinstance(reader, Lookup) else []
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     return f'Perhaps you meant to reference the relation "{close[0]}".' if close else None
 
@@ -174,7 +179,7 @@ def _view(env: Environment, relation: Relation) -> Rel:
     assert relation.definition is not None
     statement = parse(relation.definition)
     assert isinstance(statement, nodes.Query)
-    rel = bind_query(env.for_view(relation.id), statement, None).rel
+    rel = bind_query(env.for_view(relation), statement, None).rel
     found = schema(rel)
     if [c.type for c in found] == [c.type for c in relation.columns]:
         return rel

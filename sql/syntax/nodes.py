@@ -475,16 +475,18 @@ class CreateTableStatement:
 
 @dataclass(frozen=True, slots=True)
 class CreateViewStatement:
-    """``text``: the query's own text."""
+    """``text``: the query's own text, which starts at ``text_at``."""
 
     table: TableName
     query: Query
     text: str
+    text_at: int
     materialized: bool
     replace: bool
     if_not_exists: bool
     retain: str | None
     at: int
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,13 +210,11 @@ class DataRules(QueryRules):
         temporary = self._match(TokenType.TEMPORARY)
         if not temporary:
             self.accept_word("unlogged")
-        elif self._curr.token_type != TokenType.TABLE:
-            raise self.refusal("CREATE TEMPORARY VIEW")
-        if self.accept_word("materialized"):
+        if not temporary and self.accept_word("materialized"):
             self.expect(TokenType.VIEW)
             return self.located(self._create_view(replace, materialized=True), token)
         if self._match(TokenType.VIEW):
-            return self.located(self._create_view(replace, materialized=False), token)
+            return self.located(self._create_view(replace, materialized=False, temporary=temporary), token)
         if self.is_word("recursive", "view"):
             raise self.refusal("CREATE RECURSIVE VIEW", token)
         if self._curr.token_type == TokenType.TABLE and not replace:
@@ -226,7 +224,7 @@ class DataRules(QueryRules):
             raise self.refusal(f"CREATE {self._curr.text.upper()}", token)
         raise self.syntax_error()
 
-    def _create_view(self, replace: bool, *, materialized: bool) -> exp.Create:
+    def _create_view(self, replace: bool, *, materialized: bool, temporary: bool = False) -> exp.Create:
         exists = self.accept_word("if", "not", "exists")
         table = self._parse_table_parts()
         columns = self.identifiers() if self._curr.token_type == TokenType.L_PAREN else None
@@ -238,7 +236,8 @@ class DataRules(QueryRules):
             this=exp.Schema(this=table, expressions=columns), kind="VIEW", expression=query, replace=replace,
             exists=exists,
         )  # fmt: skip
-        create.meta.update(materialized=materialized, retain=retain, text=self.sql[start : self._prev.end + 1])
+        text = self.sql[start : self._prev.end + 1]
+        create.meta.update(materialized=materialized, temporary=temporary, retain=retain, text=text, text_at=start)
         self._with_data()
         return create
 

@@ -138,11 +138,13 @@ def _create_view(node: exp.Create) -> CreateViewStatement:
         table,
         query(node.args["expression"]),
         meta["text"],
+        meta["text_at"],
         meta["materialized"],
         bool(node.args["replace"]),
         bool(node.args["exists"]),
         meta["retain"],
         at(node),
+        meta["temporary"],
     )
 
 

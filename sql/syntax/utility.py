@@ -6,8 +6,8 @@ sqlglot misreads some utility statements silently, so these have a small grammar
 from __future__ import annotations
 
 from ivm.errors import SqlError, unsupported
+from planner.identifiers import quoted
 from sql import statements as bound
-from sql.syntax.copying import CopyGrammar
 from sql.syntax.lexer import Token, TokenKind
 from sql.syntax.nodes import (
     DeclareStatement,
@@ -21,6 +21,7 @@ from sql.syntax.nodes import (
     Utility,
     VerifyStatement,
 )
+from sql.syntax.schemas import SchemaGrammar
 
 _SQLGLOT_WORDS = frozenset(
     {"select", "values", "table", "with", "insert", "update", "delete", "create", "drop", "truncate", "("}
@@ -33,7 +34,7 @@ _NOOPS = {
 _UNSUPPORTED = ("alter", "merge", "lock", "call", "do", "security", "import", "reassign", "load")
 
 
-class StatementGrammar(CopyGrammar):
+class StatementGrammar(SchemaGrammar):
     """A whole statement."""
 
     def whole(self) -> Statement:
@@ -46,6 +47,8 @@ class StatementGrammar(CopyGrammar):
     def statement(self) -> Statement:
         token = self.token
         word = token.value if token.kind in (TokenKind.WORD, TokenKind.SYMBOL) else ""
+        if self.starts_schema():
+            return self.schema_statement()
         return self.sql_statement() if word in _SQLGLOT_WORDS else self._definition(word)
 
     def _definition(self, word: str) -> Statement:
@@ -188,6 +191,9 @@ class StatementGrammar(CopyGrammar):
             self.accept("session")
         if self.accept("time", "zone"):
             return bound.SetVariable("timezone", self._set_value(), local)
+        if self.is_word("schema") and self.ahead().kind is TokenKind.STRING:
+            self.advance()
+            return bound.SetVariable("search_path", self._set_list(), local)
         if self.is_one_of("role", "names") and not self.is_symbol("=", 1) and self.ahead().value != "to":
             name = self.advance().value
             return bound.SetVariable("client_encoding" if name == "names" else name, self._set_value(), local)
@@ -196,7 +202,18 @@ class StatementGrammar(CopyGrammar):
             return bound.SetVariable(name, self._set_value(), local)
         if not self.accept_symbol("="):
             self.expect("to")
+        if name == "search_path":
+            return bound.SetVariable(name, self._set_list(), local)
         return bound.SetVariable(name, self._set_value(), local)
+
+    def _set_list(self) -> str | None:
+        """Names, each quoted where it needs that, so that the list can be read again."""
+        if self.accept("default"):
+            return None
+        names = [quoted(self._one_value())]
+        while self.accept_symbol(","):
+            names.append(quoted(self._one_value()))
+        return ", ".join(names)
 
     def _set_value(self) -> str | None:
         if self.accept("default"):

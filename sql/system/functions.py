@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import Kind, SqlType
-from sql.catalog import Relation, RelationKind
-from sql.keys import INDEX_BASE, quoted
+from planner.identifiers import quoted
+from sql.catalog import Relation, RelationKind, is_temporary
+from sql.keys import INDEX_BASE
+from sql.search_path import TEMPORARY, no_schema
 from sql.system.definitions import definitions
 from sql.system.pg_relations import constraint_definition, index_definition, view_definition
 from sql.system.pg_types import function_oids, functions, type_names
@@ -16,15 +18,12 @@ from sql.system.state import (
     CONSTRAINT_BASE,
     DEFAULT_BASE,
     OWNER,
-    SCHEMAS,
     SystemState,
     primary_key_name,
     with_keys,
 )
 from sql.types import format_type, parse_type, type_from_oid, type_oid
 
-VISIBLE: Final = ("pg_catalog", "public")
-"""The schemas whose relations need no qualification, in the order in which they are searched."""
 VECTORS: Final = (22, 30)
 """int2vector and oidvector: arrays to everything but their names."""
 
@@ -37,6 +36,7 @@ class SystemFunctions:
         self._setting = setting
         self._backend_id = backend_id
         self._by_id: dict[int, Relation] | None = None
+        self._by_name: dict[str, dict[str, int]] | None = None
 
     def current_user(self) -> str:
         return self._state.user
@@ -48,10 +48,19 @@ class SystemFunctions:
         return self._state.database
 
     def current_schema(self) -> str | None:
-        return "public"
+        return next(iter(self._state.path.named), None)
 
     def current_schemas(self, implicit: bool) -> tuple[str, ...]:
-        return VISIBLE if implicit else VISIBLE[1:]
+        return self._state.path.places if implicit else self._state.path.named
+
+    def temporary_schema(self) -> int:
+        """The oid of the session's own schema, 0 as long as there is none."""
+        return self._state.schemas().get(self._state.path.temporary, 0)
+
+    def is_other_temporary(self, oid: int) -> bool:
+        """Whether a schema holds another session's temporary relations."""
+        named = (name for name, number in self._state.schemas().items() if number == oid)
+        return any(is_temporary(name) and name != self._state.path.temporary for name in named)
 
     def setting(self, name: str) -> str | None:
         return self._setting(name)
@@ -91,16 +100,32 @@ class SystemFunctions:
         return relation if relation is not None and relation.primary_key else None
 
     def table_is_visible(self, oid: int) -> bool | None:
-        relation = self._relations().get(oid) or self._indexed(oid, INDEX_BASE)
-        if relation is None:
-            return None
-        return relation.schema_name in VISIBLE
+        relation = self._relations().get(oid)
+        if relation is not None:
+            return self._visible(relation.schema_name, relation.name)
+        relation = self._indexed(oid, INDEX_BASE)
+        return None if relation is None else self._visible(relation.schema_name, primary_key_name(relation))
+
+    def _visible(self, schema_name: str, name: str) -> bool:
+        """Whether a name alone means what has it in this schema."""
+        return next((p for p in self._state.path.places if p in self._named(name)), None) == schema_name
+
+    def _named(self, name: str) -> Mapping[str, int]:
+        """Everything of that name: the oids by schema."""
+        if self._by_name is None:
+            self._by_name = {}
+            for relation in self._relations().values():
+                self._by_name.setdefault(relation.name, {})[relation.schema_name] = relation.id
+            for relation in with_keys(self._state):
+                keys = self._by_name.setdefault(primary_key_name(relation), {})
+                keys.setdefault(relation.schema_name, INDEX_BASE + relation.id)
+        return self._by_name.get(name, {})
 
     def view_definition(self, oid: int) -> str | None:
         relation = self._relations().get(oid)
         if relation is None or relation.kind not in (RelationKind.VIEW, RelationKind.MATERIALIZED_VIEW):
             return None
-        return view_definition(relation)
+        return view_definition(relation, self._state)
 
     def index_definition(self, oid: int, column: int) -> str | None:
         """pg_get_indexdef: of the whole index, or (``column`` from 1) of one column."""
@@ -132,7 +157,7 @@ class SystemFunctions:
             case Kind.REGPROC:
                 return functions().get(oid, str(oid))
             case Kind.REGNAMESPACE:
-                return next((quoted(name) for name, number in SCHEMAS.items() if number == oid), str(oid))
+                return next((quoted(name) for name, number in self._state.schemas().items() if number == oid), str(oid))
             case _:
                 raise unsupported(f"type {type.kind.value}")
 
@@ -144,7 +169,8 @@ class SystemFunctions:
             name = None if relation is None else primary_key_name(relation)
         if relation is None or name is None:
             return str(oid)
-        return quoted(name) if relation.schema_name in VISIBLE else f"{quoted(relation.schema_name)}.{quoted(name)}"
+        visible = self._visible(relation.schema_name, name)
+        return quoted(name) if visible else f"{quoted(relation.schema_name)}.{quoted(name)}"
 
     def reg_in(self, type: SqlType, text: str) -> int:
         if text == "-":
@@ -163,7 +189,7 @@ class SystemFunctions:
                     raise SqlError("42883", f'function "{text}" does not exist')
                 return found
             case Kind.REGNAMESPACE:
-                found = SCHEMAS.get(name)
+                found = self._state.schemas().get(name)
                 if found is None:
                     raise SqlError("3F000", f'schema "{name}" does not exist')
                 return found
@@ -183,12 +209,13 @@ class SystemFunctions:
             raise SqlError("42704", f'type "{text}" does not exist') from None
 
     def _relation_oid(self, schema: str | None, name: str, text: str) -> int:
-        wanted = VISIBLE if schema is None else (schema,)
-        found = {r.schema_name: r.id for r in self._relations().values() if r.name == name}
-        for relation in with_keys(self._state):
-            if primary_key_name(relation) == name:
-                found.setdefault(relation.schema_name, INDEX_BASE + relation.id)
-        for place in wanted:
+        path = self._state.path
+        if schema == TEMPORARY:
+            schema = path.temporary
+        elif schema is not None and schema not in self._state.schemas():
+            raise no_schema(schema)
+        found = self._named(name)
+        for place in path.places if schema is None else (schema,):
             if place in found:
                 return found[place]
         raise SqlError("42P01", f'relation "{text}" does not exist')

@@ -9,7 +9,7 @@ from ivm.words import Kind, SqlType
 from sql.catalog import Relation, RelationKind, TableColumn
 from sql.system.definitions import Datums, definition
 from sql.system.pg_relations import view_definition
-from sql.system.state import SCHEMAS, SystemState, all_relations, primary_key_name, user_relations, with_keys
+from sql.system.state import SystemState, own_relations, primary_key_name, user_relations, with_keys
 from sql.types import format_type, internal_name
 
 _MAX_OCTETS: Final = 1 << 30
@@ -27,17 +27,17 @@ def information_schema_catalog_name(state: SystemState) -> Iterator[Datums]:
 
 def schemata(state: SystemState) -> Iterator[Datums]:
     row = definition("information_schema", "schemata").row
-    for name in SCHEMAS:
+    for name in state.schemas():
         yield row(catalog_name=state.database, schema_name=name, schema_owner=state.user)
 
 
 def tables(state: SystemState) -> Iterator[Datums]:
     row = definition("information_schema", "tables").row
-    for relation, kind in all_relations(state):
+    for relation, kind in own_relations(state):
         if kind in _TABLE_TYPES:
             yield row(
                 table_catalog=state.database, table_schema=relation.schema_name, table_name=relation.name,
-                table_type=_TABLE_TYPES[kind], is_typed="NO",
+                table_type="LOCAL TEMPORARY" if relation.temporary else _TABLE_TYPES[kind], is_typed="NO",
                 is_insertable_into="YES" if relation.kind is RelationKind.TABLE else "NO",
             )  # fmt: skip
 
@@ -47,14 +47,14 @@ def views(state: SystemState) -> Iterator[Datums]:
     for relation in user_relations(state, RelationKind.VIEW):
         yield row(
             table_catalog=state.database, table_schema=relation.schema_name, table_name=relation.name,
-            view_definition=view_definition(relation), check_option="NONE", is_updatable="NO",
+            view_definition=view_definition(relation, state), check_option="NONE", is_updatable="NO",
             is_insertable_into="NO", is_trigger_updatable="NO", is_trigger_deletable="NO",
             is_trigger_insertable_into="NO",
         )  # fmt: skip
 
 
 def columns(state: SystemState) -> Iterator[Datums]:
-    for relation, kind in all_relations(state):
+    for relation, kind in own_relations(state):
         if kind in _TABLE_TYPES:
             for i, column in enumerate(relation.columns):
                 yield _column(state, relation, kind, i, column)

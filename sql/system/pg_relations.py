@@ -7,8 +7,9 @@ from functools import cache
 from typing import Final
 
 from ivm.words import Kind, SqlType
+from planner.identifiers import quoted
 from sql.catalog import Relation, RelationKind, TableColumn
-from sql.keys import INDEX_BASE, quoted
+from sql.keys import INDEX_BASE
 from sql.system.definitions import Datums, definition, definitions
 from sql.system.state import (
     CONSTRAINT_BASE,
@@ -18,7 +19,6 @@ from sql.system.state import (
     defaults_of,
     primary_key_name,
     relkind,
-    schema_oid,
     user_relations,
     with_keys,
 )
@@ -35,21 +35,28 @@ _ALIGNMENT: Final = {1: "c", 2: "s", 8: "d", 16: "d", 64: "c"}
 
 def pg_class(state: SystemState) -> Iterator[Datums]:
     row = definition("pg_catalog", "pg_class").row
+    schemas = state.schemas()
     for relation, kind in all_relations(state):
         stored = kind in "rm"
         yield row(
-            oid=relation.id, relname=relation.name, relnamespace=schema_oid(relation.schema_name), relowner=OWNER,
+            oid=relation.id, relname=relation.name, relnamespace=schemas[relation.schema_name], relowner=OWNER,
             relam=HEAP if stored else 0, relfilenode=relation.id if stored else 0, reltuples=-1.0,
-            relhasindex=bool(relation.primary_key), relpersistence="p", relkind=kind, relnatts=len(relation.columns),
+            relhasindex=bool(relation.primary_key), relpersistence=_persistence(relation),
+            relkind=kind, relnatts=len(relation.columns),
             relispopulated=True, relreplident="d" if stored else "n",
         )  # fmt: skip
     for relation in with_keys(state):
         yield row(
             oid=INDEX_BASE + relation.id, relname=primary_key_name(relation),
-            relnamespace=schema_oid(relation.schema_name), relowner=OWNER, relam=BTREE,
-            relfilenode=INDEX_BASE + relation.id, relpersistence="p", relkind="i",
+            relnamespace=schemas[relation.schema_name], relowner=OWNER, relam=BTREE,
+            relfilenode=INDEX_BASE + relation.id, relpersistence=_persistence(relation), relkind="i",
             relnatts=len(relation.primary_key), relispopulated=True, relreplident="n",
         )  # fmt: skip
+
+
+def _persistence(relation: Relation) -> str:
+    """relpersistence: temporary or permanent."""
+    return "t" if relation.temporary else "p"
 
 
 def collation_of(type_: SqlType) -> int:
@@ -122,10 +129,11 @@ def pg_index(state: SystemState) -> Iterator[Datums]:
 
 def pg_constraint(state: SystemState) -> Iterator[Datums]:
     row = definition("pg_catalog", "pg_constraint").row
+    schemas = state.schemas()
     for relation in with_keys(state):
         yield row(
             oid=CONSTRAINT_BASE + relation.id, conname=primary_key_name(relation),
-            connamespace=schema_oid(relation.schema_name), contype="p", convalidated=True, conrelid=relation.id,
+            connamespace=schemas[relation.schema_name], contype="p", convalidated=True, conrelid=relation.id,
             conindid=INDEX_BASE + relation.id, confupdtype=" ", confdeltype=" ", confmatchtype=" ", conislocal=True,
             connoinherit=True, conkey=tuple(i + 1 for i in relation.primary_key),
         )  # fmt: skip
@@ -143,9 +151,29 @@ def constraint_definition(relation: Relation) -> str:
     return "PRIMARY KEY (" + ", ".join(quoted(relation.columns[i].name) for i in relation.primary_key) + ")"
 
 
-def view_definition(relation: Relation) -> str:
-    """A view's query as pg_get_viewdef gives it: the user's own text, ended by a semicolon."""
-    return " " + (relation.definition or "").strip().removesuffix(";") + ";"
+def view_definition(relation: Relation, state: SystemState) -> str:
+    """A view's query as pg_get_viewdef gives it: the user's own text, ended by a semicolon, with the schemas of
+    relations whose names alone would mean something else to this session."""
+    return " " + _qualified(relation, state).strip().removesuffix(";") + ";"
+
+
+def _qualified(view: Relation, state: SystemState) -> str:
+    text = view.definition or ""
+    bare = [r for r in view.references if r.schema_name is None]
+    if not bare:
+        return text
+    relations = [r for r, _ in all_relations(state)]
+    by_id = {r.id: r for r in relations}
+    by_name = {(r.schema_name, r.name): r.id for r in relations}
+    inserts: dict[int, str] = {}
+    for reference in bare:
+        meant = by_id.get(reference.relation)
+        found = (by_name.get((place, reference.name)) for place in state.path.places)
+        if meant is not None and next(filter(None, found), None) != meant.id:
+            inserts.update((at, f"{quoted(meant.schema_name)}.") for at in reference.places)
+    for at in sorted(inserts, reverse=True):
+        text = text[:at] + inserts[at] + text[at:]
+    return text
 
 
 def pg_tables(state: SystemState) -> Iterator[Datums]:
@@ -162,7 +190,7 @@ def pg_views(state: SystemState) -> Iterator[Datums]:
     row = definition("pg_catalog", "pg_views").row
     for relation, kind in all_relations(state):
         if kind == "v":
-            text = view_definition(relation) if relation.definition else None
+            text = view_definition(relation, state) if relation.definition else None
             yield row(
                 schemaname=relation.schema_name, viewname=relation.name, viewowner=state.user, definition=text
             )  # fmt: skip
@@ -173,7 +201,7 @@ def pg_matviews(state: SystemState) -> Iterator[Datums]:
     for relation in user_relations(state, RelationKind.MATERIALIZED_VIEW):
         yield row(
             schemaname=relation.schema_name, matviewname=relation.name, matviewowner=state.user,
-            hasindexes=bool(relation.primary_key), ispopulated=True, definition=view_definition(relation),
+            hasindexes=bool(relation.primary_key), ispopulated=True, definition=view_definition(relation, state),
         )  # fmt: skip
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from sql.catalog import INTERNAL_SCHEMAS
 from sql.system.definitions import Datums, definition
 from sql.system.pg_types import function_oids
-from sql.system.state import DATABASE, OWNER, SCHEMAS, SystemState
+from sql.system.state import DATABASE, OWNER, SystemState
 from sql.types import type_oid
 
 _UTF8: Final = 6
@@ -17,7 +18,7 @@ _HIDDEN: Final = "********"
 
 def pg_namespace(state: SystemState) -> Iterator[Datums]:
     row = definition("pg_catalog", "pg_namespace").row
-    for name, oid in SCHEMAS.items():
+    for name, oid in state.schemas().items():
         yield row(oid=oid, nspname=name, nspowner=OWNER)
 
 
@@ -107,8 +108,8 @@ def pg_collation(state: SystemState) -> Iterator[Datums]:
         (951, "POSIX", "c", "POSIX"),
     ):
         yield row(
-            oid=oid, collname=name, collnamespace=SCHEMAS["pg_catalog"], collowner=OWNER, collprovider=provider,
-            collisdeterministic=True, collencoding=-1, collcollate=locale, collctype=locale,
+            oid=oid, collname=name, collnamespace=INTERNAL_SCHEMAS["pg_catalog"], collowner=OWNER,
+            collprovider=provider, collisdeterministic=True, collencoding=-1, collcollate=locale, collctype=locale,
         )  # fmt: skip
 
 

@@ -7,11 +7,12 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final
 
+from sql.catalog import INTERNAL_SCHEMAS
 from sql.system.definitions import Datums, definition
-from sql.system.state import OWNER, SCHEMAS, SystemState
+from sql.system.state import OWNER, SystemState
 from sql.system.type_data import FUNCTIONS, TYPES
 
-_PG_CATALOG: Final = SCHEMAS["pg_catalog"]
+_PG_CATALOG: Final = INTERNAL_SCHEMAS["pg_catalog"]
 _SUBSCRIPTS: Final = {"name": "raw_array_subscript_handler", "jsonb": "jsonb_subscript_handler"}
 _INTERNAL: Final = 12
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from ivm.words import SqlType
 from sql.catalog import Relation, RelationKind
+from sql.search_path import SearchPath
 from sql.system.definitions import definitions
 
 OWNER: Final = 10
 """The oid of the one role: whoever asks owns everything."""
 DATABASE: Final = 5
-SCHEMAS: Final = {"pg_catalog": 11, "pg_toast": 99, "public": 2200, "information_schema": 13207, "freshet": 13999}
 CONSTRAINT_BASE: Final = 0x5000_0000
 DEFAULT_BASE: Final = 0x6000_0000
 
@@ -66,6 +66,15 @@ class SystemState(Protocol):
         """All relations but those of pg_catalog and information_schema."""
         ...
 
+    def schemas(self) -> Mapping[str, int]:
+        """All schemas with their oids."""
+        ...
+
+    @property
+    def path(self) -> SearchPath:
+        """Where the session looks up names."""
+        ...
+
     def settings(self) -> Sequence[tuple[str, str]]:
         """(name, value) of every run-time setting of the session."""
         ...
@@ -86,6 +95,13 @@ def all_relations(state: SystemState) -> Iterator[tuple[Relation, str]]:
             yield system.relation, system.relkind
 
 
+def own_relations(state: SystemState) -> Iterator[tuple[Relation, str]]:
+    """Every relation with its relkind, but other sessions' temporary ones."""
+    for relation, kind in all_relations(state):
+        if not relation.temporary or relation.schema_name == state.path.temporary:
+            yield relation, kind
+
+
 def user_relations(state: SystemState, *kinds: RelationKind) -> list[Relation]:
     """The user's relations of these kinds, by oid."""
     return sorted((r for r in state.relations() if r.kind in kinds), key=lambda r: r.id)
@@ -97,10 +113,6 @@ def relkind(relation: Relation) -> str:
     if known is not None:
         return known.relkind
     return "v" if relation.kind is RelationKind.SYSTEM else relation.kind.value
-
-
-def schema_oid(name: str) -> int:
-    return SCHEMAS.get(name, SCHEMAS["public"])
 
 
 def primary_key_name(relation: Relation) -> str:
