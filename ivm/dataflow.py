@@ -308,6 +308,11 @@ class Dataflow:
         """Set from any thread, it ends running loops at their next round: 57014."""
         return self._core.cancel
 
+    @property
+    def failed(self) -> int:
+        """How many operators have failed so far: grows when a step takes something down."""
+        return self._core.failed
+
     def limit_memory(self, size: int) -> None:
         """53200 (raised by ``hydrate``, or a failure of what is downstream) where a join would take more bytes."""
         self._core.limit = size
@@ -363,8 +368,8 @@ class Dataflow:
 
     def hydrate(self, nodes: Sequence[NodeId] | None = None) -> None:
         """Brings all nodes added since the last call to the present. What existing nodes hold is replayed into the
-        new ones only; times of hydrated updates may be the since. Raises 57014 when cancelled: release
-        the new nodes then."""
+        new ones only; times of hydrated updates may be the since. Raises 57014 when cancelled, 53200 past the
+        limit: the new nodes have failed then."""
         del nodes
         if self._root.heap:
             self.step()
@@ -387,6 +392,10 @@ class Dataflow:
                 if isinstance(operator, SourceOperator) or (isinstance(operator, InputOperator) and operator.out.n):
                     operator.wake()
             self._run()
+        except SqlError as error:
+            for operator in fresh:
+                operator.fail(error)
+            raise
         finally:
             self._core.hydrating = False
             for operator, block in restore:

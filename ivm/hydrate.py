@@ -131,6 +131,9 @@ def replay_into(core: Core, fresh: Sequence[Operator]) -> list[tuple[Operator, B
         source.link(operator)
         if id(source) in offered and source.out.n:
             operator.wake()
+    for source, operator in links:
+        if source.error is not None:
+            operator.fail(source.error)
     return list(offered.values())
 
 

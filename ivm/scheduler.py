@@ -28,8 +28,8 @@ class Core:
     """What all operators of a dataflow share."""
 
     __slots__ = (
-        "again", "cancel", "changed", "failing", "fuel", "hydrating", "limit", "newest", "nothing", "since_word",
-        "stats",
+        "again", "cancel", "changed", "failed", "failing", "fuel", "hydrating", "limit", "newest", "nothing",
+        "since_word", "stats",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -42,6 +42,8 @@ class Core:
         """Whether the step has updates at an ordinal that was stepped before (a transaction's tentative one)."""
         self.cancel = threading.Event()
         self.failing: SqlError | None = None
+        self.failed = 0
+        """Operators that have failed so far."""
         self.fuel = False
         """Whether joins outside of loops emit in pieces: allowed where all times are one."""
         self.hydrating = False
@@ -49,10 +51,15 @@ class Core:
         """Bytes that a large block may take, all state of a dataflow with fuel; 0: any number."""
 
     def refusal(self, size: int) -> SqlError | None:
-        """Why something large may not grow to ``size`` bytes, if so; raised at once where nothing is maintained yet."""
+        """Why something large may not grow to ``size`` bytes, if so; raised at once where nothing is maintained yet.
+
+        Where it is, the caller fails, and for a cancel the step ends with 57014.
+        """
         error = None
-        if self.cancel.is_set() and (self.hydrating or self.fuel):
+        if self.cancel.is_set():
             error = SqlError("57014", "canceling statement due to user request")
+            if not self.hydrating:
+                self.failing = error
         elif self.limit and size > self.limit:
             error = SqlError(
                 "53200", "out of memory",
@@ -93,6 +100,11 @@ class Operator:
     )  # fmt: skip
 
     ARRANGED: ClassVar[bool] = False
+
+    @property
+    def primary(self) -> bool:
+        """Whether it holds what was fed, which no definition can bring back."""
+        return False
 
     def __init__(self, core: Core, scope: Scope, width: int, diff_width: int = 1) -> None:
         self.core = core
@@ -162,6 +174,7 @@ class Operator:
         """Marks it and everything downstream as failed."""
         if self.error is None:
             self.error = error
+            self.core.failed += 1
             for consumer in self.consumers:
                 consumer.fail(error)
 
@@ -333,7 +346,12 @@ class Scope:
         while heap:
             item = members[heappop(heap)]
             item.queued = False
-            if item.run(vector):
+            try:
+                emits = item.run(vector)
+            except Exception as error:
+                self._broke(item, error)
+                continue
+            if emits:
                 touched.append(item)  # type: ignore[arg-type]
                 for consumer in item.inside:  # type: ignore[union-attr]
                     if not consumer.queued:
@@ -341,6 +359,24 @@ class Scope:
                         heappush(heap, consumer.rank)
                 for consumer in item.entering:  # type: ignore[union-attr]
                     consumer.wake()
+
+    def _broke(self, item: Operator | Scope, error: Exception) -> None:
+        """An operator or loop that raised takes down what is downstream of it; the rest of the step goes on.
+
+        Raises instead inside a loop, where nothing is maintained yet, and where the tables themselves are at stake.
+        """
+        core = self.core
+        primary = isinstance(item, Operator) and item.primary
+        if self.depth or core.hydrating or core.fuel or primary or isinstance(error, SqlError):
+            raise error
+        if isinstance(error, MemoryError):
+            failure = SqlError("53200", "out of memory")
+        else:
+            failure = SqlError("XX000", f"internal error: {type(error).__name__}: {error}")
+        failure.__cause__ = error
+        item.fail(failure)
+        if isinstance(item, Operator):
+            self.touched.append(item)
 
     def _resume(self, vector: int) -> None:
         """The next piece of what is furthest downstream, so that the traces it reads stand still until it has ended.

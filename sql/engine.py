@@ -7,6 +7,7 @@ dataflow steps all of its epochs together; then the root is published. Nothing i
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -104,6 +105,7 @@ class Engine:
         self._versions = catalog.version
         self._next_id = catalog.next_id
         self._group = _Group()
+        self._broken = False
         self._unlogged: list[Entries] = []
         self._unapplied: list[Entries] = []
         self.watch = Watch(self.dataflow.cancel)
@@ -177,10 +179,10 @@ class Engine:
         self._stored = None
         self.unstepped = True
 
-    def plan_view(self, view: Relation) -> Plan:
-        """A view's plan over what is arranged now, from its definition."""
+    def plan_view(self, view: Relation, catalog: Catalog | None = None) -> Plan:
+        """A view's plan over what is arranged now, from its definition in a catalog (the engine's)."""
         indexes = StoredIndexes(self._root(), one_shot=False)
-        return lower(optimize(definition_rel(view, self.catalog)), indexes)
+        return lower(optimize(definition_rel(view, catalog or self.catalog)), indexes)
 
     def arrange(self, wishes: tuple[Wish, ...]) -> None:
         """One more arrangement of each relation by these columns, where it exists and does not have it."""
@@ -287,12 +289,17 @@ class Engine:
         for relation, output in self._outputs.items():
             failure = self.dataflow.failure(output)
             if failure is not None and relation not in self.failures:
-                reason = self.watch.reason or failure
-                if reason.sqlstate == "57014":
-                    reason = SqlError("54001", "the recursion was cancelled before its end")
-                state, message = reason.sqlstate, f"{reason.message}: the view's rows are not known"
-                hint = "It comes back by itself when rows are removed with which the recursion ends."
-                self.failures[relation] = SqlError(state, message, hint=hint)
+                self._take_down(relation, failure)
+
+    def _take_down(self, relation: int, failure: SqlError) -> None:
+        reason = self.watch.reason or failure
+        if failure.__cause__ is not None:
+            traceback.print_exception(failure.__cause__)
+        if reason.sqlstate == "57014":
+            reason = SqlError("54001", "the step was cancelled before its end")
+        state, message = reason.sqlstate, f"{reason.message}: the view's rows are not known"
+        hint = "It comes back by itself when rows are removed with which the step ends."
+        self.failures[relation] = SqlError(state, message, hint=hint)
 
     def revive(self) -> None:
         """Try to bring back the views that are down, from their definitions; those that fail again stay down.
@@ -310,14 +317,75 @@ class Engine:
                     self.install(self.plan_view(self.catalog.relations[relation]), relation)
                 self.hydrate()
                 self.settle()
-        except SqlError as error:
-            if error.sqlstate != "57014":
-                raise
+        except SqlError:
+            pass
         for relation in down:
-            if self.dataflow.failure(self._outputs[relation]) is None:
+            if self._failure(relation) is None:
                 self._came_back(relation)
         if any(i not in self.failures for i in down):
             self.published = self._root()
+
+    def settle_tentative(self) -> None:
+        """Step what a transaction has changed so far. Raises what has interrupted a view's step (57014, 53200, 54001):
+        the transaction is to be taken back then, and ``restore`` called."""
+        before = self.dataflow.failed
+        try:
+            with self.watch.over():
+                self.settle()
+        except SqlError as error:
+            self._broken = True
+            raise self.watch.reason or error from None
+        failures = self._interrupted() if self.dataflow.failed > before else {}
+        if failures:
+            self._broken = True
+            failure = failures[min(failures)]
+            if failure.__cause__ is not None:
+                traceback.print_exception(failure.__cause__)
+            raise SqlError(failure.sqlstate, failure.message, failure.detail, failure.hint)
+
+    @property
+    def broken(self) -> bool:
+        """Whether a tentative step has broken views: ``restore`` is due."""
+        return self._broken
+
+    def _interrupted(self) -> dict[int, SqlError]:
+        """The views that have failed since the last commit, and why. Cost: the number of views."""
+        failures = ((i, self.dataflow.failure(output)) for i, output in self._outputs.items() if i not in self.failures)
+        return {i: failure for i, failure in failures if failure is not None}
+
+    def restore(self, catalog: Catalog) -> None:
+        """Views that a tentative step has broken are built anew, as they were committed: that step has been taken back.
+
+        ``catalog`` knows those of them that the transaction itself has made. What the store and the log have of the
+        others is still right.
+        """
+        self._broken = False
+        broken = sorted(self._interrupted())
+        for relation in reversed(broken):
+            self.drop_relation(relation)
+        try:
+            with self.watch.over(REVIVE_SECONDS):
+                self.settle()
+                for relation in broken:
+                    known = self.catalog if relation in self.catalog.relations else catalog
+                    self.install(self.plan_view(known.relations[relation], known), relation)
+                self.hydrate()
+                self.settle()
+        except SqlError:
+            pass
+        for relation in broken:
+            failure = self._failure(relation)
+            if failure is not None:
+                self._take_down(relation, failure)
+            elif relation in self.catalog.relations:
+                self.count(relation, self.dataflow.changes(self._outputs[relation]).diffs)
+
+    def _failure(self, relation: int) -> SqlError | None:
+        """Why a view that was to be built has no rows."""
+        output = self._outputs.get(relation)
+        if output is None:
+            return SqlError("54001", "the step was cancelled before its end")
+        return self.dataflow.failure(output)
 
     def _came_back(self, relation: int) -> None:
         del self.failures[relation]

@@ -66,9 +66,9 @@ class Watch:
             if current[0] != seen:
                 seen, before = current[0], _resident()
             if _resident() - before > self.growth:
-                self._interrupt_with(SqlError("53200", "the recursion ran out of memory"))
+                self._interrupt_with(SqlError("53200", "the step ran out of memory"))
             elif time.monotonic() > current[1]:
-                self._interrupt_with(SqlError("54001", "the recursion did not end in time"))
+                self._interrupt_with(SqlError("54001", "the step did not end in time"))
 
     def _interrupt_with(self, reason: SqlError) -> None:
         self.reason = reason

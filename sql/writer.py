@@ -59,7 +59,7 @@ class Writer:
     def settle(self) -> None:
         """Feed and step everything so far."""
         self._feed()
-        self.engine.settle()
+        self.engine.settle_tentative()
 
     def snapshot(self, inputs: Iterable[int] | None = None) -> Published:
         """The state with this transaction's changes; with ``inputs``, good for reading these relations only.
@@ -114,7 +114,7 @@ class Writer:
             engine.install(lower(optimize(rel), indexes), relation.id)
         self.created.append(relation)
         engine.hydrate()
-        engine.settle()
+        engine.settle_tentative()
 
     def drop(self, ids: Iterable[int]) -> None:
         """Relations go with the commit; until then only this transaction misses them."""
@@ -134,20 +134,31 @@ class Writer:
         return Mark(len(self.updates), len(self.created), self.catalog)
 
     def rollback_to(self, mark: Mark) -> None:
-        """Take back everything after a mark: the opposite of what was fed, at the same ordinal."""
-        self.engine.unstepped |= len(self.updates) > mark.updates
-        for update in self.updates[mark.updates : self.fed]:
+        """Take back everything after a mark: the opposite of what was fed, at the same ordinal.
+
+        Where a step was interrupted, all of it is taken back for a while: the views are built anew as committed.
+        """
+        engine = self.engine
+        engine.dataflow.cancel.clear()
+        engine.unstepped |= len(self.updates) > mark.updates
+        kept = 0 if engine.broken else mark.updates
+        for update in self.updates[kept : self.fed]:
             self._feed_one(Update(update.relation, update.rows, -update.diffs))
         del self.updates[mark.updates :]
-        self.fed = min(self.fed, mark.updates)
-        self._feed()  # the step below makes the key index forget what it noted of the rows that stay
+        self.fed = min(self.fed, kept)
+        if not engine.broken:
+            self._feed()  # the step below makes the key index forget what it noted of the rows that stay
         if len(self.created) > mark.created:
-            self.engine.settle()
+            engine.settle()
             for relation in reversed(self.created[mark.created :]):
-                self.engine.drop_relation(relation.id)
+                engine.drop_relation(relation.id)
             del self.created[mark.created :]
-        self.engine.settle()
+        engine.settle()
         self.catalog = mark.catalog
+        if engine.broken:
+            engine.restore(self.catalog)
+            self._feed()
+            engine.settle()
 
     def rollback(self) -> None:
         """Take back everything."""

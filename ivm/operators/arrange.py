@@ -46,6 +46,10 @@ class ArrangeOperator(Operator):
         self._program = None if is_identity(how, source.width) else program(how, source.width, 0)
         self._gathered = Block(self.width, self.diff_width)
 
+    @property
+    def primary(self) -> bool:
+        return self.source.primary
+
     def run(self, vector: int) -> bool:
         if self._refresh is not None:
             self._refresh()  # operators before this one may have interned values in this very pass

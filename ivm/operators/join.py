@@ -13,11 +13,14 @@ import numpy as np
 from ivm.batch import Block, Words
 from ivm.graph import Gather
 from ivm.kernels.join import J_POSITION, JOIN_WORDS, OUT_FULL, join
+from ivm.kernels.memory import B_ROOM
 from ivm.operators.base import check_gather, program
 from ivm.scheduler import Core, Later, Operator, Scope
 
 LARGE: Final = 1 << 20
 """Rows of a block from which on it grows only with leave; a piece where there is fuel."""
+SLICE: Final = 1 << 22
+"""Rows that one call of the kernel may emit, so that a cancel is seen in time."""
 
 
 class Side:
@@ -122,14 +125,26 @@ class JoinOperator(Operator):
         spine = other.arrangement.spine
         assert spine is not None
         while True:
+            sliced = out.room > SLICE or later.room > SLICE
+            if sliced:
+                for block in (out, later):
+                    block.d[B_ROOM] = min(block.room, block.n + SLICE)
             result = join(
                 delta.d, spine.desc, minus, early, out.d, later.d, self._program, self._state, core.stats, left,
                 other.arrangement.scope.depth, self.scope.depth, other.delay, vector, self._last,
             )  # fmt: skip
+            if sliced:
+                for block in (out, later):
+                    block.d[B_ROOM] = block.room
             if result >= 0:
                 break
             full = out if result == OUT_FULL else later
-            full.sync()
+            out.sync()
+            later.sync()
+            if full.n < full.room:
+                if vector >= 0 and core.cancel.is_set() and not self._may_grow(full):
+                    return True
+                continue
             if full.room >= LARGE:
                 if core.fuel and not self.scope.depth:
                     return False

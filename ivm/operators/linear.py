@@ -21,6 +21,10 @@ class InputOperator(Operator):
         super().__init__(core, scope, width)
         self.fed = False
 
+    @property
+    def primary(self) -> bool:
+        return True
+
     def feed(self, rows: Words, times: Words | int, diffs: Words) -> None:
         """Appends updates, copied."""
         out = self.out
