@@ -62,6 +62,10 @@ class SessionFunctions(Protocol):
         """pg_backend_pid."""
         ...
 
+    def signal_backend(self, pid: int, terminate: bool) -> bool:
+        """pg_cancel_backend, pg_terminate_backend: whether there is a session of that number."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Context:

@@ -106,6 +106,16 @@ def pg_backend_pid(site: Site) -> int:
     return int(backend()) if callable(backend) else os.getpid()
 
 
+@per_value("pg_cancel_backend", (INT4,), BOOL, volatility="volatile", needs_site=True)
+def pg_cancel_backend(site: Site, pid: int) -> bool:
+    return _session(site).signal_backend(pid, terminate=False)
+
+
+@per_value("pg_terminate_backend", (INT4,), BOOL, volatility="volatile", needs_site=True)
+def pg_terminate_backend(site: Site, pid: int) -> bool:
+    return _session(site).signal_backend(pid, terminate=True)
+
+
 @per_value("pg_is_in_recovery", (), BOOL, volatility="volatile")
 def pg_is_in_recovery() -> bool:
     return False

@@ -14,6 +14,7 @@ from sql.statements import (
     NoOperation,
     OutputColumn,
     Prepare,
+    SetTransaction,
     SetVariable,
     Show,
     Statement,
@@ -29,6 +30,8 @@ def run_control(session: Session, executor: Executor, statement: Statement) -> R
     match statement:
         case SetVariable():
             return _set(session, statement)
+        case SetTransaction():
+            return _set_transaction(session, statement)
         case Show():
             return _show(session, executor, statement)
         case Prepare():
@@ -48,12 +51,23 @@ def _set(session: Session, statement: SetVariable) -> CommandResult:
     in_block = transaction is not None and transaction.explicit
     if statement.local and not in_block:
         session.notice("SET LOCAL can only be used in transaction blocks", "WARNING", "25P01")
-    name = statement.name.lower()
-    if name == "transaction_read_only" and transaction is not None:
-        transaction.read_only = statement.value is not None and statement.value.lower() in ("on", "true", "1")
-        return CommandResult("SET")
-    session.settings.set(statement.name, statement.value, statement.local)
+    of_transaction = statement.name.lower().startswith("transaction_")
+    session.settings.set(statement.name, statement.value, statement.local or of_transaction)
+    if of_transaction and transaction is not None:
+        transaction.read_only = session.settings.boolean("transaction_read_only")
     return CommandResult("SET" if statement.value is not None else "RESET")
+
+
+def _set_transaction(session: Session, statement: SetTransaction) -> CommandResult:
+    transaction = session.transaction
+    if not statement.session and (transaction is None or not transaction.explicit):
+        session.notice("SET TRANSACTION can only be used in transaction blocks", "WARNING", "25P01")
+    elif statement.session:
+        for name, value in statement.modes.settings().items():
+            session.settings.set(f"default_transaction_{name}", value)
+    else:
+        session.set_modes(statement.modes)
+    return CommandResult("SET")
 
 
 def show_columns(session: Session, statement: Show) -> tuple[OutputColumn, ...]:

@@ -25,7 +25,7 @@ from sql.results import CommandResult, EmptyResult, Notice, Result, RowsResult
 from sql.search_path import SearchPath, path_of
 from sql.session_state import SessionState
 from sql.settings import Settings
-from sql.statements import Begin, Commit, OutputColumn, Rollback, Savepoint, Show, Statement
+from sql.statements import Begin, Commit, Modes, OutputColumn, Rollback, Savepoint, Show, Statement
 from sql.system.state import SessionInfo
 from sql.transaction import Transaction
 from sql.types import type_from_oid
@@ -56,7 +56,9 @@ class Session:
         self.statements: dict[str, NamedStatement] = {}
         self.portals: dict[str, Portal] = {}
         self.cursors = Cursors()
+        self.signalled: Callable[[bool], None] | None = None
         self._executor = Executor(self)
+        self._loop = asyncio.get_running_loop()
         self._failed = False
         self._task: asyncio.Task[object] | None = None
         self._interrupted: SqlError | None = None
@@ -205,6 +207,16 @@ class Session:
             await self._finish(transaction.rollback)
             self._after_transaction(committed=False)
 
+    def signal(self, terminate: bool) -> None:
+        """pg_cancel_backend or pg_terminate_backend, from any thread: the wire does it, if a client is there."""
+        self._loop.call_soon_threadsafe(self._on_signal, terminate)
+
+    def _on_signal(self, terminate: bool) -> None:
+        if self.signalled is not None:
+            self.signalled(terminate)
+        elif self._task is not None:
+            self._interrupt(SqlError("57014", "canceling statement due to user request"))
+
     async def cancel(self) -> None:
         """Interrupt what is running, if anything is."""
         self._interrupt(SqlError("57014", "canceling statement due to user request"))
@@ -347,8 +359,7 @@ class Session:
             self.transaction.explicit, self.transaction.single = True, False
         else:
             self.transaction = self._new_transaction(explicit=True)
-        assert self.transaction is not None
-        self.transaction.read_only |= statement.read_only
+        self.set_modes(statement.modes)
         return CommandResult("BEGIN")
 
     async def _end_explicit(self, commit: bool) -> CommandResult:
@@ -407,6 +418,13 @@ class Session:
         self._report_settings()
         self.cursors.end_transaction(committed)
         self.portals.clear()
+
+    def set_modes(self, modes: Modes) -> None:
+        """What BEGIN or SET TRANSACTION asks of the transaction that is open."""
+        assert self.transaction is not None
+        for name, value in modes.settings().items():
+            self.settings.set(f"transaction_{name}", value, local=True)
+        self.transaction.read_only = self.settings.boolean("transaction_read_only")
 
     def _new_transaction(self, explicit: bool, single: bool = False) -> Transaction:
         self.settings.begin()

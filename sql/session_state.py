@@ -71,6 +71,14 @@ class SessionState(SystemFunctions):
             if name
         ]
 
+    def signal_backend(self, pid: int, terminate: bool) -> bool:
+        for session in list(self.session.coordinator.sessions):
+            if session.backend_id == pid:
+                session.signal(terminate)
+                return True
+        self.session.notice(f"PID {pid} is not a PostgreSQL server process", "WARNING", "01000")
+        return False
+
     def set_setting(self, name: str, value: str, local: bool) -> str:
         settings = self.session.settings
         settings.set(name, value, local)

@@ -21,6 +21,8 @@ REPORTED: Final = (
     "integer_datetimes", "IntervalStyle", "is_superuser", "search_path", "server_encoding", "server_version",
     "session_authorization", "standard_conforming_strings", "TimeZone",
 )  # fmt: skip
+ISOLATION_LEVELS: Final = ("serializable", "repeatable read", "read committed", "read uncommitted")
+"""What may be asked for; what a transaction gets is always the first."""
 _UNITS: Final = {"us": 0.001, "ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -125,7 +127,8 @@ _SETTINGS: Final = (
     _Setting("DateStyle", "ISO, MDY", _any),
     _Setting("default_tablespace", "", _any),
     _Setting("default_table_access_method", "heap", _any),
-    _Setting("default_transaction_isolation", "serializable", _any),
+    _Setting("default_transaction_deferrable", "off", _boolean),
+    _Setting("default_transaction_isolation", "serializable", _choice(*ISOLATION_LEVELS)),
     _Setting("default_transaction_read_only", "off", _boolean),
     _Setting("extra_float_digits", "1", _integer),
     _Setting("idle_in_transaction_session_timeout", "1min", _duration),
@@ -148,7 +151,7 @@ _SETTINGS: Final = (
     _Setting("statement_timeout", "0", _duration),
     _Setting("synchronous_commit", "on", _any),
     _Setting("TimeZone", "UTC", _timezone),
-    _Setting("transaction_isolation", "serializable", _any),
+    _Setting("transaction_isolation", "serializable", _choice(*ISOLATION_LEVELS)),
     _Setting("transaction_read_only", "off", _boolean),
     _Setting("transaction_deferrable", "off", _boolean),
     _Setting("work_mem", "4MB", _any),
@@ -178,7 +181,11 @@ class Settings:
         """A setting's value; 42704 for an unknown one."""
         setting = _lookup(name)
         key = setting.name.lower()
-        return self.values.get(key, self.defaults.get(key, setting.default))
+        if key in self.values:
+            return self.values[key]
+        if key.startswith("transaction_"):
+            return self.get(f"default_{key}")
+        return self.defaults.get(key, setting.default)
 
     def find(self, name: str) -> str | None:
         """A setting's value, None for an unknown one."""

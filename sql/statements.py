@@ -218,9 +218,31 @@ class Verify:
 
 
 @dataclass(frozen=True, slots=True)
-class Begin:
-    read_only: bool = False
+class Modes:
+    """What a transaction is asked to be, None where nothing was said. Every level runs as strict serializable."""
+
     isolation: str | None = None
+    read_only: bool | None = None
+    deferrable: bool | None = None
+
+    def settings(self) -> dict[str, str]:
+        """By the names of the settings that show them, ``transaction_…`` and ``default_transaction_…`` alike."""
+        switches = (("read_only", self.read_only), ("deferrable", self.deferrable))
+        found = {name: "on" if on else "off" for name, on in switches if on is not None}
+        return found if self.isolation is None else {"isolation": self.isolation, **found}
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    modes: Modes = Modes()
+
+
+@dataclass(frozen=True, slots=True)
+class SetTransaction:
+    """SET TRANSACTION; ``session``: SET SESSION CHARACTERISTICS AS TRANSACTION."""
+
+    modes: Modes
+    session: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,8 +349,8 @@ class NoOperation:
 
 Statement = (
     Query | Insert | Update | Delete | Truncate | CreateTable | CreateView | CreateSchema | Drop | DropSchema
-    | CopyFrom | CopyTo | Subscribe | Explain | Verify | Begin | Commit | Rollback | Savepoint | SetVariable | Show
-    | Prepare | Execute | Deallocate
+    | CopyFrom | CopyTo | Subscribe | Explain | Verify | Begin | Commit | Rollback | Savepoint | SetVariable
+    | SetTransaction | Show | Prepare | Execute | Deallocate
     | Declare | Fetch | Close | Discard | NoOperation
 )  # fmt: skip
 

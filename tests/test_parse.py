@@ -127,7 +127,7 @@ def test_syntax_errors(sql: str, near: str | None, position: int) -> None:
 @pytest.mark.parametrize(
     ("sql", "statement"),
     [
-        ("begin isolation level repeatable read, read only", bound.Begin(True, "repeatable read")),
+        ("begin isolation level repeatable read, read only", bound.Begin(bound.Modes("repeatable read", True))),
         ("start transaction", bound.Begin()),
         ("end", bound.Commit()),
         ("abort work", bound.Rollback()),

@@ -166,6 +166,33 @@ def test_read_only_transactions_do_not_write(pair: tuple[Client, Client]) -> Non
     a, _ = pair
     a.run("BEGIN READ ONLY")
     assert a.state("INSERT INTO t VALUES (3, 30)") == "25006"
+    a.run("ROLLBACK")
+    a.run("BEGIN")
+    a.run("SET TRANSACTION READ ONLY")
+    assert a.rows("SHOW transaction_read_only") == [("on",)]
+    assert a.state("INSERT INTO t VALUES (3, 30)") == "25006"
+    a.run("ROLLBACK")
+    a.run("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
+    assert a.state("INSERT INTO t VALUES (3, 30)") == "25006"
+    a.run("BEGIN READ WRITE; INSERT INTO t VALUES (3, 30); ROLLBACK")
+    a.run("RESET default_transaction_read_only")
+    a.run("INSERT INTO t VALUES (3, 30)")
+
+
+def test_transaction_modes_show_what_was_asked_for(pair: tuple[Client, Client]) -> None:
+    a, _ = pair
+    a.run("BEGIN ISOLATION LEVEL READ COMMITTED, DEFERRABLE")
+    assert a.rows("SHOW transaction_isolation") == [("read committed",)]
+    assert a.rows("SELECT current_setting('transaction_deferrable')") == [("on",)]
+    a.run("COMMIT")
+    assert a.rows("SHOW transaction_isolation") == [("serializable",)]
+    a.run("SET default_transaction_isolation = 'repeatable read'")
+    assert a.rows("SHOW TRANSACTION ISOLATION LEVEL") == [("repeatable read",)]
+    a.run("RESET default_transaction_isolation")
+    assert a.state("SET default_transaction_isolation = 'none'") == "22023"
+    a.notices()
+    a.run("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE")
+    assert a.notices()[0].sqlstate == "25P01"
 
 
 def test_transaction_warnings(pair: tuple[Client, Client]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import numpy as np
 
@@ -36,6 +36,7 @@ class FakeSession:
     def __init__(self, user: str = "u", database: str = "d", parameters: dict[str, str] | None = None) -> None:
         self.user, self.database, self.parameters = user, database, parameters or {}
         self.backend_id = next(BACKENDS)
+        self.signalled: Callable[[bool], None] | None = None
         self.notices: list[Notice] = []
         application = self.parameters.get("application_name", "")
         self.parameter_changes: list[tuple[str, str]] = [("application_name", application)]

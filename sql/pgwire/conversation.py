@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import Any, Final, Literal, Protocol, assert_never
@@ -79,6 +79,9 @@ class WireSession(Protocol):
     notices: list[Notice]
     parameter_changes: list[tuple[str, str]]
     """Reported settings with new values, drained by the wire; at first the session's own starting values."""
+
+    signalled: Callable[[bool], None] | None
+    """Set by the wire: another session asks to cancel what this one runs, or (True) to end it."""
 
     @property
     def transaction_status(self) -> Literal["I", "T", "E"]: ...

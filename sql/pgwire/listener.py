@@ -11,7 +11,7 @@ import asyncio
 import hmac
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Final, assert_never
 
 from ivm.errors import SqlError
@@ -32,6 +32,7 @@ from sql.pgwire.startup import REPORTED, open_session
 
 log = logging.getLogger("freshet.wire")
 
+TERMINATED: Final = SqlError("57P01", "terminating connection due to administrator command")
 READ_HIGH: Final = 1 << 21
 """Bytes received and not yet taken above which reading pauses, unless one message is longer."""
 LOST_SECONDS: Final = 1.0
@@ -194,6 +195,7 @@ class Connection(asyncio.Protocol):
         opened = open_session(startup)
         session = self._server.session_factory(opened.user, opened.database, opened.parameters)
         self.session = session
+        session.signalled = self._signalled
         self._server.register(self, session.backend_id)
         out = [AUTHENTICATION_OK]
         if startup.minor > 0 or opened.unknown:
@@ -205,6 +207,13 @@ class Connection(asyncio.Protocol):
         out += [BackendKeyData(self.backend_id, self.secret).encode(), READY[session.transaction_status]]
         self.write(b"".join(out))
         await Conversation(self, self._protocol, session).run()
+
+    def _signalled(self, terminate: bool) -> None:
+        if terminate:
+            self.end(TERMINATED)
+            self._server.stop(self)
+        else:
+            self.cancel()
 
     def end(self, error: SqlError) -> None:
         """Tells the client why, and closes."""
@@ -231,7 +240,7 @@ class Server:
         self.session_factory = session_factory
         self.connections: set[Connection] = set()
         self.keys: dict[int, Connection] = {}
-        self._cancels: set[asyncio.Task[None]] = set()
+        self._endings: set[asyncio.Task[None]] = set()
         self._listening: asyncio.Server | None = None
 
     async def listen(self, host: str, port: int) -> None:
@@ -259,9 +268,16 @@ class Server:
     def cancel(self, connection: Connection) -> None:
         """Asks a connection's session to stop what it is running."""
         assert connection.session is not None
-        task = asyncio.get_running_loop().create_task(_cancel(connection.session))
-        self._cancels.add(task)
-        task.add_done_callback(self._cancels.discard)
+        self._begin(_cancel(connection.session))
+
+    def stop(self, connection: Connection) -> None:
+        """Ends a connection's task."""
+        self._begin(connection.stop())
+
+    def _begin(self, ending: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(ending)
+        self._endings.add(task)
+        task.add_done_callback(self._endings.discard)
 
     async def close(self) -> None:
         """Stops listening, tells every client (57P01) and closes its session."""
@@ -269,7 +285,7 @@ class Server:
             self._listening.close()
         connections = list(self.connections)
         for connection in connections:
-            connection.end(SqlError("57P01", "terminating connection due to administrator command"))
+            connection.end(TERMINATED)
         await asyncio.gather(*(connection.stop() for connection in connections))
 
 

@@ -5,6 +5,8 @@ sqlglot misreads some utility statements silently, so these have a small grammar
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ivm.errors import SqlError, unsupported
 from planner.identifiers import quoted
 from sql import statements as bound
@@ -123,23 +125,25 @@ class StatementGrammar(SchemaGrammar):
     def _begin(self) -> bound.Begin:
         self.advance()
         self.accept_one_of("transaction", "work")
-        isolation, read_only = self._modes()
-        return bound.Begin(read_only, isolation)
+        return bound.Begin(self._modes())
 
-    def _modes(self) -> tuple[str | None, bool]:
-        isolation: str | None = None
-        read_only = False
+    def _modes(self) -> bound.Modes:
+        modes = bound.Modes()
         while not self.at_end():
             if self.accept("isolation", "level"):
-                isolation = self._isolation()
+                modes = replace(modes, isolation=self._isolation())
             elif self.accept("read", "only"):
-                read_only = True
+                modes = replace(modes, read_only=True)
             elif self.accept("read", "write"):
-                read_only = False
-            elif not (self.accept("not", "deferrable") or self.accept("deferrable")):
+                modes = replace(modes, read_only=False)
+            elif self.accept("not", "deferrable"):
+                modes = replace(modes, deferrable=False)
+            elif self.accept("deferrable"):
+                modes = replace(modes, deferrable=True)
+            else:
                 raise self.error()
             self.accept_symbol(",")
-        return isolation, read_only
+        return modes
 
     def _isolation(self) -> str:
         for words in (("serializable",), ("repeatable", "read"), ("read", "committed"), ("read", "uncommitted")):
@@ -181,11 +185,9 @@ class StatementGrammar(SchemaGrammar):
             self._rest()
             return bound.NoOperation("SET CONSTRAINTS")
         if self.accept("session", "characteristics", "as", "transaction"):
-            isolation, _ = self._modes()
-            return bound.SetVariable("default_transaction_isolation", isolation or "serializable")
+            return bound.SetTransaction(self._modes(), session=True)
         if self.accept("transaction"):
-            isolation, _ = self._modes()
-            return bound.SetVariable("transaction_isolation", isolation or "serializable", True)
+            return bound.SetTransaction(self._modes())
         local = self.accept("local")
         if not local:
             self.accept("session")

@@ -72,6 +72,9 @@ class SystemFunctions:
         """pg_backend_pid()."""
         return self._backend_id
 
+    def signal_backend(self, pid: int, terminate: bool) -> bool:
+        raise unsupported("to signal a backend outside a session")
+
     def role_name(self, oid: int) -> str:
         """pg_get_userbyid."""
         return self._state.user if oid == OWNER else f"unknown (OID={oid})"
