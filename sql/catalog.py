@@ -44,7 +44,10 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A table, view or system relation. ``id`` is also its Postgres oid (user objects from 16384 on).
+    """A table, view or system relation, by an ``id`` from 16384 on (system relations have Postgres's oids).
+
+    A change of the rows' layout (ALTER TABLE) makes a new relation in place of the old one, as a new relfilenode is in
+    Postgres; ``first_id`` is then the id that it was created with and 0 otherwise: ``oid`` stays what it was.
 
     ``primary_key``: positions of the key's columns, empty without one. ``definition``: a view's SELECT text, bound
     anew when a view is used; its names mean what ``references`` says. ``retain``: microseconds of history kept.
@@ -66,6 +69,12 @@ class Relation:
     key_name: str | None = None
     indexes: tuple[Index, ...] = ()
     references: tuple[Reference, ...] = ()
+    first_id: int = 0
+
+    @property
+    def oid(self) -> int:
+        """What clients know it by: pg_class.oid. Relations in the order of their oids are in order of creation."""
+        return self.first_id or self.id
 
     @property
     def temporary(self) -> bool:
@@ -83,7 +92,7 @@ class Relation:
         if not self.primary_key:
             return self.indexes
         name = self.key_name or object_name(self.name, "", "pkey")
-        key = Index(INDEX_BASE + self.id, name, self.primary_key, unique=True, primary=True, constraint=True)
+        key = Index(INDEX_BASE + self.oid, name, self.primary_key, unique=True, primary=True, constraint=True)
         return (key, *self.indexes)
 
     @property
@@ -180,13 +189,18 @@ class Catalog:
     def inside(self, schemas: Iterable[str]) -> list[Relation]:
         """The relations of these schemas, in order of creation."""
         wanted = frozenset(schemas)
-        return sorted((r for r in self.relations.values() if r.schema_name in wanted), key=lambda r: r.id)
+        return sorted((r for r in self.relations.values() if r.schema_name in wanted), key=lambda r: r.oid)
+
+    def exchanged(self, old: int, new: Relation, version: int) -> Catalog:
+        """The catalog with a relation of another id in the place of ``old``, and what depends on it told so."""
+        relations = {i: _redirected(r, old, new.id) for i, r in self.relations.items() if i != old}
+        return self._of({**relations, new.id: new}, max(self.next_id, new.id + 1), version)
 
     def dependents(self, ids: Iterable[int]) -> list[Relation]:
         """Every relation outside of ``ids`` that needs one of them, in order of creation, transitively."""
         needed = set(ids)
         found = []
-        for relation in sorted(self.relations.values(), key=lambda r: r.id):
+        for relation in sorted(self.relations.values(), key=lambda r: r.oid):
             if relation.id not in needed and needed.intersection(relation.dependencies):
                 needed.add(relation.id)
                 found.append(relation)
@@ -195,7 +209,7 @@ class Catalog:
     def stored(self) -> list[Relation]:
         """Tables and materialized views in an order in which each comes after what it depends on."""
         kinds = (RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW)
-        return sorted((r for r in self.relations.values() if r.kind in kinds), key=lambda r: r.id)
+        return sorted((r for r in self.relations.values() if r.kind in kinds), key=lambda r: r.oid)
 
     def to_json(self) -> bytes:
         """All that is persisted; ``from_json`` reads it back."""
@@ -220,6 +234,14 @@ class Catalog:
         return replace(self, relations=relations, names=names, next_id=next_id, version=version)
 
 
+def _redirected(relation: Relation, old: int, new: int) -> Relation:
+    if old not in relation.dependencies:
+        return relation
+    references = tuple(replace(r, relation=new) if r.relation == old else r for r in relation.references)
+    dependencies = tuple(sorted(new if i == old else i for i in relation.dependencies))
+    return replace(relation, dependencies=dependencies, references=references)
+
+
 def _type_to_json(type_: SqlType) -> list[object]:
     element = None if type_.element is None else _type_to_json(type_.element)
     return [type_.kind.value, type_.precision, type_.scale, element]
@@ -236,6 +258,7 @@ def _relation_to_json(relation: Relation) -> dict[str, object]:
         "key_name": relation.key_name,
         "indexes": [index_to_json(i) for i in relation.indexes],
         "references": [[r.schema_name, r.name, r.relation, list(r.places)] for r in relation.references],
+        "first_id": relation.first_id,
     }
     return {
         "id": relation.id,
@@ -271,4 +294,5 @@ def _relation_from_json(data: Mapping[str, Any]) -> Relation:
         data.get("key_name"),
         tuple(index_from_json(i) for i in data.get("indexes", ())),
         tuple(Reference(s, n, i, tuple(places)) for s, n, i, places in data.get("references", ())),
+        data.get("first_id", 0),
     )

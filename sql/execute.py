@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -17,9 +17,10 @@ from planner.run import run
 from planner.run_direct import is_short
 from planner.scalar import Call, Literal
 from planner.traverse import children
+from sql.alter import Alterer
 from sql.clock import POSTGRES_EPOCH, wall_clock
 from sql.control import run_control
-from sql.ddl import Definer
+from sql.ddl import Definer, Notify
 from sql.definition import view_rel
 from sql.dml import Changed, Changer
 from sql.engine import TooLongHereError
@@ -32,6 +33,7 @@ from sql.search_path import Lookup
 from sql.session_state import SessionState, system_words
 from sql.snapshot import MemorySnapshot, Published, StoredIndexes
 from sql.statements import (
+    AlterTable,
     Close,
     CopyFrom,
     CopyTo,
@@ -64,7 +66,7 @@ if TYPE_CHECKING:
     from sql.session import Session
 
 
-Definition = CreateTable | CreateView | Drop | CreateSchema | DropSchema
+Definition = CreateTable | CreateView | Drop | AlterTable | CreateSchema | DropSchema
 
 LIGHT_ROWS: Final = 200
 """Rows up to which a transaction's statement is run on the event loop's thread: to change threads would cost more."""
@@ -103,7 +105,7 @@ class Executor:
                 return await self._change(statement, prepared, request)
             case Truncate():
                 return await self._truncate(statement, prepared)
-            case CreateTable() | CreateView() | Drop() | CreateSchema() | DropSchema():
+            case CreateTable() | CreateView() | Drop() | AlterTable() | CreateSchema() | DropSchema():
                 return await self._define(statement, prepared, request)
             case Explain():
                 return self._explain(statement)
@@ -302,7 +304,7 @@ class Executor:
 
     def _define_now(
         self, writer: Writer, statement: Definition, prepared: Prepared, request: Request,
-        notify: Callable[[Notice], None],
+        notify: Notify,
     ) -> str:  # fmt: skip
         prepared.check_current(writer.catalog)
         names = Lookup(writer.catalog, self._session.path(writer.catalog))
@@ -319,12 +321,22 @@ class Executor:
             case Drop():
                 definer.drop(statement)
                 return f"DROP {statement.kind.name.replace('_', ' ')}"
+            case AlterTable():
+                return self._alter(writer, statement, request, notify)
             case CreateSchema():
                 definer.create_schema(statement, self._session.user)
                 return "CREATE SCHEMA"
             case DropSchema():
                 definer.drop_schema(statement)
                 return "DROP SCHEMA"
+
+    def _alter(self, writer: Writer, statement: AlterTable, request: Request, notify: Notify) -> str:
+        engine = writer.engine
+        engine.check_room()
+        state = SessionState(self._session, writer.catalog)
+        context = self.context(engine.dictionary, request, engine.timeline.epoch(engine.timeline.last), state)
+        Alterer(writer, self._session.coordinator.keys, context, notify).alter(statement)
+        return "ALTER TABLE"
 
     def _create_table_as(self, definer: Definer, statement: CreateTable, prepared: Prepared, request: Request) -> str:
         writer, query = definer.writer, statement.source

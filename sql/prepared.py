@@ -25,6 +25,7 @@ from sql.search_path import Lookup, Recorder, SearchPath
 from sql.settings import Settings
 from sql.snapshot import Published, StoredIndexes
 from sql.statements import (
+    AlterTable,
     BoundStatement,
     CreateTable,
     CreateView,
@@ -125,7 +126,7 @@ class Statements:
         recorder = Recorder(Lookup(catalog, path))
         with reading(style) as literals:
             bound = bind_statement(StatementText(text, 0), recorder, types)
-        if literals and isinstance(bound.statement, CreateView | CreateTable):
+        if literals and isinstance(bound.statement, CreateView | CreateTable | AlterTable):
             _refuse_session_literal(literals[0])
         stored = tuple(catalog.relations[i] for i in recorder.seen if i in catalog.relations)
         found = Prepared(text, bound, frozenset(recorder.seen), stored=stored)

@@ -148,6 +148,67 @@ class Drop:
     cascade: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class AddPrimaryKey:
+    """``columns``: names. ``constraint``: the key's own name, None for the one that Postgres would make."""
+
+    columns: tuple[str, ...]
+    constraint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    """``value``: what the column is in the rows that are there, an expression without columns."""
+
+    column: TableColumn
+    value: Scalar
+    if_not_exists: bool = False
+    key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    name: str
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetDefault:
+    """``default`` None: DROP DEFAULT."""
+
+    column: str
+    default: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetNotNull:
+    column: str
+    not_null: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SetType:
+    """``value``: the column's new value, over the columns of the table as it was when the statement was bound."""
+
+    column: str
+    type: SqlType
+    value: Scalar
+    default: str | None
+
+
+Change = AddPrimaryKey | AddColumn | DropColumn | SetDefault | SetNotNull | SetType
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTable:
+    """``table`` None: there is none of that ``name``, and that is accepted."""
+
+    table: Relation | None
+    name: str
+    changes: tuple[Change, ...]
+
+
 class CopyFormat(Enum):
     TEXT = "text"
     CSV = "csv"
@@ -351,7 +412,7 @@ Statement = (
     Query | Insert | Update | Delete | Truncate | CreateTable | CreateView | CreateSchema | Drop | DropSchema
     | CopyFrom | CopyTo | Subscribe | Explain | Verify | Begin | Commit | Rollback | Savepoint | SetVariable
     | SetTransaction | Show | Prepare | Execute | Deallocate
-    | Declare | Fetch | Close | Discard | NoOperation
+    | Declare | Fetch | Close | Discard | AlterTable | NoOperation
 )  # fmt: skip
 
 

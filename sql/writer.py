@@ -8,7 +8,7 @@ at most one writer at a time (the write token, or one job of the engine thread),
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -102,8 +102,25 @@ class Writer:
 
     def create(self, relation: Relation, rel: Rel | None) -> None:
         """A table, a view, or a materialized view of ``rel``, which is hydrated before this returns."""
+        self.catalog = self.catalog.with_relation(relation, self.engine.next_version())
+        self._install(relation, rel)
+
+    def redefine(self, relation: Relation) -> None:
+        """A known relation is said to be something else, of the same layout."""
+        self.catalog = self.catalog.with_relation(relation, self.engine.next_version())
+
+    def exchange(self, old: int, changed: Relation, rel: Rel | None) -> Relation:
+        """Another relation takes the place of ``old``: a table, empty as yet, or a materialized view of ``rel``."""
         engine = self.engine
-        self.catalog = self.catalog.with_relation(relation, engine.next_version())
+        before = self.catalog.relations[old]
+        created = engine.timeline.epoch(engine.timeline.last) + 1
+        new = replace(changed, id=engine.next_id(self.catalog), first_id=before.oid, created=created)
+        self.catalog = self.catalog.exchanged(old, new, engine.next_version())
+        self._install(new, rel)
+        return new
+
+    def _install(self, relation: Relation, rel: Rel | None) -> None:
+        engine = self.engine
         if relation.kind is RelationKind.VIEW:
             return
         if relation.kind is RelationKind.TABLE:

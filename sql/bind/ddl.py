@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import INTERVAL, Kind
+from ivm.words import INTERVAL, Kind, SqlType
+from planner.scalar import Scalar
 from sql.bind.coerce import assign
 from sql.bind.environment import Environment
 from sql.bind.expression import Binder
@@ -66,7 +67,7 @@ def create_table(env: Environment, node: nodes.CreateTableStatement) -> CreateTa
         if names.index(name) in key:
             raise SqlError("42701", f'column "{name}" appears twice in primary key constraint', position=at + 1)
         key.append(names.index(name))
-    columns = tuple(_column(env, c, i in key) for i, c in enumerate(node.columns))
+    columns = tuple(column_definition(env, c, i in key) for i, c in enumerate(node.columns))
     return CreateTable(schema_name, node.table.name, columns, tuple(key), retain, node.if_not_exists)
 
 
@@ -89,23 +90,33 @@ def _names(query: Query, table: nodes.TableName) -> list[str]:
     return names
 
 
-def _column(env: Environment, node: nodes.ColumnDefinition, key: bool) -> TableColumn:
-    type_ = env.type(node.type)
+def storable(type_: SqlType, name: str, at: int) -> SqlType:
+    """The type, if a column may have it. Raises 42P16."""
     if type_.kind in _UNSTORABLE:
-        message = f'column "{node.name}" has pseudo-type {type_.kind.value}'
-        raise SqlError("42P16", message, position=node.at + 1)
+        raise SqlError("42P16", f'column "{name}" has pseudo-type {type_.kind.value}', position=at + 1)
+    return type_
+
+
+def default_expression(env: Environment, node: nodes.Expr, type_: SqlType, name: str) -> Scalar:
+    """A DEFAULT as its column's type. Raises 0A000 for one that names a column."""
+    binder = Binder(env, Scope(clause="DEFAULT expressions"), "DEFAULT expressions")
+    try:
+        expr = binder.bind(node)
+    except SqlError as error:
+        if error.sqlstate == "42703":
+            message = "cannot use column reference in DEFAULT expression"
+            raise SqlError("0A000", message, position=error.position) from None
+        raise
+    return assign(env, expr, type_, name, node.at)
+
+
+def column_definition(env: Environment, node: nodes.ColumnDefinition, key: bool) -> TableColumn:
+    """A column from its definition."""
+    type_ = storable(env.type(node.type), node.name, node.at)
     text = None
     if node.default is not None:
-        expr_node, text = node.default
-        binder = Binder(env, Scope(clause="DEFAULT expressions"), "DEFAULT expressions")
-        try:
-            expr = binder.bind(expr_node)
-        except SqlError as error:
-            if error.sqlstate == "42703":
-                message = "cannot use column reference in DEFAULT expression"
-                raise SqlError("0A000", message, position=error.position) from None
-            raise
-        assign(env, expr, type_, node.name, expr_node.at)
+        expr, text = node.default
+        default_expression(env, expr, type_, node.name)
     return TableColumn(node.name, type_, not (node.not_null or key), text)
 
 

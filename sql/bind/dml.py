@@ -195,7 +195,7 @@ def _insert_query(
 
 def _visible(table: Relation, base: int) -> tuple[Visible, ...]:
     return tuple(
-        Visible(c.name, Column(base + i, c.type, c.nullable), table.id, i + 1) for i, c in enumerate(table.columns)
+        Visible(c.name, Column(base + i, c.type, c.nullable), table.oid, i + 1) for i, c in enumerate(table.columns)
     )
 
 

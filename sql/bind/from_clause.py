@@ -164,7 +164,7 @@ def stored(env: Environment, relation: Relation, ref: nodes.TableName) -> Source
         rel = Get(relation.id, relation.schema)
     columns = schema(rel)
     visible = tuple(
-        Visible(c.name, Column(i, columns[i].type, columns[i].nullable), relation.id, i + 1)
+        Visible(c.name, Column(i, columns[i].type, columns[i].nullable), relation.oid, i + 1)
         for i, c in enumerate(relation.columns)
     )
     return rel, _named(visible, ref, relation)

@@ -107,7 +107,7 @@ def _oid_of(range_: Range) -> Scalar | None:
     assert range_.relation is not None
     if range_.relation.kind is RelationKind.VIEW:
         return None
-    oid = Literal(range_.relation.id, OID)
+    oid = Literal(range_.relation.oid, OID)
     if range_.padded:
         raise unsupported("tableoid of a table that an outer join pads")
     return oid

@@ -7,7 +7,7 @@ from typing import assert_never
 from ivm.errors import SqlError, unsupported
 from ivm.words import SqlType
 from sql import statements as bound
-from sql.bind import copying, ddl, dml
+from sql.bind import alter, copying, ddl, dml
 from sql.bind.environment import Environment, Parameters
 from sql.bind.expression import Binder
 from sql.bind.from_clause import lookup
@@ -16,7 +16,7 @@ from sql.bind.rows import MarkerNeeded
 from sql.bind.scope import Scope
 from sql.catalog import CatalogReader, RelationKind
 from sql.parse import StatementText, moved, parse
-from sql.syntax import nodes
+from sql.syntax import nodes, nodes_alter
 
 
 def bind_statement(
@@ -71,6 +71,8 @@ def _statement(env: Environment, tree: nodes.Statement) -> bound.Statement:
             return ddl.create_view(env, tree)
         case nodes.DropStatement():
             return ddl.drop(tree)
+        case nodes_alter.AlterTableStatement():
+            return alter.alter_table(env, tree)
         case nodes.TruncateStatement():
             return bound.Truncate(tuple(dml.target(env, name, "truncate") for name in tree.names))
         case nodes.CopyStatement():

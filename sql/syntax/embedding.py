@@ -10,10 +10,10 @@ from sqlglot.tokenizer_core import Token as ParserToken
 from sql.syntax.cursor import Cursor
 from sql.syntax.dialect import parser
 from sql.syntax.lexer import Token, TokenKind
-from sql.syntax.nodes import Expr, Query, Statement, TypeName
+from sql.syntax.nodes import ColumnDefinition, Expr, Query, Statement, TypeName
 from sql.syntax.rules_data import DataRules
 from sql.syntax.tokens import parser_tokens
-from sql.syntax.translate_data import statement
+from sql.syntax.translate_data import column, statement
 from sql.syntax.translate_expressions import expression, type_name
 from sql.syntax.translate_queries import query
 
@@ -68,6 +68,19 @@ class EmbeddingCursor(Cursor):
 
     def type_name(self) -> TypeName:
         return self.hand(lambda rules: type_name(rules.type_()))
+
+    def column_definition(self) -> ColumnDefinition:
+        """A column as CREATE TABLE has it: name, type, constraints."""
+        return self.hand(lambda rules: column(rules.column_definition()))
+
+    def default(self) -> tuple[Expr, str]:
+        """A DEFAULT's expression and its text."""
+
+        def read(rules: DataRules) -> tuple[Expr, str]:
+            node = rules.default()
+            return expression(node.this), node.meta["text"]
+
+        return self.hand(read)
 
     def starts_query(self) -> bool:
         """Whether a query may start here: SELECT, VALUES, WITH, TABLE, after any opening parentheses."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sql.syntax.nodes_alter import AlterTableStatement
+
 
 @dataclass(frozen=True, slots=True)
 class Name:
@@ -568,5 +570,5 @@ class Utility:
 Statement = (
     Query | InsertStatement | UpdateStatement | DeleteStatement | CreateTableStatement | CreateViewStatement
     | DropStatement | TruncateStatement | CopyStatement | SubscribeStatement | ExplainStatement | VerifyStatement
-    | PrepareStatement | ExecuteStatement | DeclareStatement | Utility
+    | PrepareStatement | ExecuteStatement | DeclareStatement | AlterTableStatement | Utility
 )  # fmt: skip

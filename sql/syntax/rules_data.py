@@ -357,9 +357,10 @@ class DataRules(QueryRules):
         for words in _REFUSED_TABLE_CONSTRAINTS:
             if self.is_word(words):
                 raise self.refusal(f"{words.split()[0].upper()} constraints", token)
-        return self._column_definition()
+        return self.column_definition()
 
-    def _column_definition(self) -> exp.ColumnDef:
+    def column_definition(self) -> exp.ColumnDef:
+        """A column's name, type and constraints."""
         token = self._curr
         name = self.identifier()
         type_token = self._curr
@@ -368,7 +369,7 @@ class DataRules(QueryRules):
         if kind in ("serial", "bigserial", "smallserial", "serial4", "serial8", "serial2"):
             raise self.refusal(f"type {kind}", type_token)
         constraints: list[exp.Expr] = []
-        while self._curr.token_type not in (TokenType.COMMA, TokenType.R_PAREN):
+        while not self.at_end() and self._curr.token_type not in (TokenType.COMMA, TokenType.R_PAREN):
             constraint = self._column_constraint()
             if constraint is not None:
                 constraints.append(constraint)
@@ -387,7 +388,7 @@ class DataRules(QueryRules):
             return exp.PrimaryKeyColumnConstraint()
         self.refuse_half("primary")
         if self._match(TokenType.DEFAULT):
-            return self._default()
+            return self.default()
         if self._match(TokenType.COLLATE):
             collation = self.dotted().expressions[-1].name
             if collation not in ("default", "C", "POSIX", "ucs_basic"):
@@ -398,7 +399,8 @@ class DataRules(QueryRules):
                 raise self.refusal(f"{word.upper()} constraints", token)
         raise self.syntax_error()
 
-    def _default(self) -> exp.DefaultColumnConstraint:
+    def default(self) -> exp.DefaultColumnConstraint:
+        """An expression after DEFAULT, with its text in ``meta``."""
         start = self._curr.start
         default = exp.DefaultColumnConstraint(this=self.restricted())
         default.meta["text"] = self.sql[start : self._prev.end + 1]

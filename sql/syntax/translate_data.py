@@ -157,7 +157,7 @@ def _create_table(node: exp.Create) -> CreateTableStatement:
     source = node.args.get("expression")
     return CreateTableStatement(
         table,
-        tuple(_column(element) for element in elements if isinstance(element, exp.ColumnDef)),
+        tuple(column(element) for element in elements if isinstance(element, exp.ColumnDef)),
         _primary_key(schema.this.this.this, elements),
         bool(node.args["exists"]),
         meta["retain"],
@@ -168,7 +168,7 @@ def _create_table(node: exp.Create) -> CreateTableStatement:
     )
 
 
-def _column(node: exp.ColumnDef) -> ColumnDefinition:
+def column(node: exp.ColumnDef) -> ColumnDefinition:
     """NOT NULL, PRIMARY KEY and DEFAULT: the rules refuse every other constraint."""
     not_null = primary_key = False
     default: tuple[Expr, str] | None = None
@@ -186,7 +186,7 @@ def _primary_key(table: str, elements: list[exp.Expr]) -> Columns:
         key: Columns = ()
         if isinstance(element, exp.PrimaryKey):
             key = _columns(element.expressions)
-        elif isinstance(element, exp.ColumnDef) and _column(element).primary_key:
+        elif isinstance(element, exp.ColumnDef) and column(element).primary_key:
             key = ((element.this.this, at(element)),)
         if key and found:
             message = f'multiple primary keys for table "{table}" are not allowed'

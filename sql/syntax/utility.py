@@ -10,6 +10,7 @@ from dataclasses import replace
 from ivm.errors import SqlError, unsupported
 from planner.identifiers import quoted
 from sql import statements as bound
+from sql.syntax.altering import AlterGrammar
 from sql.syntax.lexer import Token, TokenKind
 from sql.syntax.nodes import (
     DeclareStatement,
@@ -23,7 +24,6 @@ from sql.syntax.nodes import (
     Utility,
     VerifyStatement,
 )
-from sql.syntax.schemas import SchemaGrammar
 
 _SQLGLOT_WORDS = frozenset(
     {"select", "values", "table", "with", "insert", "update", "delete", "create", "drop", "truncate", "("}
@@ -33,10 +33,10 @@ _NOOPS = {
     "revoke": "REVOKE", "notify": "NOTIFY", "listen": "LISTEN", "unlisten": "UNLISTEN", "checkpoint": "CHECKPOINT",
     "cluster": "CLUSTER", "reindex": "REINDEX",
 }  # fmt: skip
-_UNSUPPORTED = ("alter", "merge", "lock", "call", "do", "security", "import", "reassign", "load")
+_UNSUPPORTED = ("merge", "lock", "call", "do", "security", "import", "reassign", "load")
 
 
-class StatementGrammar(SchemaGrammar):
+class StatementGrammar(AlterGrammar):
     """A whole statement."""
 
     def whole(self) -> Statement:
@@ -59,6 +59,8 @@ class StatementGrammar(SchemaGrammar):
                 return self.copy()
             case "subscribe":
                 return self.subscribe()
+            case "alter":
+                return self.alter()
             case "explain":
                 return self._explain()
             case "verify":

@@ -93,8 +93,8 @@ class SystemFunctions:
 
     def _relations(self) -> dict[int, Relation]:
         if self._by_id is None:
-            self._by_id = {d.relation.id: d.relation for d in definitions().values()}
-            self._by_id.update((r.id, r) for r in self._state.relations())
+            self._by_id = {d.relation.oid: d.relation for d in definitions().values()}
+            self._by_id.update((r.oid, r) for r in self._state.relations())
         return self._by_id
 
     def _indexed(self, oid: int, base: int) -> Relation | None:
@@ -118,10 +118,10 @@ class SystemFunctions:
         if self._by_name is None:
             self._by_name = {}
             for relation in self._relations().values():
-                self._by_name.setdefault(relation.name, {})[relation.schema_name] = relation.id
+                self._by_name.setdefault(relation.name, {})[relation.schema_name] = relation.oid
             for relation in with_keys(self._state):
                 keys = self._by_name.setdefault(primary_key_name(relation), {})
-                keys.setdefault(relation.schema_name, INDEX_BASE + relation.id)
+                keys.setdefault(relation.schema_name, INDEX_BASE + relation.oid)
         return self._by_name.get(name, {})
 
     def view_definition(self, oid: int) -> str | None:

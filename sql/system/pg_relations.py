@@ -39,7 +39,7 @@ def pg_class(state: SystemState) -> Iterator[Datums]:
     for relation, kind in all_relations(state):
         stored = kind in "rm"
         yield row(
-            oid=relation.id, relname=relation.name, relnamespace=schemas[relation.schema_name], relowner=OWNER,
+            oid=relation.oid, relname=relation.name, relnamespace=schemas[relation.schema_name], relowner=OWNER,
             relam=HEAP if stored else 0, relfilenode=relation.id if stored else 0, reltuples=-1.0,
             relhasindex=bool(relation.primary_key), relpersistence=_persistence(relation),
             relkind=kind, relnatts=len(relation.columns),
@@ -47,9 +47,9 @@ def pg_class(state: SystemState) -> Iterator[Datums]:
         )  # fmt: skip
     for relation in with_keys(state):
         yield row(
-            oid=INDEX_BASE + relation.id, relname=primary_key_name(relation),
+            oid=INDEX_BASE + relation.oid, relname=primary_key_name(relation),
             relnamespace=schemas[relation.schema_name], relowner=OWNER, relam=BTREE,
-            relfilenode=INDEX_BASE + relation.id, relpersistence=_persistence(relation), relkind="i",
+            relfilenode=INDEX_BASE + relation.oid, relpersistence=_persistence(relation), relkind="i",
             relnatts=len(relation.primary_key), relispopulated=True, relreplident="n",
         )  # fmt: skip
 
@@ -85,7 +85,7 @@ def _attributes(relation: Relation) -> Iterator[Datums]:
     constrained = relkind(relation) == "r"
     for i, column in enumerate(relation.columns):
         yield _attribute(
-            relation.id, i + 1, column,
+            relation.oid, i + 1, column,
             not_null=constrained and (not column.nullable or i in relation.primary_key),
             has_default=column.default is not None,
         )  # fmt: skip
@@ -99,19 +99,19 @@ def _system_attributes() -> tuple[Datums, ...]:
 def pg_attribute(state: SystemState) -> Iterator[Datums]:
     system = definitions()
     for relation in state.relations():
-        if relation.id not in system:
+        if relation.oid not in system:
             yield from _attributes(relation)
     yield from _system_attributes()
     for relation in with_keys(state):
         for number, i in enumerate(relation.primary_key):
-            index = INDEX_BASE + relation.id
+            index = INDEX_BASE + relation.oid
             yield _attribute(index, number + 1, relation.columns[i], not_null=False, has_default=False)
 
 
 def pg_attrdef(state: SystemState) -> Iterator[Datums]:
     row = definition("pg_catalog", "pg_attrdef").row
     for oid, relation, number, text in defaults_of(state):
-        yield row(oid=oid, adrelid=relation.id, adnum=number, adbin=text)
+        yield row(oid=oid, adrelid=relation.oid, adnum=number, adbin=text)
 
 
 def pg_index(state: SystemState) -> Iterator[Datums]:
@@ -119,7 +119,7 @@ def pg_index(state: SystemState) -> Iterator[Datums]:
     for relation in with_keys(state):
         key = relation.primary_key
         yield row(
-            indexrelid=INDEX_BASE + relation.id, indrelid=relation.id, indnatts=len(key), indnkeyatts=len(key),
+            indexrelid=INDEX_BASE + relation.oid, indrelid=relation.oid, indnatts=len(key), indnkeyatts=len(key),
             indisunique=True, indisprimary=True, indimmediate=True, indisvalid=True, indisready=True,
             indislive=True, indkey=tuple(i + 1 for i in key),
             indcollation=tuple(collation_of(relation.columns[i].type) for i in key), indclass=(0,) * len(key),
@@ -132,9 +132,9 @@ def pg_constraint(state: SystemState) -> Iterator[Datums]:
     schemas = state.schemas()
     for relation in with_keys(state):
         yield row(
-            oid=CONSTRAINT_BASE + relation.id, conname=primary_key_name(relation),
-            connamespace=schemas[relation.schema_name], contype="p", convalidated=True, conrelid=relation.id,
-            conindid=INDEX_BASE + relation.id, confupdtype=" ", confdeltype=" ", confmatchtype=" ", conislocal=True,
+            oid=CONSTRAINT_BASE + relation.oid, conname=primary_key_name(relation),
+            connamespace=schemas[relation.schema_name], contype="p", convalidated=True, conrelid=relation.oid,
+            conindid=INDEX_BASE + relation.oid, confupdtype=" ", confdeltype=" ", confmatchtype=" ", conislocal=True,
             connoinherit=True, conkey=tuple(i + 1 for i in relation.primary_key),
         )  # fmt: skip
 

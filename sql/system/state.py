@@ -88,10 +88,10 @@ def all_relations(state: SystemState) -> Iterator[tuple[Relation, str]]:
     """Every relation with its relkind, the system's included."""
     seen = set()
     for relation in state.relations():
-        seen.add(relation.id)
+        seen.add(relation.oid)
         yield relation, relkind(relation)
     for system in definitions().values():
-        if system.relation.id not in seen:
+        if system.relation.oid not in seen:
             yield system.relation, system.relkind
 
 
@@ -104,20 +104,20 @@ def own_relations(state: SystemState) -> Iterator[tuple[Relation, str]]:
 
 def user_relations(state: SystemState, *kinds: RelationKind) -> list[Relation]:
     """The user's relations of these kinds, by oid."""
-    return sorted((r for r in state.relations() if r.kind in kinds), key=lambda r: r.id)
+    return sorted((r for r in state.relations() if r.kind in kinds), key=lambda r: r.oid)
 
 
 def relkind(relation: Relation) -> str:
     """pg_class.relkind."""
-    known = definitions().get(relation.id)
+    known = definitions().get(relation.oid)
     if known is not None:
         return known.relkind
     return "v" if relation.kind is RelationKind.SYSTEM else relation.kind.value
 
 
 def primary_key_name(relation: Relation) -> str:
-    """The name of a primary key's index and constraint, as Postgres makes it (63 bytes at most)."""
-    return relation.name.encode()[:58].decode(errors="ignore") + "_pkey"
+    """The name of a primary key's index and constraint, as Postgres makes it (63 bytes at most) where it has none."""
+    return relation.key_name or relation.name.encode()[:58].decode(errors="ignore") + "_pkey"
 
 
 def with_keys(state: SystemState) -> list[Relation]:

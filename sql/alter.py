@@ -1,0 +1,209 @@
+"""ALTER TABLE: what it makes of a table's columns and rows.
+
+A change that leaves the rows' layout alone (a DEFAULT, a name) changes the catalog only. Any other makes a new relation
+with the rows converted, in place of the old one, which goes with the commit, and the materialized views over it are
+made anew. Cost: the table, and the state of those views.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, assert_never
+
+import numpy as np
+
+from ivm.errors import SqlError, unsupported
+from ivm.rows import Words, pack, unpack
+from planner.context import Context
+from planner.evaluate import evaluate
+from planner.logical import schema
+from planner.scalar import Column, Scalar
+from sql.catalog import Relation, RelationKind, TableColumn
+from sql.ddl import Notify
+from sql.definition import definition_rel
+from sql.dml import Changer
+from sql.key_index import KeyIndex
+from sql.results import Notice
+from sql.statements import (
+    AddColumn,
+    AddPrimaryKey,
+    AlterTable,
+    Change,
+    DropColumn,
+    SetDefault,
+    SetNotNull,
+    SetType,
+)
+from sql.writer import Writer
+
+_PASSES: Final = (DropColumn, SetType, AddColumn, (SetDefault, SetNotNull), AddPrimaryKey)
+"""Postgres's order of the changes of one statement."""
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A table while it is being changed. ``values``: each column over the rows as they are."""
+
+    table: Relation
+    columns: list[TableColumn]
+    values: list[Scalar]
+    key: list[str]
+    key_name: str | None
+    touched: bool = False
+    """Whether columns came, went or changed their type."""
+
+    @classmethod
+    def of(cls, table: Relation) -> _Draft:
+        columns = list(table.columns)
+        values: list[Scalar] = [Column(i, c.type, c.nullable) for i, c in enumerate(columns)]
+        return cls(table, columns, values, [columns[i].name for i in table.primary_key], table.key_name)
+
+    def find(self, name: str) -> int:
+        """A column's position. Raises 42703."""
+        for i, column in enumerate(self.columns):
+            if column.name == name:
+                return i
+        raise SqlError("42703", f'column "{name}" of relation "{self.table.name}" does not exist')
+
+    def has(self, name: str) -> bool:
+        return any(c.name == name for c in self.columns)
+
+    def result(self) -> Relation:
+        key = tuple(self.find(name) for name in self.key)
+        return replace(self.table, columns=tuple(self.columns), primary_key=key, key_name=self.key_name)
+
+
+@dataclass(frozen=True, slots=True)
+class Alterer:
+    """Runs ALTER for one writer."""
+
+    writer: Writer
+    keys: KeyIndex
+    context: Context
+    notify: Notify
+
+    def alter(self, statement: AlterTable) -> None:
+        """All changes, or an error and none that the caller does not roll back."""
+        if statement.table is None:
+            self.notify(Notice("NOTICE", "00000", f'relation "{statement.name}" does not exist, skipping'))
+            return
+        draft = _Draft.of(statement.table)
+        for kinds in _PASSES:
+            for change in statement.changes:
+                if isinstance(change, kinds):
+                    self._change(draft, change)
+        self._check_views(draft)
+        old, new = draft.table, draft.result()
+        if new.schema == old.schema and new.primary_key == old.primary_key and not draft.touched:
+            self.writer.redefine(new)
+        else:
+            self._rewrite(old, new, draft.values)
+
+    def _change(self, draft: _Draft, change: Change) -> None:
+        match change:
+            case AddPrimaryKey():
+                self._add_key(draft, change)
+            case AddColumn():
+                self._add_column(draft, change)
+            case DropColumn():
+                self._drop_column(draft, change)
+            case SetDefault():
+                i = draft.find(change.column)
+                draft.columns[i] = replace(draft.columns[i], default=change.default)
+            case SetNotNull():
+                self._set_not_null(draft, change)
+            case SetType():
+                i = draft.find(change.column)
+                draft.columns[i] = replace(draft.columns[i], type=change.type, default=change.default)
+                draft.values[i] = change.value
+                draft.touched = True
+            case _:
+                assert_never(change)
+
+    def _add_key(self, draft: _Draft, change: AddPrimaryKey) -> None:
+        name = draft.table.name
+        if draft.key:
+            raise SqlError("42P16", f'multiple primary keys for table "{name}" are not allowed')
+        for column in change.columns:
+            i = draft.find(column)
+            draft.columns[i] = replace(draft.columns[i], nullable=False)
+        draft.key = list(change.columns)
+        draft.key_name = change.constraint
+
+    def _add_column(self, draft: _Draft, change: AddColumn) -> None:
+        name, table = change.column.name, draft.table.name
+        if draft.has(name):
+            message = f'column "{name}" of relation "{table}" already exists'
+            if not change.if_not_exists:
+                raise SqlError("42701", message)
+            self.notify(Notice("NOTICE", "42701", f"{message}, skipping"))
+            return
+        draft.columns.append(change.column)
+        draft.values.append(change.value)
+        draft.touched = True
+        if change.key:
+            self._add_key(draft, AddPrimaryKey((name,)))
+
+    def _drop_column(self, draft: _Draft, change: DropColumn) -> None:
+        if change.if_exists and not draft.has(change.name):
+            message = f'column "{change.name}" of relation "{draft.table.name}" does not exist, skipping'
+            self.notify(Notice("NOTICE", "00000", message))
+            return
+        i = draft.find(change.name)
+        del draft.columns[i], draft.values[i]
+        draft.touched = True
+        if change.name in draft.key:
+            draft.key.clear()
+
+    def _set_not_null(self, draft: _Draft, change: SetNotNull) -> None:
+        i = draft.find(change.column)
+        if not change.not_null and change.column in draft.key:
+            raise SqlError("42P16", f'column "{change.column}" is in a primary key')
+        draft.columns[i] = replace(draft.columns[i], nullable=not change.not_null)
+
+    def _check_views(self, draft: _Draft) -> None:
+        """Refuses to change the columns under a view."""
+        if draft.touched:
+            for view in self.writer.catalog.dependents([draft.table.id]):
+                raise unsupported(
+                    f"adding, dropping or converting columns of a table that view {view.name} depends on",
+                    hint=f"Drop {view.name} first and create it again.",
+                )
+
+    def _rewrite(self, old: Relation, new: Relation, values: list[Scalar]) -> None:
+        """A new relation with the rows converted, and the views over it anew."""
+        rows = self._converted(old, new, values)
+        views = [r for r in self.writer.catalog.dependents([old.id]) if r.kind is RelationKind.MATERIALIZED_VIEW]
+        table = self.writer.exchange(old.id, new, None)
+        try:
+            Changer(self.writer, self.keys, self.context).insert_rows(table, rows)
+        except SqlError as error:
+            raise _not_unique(error) from None
+        for view in views:
+            known = self.writer.catalog.relations[view.id]
+            rel = definition_rel(known, self.writer.catalog)
+            columns = tuple(replace(c, nullable=s.nullable) for c, s in zip(known.columns, schema(rel), strict=True))
+            self.writer.exchange(view.id, replace(known, columns=columns), rel)
+
+    def _converted(self, old: Relation, new: Relation, values: list[Scalar]) -> Words:
+        """The table's rows in the new layout. Raises 23502, and what a conversion raises."""
+        published = self.writer.snapshot()
+        rows, diffs = published.rows(old.id, published.ordinal)
+        rows = np.repeat(rows, diffs, axis=0)
+        vectors, failures = evaluate(tuple(values), unpack(rows, old.schema), len(rows), self.context)
+        if failures is not None:
+            raise failures.errors[0]
+        for column, vector in zip(new.columns, vectors, strict=True):
+            if not column.nullable and vector.nulls is not None and vector.nulls.any():
+                message = f'column "{column.name}" of relation "{new.name}" contains null values'
+                raise SqlError("23502", message)
+        return pack(vectors, new.schema, len(rows))
+
+
+def _not_unique(error: SqlError) -> SqlError:
+    """A duplicate key among rows that are there already, as Postgres says it."""
+    if error.sqlstate != "23505":
+        return error
+    name = error.message.split('"')[1]
+    detail = None if error.detail is None else error.detail.replace(" already exists.", " is duplicated.")
+    return SqlError("23505", f'could not create unique index "{name}"', detail)

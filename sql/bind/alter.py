@@ -1,0 +1,161 @@
+"""ALTER TABLE: its expressions bound, its types known. Which columns there are is looked at when it runs."""
+
+from __future__ import annotations
+
+from typing import Final, assert_never
+
+from ivm.errors import SqlError
+from ivm.words import SqlType
+from planner.scalar import Scalar
+from sql import statements as bound
+from sql.bind import ddl
+from sql.bind.coerce import assign
+from sql.bind.dml import default as bound_default
+from sql.bind.environment import Environment
+from sql.bind.expression import Binder
+from sql.bind.from_clause import lookup, stored
+from sql.bind.scope import Scope
+from sql.catalog import Relation, RelationKind, TableColumn
+from sql.parse import parse_expression
+from sql.syntax import nodes, nodes_alter
+from sql.types import format_type
+
+SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"})
+_KINDS: Final = {RelationKind.VIEW: "views", RelationKind.MATERIALIZED_VIEW: "materialized views"}
+
+
+def alter_table(env: Environment, node: nodes_alter.AlterTableStatement) -> bound.AlterTable:
+    """Raises 42P01, 42809, 42501, and what is wrong with an expression or a type."""
+    table = env.catalog.resolve(node.table.schema_name, node.table.name)
+    if table is None and node.if_exists:
+        return bound.AlterTable(None, node.table.name, ())
+    if table is None:
+        table = lookup(env, node.table)
+    if table.kind is RelationKind.SYSTEM:
+        raise SqlError("42501", f'permission denied: "{table.name}" is a system catalog')
+    if table.kind is not RelationKind.TABLE:
+        message = f'ALTER action {_action(node.changes[0])} cannot be performed on relation "{table.name}"'
+        detail = f"This operation is not supported for {_KINDS.get(table.kind, 'this kind of relation')}."
+        raise SqlError("42809", message, detail)
+    return bound.AlterTable(table, table.name, tuple(_change(env, table, node, change) for change in node.changes))
+
+
+def _action(change: nodes_alter.Change) -> str:
+    match change:
+        case nodes_alter.AddPrimaryKey():
+            return "ADD CONSTRAINT"
+        case nodes_alter.AddColumn():
+            return "ADD COLUMN"
+        case nodes_alter.DropColumn():
+            return "DROP COLUMN"
+        case nodes_alter.SetDefault():
+            return "ALTER COLUMN ... SET DEFAULT"
+        case nodes_alter.SetNotNull():
+            return f"ALTER COLUMN ... {'SET' if change.not_null else 'DROP'} NOT NULL"
+        case nodes_alter.SetType():
+            return "ALTER COLUMN ... SET DATA TYPE"
+        case _:
+            assert_never(change)
+
+
+def _change(
+    env: Environment, table: Relation, node: nodes_alter.AlterTableStatement, change: nodes_alter.Change
+) -> bound.Change:
+    match change:
+        case nodes_alter.AddPrimaryKey():
+            return _add_key(change)
+        case nodes_alter.AddColumn():
+            return _add_column(env, change)
+        case nodes_alter.DropColumn():
+            _not_system(change.name, "drop")
+            return bound.DropColumn(change.name, change.if_exists, change.cascade)
+        case nodes_alter.SetDefault():
+            return _set_default(env, table, change)
+        case nodes_alter.SetNotNull():
+            _not_system(change.column, "alter")
+            return bound.SetNotNull(change.column, change.not_null)
+        case nodes_alter.SetType():
+            return _set_type(env, table, node.table, change)
+        case _:
+            assert_never(change)
+
+
+def _not_system(name: str, verb: str) -> None:
+    if name in SYSTEM_COLUMNS:
+        raise SqlError("0A000", f'cannot {verb} system column "{name}"')
+
+
+def _add_key(change: nodes_alter.AddPrimaryKey) -> bound.AddPrimaryKey:
+    names = [name for name, _ in change.columns]
+    for i, (name, at) in enumerate(change.columns):
+        if name in names[:i]:
+            raise SqlError("42701", f'column "{name}" appears twice in primary key constraint', position=at + 1)
+    return bound.AddPrimaryKey(tuple(names), change.name)
+
+
+def _add_column(env: Environment, change: nodes_alter.AddColumn) -> bound.AddColumn:
+    node = change.column
+    if node.name in SYSTEM_COLUMNS:
+        raise SqlError("42701", f'column name "{node.name}" conflicts with a system column name')
+    column = ddl.column_definition(env, node, node.primary_key)
+    return bound.AddColumn(column, bound_default(env, column), change.if_not_exists, node.primary_key)
+
+
+def column_of(table: Relation, name: str) -> TableColumn:
+    """A table's column by name. Raises 42703."""
+    found = next((c for c in table.columns if c.name == name), None)
+    if found is None:
+        raise SqlError("42703", f'column "{name}" of relation "{table.name}" does not exist')
+    return found
+
+
+def _set_default(env: Environment, table: Relation, change: nodes_alter.SetDefault) -> bound.SetDefault:
+    _not_system(change.column, "alter")
+    if change.default is None:
+        return bound.SetDefault(change.column, None)
+    expr, text = change.default
+    known = next((c for c in table.columns if c.name == change.column), None)
+    if known is not None:
+        ddl.default_expression(env, expr, known.type, known.name)
+    return bound.SetDefault(change.column, text)
+
+
+def _set_type(env: Environment, table: Relation, name: nodes.TableName, change: nodes_alter.SetType) -> bound.SetType:
+    _not_system(change.column, "alter")
+    column = column_of(table, change.column)
+    type_ = ddl.storable(env.type(change.type), column.name, change.type.at)
+    _, namespace = stored(env, table, nodes.TableName(name.schema_name, name.name, name.at))
+    binder = Binder(env, Scope(namespace, clause="transform expressions"), "transform expressions")
+    using = nodes.Name((column.name,), change.at) if change.using is None else change.using
+    value = _converted(env, binder.bind(using), type_, column.name, change.using is not None)
+    return bound.SetType(column.name, type_, value, _converted_default(env, column, type_))
+
+
+def _converted(env: Environment, expr: Scalar, type_: SqlType, name: str, explicit: bool) -> Scalar:
+    try:
+        return assign(env, expr, type_, name, 0)
+    except SqlError as error:
+        if error.sqlstate != "42804":
+            raise
+    shown = format_type(type_, True)
+    if explicit:
+        message = f'result of USING clause for column "{name}" cannot be cast automatically to type {shown}'
+        raise SqlError("42804", message, hint="You might need to add an explicit cast.")
+    message = f'column "{name}" cannot be cast automatically to type {shown}'
+    raise SqlError("42804", message, hint=f'You might need to specify "USING {name}::{shown}".')
+
+
+def _converted_default(env: Environment, column: TableColumn, type_: SqlType) -> str | None:
+    """The DEFAULT of a column whose type changes: the value that it was, as the new type."""
+    if column.default is None:
+        return None
+    try:
+        assign(env, bound_default(env, column), type_, column.name, 0)
+    except SqlError as error:
+        if error.sqlstate != "42804":
+            raise
+        message = f'default for column "{column.name}" cannot be cast automatically to type {format_type(type_, True)}'
+        raise SqlError("42804", message) from None
+    binder = Binder(env, Scope(clause="DEFAULT expressions"), "DEFAULT expressions")
+    same = binder.bind(parse_expression(column.default)).type == column.type
+    return column.default if same else f"({column.default})::{format_type(column.type, True)}"

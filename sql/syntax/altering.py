@@ -1,0 +1,100 @@
+"""ALTER, by tokens."""
+
+from __future__ import annotations
+
+from ivm.errors import unsupported
+from sql.syntax.nodes_alter import (
+    AddColumn,
+    AddPrimaryKey,
+    AlterTableStatement,
+    Change,
+    DropColumn,
+    SetDefault,
+    SetNotNull,
+    SetType,
+)
+from sql.syntax.schemas import SchemaGrammar
+
+_OTHER_CONSTRAINTS = ("check", "unique", "foreign", "exclude")
+
+
+class AlterGrammar(SchemaGrammar):
+    """ALTER TABLE."""
+
+    def alter(self) -> AlterTableStatement:
+        """Raises 0A000 for what cannot be altered, or not in this way."""
+        start = self.advance().start
+        if not self.accept("table"):
+            raise unsupported(f"ALTER {self.token.value.upper()}", position=start + 1)
+        if self.is_word("all", "in"):
+            raise unsupported("ALTER TABLE ALL", position=start + 1)
+        if_exists = self.accept("if", "exists")
+        self.accept("only")
+        at = self.token.start
+        table = self.table_name()
+        self.accept_symbol("*")
+        changes = [self._change()]
+        while self.accept_symbol(","):
+            changes.append(self._change())
+        return AlterTableStatement(table, if_exists, tuple(changes), at)
+
+    def _change(self) -> Change:
+        start = self.token
+        if self.accept("add"):
+            return self._add()
+        if self.accept("drop"):
+            if self.is_word("constraint"):
+                raise unsupported("ALTER TABLE … DROP CONSTRAINT", position=start.start + 1)
+            self.accept("column")
+            if_exists = self.accept("if", "exists")
+            name = self.name()
+            return DropColumn(name, if_exists, self._behaviour())
+        if self.accept("alter"):
+            self.accept("column")
+            return self._column_change(self.name())
+        if self.at_end():
+            raise self.error()
+        raise unsupported(f"ALTER TABLE … {start.value.upper()}", position=start.start + 1)
+
+    def _behaviour(self) -> bool:
+        """[CASCADE | RESTRICT]; whether it was CASCADE."""
+        if self.accept("cascade"):
+            return True
+        self.accept("restrict")
+        return False
+
+    def _add(self) -> Change:
+        at = self.token.start
+        name = self.name() if self.accept("constraint") else None
+        if self.accept("primary", "key"):
+            if self.is_word("using"):
+                raise unsupported("PRIMARY KEY USING INDEX", position=at + 1)
+            return AddPrimaryKey(name, self.names(), at)
+        for word in _OTHER_CONSTRAINTS:
+            if self.is_word(word):
+                raise unsupported(f"{word.upper()} constraints", position=at + 1)
+        if name is not None:
+            raise self.error()
+        self.accept("column")
+        if_not_exists = self.accept("if", "not", "exists")
+        return AddColumn(self.column_definition(), if_not_exists)
+
+    def _column_change(self, column: str) -> Change:
+        at = self.token.start
+        if self.accept("set", "default"):
+            return SetDefault(column, self.default())
+        if self.accept("drop", "default"):
+            return SetDefault(column, None)
+        if self.accept("set", "not", "null"):
+            return SetNotNull(column, True)
+        if self.accept("drop", "not", "null"):
+            return SetNotNull(column, False)
+        if self.accept("type") or self.accept("set", "data", "type"):
+            type_ = self.type_name()
+            if self.is_word("collate"):
+                raise unsupported("COLLATE in ALTER TABLE", position=self.token.start + 1)
+            return SetType(column, type_, self.expression() if self.accept("using") else None, at)
+        words = self.token.value.upper(), self.ahead().value.upper()
+        if words[0] in ("SET", "ADD", "DROP", "RESET", "RESTART"):
+            raise unsupported(f"ALTER COLUMN … {' '.join(words).strip()}", position=at + 1)
+        raise self.error()
