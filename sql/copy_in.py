@@ -17,8 +17,9 @@ from sql.catalog import Relation
 from sql.constraints import fit
 from sql.dml import Changer
 from sql.pgwire.copy import CopyParser
+from sql.pgwire.copy_binary import BinaryParser
 from sql.results import CommandResult
-from sql.statements import CopyFrom
+from sql.statements import CopyFormat, CopyFrom
 from sql.transaction import Transaction
 from sql.writer import Writer
 from storage.text_style import TextStyle
@@ -42,7 +43,12 @@ class CopyIn:
         self._context = context
         table = statement.table
         columns = [table.columns[i] for i in statement.columns]
-        self._parser = CopyParser(table.name, columns, statement.options, context.dictionary, style)
+        options, dictionary = statement.options, context.dictionary
+        self._parser: CopyParser | BinaryParser
+        if options.format is CopyFormat.BINARY:
+            self._parser = BinaryParser(table.name, columns, dictionary, style)
+        else:
+            self._parser = CopyParser(table.name, columns, options, dictionary, style)
 
     async def feed(self, data: bytes) -> None:
         """One piece of data. SqlError where it is bad."""

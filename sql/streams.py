@@ -13,7 +13,7 @@ from planner.context import Bounds
 from sql.copy_files import load_file
 from sql.copy_in import CopyIn
 from sql.cursors import Scroll
-from sql.pgwire.copy_out import format_copy, format_header
+from sql.pgwire.copy_writer import CopyWriter
 from sql.portal import Rows
 from sql.prepared import Prepared, output_columns
 from sql.query import epoch_of
@@ -91,43 +91,52 @@ class Streams:
         reading = await self._executor.reading(query, prepared, request)
         rows = await self._executor.read(reading)
         names = [c.name for c in query.columns]
-        readers = self._session.coordinator.readers
-        dictionary, style = reading.context.dictionary, self._session.text_style
+        session = self._session
+        readers, style = session.coordinator.readers, session.text_style
+        writer = CopyWriter(statement.options, names, reading.context.dictionary)
 
         async def chunks() -> AsyncIterator[bytes]:
-            if statement.options.header:
-                yield format_header(names, statement.options)
+            if header := writer.header():
+                yield header
             loop = asyncio.get_running_loop()
             for start in range(0, len(rows), CHUNK_ROWS):
                 part = RowSet(rows.rows[start : start + CHUNK_ROWS], rows.schema)
                 if len(rows) <= 200:
-                    yield format_copy(part, statement.options, dictionary, style)
-                else:
-                    yield await loop.run_in_executor(readers, format_copy, part, statement.options, dictionary, style)
+                    yield writer.rows(part, style)
+                    continue
+                with session.interruptible():
+                    chunk = await loop.run_in_executor(readers, writer.rows, part, style)
+                yield chunk
+            if trailer := writer.trailer():
+                yield trailer
 
-        return CopyOutResult(len(names), 0, chunks(), lambda: f"COPY {len(rows)}")
+        return CopyOutResult(len(names), writer.format, chunks(), lambda: f"COPY {len(rows)}")
 
     async def _copy_subscription(self, statement: CopyTo, subscribe: Subscribe, request: Request) -> Result:
         subscription = await self._subscribe(subscribe, request)
         session = self._session
+        names = [c.name for c in subscription.columns]
+        writer = CopyWriter(statement.options, names, subscription.dictionary)
         count = 0
 
         async def chunks() -> AsyncIterator[bytes]:
             nonlocal count
             try:
-                if statement.options.header:
-                    yield format_header([c.name for c in subscription.columns], statement.options)
+                if header := writer.header():
+                    yield header
                 while not subscription.ended:
                     with session.interruptible():
                         await subscription.wait(None)
                     rows = subscription.take(CHUNK_ROWS)
                     count += len(rows)
                     if len(rows):
-                        yield format_copy(rows, statement.options, subscription.dictionary, session.text_style)
+                        yield writer.rows(rows, session.text_style)
+                if trailer := writer.trailer():
+                    yield trailer
             finally:
                 subscription.close()
 
-        return CopyOutResult(len(subscription.columns), 0, chunks(), lambda: f"COPY {count}")
+        return CopyOutResult(len(names), writer.format, chunks(), lambda: f"COPY {count}")
 
     async def _subscribe(self, statement: Subscribe, request: Request) -> Subscription:
         session = self._session

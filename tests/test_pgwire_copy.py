@@ -176,7 +176,6 @@ def test_headers_and_line_ends() -> None:
         (CopyOptions(delimiter=",", null="a,"), "0A000"),
         (CopyOptions(CopyFormat.CSV, ",", "", quote=","), "22023"),
         (CopyOptions(CopyFormat.CSV, ",", '"'), "0A000"),
-        (CopyOptions(CopyFormat.BINARY), "0A000"),
     ],
 )
 def test_bad_options(options: CopyOptions, sqlstate: str) -> None:

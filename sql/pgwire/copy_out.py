@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from ivm.errors import SqlError, unsupported
+from ivm.errors import SqlError
 from ivm.rows import RowSet, Words
 from ivm.words import Kind, SqlType
 from sql.pgwire.copy_kernels import frame_rows
@@ -55,8 +55,7 @@ def format_copy(
     rowset: RowSet, options: CopyOptions, dictionary: Dictionary, style: TextStyle = DEFAULT_STYLE
 ) -> CopyRows:
     """The rows as COPY TO writes them, without a header. Cost: linear in the output."""
-    if options.format not in (CopyFormat.TEXT, CopyFormat.CSV):
-        raise unsupported(f"COPY TO with format {options.format.value}")
+    assert options.format in (CopyFormat.TEXT, CopyFormat.CSV), "the binary format is elsewhere"
     delimiter = options.delimiter.encode()
     columns = []
     for i, (column, vector) in enumerate(zip(rowset.schema, rowset.columns(), strict=True)):

@@ -33,6 +33,9 @@ _BINARY_DTYPES: Final[dict[Kind, str]] = {
     Kind.TIMESTAMP: ">i8", Kind.TIMESTAMPTZ: ">i8", Kind.FLOAT4: ">f4", Kind.FLOAT8: ">f8",
 }  # fmt: skip
 
+_BULK: Final = (Kind.INT2, Kind.INT4, Kind.INT8, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.FLOAT4, Kind.FLOAT8)
+"""Types whose binary form is their word, or its float: any value is a valid one."""
+
 Slices = tuple[NDArray[np.uint8], Words, Words]
 """data, and each row's start and length (-1 for NULL) in it"""
 
@@ -49,6 +52,20 @@ def decode_parameter(type_: SqlType, format_: int, data: bytes, style: TextStyle
         found = f"0x{data[error.start]:02x}"
         raise SqlError("22021", f'invalid byte sequence for encoding "UTF8": {found}') from None
     return parse_datum(type_, text, style)
+
+
+def decode_words(type_: SqlType, fields: Sequence[bytes | None]) -> Words | None:
+    """A column's binary fields → words, 0 for NULL, in bulk; None when they must go one by one."""
+    if type_.kind not in _BULK or type_.precision is not None:
+        return None
+    dtype = np.dtype(_BINARY_DTYPES[type_.kind])
+    if any(f is not None and len(f) != dtype.itemsize for f in fields):
+        return None
+    absent = bytes(dtype.itemsize)
+    values = np.frombuffer(b"".join([absent if f is None else f for f in fields]), dtype)
+    if type_.kind in (Kind.FLOAT4, Kind.FLOAT8):
+        return codec.float_to_word(values.astype(np.float64))
+    return values.astype(np.int64)
 
 
 def column_formats(formats: Sequence[int], count: int) -> list[int]:

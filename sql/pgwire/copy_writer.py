@@ -1,0 +1,48 @@
+"""The data of one COPY … TO in whatever format: what comes before the rows, the rows, and what comes after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ivm.rows import RowSet
+from sql.pgwire.copy_binary import HEADER, TRAILER, format_binary
+from sql.pgwire.copy_out import CopyRows, format_copy, format_header
+from sql.statements import CopyFormat, CopyOptions
+from storage.dictionary import Dictionary
+from storage.text_style import TextStyle
+
+
+class CopyWriter:
+    """The binary header comes in one message with the first row, or with the trailer: clients count on it."""
+
+    def __init__(self, options: CopyOptions, names: Sequence[str], dictionary: Dictionary) -> None:
+        self._options, self._names, self._dictionary = options, names, dictionary
+        self._binary = options.format is CopyFormat.BINARY
+        self._begun = False
+
+    @property
+    def format(self) -> int:
+        """The format code of CopyOutResponse."""
+        return int(self._binary)
+
+    def header(self) -> bytes:
+        """A message of its own, or nothing."""
+        return format_header(self._names, self._options) if self._options.header else b""
+
+    def rows(self, part: RowSet, style: TextStyle) -> bytes:
+        """The next rows; callable on any thread, one call at a time."""
+        if not self._binary:
+            return format_copy(part, self._options, self._dictionary, style)
+        rows = format_binary(part, self._dictionary, style)
+        if self._begun or not len(part):
+            return rows
+        self._begun = True
+        first = CopyRows(HEADER + rows)
+        first.ends = rows.ends + len(HEADER)
+        return first
+
+    def trailer(self) -> bytes:
+        """A message of its own, or nothing."""
+        if not self._binary:
+            return b""
+        return TRAILER if self._begun else HEADER + TRAILER
