@@ -30,7 +30,8 @@ from planner.function_concat import to_text
 from planner.functions import ANY, ArgumentType, Site, per_value
 from storage.type_names import format_type, type_from_oid, type_oid
 
-VERSION: Final = "PostgreSQL 15.0 (Freshet 0.1.0)"
+SERVER_VERSION: Final = "15.0 (Freshet 0.1)"
+"""Compatible with a PostgreSQL 15: what psql and drivers decide by."""
 _OWNER: Final = 10
 """The OID of the one role."""
 _FORKS: Final = ("main", "fsm", "vm", "init")
@@ -46,7 +47,7 @@ def _session(site: Site) -> SessionFunctions:
 
 @per_value("version", (), TEXT, volatility="stable")
 def version() -> str:
-    return VERSION
+    return f"PostgreSQL {SERVER_VERSION}"
 
 
 @per_value("current_user", (), NAME, volatility="stable", needs_site=True)

@@ -10,12 +10,12 @@ from functools import lru_cache
 from typing import Final
 
 from ivm.errors import SqlError
+from planner.function_misc import SERVER_VERSION
 from sql.date_style import date_style
 from sql.search_path import schema_list
 from sql.settings_planner import NUMBERS, OFF, SWITCHES, WORDS
 from storage.text_style import DateFormats
 
-SERVER_VERSION: Final = "17.0"
 REPORTED: Final = (
     "application_name", "client_encoding", "DateStyle", "default_transaction_read_only", "in_hot_standby",
     "integer_datetimes", "IntervalStyle", "is_superuser", "search_path", "server_encoding", "server_version",
@@ -145,7 +145,7 @@ _SETTINGS: Final = (
     _Setting("search_path", '"$user", public', _search_path),
     _Setting("server_encoding", "UTF8"),
     _Setting("server_version", SERVER_VERSION),
-    _Setting("server_version_num", "170000"),
+    _Setting("server_version_num", "150000"),
     _Setting("session_authorization", ""),
     _Setting("standard_conforming_strings", "on", _only("on")),
     _Setting("statement_timeout", "0", _duration),

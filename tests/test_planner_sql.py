@@ -53,6 +53,8 @@ select a, (select max(x) from u where u.id < t.a) from t;
 select a, (select count(*) from u where u.id <= t.a
     and exists (select 1 from e where e.src = u.id and e.dst = t.b)) from t;
 select t.a, l.m from t left join lateral (select max(dst) m from e where e.src = t.a group by e.src) l on true;
+select a, case when a is null then (select max(x + 1) from u) when b > 3 then (select min(x + b) from u) else b end
+    from t;
 with recursive r(n) as (select id from u union select e.dst from r join e on r.n = e.src) select n from r;
 with recursive r(n, d) as (select id, 0 from u union all select e.dst, d + 1 from r join e on r.n = e.src where d < 3)
     select n, d, count(*) from r group by n, d;

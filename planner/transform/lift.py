@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from ivm.words import BOOL, INT8, ColumnType, Schema
 from planner import scalar
 from planner.function_subquery import SAME_WORD, SINGLE_ROW
-from planner.logical import Distinct, Filter, Join, JoinKind, Project, Reduce, Rel, schema
-from planner.raising import rel_can_raise
+from planner.logical import (
+    Distinct,
+    Filter,
+    Join,
+    JoinKind,
+    Project,
+    Reduce,
+    Rel,
+    SetKind,
+    SetOperation,
+    TableFunction,
+    Values,
+    schema,
+)  # fmt: skip
+from planner.raising import can_raise, rel_can_raise
 from planner.scalar import (
     Aggregate,
     And,
@@ -26,7 +40,17 @@ from planner.scalar import (
     ScalarSubquery,
 )  # fmt: skip
 from planner.transform import mentions
-from planner.traverse import TRUE, columns_of, conjunction, has_subquery, own_columns, rewrite
+from planner.traverse import (
+    TRUE,
+    children,
+    columns_of,
+    conjunction,
+    has_subquery,
+    own_columns,
+    rewrite,
+    scalars,
+    with_children,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from planner.transform.decorrelate import Decorrelator, Domain, Scopes, Token
@@ -127,7 +151,8 @@ class Lifter:
 
         domain = self.domain_of(self.parent.tokens_in(rel, self.scopes), guards)
         if domain is UNIT:
-            return domain, self.parent._closed_plan(rel, self.scopes)
+            closed = self.parent._closed_plan(rel, self.scopes)
+            return domain, gated(closed, Filter(self.rel, conjunction(guards))) if guards else closed
         return domain, self.parent.apply(rel, domain, self.scopes)
 
     def _scalar(self, expr: ScalarSubquery, guards: Guards) -> Scalar:
@@ -197,6 +222,29 @@ class Lifter:
             return None
 
         return rewrite(condition, change)
+
+
+def gated(rel: Rel, gate: Rel) -> Rel:
+    """A plan whose expressions are evaluated only if the gate has rows; without them its rows mean nothing.
+
+    Aggregates are computed in any case: their own errors are overflows.
+    """
+    if not rel_can_raise(rel):
+        return rel
+    if isinstance(rel, Values):
+        rows: tuple[Rel, ...] = tuple(Project(_behind(_NOTHING, gate), row) for row in rel.rows)
+        return reduce(lambda one, two: SetOperation(SetKind.UNION, True, one, two), rows)
+    rel = with_children(rel, tuple(gated(child, gate) for child in children(rel)))
+    if isinstance(rel, Project | Filter | TableFunction) and any(can_raise(e) for e in scalars(rel)):
+        return with_children(rel, (_behind(rel.input, gate),))
+    return rel
+
+
+def _behind(rel: Rel, gate: Rel) -> Rel:
+    return Join(JoinKind.SEMI, rel, gate, TRUE)
+
+
+_NOTHING = Values(((),), ())
 
 
 def _row(columns: tuple[Column, ...]) -> Schema:

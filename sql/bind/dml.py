@@ -217,7 +217,7 @@ def _changed(
     """The rows to change with the columns of FROM or USING beside them."""
     table = target(env, node.table)
     name = replace(node.table, columns=())
-    rel, namespace = bind_from(env, (name, *others), None)
+    rel, namespace = bind_from(env, (name, *others), None, changed=True)
     if node.where is not None:
         scope = Scope(namespace, clause="WHERE")
         rel = Filter(rel, Binder(env, scope, "WHERE").condition(node.where, "WHERE"))

@@ -20,7 +20,7 @@ from sql.bind.environment import Environment
 from sql.bind.expression import Binder, equal
 from sql.bind.names import column_name
 from sql.bind.scope import Namespace, Range, Scope, Visible, never_null, rename, shift
-from sql.bind.walk import has_subquery, rel_references, relevel_rel, unlift
+from sql.bind.walk import has_subquery, rel_references, relevel, relevel_rel, unlift
 from sql.catalog import Relation, RelationKind
 from sql.parse import parse
 from sql.search_path import Lookup, Recorder
@@ -35,13 +35,16 @@ _KINDS = {
 }  # fmt: skip
 
 
-def bind_from(env: Environment, refs: Sequence[nodes.TableRef], outer: Scope | None) -> Source:
-    """The FROM list as one relation; a row without columns when it is empty."""
+def bind_from(
+    env: Environment, refs: Sequence[nodes.TableRef], outer: Scope | None, *, changed: bool = False
+) -> Source:
+    """The FROM list as one relation; a row without columns when it is empty. ``changed``: its first table is what an
+    UPDATE or DELETE changes."""
     if not refs:
         return _UNIT, Namespace()
     rel, namespace = _bind_ref(env, refs[0], outer, outer)
     for ref in refs[1:]:
-        left = Scope(namespace, outer, clause="FROM")
+        left = Scope(namespace, outer, clause="FROM", target=namespace.ranges[0] if changed else None)
         right = _bind_ref(env, ref, left, Scope(parent=outer, hidden=namespace))
         rel, namespace = _cross(rel, namespace, right, ref.at)
     return rel, namespace
@@ -66,6 +69,11 @@ def _combine(kind: JoinKind, left: Rel, right: Rel, on: Scalar) -> Rel:
     """The join; ``right`` was bound one level below ``left``, whether it uses that or not."""
     used = rel_references(right)
     if any(level == 0 for level, _ in used):
+        if kind is JoinKind.LEFT and has_subquery(on):
+            # a subquery in the condition is one of the right side: of its rows only those that meet it are there
+            width = len(schema(left))
+            met = relevel(on, lambda level, i: (0, i - width) if level == 0 and i >= width else (level + 1, i))
+            return Join(kind, left, Filter(right, met), _TRUE, True)
         function = _function_over(left, right) if kind is JoinKind.INNER else None
         if function is not None:
             return function if on == _TRUE else Filter(function, on)

@@ -58,6 +58,7 @@ class Scope:
     ``used`` and ``passed`` tell whether a name was found here, or beyond, from a level below. ``aggregates``: those
     found so far, None where the present ``clause`` allows none; ``grouped``: whether there is a GROUP BY.
     ``hidden``: the tables that stand beside but may not be named from here; only errors speak of them.
+    ``target``: the table that UPDATE or DELETE changes, which what stands beside it in FROM may not name.
     ``functions``: the set-returning functions of the select list. ``seen``: where each column was first named, and
     whether from a subquery.
     """
@@ -71,6 +72,7 @@ class Scope:
     aggregates: list[Aggregate] | None = None
     functions: list[SetReturning] | None = None
     hidden: Namespace = field(default_factory=Namespace)
+    target: Range | None = None
     seen: dict[int, tuple[int, bool]] = field(default_factory=dict)
 
     @property
@@ -110,6 +112,7 @@ def find_column(scope: Scope, parts: tuple[str, ...], at: int) -> Found:
     while True:
         found = _in_namespace(here.namespace, parts, at)
         if found is not None:
+            _check_target(here, found, at)
             here.used = here.used or level > 0
             note_columns(here, found.expr, at, level > 0)
             return Found(at_level(found.expr, level), found)
@@ -117,6 +120,16 @@ def find_column(scope: Scope, parts: tuple[str, ...], at: int) -> Found:
             raise missing(scope, parts, at)
         here.passed = True
         here, level = here.parent, level + 1
+
+
+def _check_target(scope: Scope, visible: Visible, at: int) -> None:
+    if scope.target is not None and any(visible is column for column in scope.target.columns):
+        alias = scope.target.alias
+        raise SqlError(
+            "42P10", f'invalid reference to FROM-clause entry for table "{alias}"',
+            hint=f'There is an entry for table "{alias}", but it cannot be referenced from this part of the query.',
+            position=at + 1,
+        )  # fmt: skip
 
 
 def note_columns(scope: Scope, expr: Scalar, at: int, below: bool) -> None:
@@ -184,6 +197,8 @@ def find_range_columns(scope: Scope, star: Star) -> tuple[Visible, ...]:
             raise missing_table(scope, star.qualifier, star.at)
         here.passed = True
         here, level = here.parent, level + 1
+    for visible in range_.columns:
+        _check_target(here, visible, star.at)
     here.used = here.used or level > 0
     for visible in range_.columns:
         note_columns(here, visible.expr, star.at, level > 0)

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
+from planner.function_misc import SERVER_VERSION
 from sql.pgwire.messages_opening import Startup
-
-SERVER_VERSION: Final = "15.0 (Freshet 0.1)"
-"""Compatible with a PostgreSQL 15: what psql and drivers decide by."""
 
 REPORTED: Final[dict[str, str]] = {
     "server_version": SERVER_VERSION,
