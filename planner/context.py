@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from ivm.words import SqlType
 from storage.dictionary import Dictionary
 from storage.text_style import DEFAULT_FORMATS, DateFormats
+
+SERVER_VERSION: Final = "15.0 (Freshet 0.1)"
+"""Compatible with a PostgreSQL 15: what psql and drivers decide by."""
 
 
 class SessionFunctions(Protocol):

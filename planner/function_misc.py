@@ -25,13 +25,11 @@ from ivm.words import (
     SqlType,
 )
 from ivm.words import UUID as UUID_TYPE
-from planner.context import SessionFunctions
+from planner.context import SERVER_VERSION, SessionFunctions
 from planner.function_concat import to_text
 from planner.functions import ANY, ArgumentType, Site, per_value
 from storage.type_names import format_type, type_from_oid, type_oid
 
-SERVER_VERSION: Final = "15.0 (Freshet 0.1)"
-"""Compatible with a PostgreSQL 15: what psql and drivers decide by."""
 _OWNER: Final = 10
 """The OID of the one role."""
 _FORKS: Final = ("main", "fsm", "vm", "init")

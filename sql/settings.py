@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from ivm.errors import SqlError
-from planner.function_misc import SERVER_VERSION
+from planner.context import SERVER_VERSION
 from sql.date_style import date_style
 from sql.search_path import schema_list
 from sql.settings_planner import NUMBERS, OFF, SWITCHES, WORDS
