@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from ivm.rows import Words
 from ivm.words import SqlType
 from storage.dictionary import Dictionary
 from storage.text_style import DEFAULT_FORMATS, DateFormats
@@ -28,6 +29,18 @@ class SessionFunctions(Protocol):
 
     def set_setting(self, name: str, value: str, local: bool) -> str:
         """set_config: the setting's new value."""
+        ...
+
+    def nextval(self, oid: int, count: int) -> Words:
+        """The next ``count`` numbers of a sequence; SqlError 2200H, 42809, 25006."""
+        ...
+
+    def currval(self, oid: int) -> int: ...
+    def lastval(self) -> int: ...
+    def setval(self, oid: int, value: int, called: bool) -> int: ...
+    def sequence_last_value(self, oid: int) -> int | None: ...
+    def serial_sequence(self, table: str, column: str) -> str | None:
+        """pg_get_serial_sequence."""
         ...
 
     def format_type(self, oid: int, typmod: int | None) -> str | None: ...

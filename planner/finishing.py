@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.rows import RowSet, Vector, Words, pack
-from ivm.words import BYTEA, INT8
+from ivm.words import BYTEA, INT8, ColumnType
 from planner import moves
 from planner.context import Context
 from planner.evaluate import evaluate
@@ -24,11 +24,23 @@ def finish(rowset: RowSet, finishing: Finishing, context: Context) -> RowSet:
     offset = slice_bound(finishing.offset, "OFFSET", context) or 0
     if limit is not None or offset:
         rows = rows[offset : None if limit is None else offset + limit]
+    if finishing.project is not None:
+        return projected(RowSet(rows, schema), finishing.project, context)
     if finishing.width is None or finishing.width == len(schema):
         return RowSet(rows, schema)
     shown = tuple(range(finishing.width))
     moved, _ = moves.apply(moves.columns(schema, shown), rows)
     return RowSet(moved, schema[: finishing.width])
+
+
+def projected(source: RowSet, exprs: tuple[Scalar, ...], context: Context) -> RowSet:
+    """The expressions over every row. Raises what one of them raises."""
+    vectors, failures = evaluate(exprs, source.columns(), len(source), context)
+    if failures is not None:
+        raise failures.errors[0]
+    pairs = zip(exprs, vectors, strict=True)
+    columns = tuple(ColumnType(e.type, e.nullable or v.nulls is not None) for e, v in pairs)
+    return RowSet(pack(vectors, columns, len(source)), columns)
 
 
 def sort_order(rowset: RowSet, order: tuple[SortKey, ...], context: Context) -> Words:
@@ -73,6 +85,3 @@ def _ranks(vector: Vector, context: Context) -> Words:
     where = slice(None) if vector.nulls is None else ~vector.nulls
     out[where] = rank[np.searchsorted(ids, words)]
     return out
-
-
-_ = pack

@@ -249,9 +249,8 @@ def pg_get_constraintdef_pretty(site: Site, oid: int, pretty: bool) -> str | Non
 @per_value("pg_get_function_identity_arguments", (OID,), TEXT, volatility="stable")
 @per_value("pg_get_partkeydef", (OID,), TEXT, volatility="stable")
 @per_value("pg_get_statisticsobjdef_columns", (OID,), TEXT, volatility="stable")
-@per_value("pg_get_serial_sequence", (TEXT, TEXT), TEXT, volatility="stable")
 def no_description(*args: object) -> None:
-    """There are no comments, rules, triggers, partitions, statistics or sequences to tell of."""
+    """There are no comments, rules, triggers, partitions or statistics to tell of."""
     return
 
 

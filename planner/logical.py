@@ -215,10 +215,12 @@ def _join_schema(join: Join) -> Schema:
 class Finishing:
     """What is done to the rows of a one-shot query after the maintained part: order and slice them.
 
-    ``order`` refers to the relation's columns; only the first ``width`` columns are shown (ORDER BY may need more).
+    ``order`` refers to the relation's columns; only the first ``width`` columns are shown (ORDER BY may need more), or
+    ``project`` over all of them: what calls volatile functions, computed once for each row, in order.
     """
 
     order: tuple[SortKey, ...] = ()
     limit: Scalar | None = None
     offset: Scalar | None = None
     width: int | None = None
+    project: tuple[Scalar, ...] | None = None

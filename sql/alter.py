@@ -65,6 +65,13 @@ class _Draft:
                 return i
         raise SqlError("42703", f'column "{name}" of relation "{self.table.name}" does not exist')
 
+    def check_identity(self, i: int, hint: str | None = None) -> None:
+        """Raises 42601 for an identity column."""
+        column = self.columns[i]
+        if column.generated is not None and column.generated.identity:
+            message = f'column "{column.name}" of relation "{self.table.name}" is an identity column'
+            raise SqlError("42601", message, hint=hint)
+
     def has(self, name: str) -> bool:
         return any(c.name == name for c in self.columns)
 
@@ -109,7 +116,8 @@ class Alterer:
                 self._drop_column(draft, change)
             case SetDefault():
                 i = draft.find(change.column)
-                draft.columns[i] = replace(draft.columns[i], default=change.default)
+                draft.check_identity(i, "Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead.")
+                draft.columns[i] = replace(draft.columns[i], default=change.default, generated=None)
             case SetNotNull():
                 self._set_not_null(draft, change)
             case SetType():
@@ -150,6 +158,9 @@ class Alterer:
             self.notify(Notice("NOTICE", "00000", message))
             return
         i = draft.find(change.name)
+        owner = draft.table.oid, change.name
+        owned = self.writer.catalog.owned([draft.table.id])
+        self.writer.drop([r.id for r in owned if r.sequence is not None and r.sequence.owner == owner])
         del draft.columns[i], draft.values[i]
         draft.touched = True
         if change.name in draft.key:
@@ -159,6 +170,8 @@ class Alterer:
         i = draft.find(change.column)
         if not change.not_null and change.column in draft.key:
             raise SqlError("42P16", f'column "{change.column}" is in a primary key')
+        if not change.not_null:
+            draft.check_identity(i)
         draft.columns[i] = replace(draft.columns[i], nullable=not change.not_null)
 
     def _check_views(self, draft: _Draft) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import abc
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from ivm.errors import SqlError
-from ivm.words import ColumnType, Kind, Schema, SqlType
+from ivm.words import BOOL, INT8, ColumnType, Kind, Schema, SqlType
 from sql.keys import INDEX_BASE, Index, index_from_json, index_to_json, object_name
 
 
@@ -18,18 +19,60 @@ class RelationKind(Enum):
     TABLE = "r"
     VIEW = "v"
     MATERIALIZED_VIEW = "m"
+    SEQUENCE = "S"
     SYSTEM = "s"
     """A relation of pg_catalog or information_schema; shown to clients as a table or view of that schema."""
 
 
 @dataclass(frozen=True, slots=True)
+class Generated:
+    """A column's numbers come from a sequence, by its id. ``kind``: default (``DEFAULT nextval(…)``, as SERIAL makes
+    it), or identity ``always`` or ``by default``."""
+
+    sequence: int
+    kind: str = "default"
+
+    @property
+    def identity(self) -> bool:
+        return self.kind != "default"
+
+
+@dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column of a stored relation. ``default`` is the DEFAULT expression's SQL text."""
+    """A column of a stored relation. ``default`` is the DEFAULT expression's SQL text; ``generated`` stands for it."""
 
     name: str
     type: SqlType
     nullable: bool = True
     default: str | None = None
+    generated: Generated | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """What a sequence is; where it stands is known to ``sql.sequences`` by ``storage``, a number never used again.
+
+    ``initial`` and ``called``: where it begins. A change that can be rolled back (ALTER, RESTART) gives it a new
+    storage, as Postgres does. ``owner``: the oid of a table and a column's name; ``internal``: an identity column's.
+    """
+
+    storage: int
+    type: SqlType
+    start: int
+    increment: int
+    minimum: int
+    maximum: int
+    cache: int
+    cycle: bool
+    initial: int
+    called: bool = False
+    owner: tuple[int, str] | None = None
+    internal: bool = False
+
+
+SEQUENCE_COLUMNS: Final = (
+    TableColumn("last_value", INT8, False), TableColumn("log_cnt", INT8, False), TableColumn("is_called", BOOL, False)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +113,7 @@ class Relation:
     indexes: tuple[Index, ...] = ()
     references: tuple[Reference, ...] = ()
     first_id: int = 0
+    sequence: Sequence | None = None
 
     @property
     def oid(self) -> int:
@@ -206,6 +250,12 @@ class Catalog:
                 found.append(relation)
         return found
 
+    def owned(self, ids: Iterable[int]) -> list[Relation]:
+        """The sequences that go with these tables."""
+        tables = {self.relations[i].oid for i in ids if i in self.relations}
+        found = ((r, r.sequence.owner) for r in self.relations.values() if r.sequence is not None)
+        return [r for r, owner in found if owner is not None and owner[0] in tables]
+
     def stored(self) -> list[Relation]:
         """Tables and materialized views in an order in which each comes after what it depends on."""
         kinds = (RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW)
@@ -247,18 +297,19 @@ def _type_to_json(type_: SqlType) -> list[object]:
     return [type_.kind.value, type_.precision, type_.scale, element]
 
 
-def _type_from_json(data: Sequence[Any]) -> SqlType:
+def _type_from_json(data: abc.Sequence[Any]) -> SqlType:
     kind, precision, scale, element = data
     return SqlType(Kind(kind), precision, scale, None if element is None else _type_from_json(element))
 
 
 def _relation_to_json(relation: Relation) -> dict[str, object]:
-    columns = [[c.name, _type_to_json(c.type), c.nullable, c.default] for c in relation.columns]
+    columns = [_column_to_json(c) for c in relation.columns]
     newer = {
         "key_name": relation.key_name,
         "indexes": [index_to_json(i) for i in relation.indexes],
         "references": [[r.schema_name, r.name, r.relation, list(r.places)] for r in relation.references],
         "first_id": relation.first_id,
+        "sequence": None if relation.sequence is None else _sequence_to_json(relation.sequence),
     }
     return {
         "id": relation.id,
@@ -275,11 +326,27 @@ def _relation_to_json(relation: Relation) -> dict[str, object]:
     }
 
 
+def _column_to_json(column: TableColumn) -> list[object]:
+    generated = () if column.generated is None else ([column.generated.sequence, column.generated.kind],)
+    return [column.name, _type_to_json(column.type), column.nullable, column.default, *generated]
+
+
+def _column_from_json(data: abc.Sequence[Any]) -> TableColumn:
+    name, type_, nullable, default, *generated = data
+    return TableColumn(name, _type_from_json(type_), nullable, default, Generated(*generated[0]) if generated else None)
+
+
+def _sequence_to_json(sequence: Sequence) -> dict[str, object]:
+    return {**asdict(sequence), "type": _type_to_json(sequence.type)}
+
+
+def _sequence_from_json(data: Mapping[str, Any]) -> Sequence:
+    owner = None if data["owner"] is None else (data["owner"][0], data["owner"][1])
+    return Sequence(**{**data, "type": _type_from_json(data["type"]), "owner": owner})
+
+
 def _relation_from_json(data: Mapping[str, Any]) -> Relation:
-    columns = tuple(
-        TableColumn(name, _type_from_json(type_), nullable, default)
-        for name, type_, nullable, default in data["columns"]
-    )
+    columns = tuple(map(_column_from_json, data["columns"]))
     return Relation(
         data["id"],
         data["schema"],
@@ -295,4 +362,5 @@ def _relation_from_json(data: Mapping[str, Any]) -> Relation:
         tuple(index_from_json(i) for i in data.get("indexes", ())),
         tuple(Reference(s, n, i, tuple(places)) for s, n, i, places in data.get("references", ())),
         data.get("first_id", 0),
+        _sequence_from_json(data["sequence"]) if "sequence" in data else None,
     )

@@ -181,6 +181,7 @@ class Coordinator:
         return self._thread.stop(1.5)
 
     def _close_storage(self) -> None:
+        self.engine.rest_sequences()
         self.engine.close()
         self.engine.clock.close()
         if self.engine.persistence is not None:

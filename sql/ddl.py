@@ -7,17 +7,28 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
+from ivm.words import INT8
 from planner.functions import FUNCTIONS
 from planner.identifiers import quoted
 from planner.logical import Get, Rel, schema
 from planner.scalar import Call
 from planner.traverse import children, scalars, subqueries, walk
-from sql.catalog import INTERNAL_SCHEMAS, Catalog, Relation, RelationKind, TableColumn, is_temporary
+from sql.catalog import INTERNAL_SCHEMAS, SEQUENCE_COLUMNS, Catalog, Relation, RelationKind, TableColumn, is_temporary
+from sql.ddl_sequences import alter_sequence, create_column_sequences, new_sequence, owner_of, release
 from sql.definition import view_rel
 from sql.persist import DEFAULT_RETAIN
 from sql.results import Notice
-from sql.search_path import Lookup, no_schema
-from sql.statements import CreateSchema, CreateTable, CreateView, Drop, DropSchema, OutputColumn
+from sql.search_path import Lookup, check_creatable, no_schema
+from sql.statements import (
+    AlterSequence,
+    CreateSchema,
+    CreateSequence,
+    CreateTable,
+    CreateView,
+    Drop,
+    DropSchema,
+    OutputColumn,
+)
 from sql.writer import Writer
 
 LABELS: Final = {
@@ -25,6 +36,7 @@ LABELS: Final = {
     RelationKind.VIEW: "view",
     RelationKind.MATERIALIZED_VIEW: "materialized view",
     RelationKind.SYSTEM: "view",
+    RelationKind.SEQUENCE: "sequence",
 }
 
 Notify = Callable[[Notice], None]
@@ -50,8 +62,35 @@ class Definer:
         _check_names([c.name for c in columns])
         table = self._relation(statement.schema_name, statement.name, RelationKind.TABLE, columns)
         table = replace(table, primary_key=statement.primary_key, retain=statement.retain or DEFAULT_RETAIN)
+        table = create_column_sequences(self.writer, table, statement)
         self.writer.create(table, None)
         return table
+
+    def create_sequence(self, statement: CreateSequence) -> Relation | None:
+        """The new sequence, None when it exists and that is accepted."""
+        schema_name = self.names.home(statement.schema_name, statement.temporary)
+        check_creatable(schema_name, statement.name)
+        if self._exists(schema_name, statement.name, statement.if_not_exists):
+            return None
+        found = self._relation(schema_name, statement.name, RelationKind.SEQUENCE, SEQUENCE_COLUMNS)
+        owner = None
+        if statement.options.owner is not None:
+            owner = owner_of(self.names, found, statement.options.owner)
+        found = replace(found, sequence=new_sequence(self.writer, statement.options, INT8, owner))
+        self.writer.create(found, None)
+        return found
+
+    def alter_sequence(self, statement: AlterSequence) -> None:
+        """ALTER SEQUENCE."""
+        found = self.names.resolve(statement.schema_name, statement.name)
+        if found is None and statement.if_exists:
+            self._notice(f'relation "{statement.name}" does not exist, skipping')
+        elif found is None:
+            raise SqlError("42P01", f'relation "{statement.name}" does not exist')
+        elif found.sequence is None:
+            raise SqlError("42809", f'"{found.name}" is not a sequence')
+        else:
+            alter_sequence(self.writer, self.names, found, statement.options)
 
     def create_view(self, statement: CreateView) -> Relation | None:
         """The new view (hydrated if materialized), None when it exists and that is accepted."""
@@ -83,10 +122,14 @@ class Definer:
         """Drops the named relations, and with CASCADE what depends on them."""
         found = [r for r in (self._to_drop(statement, *name) for name in statement.names) if r is not None]
         ids = {r.id for r in found}
+        owned = self.writer.catalog.owned(ids)
+        ids |= {r.id for r in owned}
         dependents = self.writer.catalog.dependents(ids)
         if dependents and not statement.cascade:
             raise self._needed(found, dependents)
-        self._notice_cascade(dependents)
+        sequences = [r for r in (*found, *owned) if r.sequence is not None]
+        cascaded = release(self.writer, self.names, sequences, ids, statement.cascade)
+        self._notice_cascade([*cascaded, *map(self._described, dependents)])
         if ids:
             self.writer.drop(ids | {r.id for r in dependents})
 
@@ -113,9 +156,14 @@ class Definer:
         if inside and not statement.cascade:
             raise self._schema_needed(names, inside, outside)
         gone = sorted((*inside, *outside), key=lambda r: r.id)
-        self._notice_cascade(gone)
+        ids = {r.id for r in gone}
+        found = [r for r in gone if r.sequence is not None]
+        found += [r for r in self.writer.catalog.owned(ids) if r.id not in ids]
+        ids |= {r.id for r in found}
+        cascaded = release(self.writer, self.names, found, ids, statement.cascade)
+        self._notice_cascade([*map(self._described, gone), *cascaded])
         if names:
-            self.writer.drop_schemas(names, [r.id for r in gone])
+            self.writer.drop_schemas(names, sorted(ids))
 
     def _schema_to_drop(self, name: str, missing: bool) -> bool:
         if name in INTERNAL_SCHEMAS:
@@ -134,8 +182,8 @@ class Definer:
         what = f"schema {quoted(names[0])}" if len(names) == 1 else "desired object(s)"
         return _dependents_error(what, lines)
 
-    def _notice_cascade(self, dependents: list[Relation]) -> None:
-        lines = [f"drop cascades to {self._described(r)}" for r in dependents]
+    def _notice_cascade(self, dependents: list[str]) -> None:
+        lines = [f"drop cascades to {what}" for what in dependents]
         if len(lines) == 1:
             self._notice(lines[0])
         elif lines:
@@ -242,14 +290,20 @@ def check_maintainable(rel: Rel, catalog: Catalog) -> None:
         if id(node) in seen:
             continue
         seen.add(id(node))
-        if isinstance(node, Get) and node.relation not in catalog.relations:
-            raise unsupported("a system relation in a materialized view or subscription", hint="Use a plain view.")
+        if isinstance(node, Get):
+            _check_relation(catalog.relations.get(node.relation))
         todo += children(node)
         for expr in scalars(node):
             todo += [s.rel for s in subqueries(expr)]
             for part in walk(expr):
                 if isinstance(part, Call):
                     _check_call(part)
+
+
+def _check_relation(relation: Relation | None) -> None:
+    if relation is None or relation.sequence is not None:
+        what = "a system relation" if relation is None else "a sequence"
+        raise unsupported(f"{what} in a materialized view or subscription", hint="Use a plain view.")
 
 
 def _check_call(call: Call) -> None:

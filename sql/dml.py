@@ -16,6 +16,7 @@ from planner.scalar import Scalar
 from sql.catalog import Relation
 from sql.conflict import upsert
 from sql.constraints import duplicate_key, fit
+from sql.ddl_sequences import restart_sequences
 from sql.key_index import LATEST, KeyIndex, TableKey, chosen
 from sql.statements import Delete, Insert, OnConflict, Truncate, Update
 from sql.writer import Writer, ones
@@ -111,6 +112,8 @@ class Changer:
     def truncate(self, statement: Truncate) -> None:
         """Takes every row away."""
         published = self.writer.snapshot()
+        if statement.restart:
+            restart_sequences(self.writer, statement.tables)
         for table in statement.tables:
             rows, diffs = published.rows(table.id, published.ordinal)
             self.writer.add(table.id, rows, -diffs)

@@ -34,10 +34,11 @@ from sql.definition import definition_rel
 from sql.guard import Watch
 from sql.indexing import Wish
 from sql.persist import MAX_RECORD_BYTES, Persistence, created_relations, dropped_relations, stored_relation
+from sql.sequences import Sequences
 from sql.snapshot import Published, StoredIndexes
 from sql.timeline import Timeline
 from storage.dictionary import Dictionary
-from storage.record import CommitRecord, Entries, Update
+from storage.record import CommitRecord, Entries, SequenceMark, Update
 from storage.stored import Batch, History, merge_entries
 
 REVIVE_SECONDS: Final = 5.0
@@ -82,6 +83,7 @@ class Engine:
         self.dataflow = Dataflow(dictionary.arena)
         self.context = Context(dictionary)
         self.renderer = Renderer(self.dataflow, self.context)
+        self.sequences = Sequences()
         self.failures: dict[int, SqlError] = {}
         self.listeners: list[Listener] = []
         self.unstepped = False
@@ -108,6 +110,8 @@ class Engine:
         self._broken = False
         self._unlogged: list[Entries] = []
         self._unapplied: list[Entries] = []
+        self._marks: dict[int, SequenceMark] = {}
+        """Where sequences stand that the store does not know yet."""
         self.watch = Watch(self.dataflow.cancel)
         self._log_thread = ThreadPoolExecutor(1, "log")
         self.head: Root = self.dataflow.publish()
@@ -254,6 +258,7 @@ class Engine:
     def flush(self) -> None:
         """Make the group durable, step it and publish it. A failed write ends the server (FatalStorageError)."""
         group = self._group
+        self._mark_sequences(group)
         if not group.records:
             return
         if self.persistence is None:
@@ -267,6 +272,30 @@ class Engine:
             written = self._log_thread.submit(self.persistence.write, group.records)
             self.settle_watched()
             self._publish(written.result)
+
+    def _mark_sequences(self, group: _Group) -> None:
+        """What sequences have given out becomes durable with the group, in a record of its own where there is none."""
+        marks = self.sequences.drain()
+        if not marks:
+            return
+        self._note_marks(marks)
+        if group.records:
+            group.records[-1] = replace(group.records[-1], sequences=marks)
+        elif self.persistence is not None:
+            self.persistence.write([CommitRecord(self.clock.advance(), sequences=marks)])
+
+    def _note_marks(self, marks: tuple[SequenceMark, ...]) -> None:
+        self._marks.update((mark.storage, mark) for mark in marks)
+
+    def load_marks(self, marks: tuple[SequenceMark, ...]) -> None:
+        """Where sequences stand by a log record that is replayed: the store may not know it yet."""
+        self.sequences.load(marks)
+        self._note_marks(marks)
+
+    def rest_sequences(self) -> None:
+        """A clean end: sequences go on where they really stand. Nobody asks them any more."""
+        self.sequences.rest()
+        self._mark_sequences(self._group)
 
     def flush_replayed(self, sequence: int) -> None:
         """End a group of records that the log already has."""
@@ -459,8 +488,9 @@ class Engine:
         batch = Batch(
             delta.epoch, sequence, stored, entries, self.catalog.to_json() if changed else None,
             created_relations(before, self.catalog.relations) + revived,
-            dropped_relations(before, self.catalog.relations),
+            dropped_relations(before, self.catalog.relations), sequences=tuple(self._marks.values()),
         )  # fmt: skip
+        self._marks.clear()
         self.persistence.apply(batch, self.catalog)
         self._compact(self.persistence.applied_epoch)
 

@@ -12,6 +12,7 @@ from ivm.rows import RowSet, pack
 from ivm.words import TEXT, ColumnType
 from planner.context import Bounds, Context
 from planner.evaluate import constant
+from planner.finishing import finish
 from planner.logical import Rel, Values
 from planner.run import run
 from planner.run_direct import is_short
@@ -33,11 +34,13 @@ from sql.search_path import Lookup
 from sql.session_state import SessionState, system_words
 from sql.snapshot import MemorySnapshot, Published, StoredIndexes
 from sql.statements import (
+    AlterSequence,
     AlterTable,
     Close,
     CopyFrom,
     CopyTo,
     CreateSchema,
+    CreateSequence,
     CreateTable,
     CreateView,
     Declare,
@@ -66,7 +69,9 @@ if TYPE_CHECKING:
     from sql.session import Session
 
 
-Definition = CreateTable | CreateView | Drop | AlterTable | CreateSchema | DropSchema
+Definition = (
+    CreateTable | CreateView | CreateSequence | AlterSequence | Drop | AlterTable | CreateSchema | DropSchema
+)  # fmt: skip
 
 LIGHT_ROWS: Final = 200
 """Rows up to which a transaction's statement is run on the event loop's thread: to change threads would cost more."""
@@ -107,6 +112,8 @@ class Executor:
                 return await self._truncate(statement, prepared)
             case CreateTable() | CreateView() | Drop() | AlterTable() | CreateSchema() | DropSchema():
                 return await self._define(statement, prepared, request)
+            case CreateSequence() | AlterSequence():
+                return await self._define(statement, prepared, request)
             case Explain():
                 return self._explain(statement)
             case Execute():
@@ -134,6 +141,8 @@ class Executor:
         """A SELECT's rows."""
         reading = await self.reading(statement, prepared, request)
         rows = await self.read(reading)
+        if self._session.coordinator.engine.sequences.unmarked:  # numbers given to a client are not given again
+            await self._session.coordinator.submit(lambda: None)
         return RowsResult(
             statement.columns, rows, f"SELECT {len(rows)}", reading.context.dictionary, formats=request.formats
         )
@@ -225,6 +234,8 @@ class Executor:
         source = constant_source(statement.source, context) if isinstance(statement, Insert) else None
         if source is None:
             source = self.source(writer, statement.source, prepared, context, state)
+        if isinstance(statement, Insert) and statement.finishing is not None:
+            source = finish(source, statement.finishing, context)
         match statement:
             case Insert():
                 return changer.insert(statement, source)
@@ -318,6 +329,12 @@ class Executor:
             case CreateView():
                 definer.create_view(statement)
                 return "CREATE MATERIALIZED VIEW" if statement.materialized else "CREATE VIEW"
+            case CreateSequence():
+                definer.create_sequence(statement)
+                return "CREATE SEQUENCE"
+            case AlterSequence():
+                definer.alter_sequence(statement)
+                return "ALTER SEQUENCE"
             case Drop():
                 definer.drop(statement)
                 return f"DROP {statement.kind.name.replace('_', ' ')}"
@@ -407,7 +424,8 @@ def is_plain(statement: Query) -> bool:
     """Whether what is done to a query's rows at the end makes no new values."""
     finishing = statement.finishing
     bounds = (finishing.limit, finishing.offset)
-    return statement.as_of is None and not finishing.order and all(b is None or isinstance(b, Literal) for b in bounds)
+    plain = finishing.project is None and not finishing.order
+    return statement.as_of is None and plain and all(b is None or isinstance(b, Literal) for b in bounds)
 
 
 def _few(rel: Rel) -> bool:

@@ -7,15 +7,19 @@ than everything else in its commit.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
+from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, pack
-from ivm.words import ColumnType, SqlType
+from ivm.words import ColumnType, Kind, SqlType
 from planner.context import Context
 from planner.evaluate import evaluate
+from planner.finishing import projected
+from planner.function_sequence import NEXTVAL
 from planner.logical import Project, Rel, Values
-from planner.scalar import Literal, Parameter, Scalar
+from planner.scalar import Call, Literal, Parameter, Scalar
 from planner.traverse import has_subquery
 from storage.codec import encode
 
@@ -29,13 +33,7 @@ def constant_source(rel: Rel, context: Context) -> RowSet | None:
             source = constant_source(rel.input, context)
             if source is None:
                 return None
-            vectors, failures = evaluate(rel.exprs, source.columns(), len(source), context)
-            if failures is not None:
-                raise failures.errors[0]
-            schema = tuple(
-                ColumnType(e.type, e.nullable or v.nulls is not None) for e, v in zip(rel.exprs, vectors, strict=True)
-            )
-            return RowSet(pack(vectors, schema, len(source)), schema)
+            return projected(source, rel.exprs, context)
         case _:
             return None
 
@@ -53,6 +51,14 @@ def _column(cells: Sequence[Scalar], type_: SqlType, context: Context) -> Vector
     """One column of VALUES: datums are encoded at once, anything else is evaluated row by row."""
     if all(isinstance(c, Literal | Parameter) and c.type == type_ for c in cells):
         return encode(type_, [_datum(c, context) for c in cells], context.dictionary)
+    if all(c is cells[0] for c in cells):  # a column's default
+        numbers = _numbers(cells[0], len(cells), context)
+        if numbers is not None:
+            return numbers
+        (vector,), failures = evaluate((cells[0],), [], len(cells), context)
+        if failures is not None:
+            raise failures.errors[0]
+        return vector
     words = np.zeros(len(cells), np.int64)
     nulls = np.zeros(len(cells), np.bool_)
     for i, cell in enumerate(cells):
@@ -62,6 +68,26 @@ def _column(cells: Sequence[Scalar], type_: SqlType, context: Context) -> Vector
         words[i] = vector.words[0]
         nulls[i] = vector.nulls is not None and bool(vector.nulls[0])
     return Vector(words, nulls if nulls.any() else None)
+
+
+_GREATEST: Final = {Kind.INT2: 2**15 - 1, Kind.INT4: 2**31 - 1}
+
+
+def _numbers(cell: Scalar, count: int, context: Context) -> Vector | None:
+    """The next numbers of a sequence, as SERIAL and identity columns have them, without the evaluator."""
+    call, greatest = cell, None
+    if isinstance(call, Call) and call.function == "assignment_cast" and call.type.kind in _GREATEST:
+        greatest, call = _GREATEST[call.type.kind], call.args[0]
+    if not isinstance(call, Call) or call.function != NEXTVAL or not isinstance(call.args[0], Literal):
+        return None
+    assert context.session is not None, "a session inserts"
+    sequence = call.args[0].value
+    assert isinstance(sequence, int), "an oid"
+    words = context.session.nextval(sequence, count)
+    if greatest is not None and (words.max() > greatest or words.min() < ~greatest):
+        name = "smallint" if cell.type.kind is Kind.INT2 else "integer"
+        raise SqlError("22003", f"{name} out of range")
+    return Vector(words)
 
 
 def _datum(cell: Scalar, context: Context) -> object:

@@ -40,11 +40,13 @@ def restore(persistence: Persistence, clock: EpochClock, progress: Progress) -> 
     persistence.catalog = catalog
     engine = Engine(dictionary, clock, catalog, persistence)
     engine.since = engine.timeline.append(_base_epoch(found, clock))
+    engine.sequences.load(found.sequences)
     _restore_stored(engine, persistence, progress)
     persistence.start()
     for sequence, record in found.tail:
         clock.restore(record.epoch)
         engine.load_entries(record.entries)
+        engine.load_marks(record.sequences)
         _replay(engine, sequence, record)
     if found.tail:
         engine.flush_replayed(found.tail[-1][0])

@@ -65,6 +65,9 @@ class Session:
         self._idle_timer: asyncio.TimerHandle | None = None
         self._idle_error: SqlError | None = None
         self._closed = False
+        self.numbers: dict[int, int] = {}
+        """What each sequence gave last, by its id: currval."""
+        self.last_sequence = 0
         self.backend_id = next(_BACKENDS)
         self._query = ""
         self._started = wall_clock() - POSTGRES_EPOCH

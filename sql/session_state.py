@@ -12,6 +12,7 @@ from ivm.words import TEXT
 from planner.row_errors import decode_error
 from sql.catalog import INTERNAL_SCHEMAS, Catalog, Relation, RelationKind, TableColumn
 from sql.search_path import Lookup, SearchPath
+from sql.session_sequences import SequenceFunctions
 from sql.snapshot import Published
 from sql.system import relations as system
 from sql.system.functions import SystemFunctions
@@ -29,7 +30,7 @@ VIEW_ERRORS: Final = Relation(
 )  # fmt: skip
 
 
-class SessionState(SystemFunctions):
+class SessionState(SequenceFunctions, SystemFunctions):
     """``planner.context.SessionFunctions`` and ``sql.system.state.SystemState``, over one catalog."""
 
     def __init__(self, session: Session, catalog: Catalog) -> None:
@@ -91,6 +92,8 @@ def system_words(relation: int, state: SessionState, published: Published, dicti
     assert known is not None, "a system relation"
     if relation == VIEW_ERRORS.id:
         datums = list(view_errors(published, dictionary, Lookup(published.catalog, state.path)))
+    elif known.sequence is not None:
+        datums = [state.sequence_state(known)]
     else:
         datums = system.rows(relation, state)
     vectors = [encode(c.type, [row[i] for row in datums], dictionary) for i, c in enumerate(known.columns)]

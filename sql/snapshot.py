@@ -153,7 +153,7 @@ class HistorySnapshot:
 
 def _system_rows(catalog: Catalog, system: SystemRows, relation: int) -> tuple[Words, Words] | None:
     found = catalog.by_id(relation)
-    if found is None or found.kind is not RelationKind.SYSTEM:
+    if found is None or found.kind not in (RelationKind.SYSTEM, RelationKind.SEQUENCE):
         return None
     rows = system(relation)
     return rows, np.ones(len(rows), np.int64)

@@ -10,6 +10,7 @@ from planner.logical import Finishing, Rel
 from planner.scalar import Scalar
 from sql.catalog import Reference, Relation, RelationKind, TableColumn
 from sql.keys import Index
+from sql.sequence_options import SequenceOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ class OnConflict:
 class Insert:
     """``source`` yields whole rows in the table's column order, defaults filled in and casts applied.
 
-    ``returning``: expressions over the table's columns, shown as ``columns``.
+    ``returning``: expressions over the table's columns, shown as ``columns``. ``finishing``: where a volatile function
+    (nextval) makes columns, ``source`` lacks them; they are computed for each row, in the order of the query.
     """
 
     table: Relation
@@ -62,6 +64,7 @@ class Insert:
     returning: tuple[Scalar, ...] | None = None
     columns: tuple[OutputColumn, ...] = ()
     conflict: OnConflict | None = None
+    finishing: Finishing | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,19 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
+    """``restart``: the sequences that the tables own begin anew."""
+
     tables: tuple[Relation, ...]
+    restart: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSequence:
+    """A sequence to make for a column of a new table: its options as written, and ``kind`` as in ``Generated``."""
+
+    column: int
+    kind: str
+    options: SequenceOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +118,26 @@ class CreateTable:
     retain: int | None = None
     if_not_exists: bool = False
     source: Query | None = None
+    sequences: tuple[ColumnSequence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSequence:
+    """The options are checked when it is made, names are looked up then."""
+
+    schema_name: str | None
+    name: str
+    options: SequenceOptions
+    if_not_exists: bool = False
+    temporary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterSequence:
+    schema_name: str | None
+    name: str
+    options: SequenceOptions
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,9 +444,9 @@ class NoOperation:
 
 
 Statement = (
-    Query | Insert | Update | Delete | Truncate | CreateTable | CreateView | CreateSchema | Drop | DropSchema
-    | CopyFrom | CopyTo | Subscribe | Explain | Verify | Begin | Commit | Rollback | Savepoint | SetVariable
-    | SetTransaction | Show | Prepare | Execute | Deallocate
+    Query | Insert | Update | Delete | Truncate | CreateTable | CreateSequence | AlterSequence | CreateView
+    | CreateSchema | Drop | DropSchema | CopyFrom | CopyTo | Subscribe | Explain | Verify | Begin | Commit | Rollback
+    | Savepoint | SetVariable | SetTransaction | Show | Prepare | Execute | Deallocate
     | Declare | Fetch | Close | Discard | AlterTable | NoOperation
 )  # fmt: skip
 

@@ -121,7 +121,7 @@ class Writer:
 
     def _install(self, relation: Relation, rel: Rel | None) -> None:
         engine = self.engine
-        if relation.kind is RelationKind.VIEW:
+        if relation.kind in (RelationKind.VIEW, RelationKind.SEQUENCE):
             return
         if relation.kind is RelationKind.TABLE:
             engine.add_table(relation)
@@ -197,7 +197,7 @@ class Writer:
         """Whether the inputs are tables that nothing was done to since the last step."""
         engine = self.engine
         touched = engine.touched | {u.relation for u in self.updates[self.fed :]}
-        kinds = (RelationKind.TABLE, RelationKind.SYSTEM)
+        kinds = (RelationKind.TABLE, RelationKind.SYSTEM, RelationKind.SEQUENCE)
         for relation in inputs:
             known = self.catalog.by_id(relation)
             if known is None or known.kind not in kinds or relation in touched:

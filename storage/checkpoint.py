@@ -21,7 +21,7 @@ from ivm.rows import Words
 from storage.duck import Store
 from storage.files import FatalStorageError
 from storage.log import CommitLog
-from storage.record import CommitRecord, Entries, decode_record
+from storage.record import CommitRecord, Entries, SequenceMark, decode_record
 from storage.stored import Batch, merge_batches
 
 Retention = Callable[[int, int], int]
@@ -277,7 +277,8 @@ class Applier:
 class Recovered:
     """What a restart finds: the store as of ``high_water``, and the commits of the log after it, oldest first.
 
-    ``relations``: the ids kept and their width in words; ``loads``: epochs by load id, the tail's included.
+    ``relations``: the ids kept and their width in words; ``loads``: epochs by load id, the tail's included;
+    ``sequences``: where they stood at the high water.
     """
 
     store: Store
@@ -287,6 +288,7 @@ class Recovered:
     relations: dict[int, int]
     loads: dict[str, int]
     tail: tuple[tuple[int, CommitRecord], ...]
+    sequences: tuple[SequenceMark, ...] = ()
 
     @property
     def last_epoch(self) -> int:
@@ -323,5 +325,12 @@ def recover(store: Store, log: CommitLog) -> Recovered:
             loads[record.load] = epoch
         tail.append((sequence, record))
     return Recovered(
-        store, store.high_water(), store.catalog(), store.dictionary(), store.relations(), loads, tuple(tail)
+        store,
+        store.high_water(),
+        store.catalog(),
+        store.dictionary(),
+        store.relations(),
+        loads,
+        tuple(tail),
+        store.sequences(),
     )

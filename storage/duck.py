@@ -30,7 +30,7 @@ from ivm.words import row_width
 from storage import undo
 from storage.files import FatalStorageError
 from storage.readable import readable_view
-from storage.record import NO_ENTRIES, Entries
+from storage.record import NO_ENTRIES, Entries, SequenceMark
 from storage.stored import Batch, History, StoredRelation
 
 __all__ = ["Batch", "History", "Store", "StoredRelation"]
@@ -56,6 +56,7 @@ _TABLES: Final = (
     "CREATE TABLE IF NOT EXISTS relations (id BIGINT, width BIGINT, since BIGINT, folded BIGINT)",
     "CREATE TABLE IF NOT EXISTS dictionary (id BIGINT, value BLOB)",
     "CREATE TABLE IF NOT EXISTS loads (load VARCHAR, epoch BIGINT)",
+    "CREATE TABLE IF NOT EXISTS sequences (storage BIGINT, value BIGINT, called BOOLEAN)",
     "CREATE SCHEMA IF NOT EXISTS readable",
     'CREATE TABLE IF NOT EXISTS readable.names (relation BIGINT, name VARCHAR, "column" VARCHAR, column_name VARCHAR)',
 )
@@ -129,6 +130,12 @@ class Store:
         """The epochs of the loads that were committed, by load id."""
         with self._reading() as cursor:
             return {str(load): int(epoch) for load, epoch in cursor.execute("SELECT load, epoch FROM loads").fetchall()}
+
+    def sequences(self) -> tuple[SequenceMark, ...]:
+        """Where every sequence stands, as of the high water."""
+        with self._reading() as cursor:
+            found = cursor.execute("SELECT storage, value, called FROM sequences").fetchall()
+        return tuple(SequenceMark(int(storage), int(value), bool(called)) for storage, value, called in found)
 
     def dictionary(self) -> Entries:
         """Every dictionary entry."""
@@ -337,6 +344,9 @@ class Store:
             self._insert("dictionary", {"id": batch.entries.ids, "value": _binary(batch.entries)})
         if batch.loads:
             self._connection.executemany("INSERT INTO loads VALUES (?, ?)", [list(load) for load in batch.loads])
+        if batch.sequences:
+            self._connection.executemany("DELETE FROM sequences WHERE storage = ?", [[m[0]] for m in batch.sequences])
+            self._connection.executemany("INSERT INTO sequences VALUES (?, ?, ?)", [list(m) for m in batch.sequences])
         if batch.catalog is not None:
             self._connection.execute("UPDATE state SET catalog = ?", [batch.catalog])
         ends = [batch.high_water, batch.log_sequence]

@@ -3,7 +3,7 @@
 Layout, little-endian: a head (magic, version, flags, epoch, number of updates, checksum of the rest), then for each
 update the relation's id, its width in words, its number of rows, how its diffs are kept, the rows raw and row-major,
 the diffs raw (nothing where all are alike); then, where flagged, the dictionary's new entries (ids, lengths, bytes),
-the catalog's change and the load's id, each after its length.
+the catalog's change and the load's id, each after its length, and where sequences stand (their number, then each).
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _HEAD: Final = struct.Struct("<2sBBqII")
 _UPDATE: Final = struct.Struct("<qHxxxxxxQq")
 _ENTRIES: Final = struct.Struct("<QQ")
 _LENGTH: Final = struct.Struct("<Q")
-_ENTRIES_FLAG, _CATALOG_FLAG, _LOAD_FLAG = 1, 2, 4
+_SEQUENCE: Final = struct.Struct("<qqq")
+_ENTRIES_FLAG, _CATALOG_FLAG, _LOAD_FLAG, _SEQUENCES_FLAG = 1, 2, 4, 8
 _DIFFS_DIFFER: Final = 0
 """In place of the one diff that all rows have (which is never 0)."""
 
@@ -36,6 +37,14 @@ class Entries(NamedTuple):
     ids: Words
     data: NDArray[np.uint8]
     offsets: Words
+
+
+class SequenceMark(NamedTuple):
+    """Where a sequence goes on after a crash: behind ``value``, or at it when that was not ``called`` for yet."""
+
+    storage: int
+    value: int
+    called: bool
 
 
 NO_ENTRIES: Final = Entries(np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(1, np.int64))
@@ -55,6 +64,7 @@ class CommitRecord:
 
     ``entries``: values that the dictionary did not have before; ``catalog``: a change of the catalog, JSON as the
     catalog writes it; ``load``: the id of the load that this commit is, so that a retried load is the same load.
+    ``sequences``: numbers up to these were or will be given out.
     """
 
     epoch: int
@@ -62,6 +72,7 @@ class CommitRecord:
     entries: Entries = NO_ENTRIES
     catalog: bytes | None = None
     load: str | None = None
+    sequences: tuple[SequenceMark, ...] = ()
 
 
 def encode_record(record: CommitRecord) -> bytes:
@@ -81,6 +92,9 @@ def encode_record(record: CommitRecord) -> bytes:
         flags |= _LOAD_FLAG
         load = record.load.encode()
         parts += (_LENGTH.pack(len(load)), load)
+    if record.sequences:
+        flags |= _SEQUENCES_FLAG
+        parts += (_LENGTH.pack(len(record.sequences)), *(_SEQUENCE.pack(*mark) for mark in record.sequences))
     body = b"".join(parts)
     head = (_MAGIC, VERSION, flags, record.epoch, len(record.updates))
     return _HEAD.pack(*head, zlib.crc32(body, zlib.crc32(_HEAD.pack(*head, 0)))) + body
@@ -97,16 +111,17 @@ def decode_record(data: bytes) -> CommitRecord:
         raise SqlError("XX001", f"a commit's log record has version {version}; this server reads version {VERSION}",
                        hint="Start the server version that wrote it, and shut it down in order.")  # fmt: skip
     head = _HEAD.pack(magic, version, flags, epoch, count, 0)
-    if checksum != zlib.crc32(memoryview(data)[_HEAD.size :], zlib.crc32(head)) or flags >= 8:
+    if checksum != zlib.crc32(memoryview(data)[_HEAD.size :], zlib.crc32(head)) or flags >= 16:
         raise _corrupt("its checksum does not match")
     reader = _Reader(data, _HEAD.size)
     updates = tuple(_decode_update(reader) for _ in range(count))
     entries = _decode_entries(reader) if flags & _ENTRIES_FLAG else NO_ENTRIES
     catalog = reader.take(reader.length()).tobytes() if flags & _CATALOG_FLAG else None
     load = str(reader.take(reader.length()), "utf-8") if flags & _LOAD_FLAG else None
+    marks = tuple(reader.mark() for _ in range(reader.length())) if flags & _SEQUENCES_FLAG else ()
     if reader.offset != len(data):
         raise _corrupt("it goes on past its end")
-    return CommitRecord(epoch, updates, entries, catalog, load)
+    return CommitRecord(epoch, updates, entries, catalog, load, marks)
 
 
 def _corrupt(what: str) -> SqlError:
@@ -159,6 +174,10 @@ class _Reader:
 
     def length(self) -> int:
         return int(_LENGTH.unpack(self.take(_LENGTH.size))[0])
+
+    def mark(self) -> SequenceMark:
+        storage, value, called = _SEQUENCE.unpack(self.take(_SEQUENCE.size))
+        return SequenceMark(storage, value, bool(called))
 
     def words(self, count: int) -> Words:
         return np.frombuffer(self.take(count * 8), "<i8").astype(np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ivm.rows import Words
 from ivm.words import Schema
-from storage.record import NO_ENTRIES, Entries
+from storage.record import NO_ENTRIES, Entries, SequenceMark
 
 
 class History(NamedTuple):
@@ -36,6 +36,7 @@ class Batch:
     """Every change of the commits above the store's high water up to ``high_water``, tables and views together.
 
     ``log_sequence``: the log record that ends it. ``catalog``: the whole catalog as of then, None when unchanged.
+    ``sequences``: where those that moved stand, the last one of each counts.
     """
 
     high_water: int
@@ -46,6 +47,7 @@ class Batch:
     created: tuple[StoredRelation, ...] = ()
     dropped: tuple[int, ...] = ()
     loads: tuple[tuple[str, int], ...] = ()
+    sequences: tuple[SequenceMark, ...] = ()
 
     @property
     def size(self) -> int:
@@ -71,6 +73,7 @@ def merge_batches(batches: Sequence[Batch]) -> Batch:
         tuple(relation for batch in batches for relation in batch.created),
         tuple(relation for batch in batches for relation in batch.dropped),
         tuple(load for batch in batches for load in batch.loads),
+        tuple({mark.storage: mark for batch in batches for mark in batch.sequences}.values()),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, assert_never
 
-from ivm.errors import SqlError
+from ivm.errors import SqlError, unsupported
 from ivm.words import SqlType
 from planner.scalar import Scalar
 from sql import statements as bound
@@ -97,6 +97,8 @@ def _add_column(env: Environment, change: nodes_alter.AddColumn) -> bound.AddCol
     node = change.column
     if node.name in SYSTEM_COLUMNS:
         raise SqlError("42701", f'column name "{node.name}" conflicts with a system column name')
+    if node.generated is not None:
+        raise unsupported("ADD COLUMN with a sequence of its own", position=node.at + 1)
     column = ddl.column_definition(env, node, node.primary_key)
     return bound.AddColumn(column, bound_default(env, column), change.if_not_exists, node.primary_key)
 

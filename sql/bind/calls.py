@@ -9,7 +9,7 @@ from ivm.words import INT8, Kind, SqlType
 from planner.aggregates import AggregateFunction, aggregate_overloads, result_nullable
 from planner.functions import Function, overloads
 from planner.scalar import Aggregate, Call, Column, OuterColumn, Scalar
-from sql.bind import conditional, operator_functions, table_functions
+from sql.bind import conditional, operator_functions, sequences, table_functions
 from sql.bind.coerce import cast, castable, plain, resolve_unknown, to_boolean
 from sql.bind.environment import Environment
 from sql.bind.overloads import no_function, resolve, result_type
@@ -75,6 +75,8 @@ def _not_an_aggregate(b: Binder, node: nodes.Apply, name: str) -> SqlError:
 
 def apply_function(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar:
     """A scalar function applied. Raises 42883, 42725."""
+    if name in sequences.FUNCTIONS and args:
+        args = [sequences.resolved(env, args[0], at), *args[1:]]
     types = tuple(a.type for a in args)
     found: tuple[Function, ...] = () if name in _INTERNAL else overloads(name)
     try:

@@ -34,7 +34,9 @@ def _copy_from(env: Environment, node: nodes.CopyStatement) -> CopyFrom:
     columns = _columns(table, node.columns)
     names = [table.columns[i].name for i in columns]
     options = _options(node, [c.name for c in table.columns], names)
-    defaults = tuple(default(env, c) if c.default is not None else None for c in table.columns)
+    defaults = tuple(
+        default(env, c) if c.default is not None or c.generated is not None else None for c in table.columns
+    )
     return CopyFrom(table, columns, defaults, options, node.path)
 
 

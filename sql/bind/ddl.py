@@ -7,14 +7,16 @@ from typing import Final
 from ivm.errors import SqlError, unsupported
 from ivm.words import INTERVAL, Kind, SqlType
 from planner.scalar import Scalar
+from sql.bind import sequences
 from sql.bind.coerce import assign
 from sql.bind.environment import Environment
 from sql.bind.expression import Binder
 from sql.bind.query import bind_stored
 from sql.bind.scope import Scope
-from sql.catalog import Reference, RelationKind, TableColumn, is_temporary
+from sql.catalog import Generated, Reference, RelationKind, TableColumn, is_temporary
 from sql.search_path import Recorder, check_creatable
-from sql.statements import CreateTable, CreateView, Drop, Query
+from sql.sequence_options import sequence_type
+from sql.statements import ColumnSequence, CreateTable, CreateView, Drop, Query
 from sql.syntax import nodes
 from storage.text import parse_datum
 
@@ -68,7 +70,22 @@ def create_table(env: Environment, node: nodes.CreateTableStatement) -> CreateTa
             raise SqlError("42701", f'column "{name}" appears twice in primary key constraint', position=at + 1)
         key.append(names.index(name))
     columns = tuple(column_definition(env, c, i in key) for i, c in enumerate(node.columns))
-    return CreateTable(schema_name, node.table.name, columns, tuple(key), retain, node.if_not_exists)
+    return CreateTable(
+        schema_name, node.table.name, columns, tuple(key), retain, node.if_not_exists,
+        sequences=_sequences(node, columns),
+    )  # fmt: skip
+
+
+def _sequences(node: nodes.CreateTableStatement, columns: tuple[TableColumn, ...]) -> tuple[ColumnSequence, ...]:
+    """The sequences of SERIAL and identity columns. Raises 22023."""
+    found = []
+    for i, (definition, column) in enumerate(zip(node.columns, columns, strict=True)):
+        if definition.generated is not None:
+            kind, options = definition.generated
+            if kind != "default":
+                sequence_type(column.type, "identity column")
+            found.append(ColumnSequence(i, kind, options))
+    return tuple(found)
 
 
 def _query_columns(query: Query, table: nodes.TableName) -> tuple[TableColumn, ...]:
@@ -116,7 +133,9 @@ def column_definition(env: Environment, node: nodes.ColumnDefinition, key: bool)
     text = None
     if node.default is not None:
         expr, text = node.default
-        default_expression(env, expr, type_, node.name)
+        sequence = sequences.of_default(default_expression(env, expr, type_, node.name))
+        if sequence is not None:
+            return TableColumn(node.name, type_, not (node.not_null or key), None, Generated(sequence))
     return TableColumn(node.name, type_, not (node.not_null or key), text)
 
 
@@ -148,6 +167,7 @@ def create_view(env: Environment, node: nodes.CreateViewStatement) -> CreateView
 
 _KINDS: Final = {
     "table": RelationKind.TABLE, "view": RelationKind.VIEW, "materialized view": RelationKind.MATERIALIZED_VIEW,
+    "sequence": RelationKind.SEQUENCE,
 }  # fmt: skip
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
-from planner.logical import Filter, Project, Rel, schema
+from planner.logical import Filter, Finishing, Project, Rel, schema
 from planner.scalar import Column, Literal, Scalar, ScalarSubquery
 from planner.traverse import has_subquery
-from sql.bind import cte, setops
+from sql.bind import cte, sequences, setops, volatile
 from sql.bind import query as queries
 from sql.bind.coerce import assign, resolve_unknown
 from sql.bind.environment import Environment
@@ -31,7 +31,7 @@ def target(env: Environment, name: nodes.TableName, what: str = "change") -> Rel
         return relation
     kinds = {
         RelationKind.VIEW: "view", RelationKind.MATERIALIZED_VIEW: "materialized view",
-        RelationKind.SYSTEM: "system catalog", RelationKind.TABLE: "table",
+        RelationKind.SYSTEM: "system catalog", RelationKind.TABLE: "table", RelationKind.SEQUENCE: "sequence",
     }  # fmt: skip
     if relation.kind is RelationKind.SYSTEM:
         message = f'permission denied: "{relation.name}" is a system catalog'
@@ -39,11 +39,13 @@ def target(env: Environment, name: nodes.TableName, what: str = "change") -> Rel
     if what == "truncate":
         raise SqlError("42809", f'"{relation.name}" is not a table', position=name.at + 1)
     message = f'cannot change {kinds[relation.kind]} "{relation.name}"'
-    raise SqlError("42809" if relation.kind is RelationKind.MATERIALIZED_VIEW else "55000", message)
+    raise SqlError("55000" if relation.kind is RelationKind.VIEW else "42809", message)
 
 
 def default(env: Environment, column: TableColumn) -> Scalar:
     """A column's DEFAULT, NULL without one."""
+    if column.generated is not None:
+        return assign(env, sequences.next_value(column.generated.sequence), column.type, column.name, 0)
     if column.default is None:
         return Literal(None, column.type)
     binder = Binder(env, Scope(clause="DEFAULT expressions"), "DEFAULT expressions")
@@ -73,17 +75,18 @@ def insert(env: Environment, node: nodes.InsertStatement) -> Insert:
         env = cte.with_ctes(env, node.with_, None)
     positions = _positions(table, node.columns) if node.columns else list(range(len(table.columns)))
     source = node.source
+    finishing: Finishing | None = None
     if source is None:
         rel: Rel = setops.values((tuple(default(env, c) for c in table.columns),))
     elif isinstance(source.body, nodes.ValuesList) and _is_bare(source):
         rel = _insert_values(env, table, positions, source.body, node)
     else:
-        rel = _insert_query(env, table, positions, source, node)
+        rel, finishing = _insert_query(env, table, positions, source, node)
     visible = _visible(table, 0)
     namespace = Namespace(visible, (Range(node.table.alias or table.name, visible, table.schema_name, table),))
     returning, columns = _returning(env, node.returning, namespace)
     conflict = None if node.conflict is None else _on_conflict(env, table, node.table.alias, node.conflict)
-    return Insert(table, rel, returning, columns, conflict)
+    return Insert(table, rel, returning, columns, conflict, finishing)
 
 
 def _on_conflict(env: Environment, table: Relation, alias: str | None, node: nodes.ConflictClause) -> OnConflict:
@@ -158,15 +161,22 @@ def _insert_values(
             raise SqlError("42601", "VALUES lists must all be the same length", position=row[0].at + 1)
     extra = body.rows[0][min(len(positions), width - 1)].at
     positions = _check_width(positions, width, node, extra)
-    rest = {i: default(env, c) for i, c in enumerate(table.columns) if i not in positions}
-    binder = Binder(env, Scope(clause="VALUES"), "VALUES")
     columns = table.columns
+    overridden = {i for i in positions if _overridden(columns[i], node)}
+    for i in positions:
+        if any(not isinstance(row[positions.index(i)], nodes.Default) for row in body.rows):
+            _check_identity(columns[i], node)
+    rest = {i: default(env, c) for i, c in enumerate(columns) if i not in positions or i in overridden}
+    defaults: dict[int, Scalar] = {}
+    binder = Binder(env, Scope(clause="VALUES"), "VALUES")
     rows: list[tuple[Scalar, ...]] = []
     for row in body.rows:
         values = dict(rest)
         for i, expr in zip(positions, row, strict=True):
+            if i in overridden:
+                continue
             if isinstance(expr, nodes.Default):
-                values[i] = default(env, columns[i])
+                values[i] = defaults.setdefault(i, default(env, columns[i]))
             else:
                 bound = binder.bind(expr)
                 values[i] = assign(env, bound, columns[i].type, columns[i].name, position(expr))
@@ -176,21 +186,53 @@ def _insert_values(
 
 def _insert_query(
     env: Environment, table: Relation, positions: list[int], source: nodes.Query, node: nodes.InsertStatement
-) -> Rel:
+) -> tuple[Rel, Finishing | None]:
+    """The rows; what volatile functions compute is left to the finishing, which keeps the query's order too."""
     bound = queries.bind_unsettled(env, source, None)
     where = [setops.column_at(source.body, i) for i in range(bound.width)]
     extra = where[min(len(positions), len(where) - 1)] if where else node.at
     positions = _check_width(positions, bound.width, node, extra)
-    rel = queries.finished(bound)
-    found = schema(rel)
-    inner: tuple[Scalar, ...] | None = rel.exprs if isinstance(rel, Project) else None
-    exprs: dict[int, Scalar] = {i: default(env, c) for i, c in enumerate(table.columns) if i not in positions}
+    defaults = {i: default(env, c) for i, c in enumerate(table.columns) if i not in positions or _overridden(c, node)}
+    late = volatile.gives_volatile(bound) or any(map(volatile.is_volatile, defaults.values()))
+    rel, given = _late_columns(bound) if late else _columns(queries.finished(bound))
+    exprs = dict(defaults)
     for j, i in enumerate(positions):
         column = table.columns[i]
-        expr = inner[j] if inner is not None else Column(j, found[j].type, found[j].nullable)
-        exprs[i] = assign(env, expr, column.type, column.name, where[j])
+        _check_identity(column, node)
+        if i not in defaults:
+            exprs[i] = assign(env, given[j], column.type, column.name, where[j])
     ordered = tuple(exprs[i] for i in range(len(table.columns)))
-    return Project(rel.input if isinstance(rel, Project) else rel, ordered)
+    if late:
+        return rel, Finishing(bound.order, project=ordered)
+    return Project(rel.input if isinstance(rel, Project) else rel, ordered), None
+
+
+def _columns(rel: Rel) -> tuple[Rel, tuple[Scalar, ...]]:
+    """A query's plan, and its columns as expressions over the input of its projection."""
+    if isinstance(rel, Project):
+        return rel, rel.exprs
+    return rel, tuple(Column(i, c.type, c.nullable) for i, c in enumerate(schema(rel)))
+
+
+def _late_columns(bound: queries.Bound) -> tuple[Rel, tuple[Scalar, ...]]:
+    """The same over the whole plan, with what is to be computed for each row of it."""
+    early, given = volatile.postponed(bound)
+    return queries.sliced(early), given
+
+
+def _overridden(column: TableColumn, node: nodes.InsertStatement) -> bool:
+    """Whether OVERRIDING USER VALUE takes the column's own number in place of what is given."""
+    return node.overriding == "user" and column.generated is not None and column.generated.identity
+
+
+def _check_identity(column: TableColumn, node: nodes.InsertStatement) -> None:
+    """Raises 428C9 where a value is given for a column that is always generated."""
+    if column.generated is not None and column.generated.kind == "always" and node.overriding is None:
+        raise SqlError(
+            "428C9", f'cannot insert a non-DEFAULT value into column "{column.name}"',
+            f'Column "{column.name}" is an identity column defined as GENERATED ALWAYS.',
+            "Use OVERRIDING SYSTEM VALUE to override.",
+        )  # fmt: skip
 
 
 def _visible(table: Relation, base: int) -> tuple[Visible, ...]:
@@ -289,6 +331,11 @@ def _same_number(found: int, columns: int, at: int) -> None:
 def _value(binder: Binder, column: TableColumn, node: nodes.Expr) -> Scalar:
     if isinstance(node, nodes.Default):
         return default(binder.env, column)
+    if column.generated is not None and column.generated.kind == "always":
+        raise SqlError(
+            "428C9", f'column "{column.name}" can only be updated to DEFAULT',
+            f'Column "{column.name}" is an identity column defined as GENERATED ALWAYS.',
+        )  # fmt: skip
     return assign(binder.env, binder.bind(node), column.type, column.name, position(node))
 
 

@@ -10,7 +10,7 @@ from ivm.words import INT8, Kind, SqlType
 from planner.casts import CastContext
 from planner.logical import Distinct, Finishing, LetRec, Project, Rel, SetOperation, TopK, Values, schema
 from planner.scalar import Column, Literal, Scalar, SortKey
-from sql.bind import cte, selection, setops
+from sql.bind import cte, selection, setops, volatile
 from sql.bind.coerce import cast, resolve_unknown
 from sql.bind.environment import Environment, Table
 from sql.bind.expression import Binder, sort_key
@@ -44,7 +44,7 @@ def bind_query(env: Environment, query: nodes.Query, outer: Scope | None) -> Tab
 def bind_ordered(env: Environment, query: nodes.Query, outer: Scope | None) -> tuple[Table, tuple[SortKey, ...]]:
     """A subquery whose order matters (ARRAY(…)): its plan, hidden columns included, and the order."""
     bound = settle(env, bind_unsettled(env, query, outer))
-    rel = _sliced(bound)
+    rel = sliced(bound)
     return Table(rel, tuple(c.name for c in bound.columns)), bound.order
 
 
@@ -53,9 +53,12 @@ def bind_top(env: Environment, query: nodes.Query) -> Query:
     as_of = None if query.as_of is None else constant_expression(env, query.as_of, "AS OF")
     _check_locked(query)
     bound = settle(env, bind_unsettled(env, replace(query, as_of=None, locking=None), None))
+    columns = _typed_columns(bound)
     width = bound.width if len(schema(bound.rel)) != bound.width else None
     finishing = Finishing(bound.order, bound.limit, bound.offset, width)
-    columns = _typed_columns(bound)
+    if volatile.gives_volatile(bound):
+        bound, project = volatile.postponed(bound)
+        finishing = replace(finishing, width=None, project=project)
     return Query(bound.rel, finishing, columns, as_of, query.as_of_at_least, query.locking is not None)
 
 
@@ -92,7 +95,8 @@ def _typed_columns(bound: Bound) -> tuple[OutputColumn, ...]:
     return tuple(replace(c, type=t.type) for c, t in zip(bound.columns, schema(bound.rel), strict=False))
 
 
-def _sliced(bound: Bound) -> Rel:
+def sliced(bound: Bound) -> Rel:
+    """The plan with LIMIT and OFFSET applied."""
     if bound.limit is None and bound.offset is None:
         return bound.rel
     return TopK(bound.rel, (), bound.order, bound.limit, bound.offset)
@@ -100,7 +104,7 @@ def _sliced(bound: Bound) -> Rel:
 
 def finished(bound: Bound) -> Rel:
     """The plan with slice applied and hidden columns gone."""
-    rel = _sliced(bound)
+    rel = sliced(bound)
     columns = schema(rel)
     if len(columns) == bound.width:
         return rel

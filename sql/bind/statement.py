@@ -74,7 +74,7 @@ def _statement(env: Environment, tree: nodes.Statement) -> bound.Statement:
         case nodes_alter.AlterTableStatement():
             return alter.alter_table(env, tree)
         case nodes.TruncateStatement():
-            return bound.Truncate(tuple(dml.target(env, name, "truncate") for name in tree.names))
+            return bound.Truncate(tuple(dml.target(env, name, "truncate") for name in tree.names), tree.restart)
         case nodes.CopyStatement():
             return copying.copy(env, tree)
         case nodes.SubscribeStatement():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sql.sequence_options import SequenceOptions
 from sql.syntax.nodes_alter import AlterTableStatement
 
 
@@ -427,6 +428,8 @@ class InsertStatement:
     conflict: ConflictClause | None
     at: int
     with_: With | None = None
+    overriding: str | None = None
+    """OVERRIDING SYSTEM or USER VALUE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,7 +455,7 @@ class DeleteStatement:
 
 @dataclass(frozen=True, slots=True)
 class ColumnDefinition:
-    """``default``: the expression and its own text."""
+    """``default``: the expression and its own text. ``generated``: a kind of ``sql.catalog.Generated``, options."""
 
     name: str
     type: TypeName
@@ -460,6 +463,7 @@ class ColumnDefinition:
     primary_key: bool
     default: tuple[Expr, str] | None
     at: int
+    generated: tuple[str, SequenceOptions] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -493,7 +497,7 @@ class CreateViewStatement:
 
 @dataclass(frozen=True, slots=True)
 class DropStatement:
-    """``kind``: table, view or materialized view."""
+    """``kind``: table, view, materialized view or sequence."""
 
     kind: str
     names: tuple[TableName, ...]
@@ -504,6 +508,7 @@ class DropStatement:
 @dataclass(frozen=True, slots=True)
 class TruncateStatement:
     names: tuple[TableName, ...]
+    restart: bool = False
 
 
 @dataclass(frozen=True, slots=True)

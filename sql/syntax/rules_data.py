@@ -9,7 +9,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from sql.syntax.rules_queries import QueryRules
 
-_REFUSED_COLUMN_CONSTRAINTS: Final = ("unique", "check", "references", "generated")
+_REFUSED_COLUMN_CONSTRAINTS: Final = ("unique", "check", "references")
 _REFUSED_TABLE_CONSTRAINTS: Final = ("unique", "check", "foreign key", "exclude")
 _STORAGE_PARAMETERS: Final = ("fillfactor", "security_barrier", "security_invoker", "oids")
 
@@ -84,18 +84,28 @@ class DataRules(QueryRules):
         columns = None
         if self._curr.token_type == TokenType.L_PAREN and not self.starts_query(1):
             columns = self._insert_columns()
-        if self.is_word("overriding"):
-            self._advance()
-            raise self.refusal("OVERRIDING")
+        overriding = self._overriding()
         default = self._curr.token_type == TokenType.DEFAULT
         if default:
             self._advance()
             self.expect(TokenType.VALUES)
         source = None if default else self.query()
-        return exp.Insert(
+        node = exp.Insert(
             this=exp.Schema(this=table, expressions=columns), expression=source, default=default,
             conflict=self._parse_on_conflict(), returning=self._parse_returning(),
         )  # fmt: skip
+        node.meta["overriding"] = overriding
+        return node
+
+    def _overriding(self) -> str | None:
+        """``OVERRIDING {SYSTEM | USER} VALUE``."""
+        if not self.accept_word("overriding"):
+            return None
+        for word in ("system", "user"):
+            if self.accept_word(word):
+                self.expect_word("value")
+                return word
+        raise self.syntax_error()
 
     def _insert_columns(self) -> list[exp.Identifier]:
         self.expect(TokenType.L_PAREN)
@@ -363,11 +373,7 @@ class DataRules(QueryRules):
         """A column's name, type and constraints."""
         token = self._curr
         name = self.identifier()
-        type_token = self._curr
         type_ = self._parse_types()
-        kind = str(type_.args["kind"])
-        if kind in ("serial", "bigserial", "smallserial", "serial4", "serial8", "serial2"):
-            raise self.refusal(f"type {kind}", type_token)
         constraints: list[exp.Expr] = []
         while not self.at_end() and self._curr.token_type not in (TokenType.COMMA, TokenType.R_PAREN):
             constraint = self._column_constraint()
@@ -394,10 +400,33 @@ class DataRules(QueryRules):
             if collation not in ("default", "C", "POSIX", "ucs_basic"):
                 raise self.refusal(f'collation "{collation}"', token)
             return None
+        if self.accept_word("generated"):
+            return self._identity(token)
         for word in _REFUSED_COLUMN_CONSTRAINTS:
             if self.is_word(word):
                 raise self.refusal(f"{word.upper()} constraints", token)
         raise self.syntax_error()
+
+    def _identity(self, token: Token) -> exp.GeneratedAsIdentityColumnConstraint:
+        """``{ALWAYS | BY DEFAULT} AS IDENTITY [(options)]``; the options stay text."""
+        always = self.accept_word("always")
+        if not always:
+            self.expect_word("by", "default")
+        self.expect_word("as")
+        if not self.accept_word("identity"):
+            if self._curr.token_type == TokenType.L_PAREN:
+                raise self.refusal("generated columns", token)
+            raise self.syntax_error()
+        node = self.located(exp.GeneratedAsIdentityColumnConstraint(this=always), token)
+        start = self._curr.end + 1
+        if self._match(TokenType.L_PAREN):
+            while self._curr.token_type != TokenType.R_PAREN:
+                if self.at_end():
+                    raise self.syntax_error()
+                self._advance()
+            node.meta.update(options=self.sql[start : self._curr.start], options_at=start)
+            self._advance()
+        return node
 
     def default(self) -> exp.DefaultColumnConstraint:
         """An expression after DEFAULT, with its text in ``meta``."""
@@ -412,6 +441,8 @@ class DataRules(QueryRules):
         if self.accept_word("materialized"):
             self.expect(TokenType.VIEW)
             kind = "materialized view"
+        elif self.accept_word("sequence"):
+            kind = "sequence"
         elif self._match_set((TokenType.TABLE, TokenType.VIEW)):
             kind = str(self._prev.text)
         elif self._curr.text in _OTHER_OBJECTS and self.is_word(self._curr.text):
@@ -430,12 +461,12 @@ class DataRules(QueryRules):
         self._match(TokenType.TABLE)
         self._match(TokenType.ONLY)
         names = self._parse_csv(self._parse_table_parts)
-        self.accept_word("continue", "identity")
-        if self.is_word("restart", "identity"):
-            raise self.refusal("RESTART IDENTITY")
+        restart = not self.accept_word("continue", "identity") and self.accept_word("restart", "identity")
         if not self.accept_word("restrict"):
             self.accept_word("cascade")
-        return exp.TruncateTable(expressions=names)
+        node = exp.TruncateTable(expressions=names)
+        node.meta["restart"] = restart
+        return node
 
 
 __all__ = ["DataRules", "Token"]

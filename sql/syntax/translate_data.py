@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from sqlglot import exp
 
 from ivm.errors import SqlError, unsupported
+from sql.sequence_options import SequenceOptions
 from sql.syntax.nodes import (
     Assignment,
     ColumnDefinition,
@@ -20,10 +22,12 @@ from sql.syntax.nodes import (
     Statement,
     Target,
     TruncateStatement,
+    TypeName,
     UpdateStatement,
     With,
 )
 from sql.syntax.rules import at
+from sql.syntax.sequences import identity_options
 from sql.syntax.translate_expressions import expression, type_name
 from sql.syntax.translate_queries import from_items, query, table_name, targets, with_clause
 
@@ -41,7 +45,7 @@ def statement(node: exp.Expr) -> Statement:
             names = tuple(table_name(table) for table in node.args["tables"])
             return DropStatement(node.args["kind"], names, bool(node.args["exists"]), bool(node.args["cascade"]))
         case exp.TruncateTable():
-            return TruncateStatement(tuple(table_name(table) for table in node.expressions))
+            return TruncateStatement(tuple(table_name(table) for table in node.expressions), node.meta["restart"])
         case _:
             return query(node)
 
@@ -88,6 +92,7 @@ def _insert(node: exp.Insert) -> InsertStatement:
         _conflict(node.args.get("conflict")),
         at(node),
         _with(node),
+        node.meta.get("overriding"),
     )
 
 
@@ -157,7 +162,7 @@ def _create_table(node: exp.Create) -> CreateTableStatement:
     source = node.args.get("expression")
     return CreateTableStatement(
         table,
-        tuple(column(element) for element in elements if isinstance(element, exp.ColumnDef)),
+        tuple(column(element, table.name) for element in elements if isinstance(element, exp.ColumnDef)),
         _primary_key(schema.this.this.this, elements),
         bool(node.args["exists"]),
         meta["retain"],
@@ -168,8 +173,8 @@ def _create_table(node: exp.Create) -> CreateTableStatement:
     )
 
 
-def column(node: exp.ColumnDef) -> ColumnDefinition:
-    """NOT NULL, PRIMARY KEY and DEFAULT: the rules refuse every other constraint."""
+def column(node: exp.ColumnDef, table: str = "") -> ColumnDefinition:
+    """NOT NULL, PRIMARY KEY, DEFAULT and identity: the rules refuse every other constraint."""
     not_null = primary_key = False
     default: tuple[Expr, str] | None = None
     for constraint in node.args["constraints"]:
@@ -177,7 +182,47 @@ def column(node: exp.ColumnDef) -> ColumnDefinition:
         not_null = not_null or primary_key or isinstance(constraint, exp.NotNullColumnConstraint)
         if isinstance(constraint, exp.DefaultColumnConstraint):
             default = (expression(constraint.this), constraint.meta["text"])
-    return ColumnDefinition(node.this.this, type_name(node.args["kind"]), not_null, primary_key, default, at(node))
+    type_ = type_name(node.args["kind"])
+    generated = _generated(node, type_, table)
+    if type_.name in SERIAL:
+        type_, not_null = replace(type_, name=SERIAL[type_.name]), True
+    not_null = not_null or generated is not None
+    return ColumnDefinition(node.this.this, type_, not_null, primary_key, default, at(node), generated)
+
+
+SERIAL: Final = {
+    "serial": "int4", "serial4": "int4", "bigserial": "int8", "serial8": "int8", "smallserial": "int2",
+    "serial2": "int2",
+}  # fmt: skip
+
+
+def _generated(node: exp.ColumnDef, type_: TypeName, table: str) -> tuple[str, SequenceOptions] | None:
+    """Where the column's numbers come from. Raises 42601 for two such places, 0A000."""
+    found: list[tuple[str, SequenceOptions]] = []
+    if type_.name in SERIAL:
+        if type_.array:
+            raise SqlError("0A000", "array of serial is not implemented", position=type_.at + 1)
+        found.append(("default", SequenceOptions()))
+    for constraint in node.args["constraints"]:
+        if _is_identity(constraint):
+            options = identity_options(constraint.meta.get("options", ""), constraint.meta.get("options_at", 0))
+            found.append(("always" if constraint.this else "by default", options))
+    kinds = [kind for kind, _ in found] + ["default" for c in node.args["constraints"] if _is_default(c)]
+    if len(kinds) > 1:
+        identities = sum(kind != "default" for kind in kinds)
+        what = "multiple identity specifications" if identities > 1 else "both default and identity specified"
+        what = what if identities else "multiple default values specified"
+        place = next((at(c) + 1 for c in node.args["constraints"] if _is_identity(c)), None)
+        raise SqlError("42601", f'{what} for column "{node.this.this}" of table "{table}"', position=place)
+    return found[0] if found else None
+
+
+def _is_identity(constraint: exp.Expr) -> bool:
+    return isinstance(constraint, exp.GeneratedAsIdentityColumnConstraint)
+
+
+def _is_default(constraint: exp.Expr) -> bool:
+    return isinstance(constraint, exp.DefaultColumnConstraint)
 
 
 def _primary_key(table: str, elements: list[exp.Expr]) -> Columns:
@@ -186,7 +231,7 @@ def _primary_key(table: str, elements: list[exp.Expr]) -> Columns:
         key: Columns = ()
         if isinstance(element, exp.PrimaryKey):
             key = _columns(element.expressions)
-        elif isinstance(element, exp.ColumnDef) and column(element).primary_key:
+        elif isinstance(element, exp.ColumnDef) and column(element, table).primary_key:
             key = ((element.this.this, at(element)),)
         if key and found:
             message = f'multiple primary keys for table "{table}" are not allowed'

@@ -24,6 +24,7 @@ from sql.syntax.nodes import (
     Utility,
     VerifyStatement,
 )
+from sql.syntax.sequences import is_sequence_statement, sequence_statement
 
 _SQLGLOT_WORDS = frozenset(
     {"select", "values", "table", "with", "insert", "update", "delete", "create", "drop", "truncate", "("}
@@ -51,6 +52,8 @@ class StatementGrammar(AlterGrammar):
         word = token.value if token.kind in (TokenKind.WORD, TokenKind.SYMBOL) else ""
         if self.starts_schema():
             return self.schema_statement()
+        if word in ("create", "alter") and is_sequence_statement(self):
+            return Utility(sequence_statement(self))
         return self.sql_statement() if word in _SQLGLOT_WORDS else self._definition(word)
 
     def _definition(self, word: str) -> Statement:

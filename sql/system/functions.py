@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
+from ivm.rows import Words
 from ivm.words import Kind, SqlType
 from planner.identifiers import quoted
 from sql.catalog import Relation, RelationKind, is_temporary
@@ -67,6 +68,24 @@ class SystemFunctions:
 
     def set_setting(self, name: str, value: str, local: bool) -> str:
         raise unsupported("set_config() outside a session")
+
+    def nextval(self, oid: int, count: int) -> Words:
+        raise unsupported("nextval() outside a session")
+
+    def currval(self, oid: int) -> int:
+        raise unsupported("currval() outside a session")
+
+    def lastval(self) -> int:
+        raise unsupported("lastval() outside a session")
+
+    def setval(self, oid: int, value: int, called: bool) -> int:
+        raise unsupported("setval() outside a session")
+
+    def serial_sequence(self, table: str, column: str) -> str | None:
+        raise unsupported("pg_get_serial_sequence() outside a session")
+
+    def sequence_last_value(self, oid: int) -> int | None:
+        raise unsupported("pg_sequence_last_value() outside a session")
 
     def backend_pid(self) -> int:
         """pg_backend_pid()."""

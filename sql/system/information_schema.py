@@ -9,7 +9,8 @@ from ivm.words import Kind, SqlType
 from sql.catalog import Relation, RelationKind, TableColumn
 from sql.system.definitions import Datums, definition
 from sql.system.pg_relations import view_definition
-from sql.system.state import SystemState, own_relations, primary_key_name, user_relations, with_keys
+from sql.system.pg_sequences import sequences_of
+from sql.system.state import SystemState, default_text, own_relations, primary_key_name, user_relations, with_keys
 from sql.types import format_type, internal_name
 
 _MAX_OCTETS: Final = 1 << 30
@@ -66,12 +67,40 @@ def _column(state: SystemState, relation: Relation, kind: str, i: int, column: T
     data_type = "ARRAY" if type_.kind is Kind.ARRAY else format_type(type_, False)
     return definition("information_schema", "columns").row(
         table_catalog=state.database, table_schema=relation.schema_name, table_name=relation.name,
-        column_name=column.name, ordinal_position=i + 1, column_default=column.default,
+        column_name=column.name, ordinal_position=i + 1, column_default=default_text(state, column),
         is_nullable="NO" if not_null else "YES", data_type=data_type, udt_catalog=state.database,
         udt_schema="pg_catalog", udt_name=internal_name(type_), dtd_identifier=str(i + 1),
-        is_self_referencing="NO", is_identity="NO", identity_cycle="NO", is_generated="NEVER",
+        is_self_referencing="NO", is_generated="NEVER", **_identity(state, column),
         is_updatable="YES" if relation.kind is RelationKind.TABLE else "NO", **_limits(type_),
     )  # fmt: skip
+
+
+def _identity(state: SystemState, column: TableColumn) -> dict[str, object]:
+    """The columns about an identity column's sequence."""
+    if column.generated is None or not column.generated.identity:
+        return {"is_identity": "NO", "identity_cycle": "NO"}
+    for relation, s in sequences_of(state):
+        if relation.id == column.generated.sequence:
+            return {
+                "is_identity": "YES", "identity_generation": column.generated.kind.upper(),
+                "identity_start": str(s.start), "identity_increment": str(s.increment),
+                "identity_maximum": str(s.maximum), "identity_minimum": str(s.minimum),
+                "identity_cycle": "YES" if s.cycle else "NO",
+            }  # fmt: skip
+    return {"is_identity": "YES", "identity_cycle": "NO"}
+
+
+def sequences(state: SystemState) -> Iterator[Datums]:
+    row = definition("information_schema", "sequences").row
+    for relation, s in sequences_of(state):
+        if s.internal:
+            continue  # an identity column's sequence is that column's detail, as in Postgres
+        yield row(
+            sequence_catalog=state.database, sequence_schema=relation.schema_name, sequence_name=relation.name,
+            data_type=format_type(s.type, False), numeric_precision=_BITS[s.type.kind], numeric_precision_radix=2,
+            numeric_scale=0, start_value=str(s.start), minimum_value=str(s.minimum), maximum_value=str(s.maximum),
+            increment=str(s.increment), cycle_option="YES" if s.cycle else "NO",
+        )  # fmt: skip
 
 
 def _limits(type_: SqlType) -> dict[str, object]:

@@ -68,7 +68,9 @@ def collation_of(type_: SqlType) -> int:
     return DEFAULT_COLLATION if type_.kind in (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR) else 0
 
 
-def _attribute(relation: int, number: int, column: TableColumn, *, not_null: bool, has_default: bool) -> Datums:
+def _attribute(
+    relation: int, number: int, column: TableColumn, *, not_null: bool, has_default: bool, identity: str = ""
+) -> Datums:
     type_ = column.type
     length = type_length(type_)
     plain = length > 0 or type_.kind in _PLAIN_TYPES
@@ -77,8 +79,14 @@ def _attribute(relation: int, number: int, column: TableColumn, *, not_null: boo
         attnum=number, attndims=int(type_.kind is Kind.ARRAY), attcacheoff=-1, atttypmod=typmod(type_),
         attbyval=length in (1, 2, 4, 8), attalign=_ALIGNMENT.get(length, "i"),
         attstorage="p" if plain else "m" if type_.kind is Kind.NUMERIC else "x", attnotnull=not_null,
-        atthasdef=has_default, attislocal=True, attcollation=collation_of(type_),
+        atthasdef=has_default, attidentity=identity, attislocal=True, attcollation=collation_of(type_),
     )  # fmt: skip
+
+
+def _identity(column: TableColumn) -> str:
+    """attidentity."""
+    kinds = {"always": "a", "by default": "d"}
+    return "" if column.generated is None else kinds.get(column.generated.kind, "")
 
 
 def _attributes(relation: Relation) -> Iterator[Datums]:
@@ -87,7 +95,8 @@ def _attributes(relation: Relation) -> Iterator[Datums]:
         yield _attribute(
             relation.oid, i + 1, column,
             not_null=constrained and (not column.nullable or i in relation.primary_key),
-            has_default=column.default is not None,
+            has_default=column.default is not None or (column.generated is not None and not column.generated.identity),
+            identity=_identity(column),
         )  # fmt: skip
 
 

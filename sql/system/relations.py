@@ -10,17 +10,18 @@ from types import MappingProxyType
 from typing import Final
 
 from sql.catalog import Relation
-from sql.system import information_schema, pg_relations, pg_server, pg_types
+from sql.system import information_schema, pg_relations, pg_sequences, pg_server, pg_types
 from sql.system.definitions import Datums, definition, definitions
 from sql.system.state import SystemState
 
 _MODULES: Final = (
     ("pg_catalog", pg_relations),
+    ("pg_catalog", pg_sequences),
     ("pg_catalog", pg_server),
     ("pg_catalog", pg_types),
     ("information_schema", information_schema),
 )
-_LIVE: Final = ("pg_settings", "pg_stat_activity", "pg_cursors", "pg_prepared_statements")
+_LIVE: Final = ("pg_settings", "pg_stat_activity", "pg_cursors", "pg_prepared_statements", "pg_sequences")
 
 RowsOf = Callable[[SystemState], Iterable[Datums]]
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from ivm.words import SqlType
-from sql.catalog import Relation, RelationKind
+from planner.identifiers import quoted
+from sql.catalog import Relation, RelationKind, TableColumn
 from sql.search_path import SearchPath
 from sql.system.definitions import definitions
 
@@ -82,6 +83,9 @@ class SystemState(Protocol):
     def sessions(self) -> Sequence[SessionInfo]: ...
     def cursors(self) -> Sequence[CursorInfo]: ...
     def prepared_statements(self) -> Sequence[StatementInfo]: ...
+    def sequence_state(self, relation: Relation) -> tuple[int, int, bool]:
+        """last_value, log_cnt and is_called of a sequence."""
+        ...
 
 
 def all_relations(state: SystemState) -> Iterator[tuple[Relation, str]]:
@@ -130,6 +134,23 @@ def defaults_of(state: SystemState) -> Iterator[tuple[int, Relation, int, str]]:
     number = DEFAULT_BASE
     for relation in user_relations(state, RelationKind.TABLE):
         for i, column in enumerate(relation.columns):
-            if column.default is not None:
-                yield number, relation, i + 1, column.default
+            text = default_text(state, column)
+            if text is not None:
+                yield number, relation, i + 1, text
                 number += 1
+
+
+def default_text(state: SystemState, column: TableColumn) -> str | None:
+    """A column's DEFAULT as pg_get_expr shows it; an identity column has none."""
+    if column.generated is None:
+        return column.default
+    if column.generated.identity:
+        return None
+    for relation in state.relations():
+        if relation.id == column.generated.sequence:
+            name = quoted(relation.name)
+            if relation.schema_name not in state.path.places:
+                name = f"{quoted(relation.schema_name)}.{name}"
+            literal = name.replace("'", "''")
+            return f"nextval('{literal}'::regclass)"
+    return None
