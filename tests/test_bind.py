@@ -373,7 +373,6 @@ def test_a_view_s_limit_is_part_of_its_plan() -> None:
         ("select 1 from t group by rollup (a)", "GROUP BY ROLLUP"),
         ("insert into t values (1) on conflict (lower(b)) do nothing", "ON CONFLICT with an expression"),
         ("create table x (a int unique)", "UNIQUE constraints"),
-        ("create table x (a serial)", "type serial"),
         ("create table x (a int references t)", "REFERENCES constraints"),
         ("create index on t (a)", "CREATE INDEX"),
         ('select b collate "de_DE" from t', 'collation "de_DE"'),
