@@ -70,22 +70,26 @@ def load(connection: psycopg.Connection, tables: dict[str, str], rows: dict[str,
 
 
 def apply(connection: psycopg.Connection, batch: Batch, read: str) -> float:
-    """One batch as one transaction by array parameters, then the read; milliseconds for both."""
+    """One batch as one transaction by array parameters, then the read, all in one pipeline; milliseconds for both.
+
+    BEGIN and COMMIT are statements like the others: ``connection.transaction()`` would wait for the server three times.
+    """
     started = time.perf_counter()
     with connection.pipeline():
-        with connection.transaction():
-            for table, keys in batch.deletes.items():
-                key = "line_id" if table == "lineitems" else "id"
-                if keys:
-                    connection.execute(f"DELETE FROM {table} WHERE {key} = ANY(%s::bigint[])", (keys,))  # type: ignore[arg-type]
-            for table, rows in batch.updates.items():
-                if rows:
-                    _update(connection, table, rows)
-            for table, rows in batch.inserts.items():
-                if rows:
-                    marks = ", ".join(f"%s::{t}[]" for t in A_TYPES.get(table, ("bigint",) * 3))
-                    columns = [list(c) for c in zip(*rows, strict=True)]
-                    connection.execute(f"INSERT INTO {table} SELECT * FROM unnest({marks})", columns)  # type: ignore[arg-type]
+        connection.execute("BEGIN")
+        for table, keys in batch.deletes.items():
+            key = "line_id" if table == "lineitems" else "id"
+            if keys:
+                connection.execute(f"DELETE FROM {table} WHERE {key} = ANY(%s::bigint[])", (keys,))  # type: ignore[arg-type]
+        for table, rows in batch.updates.items():
+            if rows:
+                _update(connection, table, rows)
+        for table, rows in batch.inserts.items():
+            if rows:
+                marks = ", ".join(f"%s::{t}[]" for t in A_TYPES.get(table, ("bigint",) * 3))
+                columns = [list(c) for c in zip(*rows, strict=True)]
+                connection.execute(f"INSERT INTO {table} SELECT * FROM unnest({marks})", columns)  # type: ignore[arg-type]
+        connection.execute("COMMIT")
         cursor = connection.execute(read)  # type: ignore[arg-type]
     cursor.fetchall()
     return 1e3 * (time.perf_counter() - started)

@@ -6,6 +6,7 @@ that must outlive its consumers, or is to be published, is to be retained.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -349,20 +350,31 @@ class Dataflow:
         if operator.rank >= 0:
             operator.wake()
 
-    def step(self) -> None:
+    def step(self, until: float = math.inf) -> bool:
         """Runs everything fed to completion, all ordinals in one pass. Raises 57014 when a loop was cancelled; what
-        depends on that loop has then failed, the rest is complete."""
-        self._refresh_arena()
-        self._core.again = self._least <= self._core.newest
-        self._least = 1 << 62
-        self._run()
-        self._core.again = False
+        depends on that loop has then failed, the rest is complete.
+
+        ``until``: a time of ``perf_counter``; False: it came before the end, and the next call, before which nothing
+        else may be asked of the dataflow, goes on.
+        """
+        core = self._core
+        if not core.paused:
+            self._refresh_arena()
+            core.again = self._least <= core.newest
+            self._least = 1 << 62
+        core.paused, core.deadline = False, until
+        try:
+            self._run()
+        finally:
+            core.deadline = math.inf
+        core.again &= core.paused
+        return not core.paused
 
     def _run(self) -> None:
         core = self._core
         core.newest = self._fed
         self._root.run_pass(0)
-        if core.failing is not None:
+        if core.failing is not None and not core.paused:
             error, core.failing = core.failing, None
             raise error
 

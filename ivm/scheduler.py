@@ -5,12 +5,17 @@ are woken, and run in topological order (by rank); what they emit at later vecto
 scope's agenda says which vectors are due. A nested scope is one item of its parent's pass: it runs all of its vectors
 that lie under the parent's vector, least first, until nothing is due; it is entered again when something is owed at a
 later vector of the parent.
+
+A step may be *paused*: past the core's deadline every pass in progress returns with its heap and what was emitted as
+they are, and running the root's pass again goes on from there.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from heapq import heappop, heappush
+from time import perf_counter
 from typing import ClassVar
 
 import numpy as np
@@ -28,8 +33,8 @@ class Core:
     """What all operators of a dataflow share."""
 
     __slots__ = (
-        "again", "cancel", "changed", "failed", "failing", "fuel", "hydrating", "limit", "newest", "nothing",
-        "since_word", "stats",
+        "again", "cancel", "changed", "deadline", "failed", "failing", "fuel", "hydrating", "limit", "newest",
+        "nothing", "paused", "since_word", "stats",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -44,6 +49,9 @@ class Core:
         self.failing: SqlError | None = None
         self.failed = 0
         """Operators that have failed so far."""
+        self.deadline = math.inf
+        """When a step is to pause, on ``perf_counter``'s clock."""
+        self.paused = False
         self.fuel = False
         """Whether joins outside of loops emit in pieces: allowed where all times are one."""
         self.hydrating = False
@@ -228,6 +236,7 @@ class Scope:
         "nested",
         "outer",
         "parent",
+        "paused_at",
         "queued",
         "ran",
         "rank",
@@ -255,6 +264,8 @@ class Scope:
         self.entries: list[Operator] = []
         self.leaving: list[Operator] = []
         self.outer = 0
+        self.paused_at = -1
+        """The vector whose pass has been paused."""
         self.rank = -1
         self.queued = False
         self.ran = False
@@ -308,6 +319,11 @@ class Scope:
             for entry in self.entries:
                 self.schedule(first, entry)
             self.entries.clear()
+        if self.paused_at >= 0:
+            vector, self.paused_at = self.paused_at, -1
+            self._run_vector(vector)
+            if self.core.paused:
+                return False
         due = self.due
         while due and (self.depth == 1 or leave_vector(due[0], self.depth) == outer):
             if self.core.cancel.is_set():
@@ -315,21 +331,30 @@ class Scope:
             if self.error is not None:
                 self.drop()
                 break
-            vector = heappop(due)
-            for item in self.agenda.pop(vector):
-                if not item.queued:
-                    item.queued = True
-                    heappush(self.heap, item.rank)
-            self.run_pass(vector)
+            self._run_vector(heappop(due))
+            if self.core.paused:
+                return False
         for leave in self.leaving:
             leave.run(outer)
         self.leaving.clear()
         return False
 
+    def _run_vector(self, vector: int) -> None:
+        """The pass of a vector that is due, or was paused."""
+        for item in self.agenda.pop(vector, ()):
+            if not item.queued:
+                item.queued = True
+                heappush(self.heap, item.rank)
+        self.run_pass(vector)
+        if self.core.paused:
+            self.paused_at = vector
+
     def run_pass(self, vector: int) -> None:
         """Runs everything awake, in rank order, then forgets what was emitted."""
         try:
             self._drain(vector)
+            if self.core.paused:
+                return
             while self.unfinished:
                 self._resume(vector)
         except BaseException:
@@ -343,6 +368,7 @@ class Scope:
         heap = self.heap
         members = self.members
         touched = self.touched
+        core = self.core
         while heap:
             item = members[heappop(heap)]
             item.queued = False
@@ -359,6 +385,13 @@ class Scope:
                         heappush(heap, consumer.rank)
                 for consumer in item.entering:  # type: ignore[union-attr]
                     consumer.wake()
+            elif core.paused:  # a loop that goes on where it stood, before anything that comes after it
+                item.queued = True
+                heappush(heap, item.rank)
+                return
+            if heap and perf_counter() > core.deadline:
+                core.paused = True
+                return
 
     def _broke(self, item: Operator | Scope, error: Exception) -> None:
         """An operator or loop that raised takes down what is downstream of it; the rest of the step goes on.
@@ -412,6 +445,7 @@ class Scope:
         """Forgets all work that waits, after a failure."""
         self.due.clear()
         self.agenda.clear()
+        self.paused_at = -1
         self.entries.clear()
         self.leaving.clear()
 

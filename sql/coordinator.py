@@ -9,6 +9,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from sql.clock import EpochClock
@@ -31,6 +32,8 @@ READERS: Final = 8
 SWITCH_SECONDS: Final = 0.0005
 """How long a Python thread may keep the interpreter while the engine waits for it: part of a commit's p99."""
 DEFAULT_MEMORY: Final = 1 << 30
+ALONE_SECONDS: Final = 0.05
+"""For how long no other session must have run a statement for one to count as alone."""
 
 
 def _half_of_memory() -> int:
@@ -54,6 +57,8 @@ class Coordinator:
         self.readers = ThreadPoolExecutor(READERS, "reader")
         self.sessions: set[Session] = set()
         self._temporary = 1 << 40
+        self._latest: Session | None = None
+        self._alone_from = 0.0
         self._wished: set[Wish] = set()
         self._spark: SparkSession | None = None
         self._thread = EngineThread(asyncio.get_running_loop(), engine.flush, engine.dataflow.cancel)
@@ -92,23 +97,47 @@ class Coordinator:
         """
         return self._thread.wait(self._thread.queue(work, keep))
 
+    def start(self, work: Callable[[], object]) -> None:
+        """Queue a job that nobody waits for."""
+        self._thread.queue(work, keep=True)
+
     @property
     def idle(self) -> bool:
         """Whether the event loop, which asks, may use the engine itself until it awaits."""
         return self._thread.idle
 
+    def note(self, session: Session) -> None:
+        """A session runs a statement."""
+        if session is not self._latest:
+            self._latest, self._alone_from = session, monotonic() + ALONE_SECONDS
+
+    @property
+    def alone(self) -> bool:
+        """``idle``, and the session whose statement runs has been the only one lately: nobody's commit could join its
+        group, and nobody waits while the event loop is held up."""
+        return self._thread.idle and monotonic() > self._alone_from
+
+    def end_here(self, result: T, keep: bool = False) -> Awaitable[T]:
+        """End the group of a commit that the caller, the event loop, has made itself while the engine was ``idle``."""
+        return self._thread.wait(self._thread.begin(result, keep))
+
     async def submit(self, work: Callable[[], T]) -> T:
         """Run a job on the engine thread."""
         return await self.queue(work)
 
-    async def autocommit(self, work: Callable[[], T]) -> T:
-        """A job that is a whole transaction: it waits its turn for the write token, and is queued at once."""
+    async def autocommit(self, work: Callable[[], T], here: Callable[[], Awaitable[T] | None] | None = None) -> T:
+        """A job that is a whole transaction: it waits its turn for the write token, and is queued at once.
+
+        ``here``: tries the same on the event loop's thread where nobody else is about; None: it takes too long.
+        """
         await self.token.enter()
         try:
-            job = self._thread.queue(work)
+            done = here() if here is not None and self.alone else None
+            if done is None:
+                done = self.queue(work)
         finally:
             self.token.leave()
-        return await self._thread.wait(job)
+        return await done
 
     async def read(self, work: Callable[[], T], cancel: threading.Event) -> T:
         """Run a read on a reader thread; ``cancel`` is set when the caller is cancelled."""

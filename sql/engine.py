@@ -7,6 +7,7 @@ dataflow steps all of its epochs together; then the root is published. Nothing i
 
 from __future__ import annotations
 
+import math
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -59,11 +60,16 @@ class Delta:
 
 
 Listener = Callable[[Delta, Published], None]
+"""Called on the thread that publishes."""
 
 
 @dataclass(slots=True)
 class _Group:
     records: list[CommitRecord] = field(default_factory=list)
+    written: Callable[[], int] | None = None
+    """Once it is being written: waits until it is durable, and gives its last sequence number."""
+    delta: Delta | None = None
+    """Once it is stepped."""
     before: Catalog | None = None
     """The catalog before the first record that changes it."""
     dropped: list[int] = field(default_factory=list)
@@ -128,8 +134,11 @@ class Engine:
         self._next_id += 1
         return self._next_id - 1
 
-    def settle(self) -> None:
-        """Step what was fed, so that ``head`` has it (unpublished)."""
+    def settle(self, until: float = math.inf) -> bool:
+        """Step what was fed, so that ``head`` has it (unpublished); False: ``until`` came first, go on with the same.
+
+        Times are ``perf_counter``'s.
+        """
         if self.unstepped:
             if self.rests:
                 raise TooLongHereError
@@ -137,9 +146,11 @@ class Engine:
             self.touched.clear()
             self.steps += 1
             try:
-                self.dataflow.step()
+                self.unstepped = not self.dataflow.step(until)
             finally:
-                self.head = self.dataflow.publish()
+                if not self.unstepped:
+                    self.head = self.dataflow.publish()
+        return not self.unstepped
 
     @contextmanager
     def resting(self) -> Iterator[None]:
@@ -255,23 +266,27 @@ class Engine:
         group.records.append(record)
         group.dropped += dropped
 
-    def flush(self) -> None:
-        """Make the group durable, step it and publish it. A failed write ends the server (FatalStorageError)."""
+    def flush(self, until: float = math.inf) -> bool:
+        """Make the group durable, step it and publish it. A failed write ends the server (FatalStorageError).
+
+        False: it takes longer than until then, and the next ``flush``, on any thread, goes on where this one stopped.
+        """
         group = self._group
         self._mark_sequences(group)
         if not group.records:
-            return
-        if self.persistence is None:
-            self.settle_watched()
-            self._publish(lambda: 0)
-        elif sum(u.rows.nbytes for r in group.records for u in r.updates) <= LARGE_BYTES:
-            self.persistence.begin_write(group.records)
-            self.settle_watched()
-            self._publish(self.persistence.end_write)
-        else:
-            written = self._log_thread.submit(self.persistence.write, group.records)
-            self.settle_watched()
-            self._publish(written.result)
+            return True
+        if group.written is None:
+            if until < math.inf and not self._is_small(group):
+                return False
+            group.written = self._begin_write(group)
+        if group.delta is None:
+            if not self.settle_watched(until):
+                return False
+            group.delta = self._stepped(group)
+        if self.persistence is not None and not self.persistence.is_written(until):
+            return False
+        self._publish(group, group.delta, group.written())
+        return True
 
     def _mark_sequences(self, group: _Group) -> None:
         """What sequences have given out becomes durable with the group, in a record of its own where there is none."""
@@ -301,17 +316,32 @@ class Engine:
         """End a group of records that the log already has."""
         if self._group.records:
             self.settle_watched()
-            self._publish(lambda: sequence)
+            self._publish(self._group, self._stepped(self._group), sequence)
 
-    def settle_watched(self) -> None:
-        """Step commits that are durable: a loop that is interrupted takes its views down, the rest goes on."""
+    def _is_small(self, group: _Group) -> bool:
+        """Whether nothing but its step and its sync may take long about a group."""
+        room = self.persistence is None or self.persistence.has_room
+        return room and not self.failures and not group.dropped and _bytes(group) <= LARGE_BYTES
+
+    def _begin_write(self, group: _Group) -> Callable[[], int]:
+        if self.persistence is None:
+            return lambda: 0
+        if _bytes(group) > LARGE_BYTES:
+            return self._log_thread.submit(self.persistence.write, group.records).result
+        self.persistence.begin_write(group.records)
+        return self.persistence.end_write
+
+    def settle_watched(self, until: float = math.inf) -> bool:
+        """``settle`` for durable commits: a loop that is interrupted takes its views down, the rest goes on."""
         try:
             with self.watch.over():
-                self.settle()
+                if not self.settle(until):
+                    return False
         except SqlError as error:
             if error.sqlstate != "57014":
                 raise
         self.note_failures()
+        return True
 
     def note_failures(self) -> None:
         """Which views are down, and why."""
@@ -456,14 +486,16 @@ class Engine:
         self.watch.stop()
         self._log_thread.shutdown()
 
-    def _publish(self, written: Callable[[], int]) -> None:
-        group, self._group = self._group, _Group()
+    def _stepped(self, group: _Group) -> Delta:
+        """Ends a group's stepping: what it changed."""
         for relation in group.dropped:
             self.drop_relation(relation)
         if group.dropped:
             self.settle()
-        delta = Delta(group.records[-1].epoch, self._changes(group))
-        sequence = written()
+        return Delta(group.records[-1].epoch, self._changes(group))
+
+    def _publish(self, group: _Group, delta: Delta, sequence: int) -> None:
+        self._group = _Group()
         self._counts.add(delta.changes, self.timeline.last)
         self.published = self._root()
         self._hand_over(group, delta, sequence)
@@ -553,6 +585,10 @@ class Engine:
             ordinal, self.timeline.epoch(ordinal), self.since, self.head, self.catalog, self.stored(),
             dict(self.failures), self.arranged, self._counts,
         )  # fmt: skip
+
+
+def _bytes(group: _Group) -> int:
+    return sum(u.rows.nbytes for r in group.records for u in r.updates)
 
 
 def _history(parts: list[tuple[int, Update]]) -> History:

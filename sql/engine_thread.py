@@ -3,11 +3,16 @@
 The thread takes all jobs that wait, runs them in order, ends the group (``flush``: durable, stepped, published) and
 answers all of them with one wake-up of the event loop. So a commit is acknowledged only when its group stands, and
 what a later job sees includes every earlier one.
+
+While the thread rests and one client has the server to itself, the event loop's thread does a short job itself
+(``begin``): two changes of threads cost as much as a small commit. What does not end in a moment, a loop that runs on
+or a slow disk, is left to the thread in the middle.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import sys
 import threading
@@ -15,7 +20,8 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Any, Final, Generic, TypeVar
+from time import perf_counter
+from typing import Any, Final, Generic, NoReturn, TypeVar
 
 from ivm.errors import SqlError
 from storage.files import FatalStorageError
@@ -23,15 +29,21 @@ from storage.files import FatalStorageError
 T = TypeVar("T")
 GROUP_LIMIT: Final = 512
 """Jobs in one group at most, so that the first of them does not wait for ever."""
+HERE_SECONDS: Final = 0.004
+"""How long the event loop may be held up by a job that it does itself."""
 
 
 @dataclass(slots=True, eq=False)
 class Job(Generic[T]):
-    """Work for the engine thread, and who waits for it."""
+    """Work for the engine thread, and who waits for it.
+
+    ``keep``: it cannot be cancelled. ``begun``: its commit stands already, and a cancel only interrupts its step.
+    """
 
     work: Callable[[], T]
     future: asyncio.Future[T]
     keep: bool = False
+    begun: bool = False
     result: T | None = None
     error: BaseException | None = None
     cancelled: bool = False
@@ -40,10 +52,13 @@ class Job(Generic[T]):
 class EngineThread:
     """Runs jobs one after the other on a thread of its own.
 
+    ``flush`` ends a group by a time (``perf_counter``); false when it is to be called again.
     ``interrupt`` is polled by whatever may run long; it is set only while the job that it is meant for runs.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, flush: Callable[[], None], interrupt: threading.Event) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, flush: Callable[[float], bool], interrupt: threading.Event
+    ) -> None:
         self._loop = loop
         self._flush = flush
         self._interrupt = interrupt
@@ -70,9 +85,25 @@ class EngineThread:
         """Queue a job, from the event loop; one to ``keep`` cannot be cancelled. 57P01 when the server ends."""
         if self._stopping:
             raise SqlError("57P01", "the server is shutting down")
-        job = Job(work, self._loop.create_future(), keep)
+        return self._put(Job(work, self._loop.create_future(), keep))
+
+    def _put(self, job: Job[T]) -> Job[T]:
         self._pending += 1
         self._jobs.put(job)
+        return job
+
+    def begin(self, result: T, keep: bool = False) -> Job[T]:
+        """A job that the event loop's thread has done while this one rested (``idle``): its group is ended here too if
+        that takes but a moment, or else by this thread."""
+        assert self.idle, "one thread at a time has the engine"
+        job = Job(lambda: result, self._loop.create_future(), keep, begun=True)
+        try:
+            ended = self._flush(perf_counter() + HERE_SECONDS)
+        except BaseException:
+            _end_server()
+        if not ended:
+            return self._put(job)
+        job.future.set_result(result)
         return job
 
     async def wait(self, job: Job[T]) -> T:
@@ -92,7 +123,7 @@ class EngineThread:
 
     def _cancel(self, job: Job[Any]) -> None:
         with self._guard:
-            job.cancelled = not job.keep
+            job.cancelled = not job.keep and not job.begun
             if job.keep:
                 return
             if self._current is job or job in self._group:
@@ -109,10 +140,8 @@ class EngineThread:
         try:
             while self._turn():
                 pass
-        except BaseException:  # an engine that is broken must not go on: the log has all that was acknowledged
-            traceback.print_exc()
-            sys.stderr.flush()
-            os._exit(70)
+        except BaseException:
+            _end_server()
 
     def _turn(self) -> bool:
         job = self._jobs.get()
@@ -126,7 +155,7 @@ class EngineThread:
         with self._guard:
             self._group = group
         try:
-            self._flush()
+            self._flush(math.inf)
         finally:
             with self._guard:
                 self._group = []
@@ -162,3 +191,10 @@ class EngineThread:
                 job.future.set_exception(job.error)
             else:
                 job.future.set_result(job.result)
+
+
+def _end_server() -> NoReturn:
+    """An engine that is broken must not go on: the log has all that was acknowledged."""
+    traceback.print_exc()
+    sys.stderr.flush()
+    os._exit(70)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
@@ -77,6 +78,10 @@ class Persistence:
             self.log.append(encode_record(record))
         self.log.start()
 
+    def is_written(self, until: float) -> bool:
+        """Whether what was begun is durable by then (``perf_counter``), as far as can be known without a thread."""
+        return until == math.inf or self.log.is_synced(until)
+
     def end_write(self) -> int:
         """Returns when they are durable; the sequence number of the last."""
         return self.log.sync()
@@ -93,6 +98,11 @@ class Persistence:
         self._applier.submit(batch)
         if self.refusal is None:
             self._applier.wait_for_room(60.0)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether ``apply`` would not wait."""
+        return self.refusal is None and self._applier is not None and self._applier.has_room
 
     def check_room(self) -> None:
         """Raises why the store takes no more, if it does not."""

@@ -321,6 +321,7 @@ class Session:
 
     async def _run(self, prepared: Prepared, request: Request) -> Result:
         """One statement, with its timeout, in its transaction."""
+        self.coordinator.note(self)
         statement = prepared.bound.statement
         if self._failed and not _allowed_when_failed(statement):
             raise replace_error(_ABORTED)

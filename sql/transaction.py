@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -137,7 +137,8 @@ class Transaction:
         if self.read_only:
             raise SqlError("25006", "cannot execute a statement that writes in a read-only transaction")
         if self.single:
-            return await self.coordinator.autocommit(lambda: self._whole(work))
+            here = (lambda: self._whole_here(work)) if light else None
+            return await self.coordinator.autocommit(lambda: self._whole(work), here)
         if not self._holds:
             await self.coordinator.token.acquire()
             self._holds = True
@@ -160,6 +161,21 @@ class Transaction:
             raise
         return result
 
+    def _whole_here(self, work: Callable[[Writer], T]) -> Awaitable[T] | None:
+        """``_whole`` on the event loop's thread; None, with nothing changed, when that would take long."""
+        writer = Writer.begin(self.coordinator.engine)
+        try:
+            with self.coordinator.engine.resting():
+                result = work(writer)
+            writer.commit()
+        except TooLongHereError:
+            return None
+        except BaseException:
+            if writer.updates:
+                self.coordinator.start(writer.rollback)
+            raise
+        return self.coordinator.end_here(result)
+
     def _begin(self) -> Writer:
         if self.writer is None:
             engine = self.coordinator.engine
@@ -173,17 +189,22 @@ class Transaction:
 
     async def commit(self) -> None:
         """Durable and published on return."""
-        await self._end(lambda writer: writer.commit())
+        await self._end(lambda writer: writer.commit(), here=True)
 
     async def rollback(self) -> None:
-        await self._end(lambda writer: writer.rollback())
+        await self._end(lambda writer: writer.rollback(), here=False)
 
-    async def _end(self, work: Callable[[Writer], object]) -> None:
+    async def _end(self, work: Callable[[Writer], object], here: bool) -> None:
+        """``here``: the work itself is short."""
+        writer = self.writer
         if not self._holds:
             return
         self._holds = False
         try:
-            job = self.coordinator.queue(lambda: None if self.writer is None else work(self.writer), keep=True)
+            if here and writer is not None and self.coordinator.alone:
+                job = self.coordinator.end_here(work(writer), keep=True)
+            else:
+                job = self.coordinator.queue(lambda: None if self.writer is None else work(self.writer), keep=True)
         finally:
             self.coordinator.token.release()
         await job

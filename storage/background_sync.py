@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import math
 import os
 import platform
 import struct
 from functools import cache
+from time import perf_counter
 from typing import Any, Final
 
 _SIZE: Final = 168
@@ -20,6 +22,7 @@ _DESCRIPTOR_AT: Final = 0
 _NOTIFY_AT: Final = 44
 """aio_sigevent.sigev_notify."""
 _SIGEV_NONE: Final = 1
+_TIMESPEC: Final = struct.Struct("ll")
 
 
 @cache
@@ -51,11 +54,22 @@ class BackgroundSync:
             return None
         return cls(library, block)
 
+    def is_done(self, until: float) -> bool:
+        """Whether it has ended, well or not, by a time of ``perf_counter``."""
+        library, block = self._library, self._block
+        while library.aio_error(block) == errno.EINPROGRESS:
+            left = until - perf_counter()
+            if left <= 0:
+                return False
+            seconds = min(left, 3600.0)
+            limit = _TIMESPEC.pack(int(seconds), int(seconds % 1 * 1e9))
+            library.aio_suspend((ctypes.c_void_p * 1)(ctypes.addressof(block)), 1, limit)
+        return True
+
     def wait(self) -> None:
         """Returns when it is on disk; OSError when the disk failed."""
+        self.is_done(math.inf)
         library, block = self._library, self._block
-        blocks = (ctypes.c_void_p * 1)(ctypes.addressof(block))
-        while (error := library.aio_error(block)) == errno.EINPROGRESS:
-            library.aio_suspend(blocks, 1, None)
+        error = library.aio_error(block)
         if error != 0 or library.aio_return(block) != 0:
             raise OSError(error or errno.EIO, os.strerror(error or errno.EIO))

@@ -101,6 +101,11 @@ class Applier:
         """How many updates wait."""
         return self._waiting_size
 
+    @property
+    def has_room(self) -> bool:
+        """Whether ``wait_for_room`` would not wait."""
+        return self._waiting_size < self._pace.room and self._failure is None
+
     def submit(self, batch: Batch) -> None:
         """Hands over the next batch; its arrays must not change any more. Never blocks."""
         with self._changed:
@@ -116,7 +121,7 @@ class Applier:
 
     def wait_for_room(self, timeout: float | None = None) -> bool:
         """Holds the caller back while too much waits (memory); False when the timeout came first."""
-        if self._waiting_size < self._pace.room and self._failure is None:
+        if self.has_room:
             return True
         with self._changed:
             room = self._changed.wait_for(lambda: self._waiting_size < self._pace.room or self._failure, timeout)

@@ -34,6 +34,10 @@ class AppendFile(Protocol):
         """Begins the next ``sync``, which then only waits: what goes on meanwhile costs no time."""
         ...
 
+    def is_synced(self, until: float) -> bool:
+        """Whether the next ``sync`` has nothing to wait for by then (``perf_counter``)."""
+        ...
+
     def sync(self) -> None:
         """Returns when every byte written before is on disk (fdatasync)."""
         ...
@@ -85,6 +89,9 @@ class _RealAppendFile:
 
     def start_sync(self) -> None:
         self._started = BackgroundSync.begin(self._descriptor)
+
+    def is_synced(self, until: float) -> bool:
+        return self._started is not None and self._started.is_done(until)
 
     def sync(self) -> None:
         started, self._started = self._started, None
@@ -151,6 +158,9 @@ class _ForgetfulAppendFile:
 
     def start_sync(self) -> None:
         pass
+
+    def is_synced(self, until: float) -> bool:
+        return True
 
     def sync(self) -> None:
         self._files.check_sync()

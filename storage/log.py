@@ -139,6 +139,13 @@ class CommitLog:
                     self._failure = error
                     raise FatalStorageError(f"the commit log could not be written: {error}") from error
 
+    def is_synced(self, until: float) -> bool:
+        """Whether what ``start`` began has ended by then (``perf_counter``), well or not: ``sync`` does not wait then.
+
+        To be asked by who calls ``start`` and ``sync``; false where no sync goes on by itself.
+        """
+        return self._started is None or (self._file is not None and self._file.is_synced(until))
+
     def sync(self) -> int:
         """Makes durable every record appended before the call; gives the sequence number that is durable now.
 

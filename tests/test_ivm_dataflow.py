@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,8 @@ from storage.dictionary import Dictionary
 from tests.ivm_random import CONSTANT, Pair
 
 
-def run(pair: Pair, steps: int, loops: int, negative: bool = False) -> None:
+def run(pair: Pair, steps: int, loops: int, negative: bool = False, pausing: bool = False) -> None:
+    """``pausing``: every step goes on one operator at a time."""
     pool = [pair.input(), pair.input(), pair.add(CONSTANT)]
     pair.grow(pool, pair.rng.randrange(1, 6))
     for _ in range(loops):
@@ -34,7 +36,8 @@ def run(pair: Pair, steps: int, loops: int, negative: bool = False) -> None:
             pair.remember(at)
             ordinals.append(at)
             at += 1
-        pair.engine.step()
+        while not pair.engine.step(0.0 if pausing else math.inf):
+            assert pausing
         pair.check(ordinals)
         if pair.rng.random() < 0.4:
             pair.feed(at - 1, 3, negative)
@@ -54,6 +57,11 @@ def test_random_graphs(seed: int) -> None:
 def test_random_loops(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Spine, "FUEL", 1 + seed % 9)
     run(Pair(seed), 6, 1 + seed % 2)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_steps_that_pause(seed: int) -> None:
+    run(Pair(seed), 6, 1 + seed % 2, pausing=True)
 
 
 GUARD, CANARY = 8, 0x5AFE_5AFE_5AFE_5AFE

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 
+import sql.coordinator
+import sql.engine_thread
 from tests.sessions import Client, Server
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("data"))
-    yield server
-    server.close()
+@pytest.fixture(
+    scope="module",
+    params=[(math.inf, 0.0), (-1.0, -1.0), (-1.0, 0.05)],
+    ids=["by the engine's thread", "begun by the event loop", "by the event loop"],
+)
+def server(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Server]:
+    """Small commits are made in each of the three ways."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sql.coordinator, "ALONE_SECONDS", request.param[0])
+        patch.setattr(sql.engine_thread, "HERE_SECONDS", request.param[1])
+        server = Server(tmp_path_factory.mktemp("data"))
+        yield server
+        server.close()
 
 
 @pytest.fixture
