@@ -135,10 +135,10 @@ def test_a_cancel_is_seen_inside_a_large_join(server: Server, monkeypatch: pytes
     a.run("INSERT INTO wide SELECT i, i % 3 FROM generate_series(91, 180) i")
     step = engine.dataflow.step
 
-    def interrupted() -> None:
+    def interrupted(until: float) -> bool:
         patch.undo()  # what takes it back is not interrupted
         engine.dataflow.cancel.set()
-        step()
+        return step(until)
 
     with monkeypatch.context() as patch:
         patch.setattr(engine.dataflow, "step", interrupted)
