@@ -260,6 +260,7 @@ class Engine:
         """A record, new or from the log, joins the group; its updates have been fed at the next ordinal."""
         self.timeline.append(record.epoch)
         group = self._group
+        assert group.written is None, "a group that is being written takes no more commits"
         if record.catalog is not None and group.before is None:
             group.before = self.catalog
         self.catalog = catalog

@@ -96,15 +96,22 @@ class EngineThread:
         """A job that the event loop's thread has done while this one rested (``idle``): its group is ended here too if
         that takes but a moment, or else by this thread."""
         assert self.idle, "one thread at a time has the engine"
-        job = Job(lambda: result, self._loop.create_future(), keep, begun=True)
-        try:
-            ended = self._flush(perf_counter() + HERE_SECONDS)
-        except BaseException:
-            _end_server()
-        if not ended:
+
+        def rest() -> T:
+            self._end_group(math.inf)  # before the next job, which finds the engine in the middle of a step
+            return result
+
+        job = Job(rest, self._loop.create_future(), keep, begun=True)
+        if not self._end_group(perf_counter() + HERE_SECONDS):
             return self._put(job)
         job.future.set_result(result)
         return job
+
+    def _end_group(self, until: float) -> bool:
+        try:
+            return self._flush(until)
+        except BaseException:
+            _end_server()
 
     async def wait(self, job: Job[T]) -> T:
         """The job's result, once its group stands.
