@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ivm.errors import SqlError
 from ivm.words import TEXT
 from sql.clock import POSTGRES_EPOCH, wall_clock
+from sql.parse import StatementText
 from sql.portal import NamedStatement
 from sql.results import CommandResult, Notice, Result
 from sql.statements import (
@@ -87,7 +88,7 @@ def _show(session: Session, executor: Executor, statement: Show) -> Result:
 def _prepare(session: Session, statement: Prepare) -> CommandResult:
     if statement.name in session.statements:
         raise SqlError("42P05", f'prepared statement "{statement.name}" already exists')
-    prepared = session.prepare(statement.text, statement.types)
+    prepared = session.prepare(StatementText(statement.text), statement.types)
     now = wall_clock() - POSTGRES_EPOCH
     session.statements[statement.name] = NamedStatement(statement.text, statement.types, prepared, now, by_sql=True)
     return CommandResult("PREPARE")

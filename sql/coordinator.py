@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sys
 import threading
@@ -31,6 +32,9 @@ T = TypeVar("T")
 READERS: Final = 8
 SWITCH_SECONDS: Final = 0.0005
 """How long a Python thread may keep the interpreter while the engine waits for it: part of a commit's p99."""
+COLLECT: Final = (10_000, 20, 20)
+"""Objects, and collections, between collections of garbage: by Python's own figures these are half of what it costs to
+parse and bind a long list of VALUES."""
 DEFAULT_MEMORY: Final = 1 << 30
 ALONE_SECONDS: Final = 0.05
 """For how long no other session must have run a statement for one to count as alone."""
@@ -79,6 +83,7 @@ class Coordinator:
         not said).
         """
         sys.setswitchinterval(SWITCH_SECONDS)
+        gc.set_threshold(*COLLECT)
         persistence = Persistence.open(folder, memory or DEFAULT_MEMORY, tuning)
         clock = EpochClock(folder / "lease")
         engine = await asyncio.to_thread(restore, persistence, clock, progress)

@@ -27,6 +27,7 @@ from sql.dml import Changed, Changer
 from sql.engine import TooLongHereError
 from sql.fast_insert import constant_source
 from sql.overlay import OverlaidSnapshot
+from sql.parse import StatementText
 from sql.prepared import Prepared, StaleError
 from sql.query import Moment, Reading, epoch_of, moment_of, present
 from sql.results import CommandResult, Notice, Result, RowsResult
@@ -99,7 +100,7 @@ class Executor:
             try:
                 return await self._run(prepared, request)
             except StaleError:
-                prepared = self._session.prepare(prepared.text, prepared.bound.parameters)
+                prepared = self._session.prepare(StatementText(prepared.text), prepared.bound.parameters)
 
     async def _run(self, prepared: Prepared, request: Request) -> Result:
         statement = prepared.bound.statement

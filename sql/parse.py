@@ -43,7 +43,7 @@ def _statements(text: str, tokens: list[Token]) -> Iterator[StatementText]:
             continue
         if run:
             start, end = run[0].start, run[-1].end
-            moved = tuple(Token(t.kind, t.value, t.start - start, t.end - start) for t in run)
+            moved = tuple(Token(t.kind, t.value, t.start - start, t.end - start) for t in run) if start else tuple(run)
             last = Token(TokenKind.END, "", end - start, end - start)
             yield StatementText(text[start:end], start, (*moved, last))
         run = []

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from sql.session import Session
 
 CACHED: Final = 2000
+CACHED_CHARACTERS: Final = 1 << 20
+"""Of all texts together: what is bound takes some forty times the memory of a long list of VALUES."""
 
 
 class StaleError(SqlError):
@@ -112,11 +114,14 @@ class Statements:
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[object, ...], Prepared] = OrderedDict()
+        self._characters = 0
 
     def prepare(
-        self, text: str, catalog: Catalog, path: SearchPath, types: tuple[SqlType | None, ...], settings: Settings
-    ) -> Prepared:
-        """The bound statement; SqlError where the text is wrong."""
+        self, statement: StatementText, catalog: Catalog, path: SearchPath, types: tuple[SqlType | None, ...],
+        settings: Settings,
+    ) -> Prepared:  # fmt: skip
+        """The bound statement; SqlError where the text is wrong, with the position in the statement."""
+        text = statement.text
         style = TextStyle(settings.get("timezone"), formats=settings.formats)
         key = (text, catalog.version, path, types, style)
         found = self._known.get(key)
@@ -125,14 +130,15 @@ class Statements:
             return found
         recorder = Recorder(Lookup(catalog, path))
         with reading(style) as literals:
-            bound = bind_statement(StatementText(text, 0), recorder, types)
+            bound = bind_statement(StatementText(text, 0, statement.tokens), recorder, types)
         if literals and isinstance(bound.statement, CreateView | CreateTable | AlterTable):
             _refuse_session_literal(literals[0])
         stored = tuple(catalog.relations[i] for i in recorder.seen if i in catalog.relations)
         found = Prepared(text, bound, frozenset(recorder.seen), stored=stored)
         self._known[key] = found
-        if len(self._known) > CACHED:
-            self._known.popitem(last=False)
+        self._characters += len(text)
+        while len(self._known) > CACHED or (self._characters > CACHED_CHARACTERS and len(self._known) > 1):
+            self._characters -= len(self._known.popitem(last=False)[1].text)
         return found
 
 

@@ -17,7 +17,7 @@ from sql.control import show_columns
 from sql.cursors import Cursors
 from sql.ddl import drop_temporary
 from sql.execute import Executor, Request
-from sql.parse import split
+from sql.parse import StatementText, split
 from sql.pgwire.values import decode_parameter
 from sql.portal import NamedStatement, Portal, Rows
 from sql.prepared import Prepared, output_columns
@@ -99,7 +99,7 @@ class Session:
         self._arrive()
         for place, statement in enumerate(statements):
             single = len(statements) == 1 and self.transaction is None
-            prepared = self.prepare(statement.text, (), offset=statement.offset)
+            prepared = self.prepare(statement, ())
             yield await self._run(prepared, Request(single=single))
             if place == len(statements) - 1:
                 await self._end_implicit()
@@ -116,7 +116,7 @@ class Session:
         statements = split(text)
         if len(statements) > 1:
             raise SqlError("42601", "cannot insert multiple commands into a prepared statement")
-        prepared = self.prepare(statements[0].text, types, offset=statements[0].offset) if statements else None
+        prepared = self.prepare(statements[0], types) if statements else None
         self.statements[name] = NamedStatement(
             statements[0].text if statements else "", types, prepared, wall_clock() - POSTGRES_EPOCH
         )
@@ -269,15 +269,15 @@ class Session:
         """Where names without a schema are looked up now."""
         return path_of(self.settings.get("search_path"), self.user, self.temporary_schema, catalog)
 
-    def prepare(self, text: str, types: tuple[SqlType | None, ...], offset: int = 0) -> Prepared:
+    def prepare(self, statement: StatementText, types: tuple[SqlType | None, ...]) -> Prepared:
         """Parse and bind, or find what was bound before; positions of errors count from the query string's start."""
         catalog = self.coordinator.engine.published.catalog if self.transaction is None else self.transaction.catalog
         try:
-            return self.coordinator.statements.prepare(text, catalog, self.path(catalog), types, self.settings)
+            return self.coordinator.statements.prepare(statement, catalog, self.path(catalog), types, self.settings)
         except SqlError as error:
-            if error.position is None or not offset:
+            if error.position is None or not statement.offset:
                 raise
-            shifted = error.position + offset
+            shifted = error.position + statement.offset
             raise SqlError(error.sqlstate, error.message, error.detail, error.hint, shifted) from None
 
     def begin_implicit(self, single: bool) -> Transaction:
@@ -452,7 +452,7 @@ class Session:
         """The statement bound to the present catalog. 0A000: its columns have changed."""
         if named.prepared is None:
             return named
-        prepared = self.prepare(named.text, named.types)
+        prepared = self.prepare(StatementText(named.text), named.types)
         if prepared is named.prepared:
             return named
         before = output_columns(named.prepared.bound.statement, self)

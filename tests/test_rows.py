@@ -9,6 +9,7 @@ import pytest
 from ivm.words import INT4, INT8, NUMERIC, TEXT, Kind, SqlType
 from planner.ordering import comparable
 from sql.catalog import Catalog
+from sql.parse import StatementText
 from sql.prepared import StaleError, Statements
 from sql.search_path import DEFAULT_PATH
 from sql.settings import Settings
@@ -184,12 +185,27 @@ def test_json_made_of_values(client: Client) -> None:
 def test_a_statement_bound_to_a_table_that_went_is_bound_again(client: Client) -> None:
     client.run("CREATE TABLE t (a int)")
     catalog = client.session.coordinator.engine.published.catalog
-    prepared = Statements().prepare("INSERT INTO t VALUES (1)", catalog, DEFAULT_PATH, (), Settings())
+    prepared = Statements().prepare(StatementText("INSERT INTO t VALUES (1)"), catalog, DEFAULT_PATH, (), Settings())
     prepared.check_current(catalog)
     client.run("DROP TABLE t")
     with pytest.raises(StaleError):
         prepared.check_current(client.session.coordinator.engine.published.catalog)
     assert isinstance(catalog, Catalog)
+
+
+def test_the_cache_of_statements_holds_so_many_characters(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sql.prepared.CACHED_CHARACTERS", 100)
+    catalog, statements, settings = client.session.coordinator.engine.published.catalog, Statements(), Settings()
+
+    def prepare(text: str) -> object:
+        return statements.prepare(StatementText(text), catalog, DEFAULT_PATH, (), settings)
+
+    small, large = prepare("SELECT 1"), prepare(f"SELECT '{'x' * 200}'")
+    assert prepare(f"SELECT '{'x' * 200}'") is large
+    again = prepare("SELECT 1")
+    assert again is not small
+    assert prepare("SELECT 2") is prepare("SELECT 2")
+    assert prepare("SELECT 1") is again
 
 
 def test_a_row_type_keeps_its_fields_names_and_types() -> None:
