@@ -66,7 +66,7 @@ class SessionFunctions(Protocol):
         """pg_get_indexdef: the whole index for column 0, else the expression of that column (from 1)."""
         ...
 
-    def constraint_definition(self, oid: int) -> str | None:
+    def constraint_definition(self, oid: int, pretty: bool = False) -> str | None:
         """pg_get_constraintdef."""
         ...
 

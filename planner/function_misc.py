@@ -234,7 +234,7 @@ def pg_get_constraintdef(site: Site, oid: int) -> str | None:
 
 @per_value("pg_get_constraintdef", (OID, BOOL), TEXT, volatility="stable", needs_site=True)
 def pg_get_constraintdef_pretty(site: Site, oid: int, pretty: bool) -> str | None:
-    return _asked(site, "constraint_definition", oid)
+    return _asked(site, "constraint_definition", oid, pretty)
 
 
 @per_value("obj_description", (OID,), TEXT, volatility="stable")

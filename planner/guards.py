@@ -36,6 +36,11 @@ class Guard:
     layout: Layout
 
     @property
+    def key(self) -> tuple[tuple[int, ...], bool]:
+        """What tells it from a relation's others."""
+        return self.columns, self.null_safe
+
+    @property
     def plain(self) -> bool:
         return self.program is None and len(self.columns) == self.layout.key_width
 

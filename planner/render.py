@@ -111,7 +111,7 @@ class Renderer:
         layout = table_layout(stored.schema, columns)
         node = self.add(Arrange(stored.rows, layout.gather, layout.key_width))
         self.dataflow.retain(node)
-        stored.arrangements[columns] = node
+        stored.arrangements = {**stored.arrangements, columns: node}  # readers may be looking at the old ones
         stored.nodes = (*stored.nodes, node)
         return node
 
@@ -120,7 +120,7 @@ class Renderer:
         if guard.plain:
             return self.add_arrangement(relation, guard.columns)
         stored = self.stored[relation]
-        found = stored.guards.get((guard.columns, guard.null_safe))
+        found = stored.guards.get(guard.key)
         if found is not None:
             return found
         rows = stored.rows
@@ -129,14 +129,33 @@ class Renderer:
             stored.nodes = (*stored.nodes, rows)
         node = self.add(Arrange(rows, guard.layout.gather, guard.layout.key_width))
         self.dataflow.retain(node)
-        stored.guards[guard.columns, guard.null_safe] = node
+        stored.guards[guard.key] = node
         stored.nodes = (*stored.nodes, node)
         return node
+
+    def has_guard(self, relation: int, guard: Guard) -> bool:
+        stored = self.stored[relation]
+        return guard.columns in stored.arrangements if guard.plain else guard.key in stored.guards
+
+    def drop_guard(self, relation: int, guard: Guard) -> None:
+        """Gives an arrangement back; a table's own one stays, and what views share."""
+        stored = self.stored[relation]
+        if guard.plain and guard.columns == stored.primary_key:
+            return
+        if guard.plain:
+            node = stored.arrangements[guard.columns]
+            stored.arrangements = {k: n for k, n in stored.arrangements.items() if n != node}
+        else:
+            node = stored.guards[guard.key]
+            stored.guards = {k: n for k, n in stored.guards.items() if n != node}
+        stored.nodes = tuple(n for n in stored.nodes if n != node)
+        self.dataflow.release(node)
+        self._forget()
 
     def guard_node(self, relation: int, guard: Guard) -> NodeId:
         """The guard's arrangement, which is there."""
         stored = self.stored[relation]
-        return stored.arrangements[guard.columns] if guard.plain else stored.guards[guard.columns, guard.null_safe]
+        return stored.arrangements[guard.columns] if guard.plain else stored.guards[guard.key]
 
     def install(self, plan: Plan, relation: int) -> Installed:
         """A view: its nodes and Outputs, not yet hydrated."""

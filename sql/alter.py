@@ -18,12 +18,13 @@ from planner.context import Context
 from planner.evaluate import evaluate
 from planner.logical import schema
 from planner.scalar import Column, Scalar
+from sql.bind.constraints import check_conditions
 from sql.catalog import Relation, RelationKind, TableColumn
-from sql.ddl import Notify
 from sql.definition import definition_rel
 from sql.dml import Changer
 from sql.key_index import KeyIndex
-from sql.results import Notice
+from sql.keys import Index
+from sql.results import Notice, Notify
 from sql.statements import (
     AddColumn,
     AddPrimaryKey,
@@ -77,7 +78,25 @@ class _Draft:
 
     def result(self) -> Relation:
         key = tuple(self.find(name) for name in self.key)
-        return replace(self.table, columns=tuple(self.columns), primary_key=key, key_name=self.key_name)
+        indexes = [self._moved(i) for i in self.table.indexes]
+        checks = [(c, self._places(c.columns)) for c in self.table.checks]
+        return replace(
+            self.table, columns=tuple(self.columns), primary_key=key, key_name=self.key_name,
+            indexes=tuple(i for i in indexes if i is not None),
+            checks=tuple(replace(c, columns=places) for c, places in checks if places is not None),
+        )  # fmt: skip
+
+    def _moved(self, index: Index) -> Index | None:
+        """An index as it is then: None where a column of it goes."""
+        columns, included = self._places(index.columns), self._places(index.included)
+        if columns is None or included is None:
+            return None
+        return replace(index, columns=columns, included=included)
+
+    def _places(self, columns: tuple[int, ...]) -> tuple[int, ...] | None:
+        """Where columns of the table are then, None where one of them goes."""
+        names = [self.table.columns[i].name for i in columns]
+        return tuple(self.find(name) for name in names) if all(map(self.has, names)) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +120,7 @@ class Alterer:
                     self._change(draft, change)
         self._check_views(draft)
         old, new = draft.table, draft.result()
+        check_conditions(new)
         if new.schema == old.schema and new.primary_key == old.primary_key and not draft.touched:
             self.writer.redefine(new)
         else:

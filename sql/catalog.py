@@ -12,7 +12,16 @@ from typing import Any, Final, Protocol
 
 from ivm.errors import SqlError
 from ivm.words import BOOL, INT8, ColumnType, Kind, Schema, SqlType
-from sql.keys import INDEX_BASE, Index, index_from_json, index_to_json, object_name
+from sql.keys import (
+    INDEX_BASE,
+    Check,
+    Index,
+    check_from_json,
+    check_to_json,
+    index_from_json,
+    index_to_json,
+    object_name,
+)  # fmt: skip
 
 
 class RelationKind(Enum):
@@ -22,6 +31,15 @@ class RelationKind(Enum):
     SEQUENCE = "S"
     SYSTEM = "s"
     """A relation of pg_catalog or information_schema; shown to clients as a table or view of that schema."""
+
+
+LABELS: Final = {
+    RelationKind.TABLE: "table",
+    RelationKind.VIEW: "view",
+    RelationKind.MATERIALIZED_VIEW: "materialized view",
+    RelationKind.SYSTEM: "view",
+    RelationKind.SEQUENCE: "sequence",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +132,7 @@ class Relation:
     references: tuple[Reference, ...] = ()
     first_id: int = 0
     sequence: Sequence | None = None
+    checks: tuple[Check, ...] = ()
 
     @property
     def oid(self) -> int:
@@ -211,7 +230,7 @@ class Catalog:
     def with_relation(self, relation: Relation, version: int) -> Catalog:
         """The catalog with one relation added, or replaced when its id is known."""
         relations = {**self.relations, relation.id: relation}
-        newest = max((relation.id, *(i.id for i in relation.indexes)))
+        newest = max((relation.id, *(i.id for i in relation.indexes), *(c.id for c in relation.checks)))
         return self._of(relations, max(self.next_id, newest + 1), version)
 
     def without(self, ids: Iterable[int], version: int) -> Catalog:
@@ -304,12 +323,13 @@ def _type_from_json(data: abc.Sequence[Any]) -> SqlType:
 
 def _relation_to_json(relation: Relation) -> dict[str, object]:
     columns = [_column_to_json(c) for c in relation.columns]
-    newer = {
+    newer: dict[str, object] = {
         "key_name": relation.key_name,
         "indexes": [index_to_json(i) for i in relation.indexes],
         "references": [[r.schema_name, r.name, r.relation, list(r.places)] for r in relation.references],
         "first_id": relation.first_id,
         "sequence": None if relation.sequence is None else _sequence_to_json(relation.sequence),
+        "checks": [check_to_json(c) for c in relation.checks],
     }
     return {
         "id": relation.id,
@@ -363,4 +383,5 @@ def _relation_from_json(data: Mapping[str, Any]) -> Relation:
         tuple(Reference(s, n, i, tuple(places)) for s, n, i, places in data.get("references", ())),
         data.get("first_id", 0),
         _sequence_from_json(data["sequence"]) if "sequence" in data else None,
+        tuple(check_from_json(c) for c in data.get("checks", ())),
     )

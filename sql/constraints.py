@@ -6,7 +6,10 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, Words, pack, unpack
+from planner.context import Context
+from planner.evaluate import evaluate
 from planner.identifiers import quoted
+from planner.scalar import Scalar
 from sql.catalog import Relation
 from sql.keys import Index
 from storage.dictionary import Dictionary
@@ -39,6 +42,26 @@ def not_null_violation(table: Relation, column: int, row: list[Vector], dictiona
         f'null value in column "{name}" of relation "{table.name}" violates not-null constraint',
         f"Failing row contains {_row_text(table, row, dictionary)}.",
     )
+
+
+def check_conditions(table: Relation, rows: Words, conditions: tuple[Scalar, ...], context: Context) -> None:
+    """23514 for the first row that fails a CHECK (NULL passes); of several that it fails, the first by name."""
+    columns = unpack(rows, table.schema)
+    vectors, failures = evaluate(conditions, columns, len(rows), context)
+    if failures is not None:
+        raise failures.errors[0]
+    worst: tuple[int, str] | None = None
+    for check, vector in zip(table.checks, vectors, strict=True):
+        failed = vector.words == 0 if vector.nulls is None else (vector.words == 0) & ~vector.nulls
+        if failed.any():
+            found = int(np.flatnonzero(failed)[0]), check.name
+            worst = found if worst is None else min(worst, found)
+    if worst is not None:
+        row = [_cell(v, worst[0]) for v in columns]
+        raise SqlError(
+            "23514", f'new row for relation "{table.name}" violates check constraint "{worst[1]}"',
+            f"Failing row contains {_row_text(table, row, context.dictionary)}.",
+        )  # fmt: skip
 
 
 def duplicate_key(table: Relation, index: Index, row: Words, dictionary: Dictionary) -> SqlError:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import INT8
@@ -13,11 +12,21 @@ from planner.identifiers import quoted
 from planner.logical import Get, Rel, schema
 from planner.scalar import Call
 from planner.traverse import children, scalars, subqueries, walk
-from sql.catalog import INTERNAL_SCHEMAS, SEQUENCE_COLUMNS, Catalog, Relation, RelationKind, TableColumn, is_temporary
+from sql.catalog import (
+    INTERNAL_SCHEMAS,
+    LABELS,
+    SEQUENCE_COLUMNS,
+    Catalog,
+    Relation,
+    RelationKind,
+    TableColumn,
+    is_temporary,
+)  # fmt: skip
+from sql.ddl_indexes import index_named, taken_names, with_constraints
 from sql.ddl_sequences import alter_sequence, create_column_sequences, new_sequence, owner_of, release
 from sql.definition import view_rel
 from sql.persist import DEFAULT_RETAIN
-from sql.results import Notice
+from sql.results import Notice, Notify
 from sql.search_path import Lookup, check_creatable, no_schema
 from sql.statements import (
     AlterSequence,
@@ -30,16 +39,6 @@ from sql.statements import (
     OutputColumn,
 )
 from sql.writer import Writer
-
-LABELS: Final = {
-    RelationKind.TABLE: "table",
-    RelationKind.VIEW: "view",
-    RelationKind.MATERIALIZED_VIEW: "materialized view",
-    RelationKind.SYSTEM: "view",
-    RelationKind.SEQUENCE: "sequence",
-}
-
-Notify = Callable[[Notice], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +60,9 @@ class Definer:
         )
         _check_names([c.name for c in columns])
         table = self._relation(statement.schema_name, statement.name, RelationKind.TABLE, columns)
-        table = replace(table, primary_key=statement.primary_key, retain=statement.retain or DEFAULT_RETAIN)
+        table = replace(table, retain=statement.retain or DEFAULT_RETAIN)
         table = create_column_sequences(self.writer, table, statement)
+        table = with_constraints(table, statement, self.writer)
         self.writer.create(table, None)
         return table
 
@@ -204,7 +204,7 @@ class Definer:
             if not is_temporary(schema_name):
                 raise no_schema(schema_name)
             self.writer.create_schema(schema_name)
-        if (schema_name, name) not in catalog.names:
+        if name not in taken_names(catalog, schema_name):
             return False
         if not accept:
             raise SqlError("42P07", f'relation "{name}" already exists')
@@ -237,6 +237,9 @@ class Definer:
         label = LABELS[statement.kind]
         found = self.names.resolve(schema_name, name)
         if found is None:
+            if index_named(self.names, schema_name, name) is not None:
+                hint = "Use DROP INDEX to remove an index."
+                raise SqlError("42809", f'"{name}" is not a {label}', hint=hint)
             missing = SqlError("42P01", f'{label} "{name}" does not exist')
             if schema_name is not None:
                 missing = SqlError("42P01", f'{label} "{schema_name}.{name}" does not exist')

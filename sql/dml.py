@@ -15,7 +15,7 @@ from planner.evaluate import evaluate
 from planner.scalar import Scalar
 from sql.catalog import Relation
 from sql.conflict import upsert
-from sql.constraints import duplicate_key, fit
+from sql.constraints import check_conditions, duplicate_key, fit
 from sql.ddl_sequences import restart_sequences
 from sql.key_index import LATEST, KeyIndex, TableKey, chosen
 from sql.statements import Delete, Insert, OnConflict, Truncate, Update
@@ -46,7 +46,9 @@ class Changer:
         rows = fit(table, source, self.context.dictionary)
         if conflict is None:
             self.insert_rows(table, rows)
-        elif conflict.changed is None:
+            return Changed(len(rows), self._returning(statement.returning, RowSet(rows, table.schema)))
+        self._check_conditions(table, rows)
+        if conflict.changed is None:
             rows = self._unheld(table, conflict, rows)
             self.insert_rows(table, rows)
         else:
@@ -54,7 +56,8 @@ class Changer:
         return Changed(len(rows), self._returning(statement.returning, RowSet(rows, table.schema)))
 
     def insert_rows(self, table: Relation, rows: Words) -> None:
-        """Adds rows of the table's layout after checking its keys."""
+        """Adds rows of the table's layout after checking them."""
+        self._check_conditions(table, rows)
         self._check_keys(table, rows[:0], rows)
         self._apply(table, rows[:0], rows)
 
@@ -69,9 +72,15 @@ class Changer:
 
     def _upsert(self, table: Relation, conflict: OnConflict, rows: Words) -> Words:
         done = upsert(table, conflict, rows, self.keys, self.context, self.writer.settle)
+        self._check_conditions(table, done.new)
         self._check_keys(table, done.old, done.new)
         self._apply(table, done.old, done.new)
         return done.new
+
+    def _check_conditions(self, table: Relation, rows: Words) -> None:
+        conditions = self.keys.rules(table).conditions
+        if conditions:
+            check_conditions(table, rows, conditions, self.context)
 
     def _check_keys(self, table: Relation, old: Words, new: Words) -> None:
         """23505 for the first new row whose key is taken once the old rows are gone."""
@@ -95,6 +104,7 @@ class Changer:
         kept = self._once(table, old)
         source = RowSet(source.rows[kept], source.schema)
         old, new = old[kept], fit(table, source, self.context.dictionary, first=width)
+        self._check_conditions(table, new)
         self._check_keys(table, old, new)
         self._apply(table, old, new)
         columns = source.columns()[width:]
@@ -116,6 +126,7 @@ class Changer:
             restart_sequences(self.writer, statement.tables)
         for table in statement.tables:
             rows, diffs = published.rows(table.id, published.ordinal)
+            self.keys.note(table, rows, -1, self.context)
             self.writer.add(table.id, rows, -diffs)
 
     def _apply(self, table: Relation, old: Words, new: Words) -> None:

@@ -23,7 +23,7 @@ from ivm.graph import NodeId
 from ivm.rows import Words
 from ivm.trace import Version
 from planner.context import Context
-from planner.guards import Guard, guard
+from planner.guards import Guard
 from planner.lower import lower
 from planner.physical import Plan
 from planner.render import Renderer, Stored
@@ -33,6 +33,7 @@ from sql.clock import EpochClock
 from sql.counts import Counts
 from sql.definition import definition_rel
 from sql.guard import Watch
+from sql.index_arrangements import IndexArrangements
 from sql.indexing import Wish
 from sql.persist import MAX_RECORD_BYTES, Persistence, created_relations, dropped_relations, stored_relation
 from sql.sequences import Sequences
@@ -40,7 +41,7 @@ from sql.snapshot import Published, StoredIndexes
 from sql.timeline import Timeline
 from storage.dictionary import Dictionary
 from storage.record import CommitRecord, Entries, SequenceMark, Update
-from storage.stored import Batch, History, merge_entries
+from storage.stored import Batch, History, history_of, merge_entries
 
 REVIVE_SECONDS: Final = 5.0
 LARGE_BYTES: Final = 1 << 18
@@ -108,6 +109,7 @@ class Engine:
         self._stored: dict[int, Stored] | None = None
         """What readers get of ``renderer.stored``, until it changes."""
         self._counts = Counts()
+        self._indexes = IndexArrangements(self.renderer)
         self._revived: list[int] = []
         """Views that came back since the last batch for the store: it forgets what it had of them."""
         self._versions = catalog.version
@@ -176,14 +178,10 @@ class Engine:
         self.unstepped = True
 
     def add_indexes(self, relation: Relation) -> None:
-        """The arrangements of a relation's indexes, where they are missing; they have rows after ``hydrate``.
-
-        Plans compare values with equality classes by these, so that an index of such columns is of use to UNIQUE alone.
-        """
-        for index in relation.all_indexes:
-            arranged = guard(relation.schema, index.columns, not index.nulls_distinct)
-            if index.unique or arranged.plain:
-                self.renderer.add_guard(relation.id, arranged)
+        """The arrangements of a relation's indexes; they have rows after ``hydrate``."""
+        self._indexes.add(relation)
+        self._stored = None
+        self.unstepped = True
 
     def install(self, plan: Plan, relation: int) -> None:
         """A maintained view's dataflow; it has rows after ``hydrate`` and a step."""
@@ -223,6 +221,7 @@ class Engine:
         self._drained.pop(relation, None)
         self._counts.forget(relation)
         self._stored = None
+        self._indexes.forget(relation)
         if not keep_failure:
             self.failures.pop(relation, None)
         self.renderer.drop_relation(relation)
@@ -374,7 +373,9 @@ class Engine:
             with self.watch.over(REVIVE_SECONDS):
                 self.settle()
                 for relation in down:
-                    self.install(self.plan_view(self.catalog.relations[relation]), relation)
+                    view = self.catalog.relations[relation]
+                    self.install(self.plan_view(view), relation)
+                    self.add_indexes(view)
                 self.hydrate()
                 self.settle()
         except SqlError:
@@ -428,7 +429,9 @@ class Engine:
                 self.settle()
                 for relation in broken:
                     known = self.catalog if relation in self.catalog.relations else catalog
-                    self.install(self.plan_view(known.relations[relation], known), relation)
+                    view = known.relations[relation]
+                    self.install(self.plan_view(view, known), relation)
+                    self.add_indexes(view)
                 self.hydrate()
                 self.settle()
         except SqlError:
@@ -491,6 +494,10 @@ class Engine:
         """Ends a group's stepping: what it changed."""
         for relation in group.dropped:
             self.drop_relation(relation)
+        if group.before is not None and self._indexes.drop_unused(self.catalog):
+            self._stored = None
+            self.unstepped = True
+            self.arranged += 1
         if group.dropped:
             self.settle()
         return Delta(group.records[-1].epoch, self._changes(group))
@@ -545,7 +552,7 @@ class Engine:
             for update in record.updates:
                 if update.relation in self.catalog.relations:
                     tables.setdefault(update.relation, []).append((record.epoch, update))
-        changes = {relation: _history(parts) for relation, parts in tables.items()}
+        changes = {relation: history_of(parts) for relation, parts in tables.items()}
         for relation, output in self._outputs.items():
             version = self.head.get(output)
             if relation in self.failures or (version is not None and version is self._drained.get(relation)):
@@ -590,10 +597,3 @@ class Engine:
 
 def _bytes(group: _Group) -> int:
     return sum(u.rows.nbytes for r in group.records for u in r.updates)
-
-
-def _history(parts: list[tuple[int, Update]]) -> History:
-    rows = np.concatenate([u.rows for _, u in parts]) if len(parts) > 1 else parts[0][1].rows
-    diffs = np.concatenate([u.diffs for _, u in parts]) if len(parts) > 1 else parts[0][1].diffs
-    counts = [len(u.rows) for _, u in parts]
-    return History(rows, np.repeat(np.array([epoch for epoch, _ in parts], np.int64), counts), diffs)

@@ -21,7 +21,8 @@ from planner.traverse import children
 from sql.alter import Alterer
 from sql.clock import POSTGRES_EPOCH, wall_clock
 from sql.control import run_control
-from sql.ddl import Definer, Notify
+from sql.ddl import Definer
+from sql.ddl_indexes import create_index, drop_indexes
 from sql.definition import view_rel
 from sql.dml import Changed, Changer
 from sql.engine import TooLongHereError
@@ -30,7 +31,7 @@ from sql.overlay import OverlaidSnapshot
 from sql.parse import StatementText
 from sql.prepared import Prepared, StaleError
 from sql.query import Moment, Reading, epoch_of, moment_of, present
-from sql.results import CommandResult, Notice, Result, RowsResult
+from sql.results import CommandResult, Notice, Notify, Result, RowsResult
 from sql.search_path import Lookup
 from sql.session_state import SessionState, system_words
 from sql.snapshot import MemorySnapshot, Published, StoredIndexes
@@ -40,6 +41,7 @@ from sql.statements import (
     Close,
     CopyFrom,
     CopyTo,
+    CreateIndex,
     CreateSchema,
     CreateSequence,
     CreateTable,
@@ -48,6 +50,7 @@ from sql.statements import (
     Delete,
     Discard,
     Drop,
+    DropIndex,
     DropSchema,
     Execute,
     Explain,
@@ -71,7 +74,8 @@ if TYPE_CHECKING:
 
 
 Definition = (
-    CreateTable | CreateView | CreateSequence | AlterSequence | Drop | AlterTable | CreateSchema | DropSchema
+    CreateTable | CreateView | CreateIndex | CreateSequence | AlterSequence | Drop | DropIndex | AlterTable
+    | CreateSchema | DropSchema
 )  # fmt: skip
 
 LIGHT_ROWS: Final = 200
@@ -111,7 +115,9 @@ class Executor:
                 return await self._change(statement, prepared, request)
             case Truncate():
                 return await self._truncate(statement, prepared)
-            case CreateTable() | CreateView() | Drop() | AlterTable() | CreateSchema() | DropSchema():
+            case CreateTable() | CreateView() | CreateIndex() | CreateSchema() | AlterTable():
+                return await self._define(statement, prepared, request)
+            case Drop() | DropIndex() | DropSchema():
                 return await self._define(statement, prepared, request)
             case CreateSequence() | AlterSequence():
                 return await self._define(statement, prepared, request)
@@ -336,6 +342,12 @@ class Executor:
             case AlterSequence():
                 definer.alter_sequence(statement)
                 return "ALTER SEQUENCE"
+            case CreateIndex():
+                create_index(writer, statement, notify)
+                return "CREATE INDEX"
+            case DropIndex():
+                drop_indexes(writer, statement, notify, names)
+                return "DROP INDEX"
             case Drop():
                 definer.drop(statement)
                 return f"DROP {statement.kind.name.replace('_', ' ')}"

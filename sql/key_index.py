@@ -11,6 +11,8 @@ import numpy as np
 from ivm.rows import Mask, Words
 from planner.context import Context
 from planner.guards import Guard, guard
+from planner.scalar import Scalar
+from sql.bind.constraints import check_conditions
 from sql.catalog import Relation
 from sql.engine import Engine
 from sql.keys import Index
@@ -29,6 +31,15 @@ class TableKey:
 
     index: Index
     guard: Guard
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A table's constraints, ready to be checked. ``conditions``: those of its checks, over its columns."""
+
+    table: Relation
+    keys: tuple[TableKey, ...]
+    conditions: tuple[Scalar, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +79,20 @@ class KeyIndex:
         self._steps = engine.steps
         self._since: dict[tuple[int, tuple[int, ...], bool], dict[bytes, int]] = {}
         self._bulk: set[int] = set()
-        self._known: dict[int, tuple[Relation, tuple[TableKey, ...]]] = {}
+        self._known: dict[int, Rules] = {}
 
     def of(self, table: Relation) -> tuple[TableKey, ...]:
         """A table's unique keys, its primary key first."""
+        return self.rules(table).keys
+
+    def rules(self, table: Relation) -> Rules:
+        """What a table's rows must keep."""
         known = self._known.get(table.id)
-        if known is None or known[0] is not table:
-            known = (table, tuple(TableKey(i, guard_of(table, i)) for i in table.keys))
+        if known is None or known.table is not table:
+            keys = tuple(TableKey(i, guard_of(table, i)) for i in table.keys)
+            known = Rules(table, keys, check_conditions(table) if table.checks else ())
             self._known[table.id] = known
-        return known[1]
+        return known
 
     def probe(
         self, table: Relation, key: TableKey, removed: Words, rows: Words, context: Context, settle: Settle

@@ -66,3 +66,23 @@ def object_name(relation: str, columns: str, label: str) -> str:
             second = second[:-1]
     parts = [first.decode(errors="ignore"), second.decode(errors="ignore"), label]
     return "_".join(p for p in parts if p)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A condition that no row may fail, by its SQL text. ``columns``: those that it names, in order of position."""
+
+    id: int
+    name: str
+    text: str
+    columns: tuple[int, ...] = ()
+
+
+def check_to_json(check: Check) -> list[object]:
+    """``check_from_json`` reads it back."""
+    return [check.id, check.name, check.text, list(check.columns)]
+
+
+def check_from_json(data: list[Any]) -> Check:
+    id_, name, text, columns = data
+    return Check(id_, name, text, tuple(columns))

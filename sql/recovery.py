@@ -98,6 +98,7 @@ def install_view(engine: Engine, catalog: Catalog, view: Relation) -> None:
     """A materialized view's dataflow from its definition, not yet hydrated."""
     rel = definition_rel(view, catalog)
     engine.install(lower(optimize(rel), StoredIndexes(engine.published, one_shot=False)), view.id)
+    engine.add_indexes(view)
 
 
 def _replay(engine: Engine, sequence: int, record: CommitRecord) -> None:
@@ -120,6 +121,14 @@ def _replay(engine: Engine, sequence: int, record: CommitRecord) -> None:
         engine.settle()
     for view in views:
         install_view(engine, after, view)
+        engine.hydrate()
+    altered = [
+        r for i, r in after.relations.items() if i in before.relations and r.indexes != before.relations[i].indexes
+    ]
+    if altered:
+        engine.settle()
+        for relation in altered:
+            engine.add_indexes(relation)
         engine.hydrate()
     dropped = [i for i in before.relations if i not in after.relations]
     engine.admit(record, after, dropped)

@@ -24,6 +24,9 @@ class Notice:
     hint: str | None = None
 
 
+Notify = Callable[[Notice], None]
+
+
 @dataclass(frozen=True, slots=True)
 class RowsResult:
     """Rows of a query, cursor, RETURNING, SHOW or EXPLAIN.

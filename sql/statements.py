@@ -9,7 +9,7 @@ from ivm.words import SqlType
 from planner.logical import Finishing, Rel
 from planner.scalar import Scalar
 from sql.catalog import Reference, Relation, RelationKind, TableColumn
-from sql.keys import Index
+from sql.keys import Check, Index
 from sql.sequence_options import SequenceOptions
 
 
@@ -109,7 +109,10 @@ class ColumnSequence:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """``source`` is the query of CREATE TABLE AS."""
+    """``source`` is the query of CREATE TABLE AS.
+
+    ``indexes`` and ``checks`` have no ids yet, and names only where they were written.
+    """
 
     schema_name: str
     name: str
@@ -118,7 +121,25 @@ class CreateTable:
     retain: int | None = None
     if_not_exists: bool = False
     source: Query | None = None
+    key_name: str | None = None
+    indexes: tuple[Index, ...] = ()
+    checks: tuple[Check, ...] = ()
     sequences: tuple[ColumnSequence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndex:
+    """``index`` has no id yet, and no name where none was written."""
+
+    table: Relation
+    index: Index
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropIndex:
+    names: tuple[tuple[str | None, str], ...]
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,8 +466,8 @@ class NoOperation:
 
 Statement = (
     Query | Insert | Update | Delete | Truncate | CreateTable | CreateSequence | AlterSequence | CreateView
-    | CreateSchema | Drop | DropSchema | CopyFrom | CopyTo | Subscribe | Explain | Verify | Begin | Commit | Rollback
-    | Savepoint | SetVariable | SetTransaction | Show | Prepare | Execute | Deallocate
+    | CreateIndex | CreateSchema | Drop | DropIndex | DropSchema | CopyFrom | CopyTo | Subscribe | Explain | Verify
+    | Begin | Commit | Rollback | Savepoint | SetVariable | SetTransaction | Show | Prepare | Execute | Deallocate
     | Declare | Fetch | Close | Discard | AlterTable | NoOperation
 )  # fmt: skip
 

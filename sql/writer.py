@@ -129,9 +129,23 @@ class Writer:
             assert rel is not None, "a materialized view has a query"
             indexes = StoredIndexes(self.snapshot(), one_shot=False)
             engine.install(lower(optimize(rel), indexes), relation.id)
+            engine.add_indexes(relation)
         self.created.append(relation)
         engine.hydrate()
         engine.settle_tentative()
+
+    def alter(self, relation: Relation) -> None:
+        """A relation's new indexes and constraints; indexes are filled before this returns.
+
+        What a dropped index had goes when the commit is published.
+        """
+        engine = self.engine
+        self.settle()
+        self.catalog = self.catalog.with_relation(relation, engine.next_version())
+        engine.add_indexes(relation)
+        engine.hydrate()
+        engine.settle_tentative()
+        engine.arranged += 1
 
     def drop(self, ids: Iterable[int]) -> None:
         """Relations go with the commit; until then only this transaction misses them."""

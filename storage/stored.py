@@ -10,7 +10,7 @@ import numpy as np
 
 from ivm.rows import Words
 from ivm.words import Schema
-from storage.record import NO_ENTRIES, Entries, SequenceMark
+from storage.record import NO_ENTRIES, Entries, SequenceMark, Update
 
 
 class History(NamedTuple):
@@ -19,6 +19,14 @@ class History(NamedTuple):
     rows: Words
     epochs: Words
     diffs: Words
+
+
+def history_of(parts: Sequence[tuple[int, Update]]) -> History:
+    """One relation's updates, each of an epoch."""
+    rows = np.concatenate([u.rows for _, u in parts]) if len(parts) > 1 else parts[0][1].rows
+    diffs = np.concatenate([u.diffs for _, u in parts]) if len(parts) > 1 else parts[0][1].diffs
+    counts = [len(u.rows) for _, u in parts]
+    return History(rows, np.repeat(np.array([epoch for epoch, _ in parts], np.int64), counts), diffs)
 
 
 @dataclass(frozen=True, slots=True)

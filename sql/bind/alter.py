@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, assert_never
 
 from ivm.errors import SqlError, unsupported
@@ -18,6 +19,7 @@ from sql.bind.scope import Scope
 from sql.catalog import Relation, RelationKind, TableColumn
 from sql.parse import parse_expression
 from sql.syntax import nodes, nodes_alter
+from sql.syntax.nodes_constraints import KeyConstraint
 from sql.types import format_type
 
 SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"})
@@ -99,8 +101,11 @@ def _add_column(env: Environment, change: nodes_alter.AddColumn) -> bound.AddCol
         raise SqlError("42701", f'column name "{node.name}" conflicts with a system column name')
     if node.generated is not None:
         raise unsupported("ADD COLUMN with a sequence of its own", position=node.at + 1)
-    column = ddl.column_definition(env, node, node.primary_key)
-    return bound.AddColumn(column, bound_default(env, column), change.if_not_exists, node.primary_key)
+    for constraint in node.constraints:
+        if not isinstance(constraint, KeyConstraint) or not constraint.primary:
+            raise unsupported("a column with UNIQUE, CHECK or REFERENCES in ALTER TABLE", position=constraint.at + 1)
+    column = replace(ddl.column_definition(env, node), nullable=not (node.not_null or node.constraints))
+    return bound.AddColumn(column, bound_default(env, column), change.if_not_exists, bool(node.constraints))
 
 
 def column_of(table: Relation, name: str) -> TableColumn:

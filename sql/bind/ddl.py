@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
@@ -9,6 +10,7 @@ from ivm.words import INTERVAL, Kind, SqlType
 from planner.scalar import Scalar
 from sql.bind import sequences
 from sql.bind.coerce import assign
+from sql.bind.constraints import bind_constraints
 from sql.bind.environment import Environment
 from sql.bind.expression import Binder
 from sql.bind.query import bind_stored
@@ -16,7 +18,7 @@ from sql.bind.scope import Scope
 from sql.catalog import Generated, Reference, RelationKind, TableColumn, is_temporary
 from sql.search_path import Recorder, check_creatable
 from sql.sequence_options import sequence_type
-from sql.statements import ColumnSequence, CreateTable, CreateView, Drop, Query
+from sql.statements import ColumnSequence, CreateTable, CreateView, Drop, DropIndex, Query
 from sql.syntax import nodes
 from storage.text import parse_datum
 
@@ -62,17 +64,14 @@ def create_table(env: Environment, node: nodes.CreateTableStatement) -> CreateTa
     for column in node.columns:
         if names.count(column.name) > 1:
             raise SqlError("42701", f'column "{column.name}" specified more than once', position=column.at + 1)
-    key: list[int] = []
-    for name, at in node.primary_key:
-        if name not in names:
-            raise SqlError("42703", f'column "{name}" named in key does not exist', position=at + 1)
-        if names.index(name) in key:
-            raise SqlError("42701", f'column "{name}" appears twice in primary key constraint', position=at + 1)
-        key.append(names.index(name))
-    columns = tuple(column_definition(env, c, i in key) for i, c in enumerate(node.columns))
+    columns = tuple(column_definition(env, c) for c in node.columns)
+    found = bind_constraints(env, node, columns)
+    key = () if found.primary_key is None else found.primary_key.columns
+    name = None if found.primary_key is None else found.primary_key.name or None
+    columns = tuple(replace(c, nullable=c.nullable and i not in key) for i, c in enumerate(columns))
     return CreateTable(
-        schema_name, node.table.name, columns, tuple(key), retain, node.if_not_exists,
-        sequences=_sequences(node, columns),
+        schema_name, node.table.name, columns, key, retain, node.if_not_exists, None, name, found.indexes, found.checks,
+        _sequences(node, columns),
     )  # fmt: skip
 
 
@@ -127,7 +126,7 @@ def default_expression(env: Environment, node: nodes.Expr, type_: SqlType, name:
     return assign(env, expr, type_, name, node.at)
 
 
-def column_definition(env: Environment, node: nodes.ColumnDefinition, key: bool) -> TableColumn:
+def column_definition(env: Environment, node: nodes.ColumnDefinition) -> TableColumn:
     """A column from its definition."""
     type_ = storable(env.type(node.type), node.name, node.at)
     text = None
@@ -135,8 +134,8 @@ def column_definition(env: Environment, node: nodes.ColumnDefinition, key: bool)
         expr, text = node.default
         sequence = sequences.of_default(default_expression(env, expr, type_, node.name))
         if sequence is not None:
-            return TableColumn(node.name, type_, not (node.not_null or key), None, Generated(sequence))
-    return TableColumn(node.name, type_, not (node.not_null or key), text)
+            return TableColumn(node.name, type_, not node.not_null, None, Generated(sequence))
+    return TableColumn(node.name, type_, not node.not_null, text)
 
 
 def create_view(env: Environment, node: nodes.CreateViewStatement) -> CreateView:
@@ -171,6 +170,9 @@ _KINDS: Final = {
 }  # fmt: skip
 
 
-def drop(node: nodes.DropStatement) -> Drop:
+def drop(node: nodes.DropStatement) -> Drop | DropIndex:
     """DROP; the coordinator looks the names up."""
-    return Drop(_KINDS[node.kind], tuple((n.schema_name, n.name) for n in node.names), node.if_exists, node.cascade)
+    names = tuple((n.schema_name, n.name) for n in node.names)
+    if node.kind == "index":
+        return DropIndex(names, node.if_exists)
+    return Drop(_KINDS[node.kind], names, node.if_exists, node.cascade)

@@ -8,6 +8,7 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import SqlType
 from sql import statements as bound
 from sql.bind import alter, copying, ddl, dml
+from sql.bind.constraints import create_index
 from sql.bind.environment import Environment, Parameters
 from sql.bind.expression import Binder
 from sql.bind.from_clause import lookup
@@ -17,6 +18,7 @@ from sql.bind.scope import Scope
 from sql.catalog import CatalogReader, RelationKind
 from sql.parse import StatementText, moved, parse
 from sql.syntax import nodes, nodes_alter
+from sql.syntax.nodes_constraints import CreateIndexStatement
 
 
 def bind_statement(
@@ -69,6 +71,8 @@ def _statement(env: Environment, tree: nodes.Statement) -> bound.Statement:
             return ddl.create_table(env, tree)
         case nodes.CreateViewStatement():
             return ddl.create_view(env, tree)
+        case CreateIndexStatement():
+            return create_index(env, tree)
         case nodes.DropStatement():
             return ddl.drop(tree)
         case nodes_alter.AlterTableStatement():

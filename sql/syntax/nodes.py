@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from sql.sequence_options import SequenceOptions
 from sql.syntax.nodes_alter import AlterTableStatement
+from sql.syntax.nodes_constraints import Constraint, CreateIndexStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,13 +456,14 @@ class DeleteStatement:
 
 @dataclass(frozen=True, slots=True)
 class ColumnDefinition:
-    """``default``: the expression and its own text. ``generated``: a kind of ``sql.catalog.Generated``, options."""
+    """``default``: the expression and its own text. ``constraints``: those that stand at it. ``generated``: a kind of
+    ``sql.catalog.Generated``, options."""
 
     name: str
     type: TypeName
     not_null: bool
-    primary_key: bool
     default: tuple[Expr, str] | None
+    constraints: tuple[Constraint, ...]
     at: int
     generated: tuple[str, SequenceOptions] | None = None
 
@@ -470,7 +472,8 @@ class ColumnDefinition:
 class CreateTableStatement:
     table: TableName
     columns: tuple[ColumnDefinition, ...]
-    primary_key: tuple[tuple[str, int], ...]
+    constraints: tuple[Constraint, ...]
+    """All of them, those of columns too, as they are written."""
     if_not_exists: bool
     retain: str | None
     source: Query | None
@@ -497,7 +500,7 @@ class CreateViewStatement:
 
 @dataclass(frozen=True, slots=True)
 class DropStatement:
-    """``kind``: table, view, materialized view or sequence."""
+    """``kind``: table, view, materialized view, index or sequence."""
 
     kind: str
     names: tuple[TableName, ...]
@@ -574,6 +577,7 @@ class Utility:
 
 Statement = (
     Query | InsertStatement | UpdateStatement | DeleteStatement | CreateTableStatement | CreateViewStatement
-    | DropStatement | TruncateStatement | CopyStatement | SubscribeStatement | ExplainStatement | VerifyStatement
+    | CreateIndexStatement | DropStatement | TruncateStatement
+    | CopyStatement | SubscribeStatement | ExplainStatement | VerifyStatement
     | PrepareStatement | ExecuteStatement | DeclareStatement | AlterTableStatement | Utility
 )  # fmt: skip

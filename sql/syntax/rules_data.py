@@ -7,24 +7,22 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sql.syntax.rules_queries import QueryRules
+from sql.syntax.rules_constraints import ConstraintRules
 
-_REFUSED_COLUMN_CONSTRAINTS: Final = ("unique", "check", "references")
-_REFUSED_TABLE_CONSTRAINTS: Final = ("unique", "check", "foreign key", "exclude")
 _STORAGE_PARAMETERS: Final = ("fillfactor", "security_barrier", "security_invoker", "oids")
 
 
 _OTHER_OBJECTS = frozenset(
     """
     access aggregate cast collation conversion database default domain event extension foreign function group
-    index language large operator owned policy procedural procedure publication role routine rule schema
-    sequence server statistics subscription tablespace text transform trigger trusted type unique user sink
+    language large operator owned policy procedural procedure publication role routine rule schema
+    sequence server statistics subscription tablespace text transform trigger trusted type user sink
     source secret connection cluster
     """.split()  # noqa: SIM905
 )
 
 
-class DataRules(QueryRules):
+class DataRules(ConstraintRules):
     """Statements. ``meta["at"]`` of a statement is its first token's offset, WITH included."""
 
     def statement(self) -> exp.Expr:
@@ -230,6 +228,12 @@ class DataRules(QueryRules):
         if self._curr.token_type == TokenType.TABLE and not replace:
             self._advance()
             return self.located(self._create_table(temporary), token)
+        unique = bool(self._match(TokenType.UNIQUE))
+        if self.is_word("index") and not (replace or temporary):
+            self._advance()
+            return self.located(self.create_index(unique), token)
+        if unique:
+            raise self.syntax_error()
         if self._curr.text in _OTHER_OBJECTS and self.is_word(self._curr.text):
             raise self.refusal(f"CREATE {self._curr.text.upper()}", token)
         raise self.syntax_error()
@@ -356,18 +360,9 @@ class DataRules(QueryRules):
 
     def _parse_field_def(self) -> exp.Expr:
         """A column, or a table constraint."""
-        token = self._curr
-        if self._match(TokenType.CONSTRAINT):
-            self.identifier()
-        if self._match(TokenType.PRIMARY_KEY):
-            return self.located(exp.PrimaryKey(expressions=self.identifiers()), token)
-        self.refuse_half("primary")
         if self._curr.token_type == TokenType.LIKE:
-            raise self.refusal("LIKE in CREATE TABLE", token)
-        for words in _REFUSED_TABLE_CONSTRAINTS:
-            if self.is_word(words):
-                raise self.refusal(f"{words.split()[0].upper()} constraints", token)
-        return self.column_definition()
+            raise self.refusal("LIKE in CREATE TABLE")
+        return self.table_constraint() or self.column_definition()
 
     def column_definition(self) -> exp.ColumnDef:
         """A column's name, type and constraints."""
@@ -383,15 +378,15 @@ class DataRules(QueryRules):
 
     def _column_constraint(self) -> exp.Expr | None:
         token = self._curr
-        if self._match(TokenType.CONSTRAINT):
-            self.identifier()
+        name = self.constraint_name()
         if self._match(TokenType.NOT):
             self.expect(TokenType.NULL)
             return exp.NotNullColumnConstraint()
         if self._match(TokenType.NULL):
             return None
-        if self._match(TokenType.PRIMARY_KEY):
-            return exp.PrimaryKeyColumnConstraint()
+        keyed = self.keyed_constraint(name, token)
+        if keyed is not None:
+            return keyed
         self.refuse_half("primary")
         if self._match(TokenType.DEFAULT):
             return self.default()
@@ -402,9 +397,6 @@ class DataRules(QueryRules):
             return None
         if self.accept_word("generated"):
             return self._identity(token)
-        for word in _REFUSED_COLUMN_CONSTRAINTS:
-            if self.is_word(word):
-                raise self.refusal(f"{word.upper()} constraints", token)
         raise self.syntax_error()
 
     def _identity(self, token: Token) -> exp.GeneratedAsIdentityColumnConstraint:
@@ -445,6 +437,9 @@ class DataRules(QueryRules):
             kind = "sequence"
         elif self._match_set((TokenType.TABLE, TokenType.VIEW)):
             kind = str(self._prev.text)
+        elif self.accept_word("index"):
+            kind = "index"
+            self.accept_word("concurrently")
         elif self._curr.text in _OTHER_OBJECTS and self.is_word(self._curr.text):
             raise self.refusal(f"DROP {self._curr.text.upper()}", token)
         else:

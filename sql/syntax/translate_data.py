@@ -28,6 +28,7 @@ from sql.syntax.nodes import (
 )
 from sql.syntax.rules import at
 from sql.syntax.sequences import identity_options
+from sql.syntax.translate_constraints import constraints, create_index
 from sql.syntax.translate_expressions import expression, type_name
 from sql.syntax.translate_queries import from_items, query, table_name, targets, with_clause
 
@@ -40,7 +41,7 @@ def statement(node: exp.Expr) -> Statement:
         case exp.Insert() | exp.Update() | exp.Delete():
             return change(node)
         case exp.Create():
-            return _create_view(node) if node.args["kind"] == "VIEW" else _create_table(node)
+            return _create(node)
         case exp.Drop():
             names = tuple(table_name(table) for table in node.args["tables"])
             return DropStatement(node.args["kind"], names, bool(node.args["exists"]), bool(node.args["cascade"]))
@@ -136,6 +137,16 @@ def _delete(node: exp.Delete) -> DeleteStatement:
     return DeleteStatement(table_name(node.this), tables, _where(node), _returning(node), at(node), _with(node))
 
 
+def _create(node: exp.Create) -> Statement:
+    match node.args["kind"]:
+        case "VIEW":
+            return _create_view(node)
+        case "INDEX":
+            return create_index(node)
+        case _:
+            return _create_table(node)
+
+
 def _create_view(node: exp.Create) -> CreateViewStatement:
     schema, meta = node.this, node.meta
     table = replace(table_name(schema.this), columns=tuple(name for name, _ in _columns(schema.expressions)))
@@ -163,7 +174,7 @@ def _create_table(node: exp.Create) -> CreateTableStatement:
     return CreateTableStatement(
         table,
         tuple(column(element, table.name) for element in elements if isinstance(element, exp.ColumnDef)),
-        _primary_key(schema.this.this.this, elements),
+        constraints(elements),
         bool(node.args["exists"]),
         meta["retain"],
         None if source is None else query(source),
@@ -174,12 +185,11 @@ def _create_table(node: exp.Create) -> CreateTableStatement:
 
 
 def column(node: exp.ColumnDef, table: str = "") -> ColumnDefinition:
-    """NOT NULL, PRIMARY KEY, DEFAULT and identity: the rules refuse every other constraint."""
-    not_null = primary_key = False
+    """``table``: the table's name, for errors."""
+    not_null = False
     default: tuple[Expr, str] | None = None
     for constraint in node.args["constraints"]:
-        primary_key = primary_key or isinstance(constraint, exp.PrimaryKeyColumnConstraint)
-        not_null = not_null or primary_key or isinstance(constraint, exp.NotNullColumnConstraint)
+        not_null = not_null or isinstance(constraint, exp.NotNullColumnConstraint)
         if isinstance(constraint, exp.DefaultColumnConstraint):
             default = (expression(constraint.this), constraint.meta["text"])
     type_ = type_name(node.args["kind"])
@@ -187,7 +197,7 @@ def column(node: exp.ColumnDef, table: str = "") -> ColumnDefinition:
     if type_.name in SERIAL:
         type_, not_null = replace(type_, name=SERIAL[type_.name]), True
     not_null = not_null or generated is not None
-    return ColumnDefinition(node.this.this, type_, not_null, primary_key, default, at(node), generated)
+    return ColumnDefinition(node.this.this, type_, not_null, default, constraints([node]), at(node), generated)
 
 
 SERIAL: Final = {
@@ -223,18 +233,3 @@ def _is_identity(constraint: exp.Expr) -> bool:
 
 def _is_default(constraint: exp.Expr) -> bool:
     return isinstance(constraint, exp.DefaultColumnConstraint)
-
-
-def _primary_key(table: str, elements: list[exp.Expr]) -> Columns:
-    found: Columns = ()
-    for element in elements:
-        key: Columns = ()
-        if isinstance(element, exp.PrimaryKey):
-            key = _columns(element.expressions)
-        elif isinstance(element, exp.ColumnDef) and column(element, table).primary_key:
-            key = ((element.this.this, at(element)),)
-        if key and found:
-            message = f'multiple primary keys for table "{table}" are not allowed'
-            raise SqlError("42P16", message, position=at(element) + 1)
-        found = key or found
-    return found

@@ -10,18 +10,22 @@ from ivm.rows import Words
 from ivm.words import Kind, SqlType
 from planner.identifiers import quoted
 from sql.catalog import Relation, RelationKind, is_temporary
-from sql.keys import INDEX_BASE
+from sql.keys import Index
 from sql.search_path import TEMPORARY, no_schema
 from sql.system.definitions import definitions
-from sql.system.pg_relations import constraint_definition, index_definition, view_definition
+from sql.system.pg_relations import (
+    check_definition,
+    constraint_definition,
+    index_column,
+    index_definition,
+    view_definition,
+)
 from sql.system.pg_types import function_oids, functions, type_names
 from sql.system.state import (
-    CONSTRAINT_BASE,
-    DEFAULT_BASE,
     OWNER,
     SystemState,
-    primary_key_name,
-    with_keys,
+    constraint_oid,
+    indexed,
 )
 from sql.types import format_type, parse_type, type_from_oid, type_oid
 
@@ -116,17 +120,16 @@ class SystemFunctions:
             self._by_id.update((r.oid, r) for r in self._state.relations())
         return self._by_id
 
-    def _indexed(self, oid: int, base: int) -> Relation | None:
-        """The relation whose primary key has this index's (or constraint's) oid."""
-        relation = self._relations().get(oid - base)
-        return relation if relation is not None and relation.primary_key else None
+    def _index(self, oid: int) -> tuple[Relation, Index] | None:
+        """The index of that oid, and its relation."""
+        return next(((r, i) for r, i in indexed(self._state) if i.id == oid), None)
 
     def table_is_visible(self, oid: int) -> bool | None:
         relation = self._relations().get(oid)
         if relation is not None:
             return self._visible(relation.schema_name, relation.name)
-        relation = self._indexed(oid, INDEX_BASE)
-        return None if relation is None else self._visible(relation.schema_name, primary_key_name(relation))
+        found = self._index(oid)
+        return None if found is None else self._visible(found[0].schema_name, found[1].name)
 
     def _visible(self, schema_name: str, name: str) -> bool:
         """Whether a name alone means what has it in this schema."""
@@ -138,9 +141,8 @@ class SystemFunctions:
             self._by_name = {}
             for relation in self._relations().values():
                 self._by_name.setdefault(relation.name, {})[relation.schema_name] = relation.oid
-            for relation in with_keys(self._state):
-                keys = self._by_name.setdefault(primary_key_name(relation), {})
-                keys.setdefault(relation.schema_name, INDEX_BASE + relation.oid)
+            for relation, index in indexed(self._state):
+                self._by_name.setdefault(index.name, {}).setdefault(relation.schema_name, index.id)
         return self._by_name.get(name, {})
 
     def view_definition(self, oid: int) -> str | None:
@@ -151,19 +153,23 @@ class SystemFunctions:
 
     def index_definition(self, oid: int, column: int) -> str | None:
         """pg_get_indexdef: of the whole index, or (``column`` from 1) of one column."""
-        relation = self._indexed(oid, INDEX_BASE)
-        if relation is None:
+        found = self._index(oid)
+        if found is None:
             return None
+        relation, index = found
         if column == 0:
-            return index_definition(relation)
-        if not 0 < column <= len(relation.primary_key):
+            return index_definition(relation, index)
+        if not 0 < column <= len(index.columns) + len(index.included):
             return None
-        return quoted(relation.columns[relation.primary_key[column - 1]].name)
+        return index_column(relation, index, column - 1)
 
-    def constraint_definition(self, oid: int) -> str | None:
+    def constraint_definition(self, oid: int, pretty: bool = False) -> str | None:
         """pg_get_constraintdef."""
-        relation = self._indexed(oid, CONSTRAINT_BASE) if oid < DEFAULT_BASE else None
-        return None if relation is None else constraint_definition(relation)
+        for relation, index in indexed(self._state):
+            if index.constraint and constraint_oid(index) == oid:
+                return constraint_definition(relation, index)
+        checks = (c for r in self._state.relations() for c in r.checks if c.id == oid)
+        return next((check_definition(c, pretty) for c in checks), None)
 
     # The reg* types.
 
@@ -187,8 +193,9 @@ class SystemFunctions:
         relation = self._relations().get(oid)
         name = None if relation is None else relation.name
         if relation is None:
-            relation = self._indexed(oid, INDEX_BASE)
-            name = None if relation is None else primary_key_name(relation)
+            found = self._index(oid)
+            if found is not None:
+                relation, name = found[0], found[1].name
         if relation is None or name is None:
             return str(oid)
         visible = self._visible(relation.schema_name, name)

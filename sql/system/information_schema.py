@@ -7,10 +7,11 @@ from typing import Final
 
 from ivm.words import Kind, SqlType
 from sql.catalog import Relation, RelationKind, TableColumn
+from sql.keys import Index
 from sql.system.definitions import Datums, definition
 from sql.system.pg_relations import view_definition
 from sql.system.pg_sequences import sequences_of
-from sql.system.state import SystemState, default_text, own_relations, primary_key_name, user_relations, with_keys
+from sql.system.state import SystemState, default_text, indexed, own_relations, user_relations
 from sql.types import format_type, internal_name
 
 _MAX_OCTETS: Final = 1 << 30
@@ -128,11 +129,11 @@ def _limits(type_: SqlType) -> dict[str, object]:
             return {}
 
 
-def _key(state: SystemState, relation: Relation) -> dict[str, object]:
+def _key(state: SystemState, relation: Relation, name: str) -> dict[str, object]:
     return {
         "constraint_catalog": state.database,
         "constraint_schema": relation.schema_name,
-        "constraint_name": primary_key_name(relation),
+        "constraint_name": name,
         "table_catalog": state.database,
         "table_schema": relation.schema_name,
         "table_name": relation.name,
@@ -141,25 +142,34 @@ def _key(state: SystemState, relation: Relation) -> dict[str, object]:
 
 def table_constraints(state: SystemState) -> Iterator[Datums]:
     row = definition("information_schema", "table_constraints").row
-    for relation in with_keys(state):
+    usual = {"is_deferrable": "NO", "initially_deferred": "NO", "enforced": "YES"}
+    for relation, index in _constraints(state):
         yield row(
-            constraint_type="PRIMARY KEY", is_deferrable="NO", initially_deferred="NO", enforced="YES",
-            nulls_distinct="YES", **_key(state, relation),
+            constraint_type="PRIMARY KEY" if index.primary else "UNIQUE",
+            nulls_distinct="YES" if index.nulls_distinct else "NO", **usual, **_key(state, relation, index.name),
         )  # fmt: skip
+    for relation in user_relations(state, RelationKind.TABLE):
+        for check in relation.checks:
+            yield row(constraint_type="CHECK", **usual, **_key(state, relation, check.name))
+
+
+def _constraints(state: SystemState) -> Iterator[tuple[Relation, Index]]:
+    return ((r, i) for r, i in indexed(state) if i.constraint)
 
 
 def key_column_usage(state: SystemState) -> Iterator[Datums]:
     row = definition("information_schema", "key_column_usage").row
-    for relation in with_keys(state):
-        for number, i in enumerate(relation.primary_key):
-            yield row(column_name=relation.columns[i].name, ordinal_position=number + 1, **_key(state, relation))
+    for relation, index in _constraints(state):
+        for number, i in enumerate(index.columns):
+            key = _key(state, relation, index.name)
+            yield row(column_name=relation.columns[i].name, ordinal_position=number + 1, **key)
 
 
 def constraint_column_usage(state: SystemState) -> Iterator[Datums]:
     row = definition("information_schema", "constraint_column_usage").row
-    for relation in with_keys(state):
-        for i in relation.primary_key:
-            yield row(column_name=relation.columns[i].name, **_key(state, relation))
+    for relation, index in _constraints(state):
+        for i in index.columns:
+            yield row(column_name=relation.columns[i].name, **_key(state, relation, index.name))
 
 
 def _grants(state: SystemState, view: str) -> Iterator[Datums]:

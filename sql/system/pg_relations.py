@@ -9,23 +9,22 @@ from typing import Final
 from ivm.words import Kind, SqlType
 from planner.identifiers import quoted
 from sql.catalog import Relation, RelationKind, TableColumn
-from sql.keys import INDEX_BASE
+from sql.keys import Check, Index
 from sql.system.definitions import Datums, definition, definitions
 from sql.system.state import (
-    CONSTRAINT_BASE,
     OWNER,
     SystemState,
     all_relations,
+    constraint_oid,
     defaults_of,
-    primary_key_name,
+    indexed,
     relkind,
     user_relations,
-    with_keys,
 )
 from sql.types import type_length, type_oid, typmod
 
 HEAP: Final = 2
-BTREE: Final = 403
+METHODS: Final = {"btree": 403, "hash": 405}
 DEFAULT_COLLATION: Final = 100
 C_COLLATION: Final = 950
 
@@ -41,16 +40,15 @@ def pg_class(state: SystemState) -> Iterator[Datums]:
         yield row(
             oid=relation.oid, relname=relation.name, relnamespace=schemas[relation.schema_name], relowner=OWNER,
             relam=HEAP if stored else 0, relfilenode=relation.id if stored else 0, reltuples=-1.0,
-            relhasindex=bool(relation.primary_key), relpersistence=_persistence(relation),
-            relkind=kind, relnatts=len(relation.columns),
+            relhasindex=bool(relation.all_indexes), relpersistence=_persistence(relation),
+            relkind=kind, relnatts=len(relation.columns), relchecks=len(relation.checks),
             relispopulated=True, relreplident="d" if stored else "n",
         )  # fmt: skip
-    for relation in with_keys(state):
+    for relation, index in indexed(state):
         yield row(
-            oid=INDEX_BASE + relation.oid, relname=primary_key_name(relation),
-            relnamespace=schemas[relation.schema_name], relowner=OWNER, relam=BTREE,
-            relfilenode=INDEX_BASE + relation.oid, relpersistence=_persistence(relation), relkind="i",
-            relnatts=len(relation.primary_key), relispopulated=True, relreplident="n",
+            oid=index.id, relname=index.name, relnamespace=schemas[relation.schema_name], relowner=OWNER,
+            relam=METHODS[index.method], relfilenode=index.id, relpersistence=_persistence(relation), relkind="i",
+            relnatts=len(index.columns) + len(index.included), relispopulated=True, relreplident="n",
         )  # fmt: skip
 
 
@@ -111,10 +109,9 @@ def pg_attribute(state: SystemState) -> Iterator[Datums]:
         if relation.oid not in system:
             yield from _attributes(relation)
     yield from _system_attributes()
-    for relation in with_keys(state):
-        for number, i in enumerate(relation.primary_key):
-            index = INDEX_BASE + relation.oid
-            yield _attribute(index, number + 1, relation.columns[i], not_null=False, has_default=False)
+    for relation, index in indexed(state):
+        for number, i in enumerate((*index.columns, *index.included)):
+            yield _attribute(index.id, number + 1, relation.columns[i], not_null=False, has_default=False)
 
 
 def pg_attrdef(state: SystemState) -> Iterator[Datums]:
@@ -125,39 +122,75 @@ def pg_attrdef(state: SystemState) -> Iterator[Datums]:
 
 def pg_index(state: SystemState) -> Iterator[Datums]:
     row = definition("pg_catalog", "pg_index").row
-    for relation in with_keys(state):
-        key = relation.primary_key
+    for relation, index in indexed(state):
+        key, width = index.columns, len(index.columns)
+        directions = zip(index.descending or (False,) * width, index.nulls_first or (False,) * width, strict=True)
         yield row(
-            indexrelid=INDEX_BASE + relation.oid, indrelid=relation.oid, indnatts=len(key), indnkeyatts=len(key),
-            indisunique=True, indisprimary=True, indimmediate=True, indisvalid=True, indisready=True,
-            indislive=True, indkey=tuple(i + 1 for i in key),
-            indcollation=tuple(collation_of(relation.columns[i].type) for i in key), indclass=(0,) * len(key),
-            indoption=(0,) * len(key),
+            indexrelid=index.id, indrelid=relation.oid, indnatts=width + len(index.included), indnkeyatts=width,
+            indisunique=index.unique, indnullsnotdistinct=not index.nulls_distinct, indisprimary=index.primary,
+            indimmediate=True, indisvalid=True, indisready=True, indislive=True,
+            indkey=tuple(i + 1 for i in (*key, *index.included)),
+            indcollation=tuple(collation_of(relation.columns[i].type) for i in key), indclass=(0,) * width,
+            indoption=tuple(int(descending) + 2 * int(first) for descending, first in directions),
         )  # fmt: skip
 
 
 def pg_constraint(state: SystemState) -> Iterator[Datums]:
     row = definition("pg_catalog", "pg_constraint").row
     schemas = state.schemas()
-    for relation in with_keys(state):
-        yield row(
-            oid=CONSTRAINT_BASE + relation.oid, conname=primary_key_name(relation),
-            connamespace=schemas[relation.schema_name], contype="p", convalidated=True, conrelid=relation.oid,
-            conindid=INDEX_BASE + relation.oid, confupdtype=" ", confdeltype=" ", confmatchtype=" ", conislocal=True,
-            connoinherit=True, conkey=tuple(i + 1 for i in relation.primary_key),
-        )  # fmt: skip
+    for relation, index in indexed(state):
+        if index.constraint:
+            yield row(
+                oid=constraint_oid(index), conname=index.name, connamespace=schemas[relation.schema_name],
+                contype="p" if index.primary else "u", convalidated=True, conrelid=relation.oid, conindid=index.id,
+                confupdtype=" ", confdeltype=" ", confmatchtype=" ", conislocal=True, connoinherit=True,
+                conkey=tuple(i + 1 for i in index.columns),
+            )  # fmt: skip
+    for relation in user_relations(state, RelationKind.TABLE):
+        for check in relation.checks:
+            yield row(
+                oid=check.id, conname=check.name, connamespace=schemas[relation.schema_name], contype="c",
+                convalidated=True, conrelid=relation.oid, confupdtype=" ", confdeltype=" ", confmatchtype=" ",
+                conislocal=True, conkey=tuple(i + 1 for i in check.columns),
+            )  # fmt: skip
 
 
-def index_definition(relation: Relation) -> str:
-    """CREATE INDEX's text for a primary key, as pg_get_indexdef gives it."""
-    keys = ", ".join(quoted(relation.columns[i].name) for i in relation.primary_key)
+def index_definition(relation: Relation, index: Index) -> str:
+    """CREATE INDEX's text, as pg_get_indexdef gives it."""
+    unique = "UNIQUE " if index.unique else ""
+    keys = ", ".join(index_column(relation, index, i) + _direction(index, i) for i in range(len(index.columns)))
+    included = ", ".join(quoted(relation.columns[i].name) for i in index.included)
     table = f"{quoted(relation.schema_name)}.{quoted(relation.name)}"
-    return f"CREATE UNIQUE INDEX {quoted(primary_key_name(relation))} ON {table} USING btree ({keys})"
+    text = f"CREATE {unique}INDEX {quoted(index.name)} ON {table} USING {index.method} ({keys})"
+    text += f" INCLUDE ({included})" if included else ""
+    return text if index.nulls_distinct else text + " NULLS NOT DISTINCT"
 
 
-def constraint_definition(relation: Relation) -> str:
-    """A primary key as pg_get_constraintdef gives it."""
-    return "PRIMARY KEY (" + ", ".join(quoted(relation.columns[i].name) for i in relation.primary_key) + ")"
+def index_column(relation: Relation, index: Index, number: int) -> str:
+    """The index's column of that number (from 0), as pg_get_indexdef gives it."""
+    return quoted(relation.columns[(*index.columns, *index.included)[number]].name)
+
+
+def _direction(index: Index, number: int) -> str:
+    descending = bool(index.descending) and index.descending[number]
+    first = bool(index.nulls_first) and index.nulls_first[number]
+    if descending:
+        return " DESC" if first else " DESC NULLS LAST"
+    return " NULLS FIRST" if first else ""
+
+
+def constraint_definition(relation: Relation, index: Index) -> str:
+    """A primary key or UNIQUE as pg_get_constraintdef gives it."""
+    kind = "PRIMARY KEY" if index.primary else "UNIQUE" if index.nulls_distinct else "UNIQUE NULLS NOT DISTINCT"
+    text = f"{kind} ({', '.join(quoted(relation.columns[i].name) for i in index.columns)})"
+    if index.included:
+        text += f" INCLUDE ({', '.join(quoted(relation.columns[i].name) for i in index.included)})"
+    return text
+
+
+def check_definition(check: Check, pretty: bool) -> str:
+    """A CHECK as pg_get_constraintdef gives it, but in the words in which it was written."""
+    return f"CHECK ({check.text})" if pretty else f"CHECK (({check.text}))"
 
 
 def view_definition(relation: Relation, state: SystemState) -> str:
@@ -191,7 +224,7 @@ def pg_tables(state: SystemState) -> Iterator[Datums]:
         if kind == "r":
             yield row(
                 schemaname=relation.schema_name, tablename=relation.name, tableowner=state.user,
-                hasindexes=bool(relation.primary_key), hasrules=False, hastriggers=False, rowsecurity=False,
+                hasindexes=bool(relation.all_indexes), hasrules=False, hastriggers=False, rowsecurity=False,
             )  # fmt: skip
 
 
@@ -210,14 +243,14 @@ def pg_matviews(state: SystemState) -> Iterator[Datums]:
     for relation in user_relations(state, RelationKind.MATERIALIZED_VIEW):
         yield row(
             schemaname=relation.schema_name, matviewname=relation.name, matviewowner=state.user,
-            hasindexes=bool(relation.primary_key), ispopulated=True, definition=view_definition(relation, state),
+            hasindexes=bool(relation.all_indexes), ispopulated=True, definition=view_definition(relation, state),
         )  # fmt: skip
 
 
 def pg_indexes(state: SystemState) -> Iterator[Datums]:
     row = definition("pg_catalog", "pg_indexes").row
-    for relation in with_keys(state):
+    for relation, index in indexed(state):
         yield row(
-            schemaname=relation.schema_name, tablename=relation.name, indexname=primary_key_name(relation),
-            indexdef=index_definition(relation),
+            schemaname=relation.schema_name, tablename=relation.name, indexname=index.name,
+            indexdef=index_definition(relation, index),
         )  # fmt: skip

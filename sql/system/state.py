@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from ivm.words import SqlType
 from planner.identifiers import quoted
 from sql.catalog import Relation, RelationKind, TableColumn
+from sql.keys import INDEX_BASE, Index
 from sql.search_path import SearchPath
 from sql.system.definitions import definitions
 
@@ -119,14 +120,16 @@ def relkind(relation: Relation) -> str:
     return "v" if relation.kind is RelationKind.SYSTEM else relation.kind.value
 
 
-def primary_key_name(relation: Relation) -> str:
-    """The name of a primary key's index and constraint, as Postgres makes it (63 bytes at most) where it has none."""
-    return relation.key_name or relation.name.encode()[:58].decode(errors="ignore") + "_pkey"
+def indexed(state: SystemState) -> Iterator[tuple[Relation, Index]]:
+    """Every index with its relation, by the relation's oid, a primary key's first."""
+    for relation in user_relations(state, RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW):
+        for index in relation.all_indexes:
+            yield relation, index
 
 
-def with_keys(state: SystemState) -> list[Relation]:
-    """The relations that have a primary key."""
-    return [r for r in user_relations(state, RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW) if r.primary_key]
+def constraint_oid(index: Index) -> int:
+    """The oid of the constraint that made an index."""
+    return index.id - INDEX_BASE + CONSTRAINT_BASE if index.primary else index.id + CONSTRAINT_BASE
 
 
 def defaults_of(state: SystemState) -> Iterator[tuple[int, Relation, int, str]]:

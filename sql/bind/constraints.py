@@ -1,0 +1,143 @@
+"""Constraints of CREATE TABLE, and CREATE INDEX: names resolved, conditions checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ivm.errors import SqlError, unsupported
+from planner.scalar import Column, Scalar
+from planner.traverse import columns_of, has_subquery
+from sql.bind.environment import Environment, Parameters
+from sql.bind.expression import Binder
+from sql.bind.from_clause import lookup
+from sql.bind.scope import Namespace, Range, Scope, Visible
+from sql.catalog import Catalog, Relation, RelationKind, TableColumn
+from sql.keys import Check, Index
+from sql.parse import parse_expression
+from sql.search_path import Lookup
+from sql.statements import CreateIndex
+from sql.syntax import nodes
+from sql.syntax.nodes_constraints import CheckConstraint, CreateIndexStatement, ForeignKeyConstraint, KeyConstraint
+
+_CHECK: Final = "check constraints"
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """A new table's constraints; ids are not given yet, and names only where they were written."""
+
+    primary_key: Index | None = None
+    indexes: tuple[Index, ...] = ()
+    checks: tuple[Check, ...] = ()
+
+
+def bind_constraints(env: Environment, node: nodes.CreateTableStatement, columns: Sequence[TableColumn]) -> Constraints:
+    """Raises 42703, 42701, 42P16, and what a condition is wrong in."""
+    table, names = node.table.name, [c.name for c in columns]
+    primary: Index | None = None
+    unique: list[Index] = []
+    checks: list[Check] = []
+    for constraint in node.constraints:
+        match constraint:
+            case KeyConstraint():
+                index = _key(names, constraint)
+                if index.primary and primary is not None:
+                    message = f'multiple primary keys for table "{table}" are not allowed'
+                    raise SqlError("42P16", message, position=constraint.at + 1)
+                primary = index if index.primary else primary
+                if not index.primary:
+                    unique.append(index)
+            case CheckConstraint():
+                checks.append(_check(env, table, columns, constraint))
+            case ForeignKeyConstraint():
+                raise unsupported("FOREIGN KEY constraints", position=constraint.at + 1)
+    return Constraints(primary, _merged(primary, unique), tuple(checks))
+
+
+def _key(names: list[str], node: KeyConstraint) -> Index:
+    kind = "primary key" if node.primary else "unique"
+    found: list[int] = []
+    for name, at in node.columns:
+        if name not in names:
+            raise SqlError("42703", f'column "{name}" named in key does not exist', position=at + 1)
+        if names.index(name) in found:
+            raise SqlError("42701", f'column "{name}" appears twice in {kind} constraint', position=at + 1)
+        found.append(names.index(name))
+    included = tuple(_column(names, name, at) for name, at in node.included)
+    return Index(
+        0, node.name or "", tuple(found), unique=True, primary=node.primary, constraint=True,
+        nulls_distinct=node.nulls_distinct, included=included,
+    )  # fmt: skip
+
+
+def _merged(primary: Index | None, indexes: list[Index]) -> tuple[Index, ...]:
+    """Equal keys once, by the first name that one has."""
+    found: list[Index] = []
+    for index in indexes:
+        if primary is not None and replace(index, name=primary.name, primary=True) == primary:
+            continue
+        place = next((i for i, f in enumerate(found) if replace(index, name=f.name) == f), None)
+        if place is None:
+            found.append(index)
+        elif not found[place].name:
+            found[place] = index
+    return tuple(found)
+
+
+def _column(names: list[str], name: str, at: int) -> int:
+    if name not in names:
+        raise SqlError("42703", f'column "{name}" does not exist', position=at + 1)
+    return names.index(name)
+
+
+def _check(env: Environment, table: str, columns: Sequence[TableColumn], node: CheckConstraint) -> Check:
+    condition = _condition(env, table, columns, node.condition)
+    if has_subquery(condition):
+        raise SqlError("0A000", "cannot use subquery in check constraint", position=node.condition.at + 1)
+    return Check(0, node.name or "", node.text, tuple(sorted(columns_of(condition))))
+
+
+def _condition(env: Environment, table: str, columns: Sequence[TableColumn], node: nodes.Expr) -> Scalar:
+    visible = tuple(Visible(c.name, Column(i, c.type, c.nullable)) for i, c in enumerate(columns))
+    scope = Scope(Namespace(visible, (Range(table, visible),)), clause=_CHECK)
+    return Binder(env, scope, _CHECK).condition(node, "CHECK")
+
+
+def check_conditions(table: Relation) -> tuple[Scalar, ...]:
+    """The conditions of a table's CHECK constraints over its columns."""
+    env = Environment(Lookup(Catalog()), Parameters())
+    return tuple(_condition(env, table.name, table.columns, parse_expression(c.text)) for c in table.checks)
+
+
+def create_index(env: Environment, node: CreateIndexStatement) -> CreateIndex:
+    """Raises 42P01, 42809, 42501, 42703."""
+    table = lookup(env, node.table)
+    if table.kind is RelationKind.SYSTEM:
+        raise SqlError("42501", f'permission denied: "{table.name}" is a system catalog')
+    if table.kind is RelationKind.VIEW:
+        detail = "This operation is not supported for views."
+        raise SqlError("42809", f'cannot create index on relation "{table.name}"', detail)
+    if node.unique and table.kind is RelationKind.MATERIALIZED_VIEW:
+        hint = "The rows of a view are what its tables make them: put the constraint on them, or leave out UNIQUE."
+        raise unsupported("a unique index on a materialized view", hint=hint)
+    if node.method == "hash" and (node.unique or len(node.columns) > 1 or node.included):
+        what = "unique" if node.unique else "multicolumn" if len(node.columns) > 1 else "included columns in"
+        raise SqlError("0A000", f'access method "hash" does not support {what} indexes')
+    names = [c.name for c in table.columns]
+    for name in (c.name for c in node.columns):
+        if name not in names:
+            raise SqlError("42703", f'column "{name}" does not exist')
+    index = Index(
+        0, node.name or "", tuple(names.index(c.name) for c in node.columns), unique=node.unique,
+        nulls_distinct=node.nulls_distinct, method=node.method,
+        descending=_flags(c.descending for c in node.columns), nulls_first=_flags(c.nulls_first for c in node.columns),
+        included=tuple(_column(names, name, at) for name, at in node.included),
+    )  # fmt: skip
+    return CreateIndex(table, index, node.if_not_exists)
+
+
+def _flags(found: Iterable[bool]) -> tuple[bool, ...]:
+    flags = tuple(found)
+    return flags if any(flags) else ()
