@@ -146,9 +146,11 @@ def _name(m: Moment, token: Token) -> str | None:
             name = DAYS[((m.days or 0) + 6) % 7]
             return _cased(name, text, token.fill, 9) if key == "DAY" else _cased(name[:3], text, True, 3)
         case "RM":
-            if m.month == 0:
+            if m.month == 0 and not m.year:
                 return ""
-            roman = _ROMAN[m.month - 1] if m.month > 0 else _ROMAN[m.month]
+            # of an interval of whole years: the last month of it, the first one of a negative
+            at = (-1 if (m.year or 0) > 0 else 0) if m.month == 0 else m.month - (m.month > 0)
+            roman = _ROMAN[at]
             roman = roman.lower() if text[0].islower() else roman
             return roman if token.fill else roman.ljust(4)
         case "TZ":

@@ -38,7 +38,7 @@ _MONTHS: Final = {"month": 1, "year": 12, "decade": 120, "century": 1200, "mille
 _MICROS: Final = {"microsecond": 1, "millisecond": 1000, "second": SECOND, "minute": MINUTE, "hour": HOUR}
 _TOKEN: Final = re.compile(
     r"""\s*(?:
-      (?P<clock>[+-]?\d+:\d+(?::\d+(?:\.\d*)?)?(?:\.\d+)?)
+      (?P<clock>[+-]?\d+:\d*(?::\d+(?:\.\d*)?)?(?:\.\d+)?)
     | (?P<years>[+-]?\d+-\d+)(?![\d-])
     | (?P<number>[+-]?(?:\d+\.?\d*|\.\d+))
     | (?P<word>[A-Za-z]+)
@@ -46,7 +46,11 @@ _TOKEN: Final = re.compile(
     )""",
     re.VERBOSE,
 )
-_ISO_PART: Final = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))([YMWDHS])")
+_NUMBER: Final = r"-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+_ISO_PART: Final = re.compile(rf"({_NUMBER})([YMWDHS])")
+_ISO_DATE: Final = re.compile(rf"({_NUMBER})(?:-({_NUMBER})(?:-({_NUMBER}))?)?")
+_ISO_TIME: Final = re.compile(rf"{_NUMBER}(?::{_NUMBER}){{0,2}}")
+_ISO_LIMIT: Final = Decimal("1e15")
 
 
 def _syntax(text: str) -> SqlError:
@@ -57,6 +61,12 @@ def _overflow(text: str) -> SqlError:
     return SqlError("22015", f'interval field value out of range: "{text}"')
 
 
+def _check_int4(value: int | Decimal, text: str) -> None:
+    """22015 for a number of years, months, weeks or days that is no int4 by itself."""
+    if not -(2**31) <= int(value) < 2**31:
+        raise _overflow(text)
+
+
 class _Total:
     """The interval so far; fractions carry down when they come."""
 
@@ -64,6 +74,8 @@ class _Total:
         self.text, self.months, self.days, self.micros = text, 0, 0, 0
 
     def add(self, amount: Decimal, unit: str) -> None:
+        if unit in _MONTHS or unit in ("day", "week"):
+            _check_int4(amount, self.text)
         if unit in _MONTHS:
             scaled = amount * _MONTHS[unit]
             if unit == "month":
@@ -86,6 +98,7 @@ class _Total:
         if len(parts) == 2 and "." in parts[1]:
             parts = ["0", *parts]
         hour, minute, second = parts[0], parts[1], parts[2] if len(parts) > 2 else "0"
+        minute = minute or "0"
         if int(minute) > 59 or Decimal(second or 0) >= 60:
             raise _overflow(self.text)
         fraction = int((Decimal(second) * SECOND).to_integral_value(ROUND_HALF_EVEN))
@@ -93,10 +106,10 @@ class _Total:
 
     def result(self, negate: bool, precision: int | None) -> Interval:
         sign = -1 if negate else 1
-        try:
-            return checked_interval(sign * self.months, sign * self.days, round_micros(sign * self.micros, precision))
-        except SqlError:
-            raise _overflow(self.text) from None
+        days, micros = sign * self.days, round_micros(sign * self.micros, precision)
+        if not (-(2**31) <= days < 2**31 and -(2**63) <= micros < 2**63):
+            raise _overflow(self.text)
+        return checked_interval(sign * self.months, days, micros)
 
 
 def checked_interval(months: int, days: int, micros: int) -> Interval:
@@ -152,7 +165,8 @@ def _sum_tokens(tokens: list[tuple[str, str]], total: _Total, unit: str) -> None
         kind, token = tokens[at]
         at += 1
         if kind == "clock":
-            _once(seen, "time", total.text)
+            for part in ("hour", "minute", "second", "millisecond", "microsecond"):
+                _once(seen, part, total.text)
             total.clock(token)
             continue
         if kind == "years":
@@ -177,6 +191,8 @@ def _sum_tokens(tokens: list[tuple[str, str]], total: _Total, unit: str) -> None
         else:
             raise _syntax(total.text)
         _once(seen, named, total.text)
+        if named == "second" and "." in token:
+            seen |= {"millisecond", "microsecond"}
         total.add(Decimal(token), named)
 
 
@@ -187,20 +203,47 @@ def _once(seen: set[str], unit: str, text: str) -> None:
 
 
 def _iso(body: str, total: _Total) -> None:
+    """P…T…: designators (P1Y2M, PT3H) or the alternative forms (P0001-02-03T04:05:06, P00010203T040506)."""
     date, mark, time = body[1:].partition("T")
-    if not date and not time:
+    if not (date or mark):
         raise _syntax(total.text)
-    if re.fullmatch(r"[+-]?\d+-\d+-\d+", date):
-        years, months, days = (int(part) for part in re.findall(r"\d+", date))
-        total.months, total.days = years * 12 + months, days
-    else:
+    if date and not _iso_date(date, total):
         _iso_parts(date, total, {"Y": "year", "M": "month", "W": "week", "D": "day"})
-    if ":" in time:
-        total.clock(time)
-    else:
+    if time and not _iso_time(time, total):
         _iso_parts(time, total, {"H": "hour", "M": "minute", "S": "second"})
-    if mark and not time:
-        raise _syntax(total.text)
+
+
+def _iso_date(text: str, total: _Total) -> bool:
+    """Years, years-months, years-months-days, or all in eight digits; whether it is one of them."""
+    if re.fullmatch(r"\d{8}", text):
+        parts = [text[:4], text[4:6], text[6:]]
+    elif match := _ISO_DATE.fullmatch(text):
+        parts = [part for part in match.groups() if part is not None]
+    else:
+        return False
+    for part, unit in zip(parts, ("year", "month", "day"), strict=False):
+        total.add(_iso_number(part, total), unit)
+    return True
+
+
+def _iso_time(text: str, total: _Total) -> bool:
+    """Hours, hours:minutes, hours:minutes:seconds, or all in six digits; whether it is one of them."""
+    if re.fullmatch(r"\d{6}", text):
+        parts = [text[:2], text[2:4], text[4:]]
+    elif _ISO_TIME.fullmatch(text):
+        parts = text.split(":")
+    else:
+        return False
+    for part, unit in zip(parts, ("hour", "minute", "second"), strict=False):
+        total.add(_iso_number(part, total), unit)
+    return True
+
+
+def _iso_number(text: str, total: _Total) -> Decimal:
+    value = Decimal(text)
+    if abs(value) > _ISO_LIMIT:
+        raise _overflow(total.text)
+    return value
 
 
 def _iso_parts(text: str, total: _Total, units: dict[str, str]) -> None:
@@ -209,5 +252,5 @@ def _iso_parts(text: str, total: _Total, units: dict[str, str]) -> None:
         match = _ISO_PART.match(text, at)
         if match is None or match[2] not in units:
             raise _syntax(total.text)
-        total.add(Decimal(match[1]), units[match[2]])
+        total.add(_iso_number(match[1], total), units[match[2]])
         at = match.end()

@@ -59,6 +59,8 @@ _FIELD: Final = re.compile(
     re.VERBOSE,
 )
 
+_BAD_MINUTES: Final = re.compile(r"[+-]\d{1,2}(?::[6-9]\d(?::\d+)?|[6-9]\d(?:\d\d)?)")
+
 
 @dataclass(slots=True)
 class _Fields:
@@ -69,6 +71,7 @@ class _Fields:
     year: int | None = None
     year_digits: int = 4
     month: int | None = None
+    named_month: bool = False
     day: int | None = None
     ordinal: int | None = None
     time: int | None = None
@@ -130,12 +133,13 @@ def parse_timestamptz(text: str, precision: int | None, style: TextStyle) -> int
 def parse_time(text: str, precision: int | None, style: TextStyle) -> int:
     """µs since midnight, 24:00:00 included."""
     fields = _parse(text, "time", style)
-    if fields.special in ("now", "today", "tomorrow", "yesterday", "epoch"):
-        stamp = to_local(style.now, style.timezone) if fields.special == "now" else 0
-        return round_micros(stamp % DAY + (fields.time or 0), precision)
-    if fields.time is None and fields.year is None:
+    if fields.special == "now" and fields.time is None:
+        return round_micros(to_local(style.now, style.timezone) % DAY, precision)
+    if fields.time is None or (fields.zone_name is not None and fields.year is None):
         raise _syntax("time", text)
-    return round_micros(fields.time or 0, precision)
+    if fields.time > DAY:
+        raise _out_of_range(text)
+    return round_micros(fields.time, precision)
 
 
 def _checked(stamp: int, text: str) -> int:
@@ -195,18 +199,23 @@ def _tokens(fields: _Fields) -> None:
         elif kind == "offset":
             if fields.time is None and fields.special is None and not loose and fields.year is None:
                 raise _syntax(fields.label, text)
+            if _BAD_MINUTES.fullmatch(token):
+                raise SqlError("22009", f'time zone displacement out of range: "{text}"')
             fields.offset = parse_iso_offset(token)
             if fields.offset is not None and text[match.start(kind) - 1].isalpha():
                 # a POSIX zone such as GMT-4, which counts west as positive; its name means nothing
                 fields.offset = -fields.offset
         elif kind == "ordinal":
+            _refuse(fields, fields.year)
             year, _, day = token.partition(".")
             fields.year, fields.ordinal = int(year), int(day)
         elif kind == "julian":
             fields.year, fields.month, fields.day = civil_from_days(int(token[1:]) - 2_451_545)
             fields.bc, fields.year = fields.year <= 0, fields.year if fields.year > 0 else 1 - fields.year
-        elif kind == "number":
+        elif kind == "number" and fields.label == "time":
             loose.append(token)
+        elif kind == "number":
+            _number(fields, token)
         elif kind == "word":
             _word(fields, token, loose)
     _loose_numbers(fields, loose)
@@ -233,28 +242,24 @@ def _set_time(fields: _Fields, token: str) -> None:
     fields.time = _time_of(parts[0], parts[1], parts[2] if len(parts) > 2 else None, dot + fraction, fields)
 
 
-def _set_date(fields: _Fields, token: str) -> None:
-    parts = re.split("[-/.]", token)
-    if fields.year is not None:
+def _refuse(fields: _Fields, *taken: int | None) -> None:
+    """22007 when a field is said twice."""
+    if any(field is not None for field in taken):
         raise _syntax(fields.label, fields.text)
-    if not parts[0].isdigit():
-        names = [parts[1], parts[2]]
-        fields.month = _month(parts[0], fields)
-        fields.day, fields.year, fields.year_digits = int(names[0]), int(names[1]), len(names[1])
-    elif not parts[1].isdigit():
-        fields.month = _month(parts[1], fields)
-        year_first = len(parts[0]) > 2 or (fields.order == "YMD" and len(parts[2]) <= 2)
-        day, year = (parts[2], parts[0]) if year_first else (parts[0], parts[2])
-        fields.day, fields.year, fields.year_digits = int(day), int(year), len(year)
-    elif len(parts[0]) > 2:
-        fields.year, fields.month, fields.day = int(parts[0]), int(parts[1]), int(parts[2])
-        fields.year_digits = len(parts[0])
-    else:
-        first, second, third = parts
-        year = first if fields.order == "YMD" else third
-        month, day = {"MDY": (first, second), "DMY": (second, first), "YMD": (second, third)}[fields.order]
-        fields.month, fields.day, fields.year = int(month), int(day), int(year)
-        fields.year_digits = len(year)
+
+
+def _set_date(fields: _Fields, token: str) -> None:
+    """A date with separators (DecodeDate)."""
+    parts = re.split("[-/.]", token)
+    for part in parts:
+        if not part.isdigit():
+            _refuse(fields, fields.month)
+            fields.month, fields.named_month = _month(part, fields), True
+    for part in parts:
+        if part.isdigit():
+            _part(fields, part)
+    if fields.year is None or (fields.ordinal is None and (fields.month is None or fields.day is None)):
+        raise _syntax(fields.label, fields.text)
 
 
 def _month(name: str, fields: _Fields) -> int:
@@ -264,12 +269,78 @@ def _month(name: str, fields: _Fields) -> int:
     return month
 
 
+def _set_month(fields: _Fields, month: int) -> None:
+    """A month's name; a number before it that was taken for the month was the day."""
+    taken = fields.month
+    if taken is not None and not fields.named_month and fields.day is None and 1 <= taken <= 31:
+        fields.day = taken
+    else:
+        _refuse(fields, taken)
+    fields.month, fields.named_month = month, True
+
+
+def _number(fields: _Fields, token: str) -> None:
+    """A number between blanks (DecodeDateTime's DTK_NUMBER)."""
+    if fields.special is not None:
+        raise _syntax(fields.label, fields.text)
+    digits, dot, _ = token.partition(".")
+    none = fields.year is None and fields.month is None and fields.day is None
+    if dot and none:
+        _set_date(fields, token)
+    elif (dot and len(digits) > 2) or (not dot and len(digits) >= 6 and (none or fields.time is None)):
+        _run_together(fields, token)
+    else:
+        _part(fields, digits)
+
+
+def _run_together(fields: _Fields, token: str) -> None:
+    """A date or time without separators: YYYYMMDD, YYMMDD, HHMMSS.f, HHMM (DecodeNumberField)."""
+    digits, dot, fraction = token.partition(".")
+    whole = fields.year is not None and (fields.ordinal is not None or None not in (fields.month, fields.day))
+    if not dot and not whole and len(digits) >= 6:
+        _refuse(fields, fields.year, fields.month, fields.day)
+        fields.year, fields.month, fields.day = int(digits[:-4]), int(digits[-4:-2]), int(digits[-2:])
+        fields.year_digits = len(digits) - 4
+    elif fields.time is None and len(digits) in (4, 6):
+        fields.time = _time_of(digits[:2], digits[2:4], digits[4:] or None, dot + fraction, fields)
+    else:
+        raise _syntax(fields.label, fields.text)
+
+
+def _part(fields: _Fields, token: str) -> None:
+    """One number of a date, told by what is there already and by the order of DateStyle (DecodeNumber)."""
+    value, long = int(token), len(token) >= 3
+    year, month, day = (field is not None for field in (fields.year, fields.month, fields.day))
+    if fields.ordinal is not None or (year and month and day):
+        _run_together(fields, token)
+    elif len(token) == 3 and year and not month and not day and 1 <= value <= 366:
+        fields.ordinal = value
+    elif year and month and fields.named_month and long and fields.year_digits <= 2:
+        # what was taken for the year is the day
+        fields.day, fields.year, fields.year_digits = fields.year, value, len(token)
+    elif not year and not month and not day:
+        if long or fields.order == "YMD":
+            fields.year, fields.year_digits = value, len(token)
+        elif fields.order == "DMY":
+            fields.day = value
+        else:
+            fields.month = value
+    elif (month and day) or (month and not year and fields.named_month and (long or fields.order == "YMD")):
+        fields.year, fields.year_digits = value, len(token)
+    elif month:
+        fields.day = value
+    elif year != day:
+        fields.month = value
+    else:
+        raise _syntax(fields.label, fields.text)
+
+
 def _word(fields: _Fields, token: str, loose: list[str]) -> None:
     word = token.lower()
     if word in ("infinity", "now", "today", "tomorrow", "yesterday", "epoch"):
         fields.special = word
     elif word in _MONTH:
-        fields.month = _MONTH[word]
+        _set_month(fields, _MONTH[word])
     elif word in ("bc", "ad"):
         fields.bc = word == "bc"
     elif word in ("am", "pm"):
@@ -289,37 +360,22 @@ def _word(fields: _Fields, token: str, loose: list[str]) -> None:
 
 
 def _loose_numbers(fields: _Fields, loose: list[str]) -> None:
+    """Numbers of a time of day."""
     if fields.special is not None and loose:
         raise _syntax(fields.label, fields.text)
     for token in loose:
-        digits = token.partition(".")[0]
-        if "." in token and len(digits) != 6:
-            raise _syntax(fields.label, fields.text)
-        if fields.year is None and fields.month is None and len(digits) == 8:
-            fields.year, fields.month, fields.day = int(digits[:4]), int(digits[4:6]), int(digits[6:])
-        elif fields.year is None and fields.month is None and len(digits) == 6 and fields.label != "time":
-            fields.month, fields.day, fields.year = int(digits[2:4]), int(digits[4:]), int(digits[:2])
-            fields.year_digits = 2
-        elif len(digits) in (4, 6) and fields.time is None and (fields.year is not None or fields.label == "time"):
-            seconds = digits[4:] or None
-            fields.time = _time_of(digits[:2], digits[2:4], seconds, token[len(digits) :], fields)
-        elif fields.month is not None and fields.day is None and len(digits) <= 2:
-            fields.day = int(digits)
-        elif fields.month is not None and fields.year is None:
-            fields.year, fields.year_digits = int(digits), len(digits)
-        elif fields.month is None and fields.day is None and len(digits) <= 2 and len(loose) > 1:
-            fields.day = int(digits)
-        elif fields.half and fields.time is None and len(digits) <= 2:
-            fields.time = int(digits) * HOUR
+        digits, dot, fraction = token.partition(".")
+        if fields.time is None and len(digits) in (4, 6) and (not dot or len(digits) == 6):
+            fields.time = _time_of(digits[:2], digits[2:4], digits[4:] or None, dot + fraction, fields)
         else:
-            raise _syntax(fields.label, fields.text)
+            _number(fields, token)
 
 
 def _apply_half(fields: _Fields) -> None:
     if fields.half is None or fields.time is None:
         return
     hour = fields.time // HOUR
-    if not 1 <= hour <= 12:
+    if hour > 12:
         raise _out_of_range(fields.text)
     if fields.half == "pm" and hour != 12:
         fields.time += 12 * HOUR

@@ -55,3 +55,98 @@ SELECT x FROM generate_series(1, 2) x WHERE x < 5 OR (SELECT 1 / (g - 1) FROM ge
 SELECT CASE WHEN x > 5 THEN (SELECT count(*) / (count(*) - 1) FROM generate_series(1, 1) g) ELSE x END FROM generate_series(1, 2) x ORDER BY 1
 SELECT CASE WHEN x > 1 THEN (SELECT max(10 / g) FROM generate_series(1, 3) g) ELSE x END FROM generate_series(1, 2) x ORDER BY 1
 SELECT CASE WHEN x > 5 THEN EXISTS (SELECT 1 FROM generate_series(1, 2) g WHERE 1 / (g - 1) = 1) ELSE false END FROM generate_series(1, 2) x
+
+-- dates, times and intervals in
+SELECT 'P0002'::interval, 'P0002-10'::interval, 'P0002-10-15'::interval, 'P0002T1S'::interval, 'P0002-10T1S'::interval, 'PT10'::interval, 'PT10:30'::interval, 'PT10:30:20.5'::interval
+SELECT 'P00021015T103020'::interval, 'P10.5e4Y'::interval, 'PT-0.1S'::interval, 'P1Y-2M'::interval, 'P-1-2-3T-4:-5:-6'::interval
+SELECT 'P2147483648'::interval
+SELECT 'P1-2147483647-2147483647'::interval
+SELECT 'PT2562047789'::interval
+SELECT 'P00-0.1-2147483647'::interval
+SELECT 'P00-00-0.1T2562047788:00:54.775807'::interval
+SELECT 'PT2562047788.1:00:54.775807'::interval
+SELECT 'PT2562047788:01.:54.775807'::interval
+SELECT '2147483647 years'::interval
+SELECT '2147483648 years'::interval
+SELECT '2147483648 days'::interval
+SELECT '99999999999 weeks'::interval
+SELECT '-2147483648 years'::interval
+SELECT '300000000 weeks'::interval, '1'::interval
+SELECT '5.5 seconds 3 milliseconds'::interval
+SELECT '5 seconds 3 milliseconds'::interval
+SELECT '1:20:05 5 microseconds'::interval
+SELECT '1 day 1:20:05'::interval, '1:20'::interval, '-1:20:05.5'::interval, '1 2:03'::interval, '1 12:'::interval
+SELECT '1e3'::interval
+SELECT '1e3 s'::interval
+SELECT '1 hour 2:03'::interval
+SELECT '1.5 weeks'::interval, '.5 mon'::interval, '1.3 y'::interval, '0.01 c'::interval, '1 y 1 mon 1 d ago'::interval, '@ 3 h'::interval, '1-2 3 4:05:06'::interval
+SELECT 'P'::interval
+SELECT 'PT'::interval
+SELECT 'P1YT'::interval
+SELECT 'P1Y2Y'::interval
+SELECT '1 y 2 y'::interval
+SELECT '12:60'::interval
+SELECT '100:00:00'::interval, '10000000000:00'::interval
+SELECT '2024-02-29'::time
+SELECT '15:36:39 America/New_York'::time
+SELECT '23:59:60.01'::time
+SELECT '23:59:60'::time, '24:00'::time, '04:05 PM'::time, '040506'::time, '0405'::time, '12 am'::time, '2001-01-01 04:05'::time, 'allballs'::time, '04:05:06 PST'::time, '04:05:06.789-8'::time
+SELECT '99999999999'::date
+SELECT '99 Jan 08'::date
+SELECT 'Jan 08 99'::date, '08 Jan 99'::date, 'Jan-08-99'::date, '99-08-Jan'::date
+SELECT '1999 Jan 08'::date, '08 Jan 1999'::date, 'Jan 08, 1999'::date, 'January 8, 99 BC'::date, '1999 08 Jan'::date, '1999-Jan-08'::date, '99-Jan-08'::date
+SELECT '08 01 99'::date, '08 01 1999'::date, '1999 08 01'::date, '19990108'::date, '990108'::date, '1999.008'::date, 'J2451187'::date, '1/8/1999'::date, '1999-01-08 10:00'::date
+SELECT '1/18/1999'::date, '18/1/1999'::date
+SELECT '99 01 08'::date
+SELECT '20240229'::date, '2024-2-9'::date, '2024.060'::date, '1 2'::date
+SELECT '2024 060'::date
+SELECT '5 6 7 8'::date
+SELECT 'Feb 16 17:32:01 -0097'::timestamp
+SELECT 'Feb 16 17:32:01 1997'::timestamp, 'Mon Feb 10 17:32:01.5 1997 PST'::timestamptz, '1997-02-10 173201'::timestamp, '19970210 173201'::timestamp, '19970210T173201-0800'::timestamptz, '970210 173201'::timestamp, '1997.041 17:32:01'::timestamp, '2001-09-22T18:19:20'::timestamp, '10 feb 1997 5pm'::timestamp
+SELECT '2000-03-15 08:14:01 GMT+8'::timestamptz, 'Feb 10 17:32:01 1997 -0800'::timestamptz, 'Feb 10 5:32PM 1997'::timestamp, 'epoch'::timestamp, 'infinity'::date, 'Feb 29 1996'::date, 'Feb 10 17:32:01 1997 BC'::timestamp
+SELECT 'Feb 29 1997'::date
+SELECT '0000-01-01'::date
+SELECT '10000-01-01'::date, '1-1-1'::date, '4714-11-24 BC'::date, '99-12-31 BC'::date
+SELECT '2024-13-01'::date
+SELECT '13/13/2013'::date
+SELECT '2024-01-01 25:00'::timestamp
+SELECT '2024-01-01 10:61'::timestamp
+SELECT '2024-01-01 10:00 Nowhere/Land'::timestamptz
+SELECT '2024-01-01 10:00 Foo'::timestamptz
+SELECT '1997-02-10 17:32:01+16'::timestamptz
+SELECT '12.5'::date
+SELECT ''::date
+SELECT ' '::timestamp
+SELECT 'Jan 2024'::date
+SELECT '1 Jan'::date
+SELECT '01:02:03'::timestamp
+SELECT '2024-01-01 1:2:3.4567891'::timestamp, '2024-01-01 01:02:03.9999999'::timestamp
+SET datestyle TO 'ISO, YMD'; SELECT '97FEB10 5:32:01PM UTC'::timestamp, '99 Jan 08'::date, '99 08 Jan'::date, '99 01 08'::date, '1999 01 08'::date, '97/02/10'::date
+SET datestyle TO 'ISO, YMD'; SELECT 'Jan 08 99'::date
+SET datestyle TO 'ISO, DMY'; SELECT '08 01 99'::date, '08/01/1999'::date, '08-Jan-99'::date, 'Jan 08 1999'::date, '1 2 2003'::date
+SELECT '12 am'::time
+SELECT '04:05 PM'::time
+SELECT '040506'::time
+SELECT '0405'::time
+SELECT '2001-01-01 04:05'::time
+SELECT 'allballs'::time
+SELECT '04:05:06 PST'::time
+SELECT '04:05:06.789-8'::time
+SELECT '5'::time
+SELECT '05:06:07'::time
+SELECT 'today'::time
+SELECT 'infinity'::time
+SELECT '050607.5'::time
+SELECT '99999'::time
+SELECT '12:34:56 BC'::time
+SELECT '1:2'::time
+SELECT '13:00 PM'::time
+SELECT '0:30 AM'::time
+SELECT i, to_char(i * interval '1mon', 'rm'), to_char(i * interval '1mon', 'RM') FROM generate_series(-13, 13) i ORDER BY 1
+SELECT to_char(interval '2 years', 'FMRM'), to_char(interval '-2 years', 'RM'), to_char(interval '5 days', 'RM'), to_char(date '2024-03-01', 'RM rm FMRM')
+SELECT cbrt(27::float8), cbrt(-8::float8), ||/ float8 '27', cbrt(1e300::float8)
+PREPARE p(int[]) AS SELECT $1[2], cardinality($1); EXECUTE p('{1,2,3}')
+PREPARE p(int[]) AS SELECT $1[2], cardinality($1); EXECUTE p('{1,x}')
+PREPARE p(int) AS SELECT $1; EXECUTE p('x')
+SELECT '0:30 PM'::time, '12:30 AM'::time
+SELECT '13:30 AM'::time
