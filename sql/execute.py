@@ -20,6 +20,7 @@ from planner.scalar import Call, Literal
 from planner.traverse import children
 from sql.alter import Alterer
 from sql.clock import POSTGRES_EPOCH, wall_clock
+from sql.compound import CompoundRun
 from sql.control import run_control
 from sql.ddl import Definer
 from sql.ddl_indexes import create_index, drop_indexes
@@ -39,6 +40,7 @@ from sql.statements import (
     AlterSequence,
     AlterTable,
     Close,
+    Compound,
     CopyFrom,
     CopyTo,
     CreateIndex,
@@ -113,6 +115,8 @@ class Executor:
                 return await self.query(statement, prepared, request)
             case Insert() | Update() | Delete():
                 return await self._change(statement, prepared, request)
+            case Compound():
+                return await self._compound(statement, prepared, request)
             case Truncate():
                 return await self._truncate(statement, prepared)
             case CreateTable() | CreateView() | CreateIndex() | CreateSchema() | AlterTable():
@@ -220,12 +224,33 @@ class Executor:
         changed = await transaction.write(
             lambda writer: self._apply(writer, statement, prepared, request), light=_light(statement, request)
         )
-        name = type(statement).__name__.upper()
+        return self._changed(statement, changed, request)
+
+    def _changed(self, statement: Query | Insert | Update | Delete, changed: Changed, request: Request) -> Result:
+        name = "SELECT" if isinstance(statement, Query) else type(statement).__name__.upper()
         tag = f"INSERT 0 {changed.count}" if name == "INSERT" else f"{name} {changed.count}"
         if changed.returning is None:
             return CommandResult(tag)
-        dictionary = session.coordinator.engine.dictionary
+        dictionary = self._session.coordinator.engine.dictionary
         return RowsResult(statement.columns, changed.returning, tag, dictionary, formats=request.formats)
+
+    async def _compound(self, statement: Compound, prepared: Prepared, request: Request) -> Result:
+        transaction = self._session.transaction
+        assert transaction is not None
+
+        def work(writer: Writer) -> Changed:
+            prepared.check_current(writer.catalog)
+            writer.engine.check_room()
+            state = SessionState(self._session, writer.catalog)
+            epoch = writer.engine.timeline.epoch(writer.engine.timeline.last)
+            context = self.context(writer.engine.dictionary, request, epoch, state)
+            changer = Changer(writer, self._session.coordinator.keys, context)
+            bounds = Bounds(writer.engine.dataflow.cancel, self._session.coordinator.query_memory)
+            return CompoundRun(changer, self.snapshot(writer.snapshot(), context, state), context, bounds).run(
+                statement
+            )
+
+        return self._changed(statement.main, await transaction.write(work), request)
 
     def _apply(
         self, writer: Writer, statement: Insert | Update | Delete, prepared: Prepared, request: Request

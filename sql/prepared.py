@@ -27,6 +27,7 @@ from sql.snapshot import Published, StoredIndexes
 from sql.statements import (
     AlterTable,
     BoundStatement,
+    Compound,
     CreateTable,
     CreateView,
     Delete,
@@ -180,6 +181,8 @@ def output_columns(statement: Statement, session: Session) -> tuple[OutputColumn
             return statement.columns
         case Insert() | Update() | Delete():
             return returned(statement)
+        case Compound():
+            return output_columns(statement.main, session)
         case Explain():
             return (OutputColumn("QUERY PLAN", TEXT),)
         case Verify():

@@ -126,6 +126,16 @@ class MemorySnapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenSnapshot(MemorySnapshot):
+    """A snapshot with relations that exist for one statement only: their rows and diffs, by ids below 0."""
+
+    given: Mapping[int, tuple[Words, Words]] = field(default_factory=dict)
+
+    def rows(self, relation: int) -> tuple[Words, Words] | None:
+        return self.given.get(relation) or MemorySnapshot.rows(self, relation)
+
+
+@dataclass(frozen=True, slots=True)
 class HistorySnapshot:
     """``planner.run.Snapshot`` over the store: the rows as they were at an epoch that memory no longer knows."""
 

@@ -91,6 +91,17 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
+class Compound:
+    """Data-modifying statements in WITH, in order, and the statement after them.
+
+    ``parts``: the id (below 0) of the relation that each one's RETURNING is to the others, and the statement.
+    """
+
+    parts: tuple[tuple[int, Insert | Update | Delete], ...]
+    main: Query | Insert | Update | Delete
+
+
+@dataclass(frozen=True, slots=True)
 class Truncate:
     """``restart``: the sequences that the tables own begin anew."""
 
@@ -465,7 +476,7 @@ class NoOperation:
 
 
 Statement = (
-    Query | Insert | Update | Delete | Truncate | CreateTable | CreateSequence | AlterSequence | CreateView
+    Query | Insert | Update | Delete | Compound | Truncate | CreateTable | CreateSequence | AlterSequence | CreateView
     | CreateIndex | CreateSchema | Drop | DropIndex | DropSchema | CopyFrom | CopyTo | Subscribe | Explain | Verify
     | Begin | Commit | Rollback | Savepoint | SetVariable | SetTransaction | Show | Prepare | Execute | Deallocate
     | Declare | Fetch | Close | Discard | AlterTable | NoOperation

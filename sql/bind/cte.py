@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import ColumnType, Schema
-from planner.logical import Project, Recursive, Reference, Rel, schema
+from planner.logical import Get, Project, Recursive, Reference, Rel, schema
 from planner.scalar import Column
 from sql.bind import query as queries
 from sql.bind import setops
@@ -14,6 +14,7 @@ from sql.bind.coerce import castable, try_common_type
 from sql.bind.environment import CteBinding, Environment
 from sql.bind.recursion import check_recursion, mentions
 from sql.bind.scope import Scope
+from sql.statements import Delete, Insert, Update
 from sql.syntax import nodes
 from sql.types import format_type
 
@@ -26,7 +27,10 @@ def with_ctes(env: Environment, with_: nodes.With, outer: Scope | None) -> Envir
             message = f'WITH query name "{cte.name}" specified more than once'
             raise SqlError("42712", message, position=cte.at + 1)
     for cte in _in_order(with_):
-        query = _query(cte)
+        if not isinstance(cte.query, nodes.Query):
+            env = env.with_ctes({**env.ctes, cte.name: _change(env, with_, cte)})
+            continue
+        query = cte.query
         if with_.recursive and mentions(query, cte.name):
             binding = _recursive(env, cte, query, outer)
         else:
@@ -38,6 +42,33 @@ def with_ctes(env: Environment, with_: nodes.With, outer: Scope | None) -> Envir
 
 def _depth(outer: Scope | None) -> int:
     return 0 if outer is None else outer.depth
+
+
+def _change(env: Environment, with_: nodes.With, cte: nodes.Cte) -> CteBinding:
+    """A data-modifying statement, noted in the environment: what it returns is a relation. Raises 0A000, 42P19."""
+    from sql.bind import dml
+
+    if with_ is not env.top:
+        message = "WITH clause containing a data-modifying statement must be at the top level"
+        raise SqlError("0A000", message, position=cte.at + 1)
+    if with_.recursive and mentions(cte.query, cte.name):
+        message = f'recursive query "{cte.name}" must not contain data-modifying statements'
+        raise SqlError("42P19", message, position=cte.at + 1)
+    match cte.query:
+        case nodes.InsertStatement():
+            statement: Insert | Update | Delete = dml.insert(env, cte.query)
+        case nodes.UpdateStatement():
+            statement = dml.update(env, cte.query)
+        case nodes.DeleteStatement():
+            statement = dml.delete(env, cte.query)
+        case _:
+            raise unsupported("such a statement in WITH", position=cte.at + 1)
+    relation = -next(env.bindings)
+    env.changes.append((relation, statement))
+    row = tuple(ColumnType(e.type, True) for e in statement.returning or ())
+    names = tuple(c.name for c in statement.columns)
+    silent = statement.returning is None
+    return CteBinding(cte.name, names if silent else _columns(cte, names), Get(relation, row), silent=silent)
 
 
 def _query(cte: nodes.Cte) -> nodes.Query:

@@ -138,9 +138,17 @@ def column_definition(env: Environment, node: nodes.ColumnDefinition) -> TableCo
     return TableColumn(node.name, type_, not node.not_null, text)
 
 
+def changes_data(query: nodes.Query) -> bool:
+    """Whether data-modifying statements stand in the query's own WITH."""
+    return query.with_ is not None and any(not isinstance(c.query, nodes.Query) for c in query.with_.ctes)
+
+
 def create_view(env: Environment, node: nodes.CreateViewStatement) -> CreateView:
     """A view, its columns named by the list after its name where there is one."""
     schema_name = _home(env, node.table, node.temporary)
+    if changes_data(node.query):
+        what = "materialized views must not use" if node.materialized else "views must not contain"
+        raise SqlError("0A000", f"{what} data-modifying statements in WITH")
     query = bind_stored(env, node.query)
     if env.parameters.types:
         what = "materialized views" if node.materialized else "views"

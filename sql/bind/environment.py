@@ -12,7 +12,8 @@ from planner.logical import Rel
 from planner.scalar import Literal, Parameter
 from sql.catalog import CatalogReader, Relation
 from sql.search_path import pinned
-from sql.syntax.nodes import TypeName
+from sql.statements import Delete, Insert, Update
+from sql.syntax.nodes import TypeName, With
 from sql.types import array_of, type_from_name
 
 MAX_PARAMETERS = 65535
@@ -53,7 +54,7 @@ class CteBinding:
     """A CTE in sight: its plan (the same object at each use) and the columns' names.
 
     ``depth``: of the scope around it, which its outer references count from. ``working``: it is the working table of
-    a recursion that is being bound.
+    a recursion that is being bound. ``silent``: it changes rows and has no RETURNING, so that it cannot be read.
     """
 
     name: str
@@ -61,6 +62,7 @@ class CteBinding:
     rel: Rel
     working: bool = False
     depth: int = 0
+    silent: bool = False
 
 
 @dataclass(slots=True)
@@ -69,6 +71,7 @@ class Environment:
 
     ``origins``: where each untyped literal stands, by its identity, for the error when it turns out not to be a number.
     ``marked``: the tables of FROM (by alias) that get a column which only an outer join makes NULL.
+    ``top``: the statement's own WITH, the one place where data-modifying statements may stand: ``changes``.
     """
 
     catalog: CatalogReader
@@ -78,6 +81,8 @@ class Environment:
     views: tuple[int, ...] = ()
     origins: dict[int, tuple[Literal, int]] = field(default_factory=dict)
     marked: frozenset[str] = frozenset()
+    top: With | None = None
+    changes: list[tuple[int, Insert | Update | Delete]] = field(default_factory=list)
 
     def with_ctes(self, ctes: Mapping[str, CteBinding | None]) -> Environment:
         return replace(self, ctes=ctes)

@@ -154,6 +154,9 @@ def _nearest(env: Environment, name: str) -> str | None:
 def _table(env: Environment, ref: nodes.TableName, outer: Scope | None) -> Source:
     if ref.schema_name is None and ref.name in env.ctes:
         found = env.ctes[ref.name]
+        if found is not None and found.silent:
+            message = f'WITH query "{ref.name}" does not have a RETURNING clause'
+            raise SqlError("0A000", message, position=ref.at + 1)
         if found is not None:
             columns = zip(found.columns, schema(found.rel), strict=True)
             visible = tuple(Visible(n, Column(i, c.type, c.nullable)) for i, (n, c) in enumerate(columns))

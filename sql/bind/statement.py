@@ -44,9 +44,9 @@ def bind_tree(
     marked: frozenset[str] = frozenset()
     try:
         while True:
-            env = Environment(catalog, Parameters(parameter_types), marked=marked)
+            env = Environment(catalog, Parameters(parameter_types), marked=marked, top=_own_with(tree))
             try:
-                statement = _statement(env, tree)
+                statement = _with_changes(env, _statement(env, tree))
                 break
             except MarkerNeeded as needed:
                 marked |= {needed.alias}
@@ -55,6 +55,21 @@ def bind_tree(
     except RecursionError:
         raise SqlError("54001", "stack depth limit exceeded") from None
     return bound.BoundStatement(statement, env.parameters.finished())
+
+
+def _own_with(tree: nodes.Statement) -> nodes.With | None:
+    changing = nodes.Query | nodes.InsertStatement | nodes.UpdateStatement | nodes.DeleteStatement
+    return tree.with_ if isinstance(tree, changing) else None
+
+
+def _with_changes(env: Environment, statement: bound.Statement) -> bound.Statement:
+    """The statement after the data-modifying ones in its WITH, if there are any."""
+    if not env.changes:
+        return statement
+    assert isinstance(statement, bound.Query | bound.Insert | bound.Update | bound.Delete), "it has a WITH"
+    if isinstance(statement, bound.Query) and statement.as_of is not None:
+        raise unsupported("AS OF with data-modifying statements in WITH")
+    return bound.Compound(tuple(env.changes), statement)
 
 
 def _statement(env: Environment, tree: nodes.Statement) -> bound.Statement:
@@ -126,4 +141,6 @@ def _declare(env: Environment, tree: nodes.DeclareStatement) -> bound.Declare:
         if tree.hold:
             raise unsupported("WITH HOLD for a subscription")
         return bound.Declare(tree.name, subscribe(env, tree.statement), False, tree.scroll)
+    if ddl.changes_data(tree.statement):
+        raise SqlError("0A000", "DECLARE CURSOR must not contain data-modifying statements in WITH")
     return bound.Declare(tree.name, bind_top(env, tree.statement), tree.hold, tree.scroll)

@@ -1,0 +1,104 @@
+"""Data-modifying statements in WITH: every part reads one snapshot, taken before the first; each part runs once.
+
+The parts run in the order in which they stand, the main statement last; what RETURNING gives is a relation to the later
+parts. What an earlier part changed is not seen, so a row that one part has taken away is passed over by those after
+it, as Postgres does ("only one of the modifications takes place").
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ivm.rows import RowSet, Words, pack
+from planner.context import Bounds, Context
+from planner.finishing import finish
+from planner.logical import Rel
+from planner.lower import lower
+from planner.run import run
+from planner.transform.pipeline import optimize
+from sql.dml import Changed, Changer
+from sql.fast_insert import constant_source
+from sql.prepared import gets
+from sql.snapshot import GivenSnapshot, MemorySnapshot, StoredIndexes
+from sql.statements import Compound, Delete, Insert, Query, Update
+
+Change = Insert | Update | Delete
+
+
+@dataclass(slots=True)
+class CompoundRun:
+    """One execution. ``base``: the snapshot. ``given``: the rows and diffs of RETURNING, by the part's number."""
+
+    changer: Changer
+    base: MemorySnapshot
+    context: Context
+    bounds: Bounds
+    given: dict[int, tuple[Words, Words]] = field(default_factory=dict)
+    gone: dict[int, Counter[bytes]] = field(default_factory=dict)
+    """By table: how often each row was taken away by an earlier part."""
+
+    def run(self, statement: Compound) -> Changed:
+        """All parts; the main one's rows and count."""
+        for number, part in statement.parts:
+            changed = self._change(part)
+            if changed.returning is not None:
+                found = changed.returning.rows
+                rows, counts = np.unique(found, axis=0, return_counts=True) if len(found) else (found, np.zeros(0, int))
+                self.given[number] = np.ascontiguousarray(rows), counts.astype(np.int64)
+        main = statement.main
+        if isinstance(main, Query):
+            rows_ = finish(self._rows(main.rel), main.finishing, self.context)
+            return Changed(len(rows_), rows_)
+        return self._change(main)
+
+    def _rows(self, rel: Rel) -> RowSet:
+        published = self.base.published
+        for relation in sorted(gets(rel)):
+            if relation in published.failures:
+                raise published.failures[relation]
+        plan = lower(optimize(rel), StoredIndexes(published, one_shot=True))
+        snapshot = GivenSnapshot(published, self.base.at, self.base.system, self.base.ignore_errors, self.given)
+        return run(plan, snapshot, self.context, self.bounds)
+
+    def _change(self, part: Change) -> Changed:
+        source = constant_source(part.source, self.context) if isinstance(part, Insert) else None
+        if source is None:
+            source = self._rows(part.source)
+        match part:
+            case Insert():
+                if part.finishing is not None:
+                    source = finish(source, part.finishing, self.context)
+                return self.changer.insert(part, source)
+            case Update():
+                return self.changer.update(part, self._left(part, source))
+            case Delete():
+                return self.changer.delete(part, self._left(part, source))
+
+    def _left(self, part: Update | Delete, source: RowSet) -> RowSet:
+        """The source without the rows that an earlier part has taken away; notes those that this one takes."""
+        table = part.table
+        old = pack(source.columns()[: len(table.columns)], table.schema, len(source))
+        gone = self.gone.setdefault(table.id, Counter())
+        keys = [row.tobytes() for row in old]
+        if gone:
+            stored = self._stored(table.id, old) if not table.primary_key else dict.fromkeys(keys, 1)
+            kept = np.array([stored[key] > gone[key] for key in keys], np.bool_)
+            source = RowSet(source.rows[kept], source.schema)
+            keys = [key for key, keep in zip(keys, kept, strict=True) if keep]
+        for key in set(keys):
+            gone[key] += 1 if table.primary_key else keys.count(key)
+        return source
+
+    def _stored(self, table: int, old: Words) -> Mapping[bytes, int]:
+        rows, diffs = self.base.published.rows(table, self.base.at)
+        wanted = {row.tobytes() for row in old}
+        found: Counter[bytes] = Counter()
+        for row, diff in zip(rows, diffs.tolist(), strict=True):
+            key = row.tobytes()
+            if key in wanted:
+                found[key] += diff
+        return found
