@@ -10,6 +10,7 @@ import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Protocol, assert_never
 
 import numpy as np
@@ -134,7 +135,7 @@ class Dataflow:
         self._users: dict[NodeId, int] = {}
         self._enters: dict[tuple[NodeId, int], EnterOperator] = {}
         self._dormant: list[Operator] = []
-        self._next = 0
+        self._ids = count(1)
         self._ranks = 0
         self._fed = 0
         self._least = 1 << 62
@@ -144,6 +145,7 @@ class Dataflow:
         self._descriptors: list[Words] = []
         self._merged_before = 0
         self._published = Root({}, 0)
+        self._holds: dict[object, int] = {}
         self._refresh_arena()
 
     # -- building -----------------------------------------------------------------------------------------------
@@ -156,16 +158,14 @@ class Dataflow:
         if scope.depth > self._depth:
             check_ordinal(self._core.newest, scope.depth)
             self._depth = scope.depth
-        self._next += 1
-        name = ScopeId(self._next)
+        name = ScopeId(next(self._ids))
         self._scopes[name] = scope
         return name
 
     def add(self, spec: NodeSpec) -> NodeId:
         """Adds a node whose inputs exist already; dormant until ``hydrate``."""
         operator = self._render(spec)
-        self._next += 1
-        node = NodeId(self._next)
+        node = NodeId(next(self._ids))
         operator.id = node
         self._operators[node] = operator
         self._specs[node] = spec
@@ -175,7 +175,7 @@ class Dataflow:
 
     def connect(self, variable: NodeId, body: NodeId) -> None:
         """Says what the variable is in the next round. Both are of one scope and still dormant."""
-        operator = self._operators[variable]
+        operator = self._find(variable)
         assert isinstance(operator, VariableOperator)
         assert operator.body is None, "a variable has one body"
         source = self._inside(body, operator.scope)
@@ -199,25 +199,25 @@ class Dataflow:
             case Variable(scope, width):
                 return VariableOperator(core, self._scopes[scope], width)
             case Project(node, gather):
-                source = self._operators[node]
+                source = self._find(node)
                 return ProjectOperator(core, source.scope, source, gather)
             case FlatMap(node, function):
-                source = self._operators[node]
+                source = self._find(node)
                 return FlatMapOperator(core, source.scope, source, function)
             case Errors(node):
-                source = self._operators[node]
+                source = self._failing(node)
                 return ErrorsOperator(core, source.scope, source)
             case Concat(nodes):
                 inner = self._innermost(nodes)
                 return ConcatOperator(core, inner, [self._inside(node, inner) for node in nodes])
             case Negate(node):
-                source = self._operators[node]
+                source = self._find(node)
                 return NegateOperator(core, source.scope, source)
             case Consolidate(node):
-                source = self._operators[node]
+                source = self._find(node)
                 return ConsolidateOperator(core, source.scope, source)
             case Arrange(node, gather, key_width, order):
-                source = self._operators[node]
+                source = self._find(node)
                 return ArrangeOperator(
                     core, source.scope, source, gather, key_width, self._order(order), self._refresh_arena
                 )
@@ -231,22 +231,22 @@ class Dataflow:
                 source = self._arranged(node)
                 return ReduceOperator(core, source.scope, source, reducer)
             case Leave(node):
-                source = self._operators[node]
+                source = self._find(node)
                 assert source.scope.parent is not None, "only a loop can be left"
                 leave = LeaveOperator(core, source.scope.parent, source)
                 self._dormant.append(leave.tap)
                 return leave
             case Output(node):
-                return OutputOperator(core, self._root, self._operators[node])
+                return OutputOperator(core, self._root, self._find(node))
             case _:
                 assert_never(spec)
 
     def _innermost(self, nodes: Sequence[NodeId]) -> Scope:
-        return max((self._operators[node].scope for node in nodes), key=lambda scope: scope.depth)
+        return max((self._find(node).scope for node in nodes), key=lambda scope: scope.depth)
 
     def _inside(self, node: NodeId, scope: Scope) -> Operator:
         """The node's collection in a scope: itself, or what enters from outside."""
-        operator = self._operators[node]
+        operator = self._find(node)
         if operator.scope is scope:
             return operator
         assert scope.parent is not None, "a loop's collection is used outside without Leave"
@@ -258,9 +258,17 @@ class Dataflow:
             self._dormant.append(enter)
         return enter
 
+    def _find(self, node: NodeId) -> Operator:
+        """The operator of a node."""
+        return self._operators[node]
+
+    def _failing(self, node: NodeId) -> Operator:
+        """The operator of a node whose error rows are wanted."""
+        return self._operators[node]
+
     def _arranged(self, node: NodeId) -> Operator:
         """The node, which is an arrangement, with a spine from now on."""
-        operator = self._operators[node]
+        operator = self._find(node)
         assert operator.ARRANGED, f"{self._specs[node]} is not an arrangement"
         if isinstance(operator, ThresholdOperator | ReduceOperator) and operator.spine is None:
             held = replay(self._core, operator) if operator.rank >= 0 else None
@@ -426,9 +434,17 @@ class Dataflow:
         return self._operators[node].error
 
     def allow_compaction(self, ordinal: int) -> None:
-        """Times up to the ordinal may become the ordinal; nothing is read at lesser times any more."""
+        """Times up to the ordinal may become the ordinal; nothing is read at lesser times any more. What is hydrated
+        beside the dataflow holds its times until it is done."""
+        if self._holds:
+            ordinal = min(ordinal, *self._holds.values())
         if ordinal > self._core.since:
             self._core.since_word[0] = ordinal
+
+    @property
+    def held(self) -> bool:
+        """Whether something that is hydrated beside it holds times."""
+        return bool(self._holds)
 
     def publish(self) -> Root:
         """The present versions of all arrangements outside of loops that have users.

@@ -168,6 +168,11 @@ class Spine:
         """Times up to this ordinal may become it."""
         return int(self.since_word[0])
 
+    def share(self, since_word: Words) -> None:
+        """Takes another cell for its since."""
+        self.since_word = since_word
+        self.desc[T_SINCE] = address(since_word)
+
     def touched(self) -> None:
         """Notes that a kernel has put updates into the small layer."""
         if not self.changed and self.watch is not None:

@@ -172,6 +172,21 @@ class Renderer:
         self.stored[relation] = Stored(plan.schema, rows, (), {(): output}, installed, nodes)
         return installed
 
+    def beside(self, dataflow: Dataflow) -> Renderer:
+        """A renderer of the same relations into a dataflow beside this one's, under the same ids."""
+        return Renderer(dataflow, self.context, dict(self.stored), dict(self.known), dict(self.loops))
+
+    def adopt(self, other: Renderer, relation: int) -> None:
+        """Take over a view that ``other``, which stood beside, has installed; its nodes are in this dataflow now."""
+        stored = self.stored[relation] = other.stored[relation]
+        nodes = set(stored.nodes)
+        for spec, node in other.known.items():
+            if node in nodes:
+                self.known.setdefault(spec, node)
+        for key, places in other.loops.items():
+            if any(place in nodes for place in places):
+                self.loops.setdefault(key, places)
+
     def drop_relation(self, relation: int) -> None:
         """Gives back a relation's nodes; what other views share stays."""
         stored = self.stored.pop(relation)

@@ -9,13 +9,16 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from ivm.errors import SqlError
 from sql.clock import EpochClock
 from sql.engine import Engine
 from sql.engine_thread import EngineThread
+from sql.hydration import Hydrators
 from sql.indexing import Wish
 from sql.key_index import KeyIndex
 from sql.persist import Persistence, Tuning
@@ -59,6 +62,7 @@ class Coordinator:
         self.token = WriteToken()
         self.statements = Statements()
         self.readers = ThreadPoolExecutor(READERS, "reader")
+        self.hydrators = Hydrators()
         self.sessions: set[Session] = set()
         self._temporary = 1 << 40
         self._latest: Session | None = None
@@ -191,6 +195,11 @@ class Coordinator:
             self._spark = SparkSession()
         return self._spark
 
+    def clean_up(self, work: Callable[[], None]) -> None:
+        """Queue a job that nobody waits for; a server that ends needs it no more."""
+        with suppress(SqlError):
+            self.start(work)
+
     def temporary_id(self) -> int:
         """An id for a relation that only a running subscription knows."""
         self._temporary += 1
@@ -200,6 +209,7 @@ class Coordinator:
         """A clean end: what was queued is committed, the store is brought up to date where there is time for it."""
         for session in list(self.sessions):
             await session.close()
+        self.hydrators.close()
         stopped = await asyncio.to_thread(self._stop)
         if self._spark is not None:
             self._spark.stop()

@@ -94,6 +94,15 @@ class Definer:
 
     def create_view(self, statement: CreateView) -> Relation | None:
         """The new view (hydrated if materialized), None when it exists and that is accepted."""
+        described = self.described(statement)
+        if described is None:
+            return None
+        view, rel = described
+        self.writer.create(view, rel if statement.materialized else None)
+        return view
+
+    def described(self, statement: CreateView) -> tuple[Relation, Rel] | None:
+        """The view that the statement asks for and its rows, checked; None when it exists and that is accepted."""
         if statement.follows:
             self._notice(f'view "{statement.name}" will be a temporary view')
         existing = self.writer.catalog.find(statement.schema_name, statement.name)
@@ -115,8 +124,7 @@ class Definer:
         if replaced is not None:
             view = replace(view, id=replaced.id, created=replaced.created)
             self._check_replacement(replaced, view)
-        self.writer.create(view, rel if statement.materialized else None)
-        return view
+        return view, rel
 
     def drop(self, statement: Drop) -> None:
         """Drops the named relations, and with CASCADE what depends on them."""

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -32,6 +32,7 @@ from sql.catalog import Catalog, Relation
 from sql.clock import EpochClock
 from sql.counts import Counts
 from sql.definition import definition_rel
+from sql.group import Delta, Group, preceded
 from sql.guard import Watch
 from sql.index_arrangements import IndexArrangements
 from sql.indexing import Wish
@@ -52,28 +53,8 @@ class TooLongHereError(Exception):
     """What was tried on the event loop's thread takes a step, a plan or a scan: the engine thread is to do it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
-    """What one published group changed: by relation; ``epoch`` is the newest commit's."""
-
-    epoch: int
-    changes: dict[int, History]
-
-
 Listener = Callable[[Delta, Published], None]
 """Called on the thread that publishes."""
-
-
-@dataclass(slots=True)
-class _Group:
-    records: list[CommitRecord] = field(default_factory=list)
-    written: Callable[[], int] | None = None
-    """Once it is being written: waits until it is durable, and gives its last sequence number."""
-    delta: Delta | None = None
-    """Once it is stepped."""
-    before: Catalog | None = None
-    """The catalog before the first record that changes it."""
-    dropped: list[int] = field(default_factory=list)
 
 
 class Engine:
@@ -104,6 +85,9 @@ class Engine:
         self.since = 0
         """Ordinals below it cannot be told apart in memory."""
         self._outputs: dict[int, NodeId] = {}
+        self._adopted: dict[int, History] = {}
+        """The first contents of views that were hydrated beside the engine, which the next group tells the store."""
+        self._held_back = False
         self._drained: dict[int, Version | None] = {}
         """What each view's Output was when its changes were drained last."""
         self._stored: dict[int, Stored] | None = None
@@ -114,7 +98,7 @@ class Engine:
         """Views that came back since the last batch for the store: it forgets what it had of them."""
         self._versions = catalog.version
         self._next_id = catalog.next_id
-        self._group = _Group()
+        self._group = Group()
         self._broken = False
         self._unlogged: list[Entries] = []
         self._unapplied: list[Entries] = []
@@ -192,6 +176,22 @@ class Engine:
         self._stored = None
         self.unstepped = True
 
+    def adopt(self, renderer: Renderer, relation: int, contents: History | None) -> None:
+        """A view that was hydrated beside the engine, with what the store is to get of it."""
+        self.renderer.adopt(renderer, relation)
+        self._outputs[relation] = self.renderer.output(relation)
+        self._drained.pop(relation, None)
+        self._counts.start(relation)
+        self._stored = None
+        self.unstepped = True
+        if contents is not None:
+            self._adopted[relation] = contents
+
+    def let_go(self) -> None:
+        """Nothing beside holds history any more: views whose return it was in the way of may try again."""
+        if self._held_back and self.failures and not self.dataflow.held:
+            self.revive()
+
     def plan_view(self, view: Relation, catalog: Catalog | None = None) -> Plan:
         """A view's plan over what is arranged now, from its definition in a catalog (the engine's)."""
         indexes = StoredIndexes(self._root(), one_shot=False)
@@ -219,6 +219,7 @@ class Engine:
             return
         self._outputs.pop(relation, None)
         self._drained.pop(relation, None)
+        self._adopted.pop(relation, None)
         self._counts.forget(relation)
         self._stored = None
         self._indexes.forget(relation)
@@ -288,7 +289,7 @@ class Engine:
         self._publish(group, group.delta, group.written())
         return True
 
-    def _mark_sequences(self, group: _Group) -> None:
+    def _mark_sequences(self, group: Group) -> None:
         """What sequences have given out becomes durable with the group, in a record of its own where there is none."""
         marks = self.sequences.drain()
         if not marks:
@@ -318,15 +319,15 @@ class Engine:
             self.settle_watched()
             self._publish(self._group, self._stepped(self._group), sequence)
 
-    def _is_small(self, group: _Group) -> bool:
+    def _is_small(self, group: Group) -> bool:
         """Whether nothing but its step and its sync may take long about a group."""
         room = self.persistence is None or self.persistence.has_room
-        return room and not self.failures and not group.dropped and _bytes(group) <= LARGE_BYTES
+        return room and not self.failures and not group.dropped and group.nbytes <= LARGE_BYTES
 
-    def _begin_write(self, group: _Group) -> Callable[[], int]:
+    def _begin_write(self, group: Group) -> Callable[[], int]:
         if self.persistence is None:
             return lambda: 0
-        if _bytes(group) > LARGE_BYTES:
+        if group.nbytes > LARGE_BYTES:
             return self._log_thread.submit(self.persistence.write, group.records).result
         self.persistence.begin_write(group.records)
         return self.persistence.end_write
@@ -365,6 +366,7 @@ class Engine:
 
         Memory's history goes first, since hydrating over it would run into the same loop at the epochs that had it.
         """
+        self._held_back = self.dataflow.held
         self._forget(self.timeline.last)
         down = sorted(i for i in self.failures if i in self.catalog.relations)
         for relation in reversed(down):
@@ -490,7 +492,7 @@ class Engine:
         self.watch.stop()
         self._log_thread.shutdown()
 
-    def _stepped(self, group: _Group) -> Delta:
+    def _stepped(self, group: Group) -> Delta:
         """Ends a group's stepping: what it changed."""
         for relation in group.dropped:
             self.drop_relation(relation)
@@ -502,8 +504,8 @@ class Engine:
             self.settle()
         return Delta(group.records[-1].epoch, self._changes(group))
 
-    def _publish(self, group: _Group, delta: Delta, sequence: int) -> None:
-        self._group = _Group()
+    def _publish(self, group: Group, delta: Delta, sequence: int) -> None:
+        self._group = Group()
         self._counts.add(delta.changes, self.timeline.last)
         self.published = self._root()
         self._hand_over(group, delta, sequence)
@@ -512,7 +514,7 @@ class Engine:
         for listener in list(self.listeners):
             listener(delta, self.published)
 
-    def _hand_over(self, group: _Group, delta: Delta, sequence: int) -> None:
+    def _hand_over(self, group: Group, delta: Delta, sequence: int) -> None:
         self._unlogged.append(self._drain_new())
         entries, self._unapplied = merge_entries(self._unapplied), []
         if self.persistence is None:
@@ -545,7 +547,7 @@ class Engine:
             self.dataflow.allow_compaction(ordinal)
             self.timeline.forget(ordinal)
 
-    def _changes(self, group: _Group) -> dict[int, History]:
+    def _changes(self, group: Group) -> dict[int, History]:
         """The group's updates of every stored relation; drains the outputs."""
         tables: dict[int, list[tuple[int, Update]]] = {}
         for record in group.records:
@@ -561,7 +563,8 @@ class Engine:
             drained = self.dataflow.changes(output)
             if len(drained.rows):
                 changes[relation] = History(drained.rows, self._epochs(relation, drained.times), drained.diffs)
-        return changes
+        adopted, self._adopted = self._adopted, {}
+        return preceded(changes, adopted)
 
     def _epochs(self, relation: int, times: Words) -> Words:
         """Epochs of a view's changes; what it held when it was created counts from its creation."""
@@ -593,7 +596,3 @@ class Engine:
             ordinal, self.timeline.epoch(ordinal), self.since, self.head, self.catalog, self.stored(),
             dict(self.failures), self.arranged, self._counts,
         )  # fmt: skip
-
-
-def _bytes(group: _Group) -> int:
-    return sum(u.rows.nbytes for r in group.records for u in r.updates)

@@ -28,6 +28,7 @@ from sql.definition import view_rel
 from sql.dml import Changed, Changer
 from sql.engine import TooLongHereError
 from sql.fast_insert import constant_source
+from sql.hydration import Creation
 from sql.overlay import OverlaidSnapshot
 from sql.parse import StatementText
 from sql.prepared import Prepared, StaleError
@@ -338,6 +339,14 @@ class Executor:
         assert transaction is not None
         notices: list[Notice] = []
         try:
+            if isinstance(statement, CreateView) and statement.materialized and transaction.alone:
+                coordinator = self._session.coordinator
+                creation = Creation(
+                    coordinator.engine, statement, prepared,
+                    lambda writer: self._definer(writer, prepared, notices.append),
+                )  # fmt: skip
+                if await coordinator.hydrators.create(coordinator, creation):
+                    return CommandResult("CREATE MATERIALIZED VIEW")
             tag = await transaction.write(
                 lambda writer: self._define_now(writer, statement, prepared, request, notices.append)
             )
@@ -350,8 +359,7 @@ class Executor:
         notify: Notify,
     ) -> str:  # fmt: skip
         prepared.check_current(writer.catalog)
-        names = Lookup(writer.catalog, self._session.path(writer.catalog))
-        definer = Definer(writer, notify, prepared.seen, names)
+        definer = self._definer(writer, prepared, notify)
         match statement:
             case CreateTable(source=None):
                 definer.create_table(statement)
@@ -371,7 +379,7 @@ class Executor:
                 create_index(writer, statement, notify)
                 return "CREATE INDEX"
             case DropIndex():
-                drop_indexes(writer, statement, notify, names)
+                drop_indexes(writer, statement, notify, definer.names)
                 return "DROP INDEX"
             case Drop():
                 definer.drop(statement)
@@ -392,6 +400,10 @@ class Executor:
         context = self.context(engine.dictionary, request, engine.timeline.epoch(engine.timeline.last), state)
         Alterer(writer, self._session.coordinator.keys, context, notify).alter(statement)
         return "ALTER TABLE"
+
+    def _definer(self, writer: Writer, prepared: Prepared, notify: Notify) -> Definer:
+        names = Lookup(writer.catalog, self._session.path(writer.catalog))
+        return Definer(writer, notify, prepared.seen, names)
 
     def _create_table_as(self, definer: Definer, statement: CreateTable, prepared: Prepared, request: Request) -> str:
         writer, query = definer.writer, statement.source

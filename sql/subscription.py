@@ -22,7 +22,7 @@ from planner.lower import lower
 from planner.scalar import Column
 from planner.transform.pipeline import optimize
 from sql.ddl import check_maintainable
-from sql.engine import Delta
+from sql.group import Delta
 from sql.prepared import subscribe_columns
 from sql.query import moment_of, oldest_epoch
 from sql.snapshot import Published, StoredIndexes

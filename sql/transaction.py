@@ -118,6 +118,11 @@ class Transaction:
     def has_snapshot(self) -> bool:
         return self._base is not None
 
+    @property
+    def alone(self) -> bool:
+        """Whether its one statement may commit by itself, in more than one job of the engine thread."""
+        return self.single and not self.read_only
+
     async def snapshot(self) -> Published:
         """What the transaction reads: one snapshot, and its own writes."""
         if self.writer is None:

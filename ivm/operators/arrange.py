@@ -75,6 +75,11 @@ class ArrangeOperator(Operator):
             kept.insert(out)
         return True
 
+    def refresh_by(self, refresh: Callable[[], None]) -> None:
+        """Another dataflow's way to let ordered spines see what was interned."""
+        if self._refresh is not None:
+            self._refresh = refresh
+
     def recover(self) -> Gather | None:
         """How to get the input's rows back from the arrangement's, if that is possible."""
         return inverse(self.gather, self.source.width)

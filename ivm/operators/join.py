@@ -96,6 +96,11 @@ class JoinOperator(Operator):
             later.added(start)
         return out.n > 0
 
+    def let_go_of_deltas(self) -> None:
+        """Between passes: nothing of the last one is kept."""
+        assert not self._halves
+        self._held = None
+
     def _go_on(self, vector: int) -> bool:
         """The halves that are left, until the fuel is used up."""
         halves = self._halves

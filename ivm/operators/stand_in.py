@@ -1,0 +1,140 @@
+"""What stands at the border between a dataflow and new nodes that are hydrated beside it, on another thread."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.batch import Block, Words, address, sorted_block
+from ivm.graph import Gather
+from ivm.kernels.blocks import LEAVE, SAME, gather, transfer
+from ivm.kernels.memory import T_ORDER, T_SINCE
+from ivm.operators.base import program
+from ivm.operators.linear import SourceOperator
+from ivm.scheduler import Core, Operator, Scope
+from ivm.spine import Spine
+
+
+class RecordOperator(Operator):
+    """In the running dataflow: gathers what ``source`` emits."""
+
+    __slots__ = ("block", "source")
+
+    def __init__(self, core: Core, scope: Scope, source: Operator) -> None:
+        super().__init__(core, scope, 0)
+        self.source = source
+        self.block = Block(source.width, source.diff_width)
+
+    def run(self, vector: int) -> bool:
+        given, block = self.source.out, self.block
+        block.reserve(block.n + given.n)
+        block.n = transfer(given.d, block.d, 1, SAME, 0, 0)
+        return False
+
+    def take(self) -> Block:
+        """What was gathered since the last call."""
+        block, self.block = self.block, Block(self.source.width, self.source.diff_width)
+        return block
+
+
+class FrozenSpine(Spine):
+    """Another spine as it was when ``follow`` was called last: read only, and from another thread than its owner's.
+
+    Its ordered words compare by a cell of its own, and its since stays.
+    """
+
+    __slots__ = ("_held",)
+
+    def __init__(self, spine: Spine, since_word: Words, cell: Words) -> None:
+        order = spine.order_words
+        if order is not None:
+            order = order.copy()
+            order[0] = address(cell)
+        super().__init__(spine.width, spine.key_width, spine.depth, spine.diff_width, order, since_word)
+        self._held: tuple[Words, ...] = ()
+        self.follow(spine)
+
+    def follow(self, spine: Spine) -> None:
+        """Takes the other's present updates; on its owner's thread."""
+        desc, small, self.parts = spine.frozen()
+        desc[T_ORDER] = self.order
+        desc[T_SINCE] = address(self.since_word)
+        self._held = (small,)
+        self.desc = desc
+
+    @property
+    def nbytes(self) -> int:
+        """None of its own, for the most part."""
+        return 0
+
+
+class StandInOperator(SourceOperator):
+    """Beside the dataflow: emits what ``real`` holds, then what it has emitted since, each time up to ``advance``.
+
+    ``base`` is the spine that tells what it holds: its own (then it is an arrangement here too), or one inside of the
+    loop that it leaves; None: nothing was ever in it.
+    """
+
+    __slots__ = ("_back", "_base", "_begun", "_delta", "_frozen", "real", "record")
+
+    ARRANGED = True
+
+    def __init__(
+        self, core: Core, scope: Scope, real: Operator, record: RecordOperator, base: Operator | None, cell: Words,
+        back: Gather | None,
+    ) -> None:  # fmt: skip
+        super().__init__(core, scope, np.empty((0, real.width), np.int64), np.empty(0, np.int64))
+        self.diff_width = real.diff_width
+        self.key_width = real.key_width
+        self.real = real
+        self.record = record
+        self._back = back
+        self._base = base
+        self._begun = False
+        self._delta = Block(real.width, real.diff_width)
+        self._frozen: FrozenSpine | None = None
+        if base is not None:
+            assert base.spine is not None
+            self._frozen = FrozenSpine(base.spine, core.since_word, cell)
+        if base is real:
+            self.spine = self._frozen
+
+    def advance(self) -> int:
+        """Take up what the real one has done since; on its thread. How many updates."""
+        self._delta = self.record.take()
+        if isinstance(self.spine, FrozenSpine):
+            assert self.real.spine is not None
+            self.spine.follow(self.real.spine)
+        return self._delta.n
+
+    def run(self, vector: int) -> bool:
+        if not self._begun:
+            self._begun = True
+            self.out = self._contents()
+            if self.spine is None:
+                self._frozen = None
+        else:
+            delta, self._delta = self._delta, Block(self.width, self.diff_width)
+            self.out = sorted_block(delta, 0 if self.spine is None else self.spine.order)
+        return self.out.n > 0
+
+    def _contents(self) -> Block:
+        frozen = self._frozen
+        if frozen is None:
+            return Block(self.width, self.diff_width)
+        held = frozen.contents(self.core.since)
+        if self.spine is not None:
+            return held
+        if self._back is not None:
+            block = Block(self.width, self.diff_width, max(held.n, 1))
+            block.n = gather(held.d, block.d, program(self._back, held.width, 0))
+            held = block
+        block = Block(self.width, self.diff_width, max(held.n, 1))
+        block.n = transfer(held.d, block.d, 1, LEAVE, frozen.depth, 0)
+        return sorted_block(block)
+
+    def spines(self) -> list[Spine]:
+        """None of its own."""
+        return []
+
+    def clear(self) -> None:
+        self.out = Block(self.width, self.diff_width)
