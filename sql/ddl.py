@@ -163,13 +163,10 @@ class Definer:
         outside = self.writer.catalog.dependents([r.id for r in inside])
         if inside and not statement.cascade:
             raise self._schema_needed(names, inside, outside)
-        gone = sorted((*inside, *outside), key=lambda r: r.id)
-        ids = {r.id for r in gone}
-        found = [r for r in gone if r.sequence is not None]
-        found += [r for r in self.writer.catalog.owned(ids) if r.id not in ids]
-        ids |= {r.id for r in found}
-        cascaded = release(self.writer, self.names, found, ids, statement.cascade)
-        self._notice_cascade([*map(self._described, gone), *cascaded])
+        gone = sorted((*inside, *outside), key=lambda r: r.oid)
+        ids, cascaded = _closed(self.writer, self.names, gone)
+        with_tables = {r.id for r in self.writer.catalog.owned(ids)}
+        self._notice_cascade([*(self._described(r) for r in gone if r.id not in with_tables), *cascaded])
         if names:
             self.writer.drop_schemas(names, sorted(ids))
 
@@ -185,7 +182,9 @@ class Definer:
 
     def _schema_needed(self, names: list[str], inside: list[Relation], outside: list[Relation]) -> SqlError:
         known = {r.id: r for r in (*inside, *outside)}
-        lines = [f"{self._described(r)} depends on schema {quoted(r.schema_name)}" for r in inside]
+        owned = {r.id for r in self.writer.catalog.owned(known)}
+        there = (r for r in inside if r.id not in owned)
+        lines = [f"{self._described(r)} depends on schema {quoted(r.schema_name)}" for r in there]
         lines += [self._needing(r, known) for r in outside]
         what = f"schema {quoted(names[0])}" if len(names) == 1 else "desired object(s)"
         return _dependents_error(what, lines)
@@ -288,8 +287,18 @@ def drop_temporary(writer: Writer, schemas: Iterable[str]) -> None:
     """Sessions' own schemas go, with everything in them and what depends on that."""
     catalog = writer.catalog
     names = [name for name in schemas if name in catalog.schemas]
-    ids = [r.id for r in catalog.inside(names)]
-    writer.drop_schemas(names, [*ids, *(r.id for r in catalog.dependents(ids))])
+    inside = catalog.inside(names)
+    ids, _ = _closed(writer, Lookup(catalog), [*inside, *catalog.dependents([r.id for r in inside])])
+    writer.drop_schemas(names, ids)
+
+
+def _closed(writer: Writer, names: Lookup, gone: list[Relation]) -> tuple[set[int], list[str]]:
+    """The ids of relations that go, with their tables' sequences; and which defaults went with the sequences."""
+    ids = {r.id for r in gone}
+    sequences = [r for r in gone if r.sequence is not None]
+    sequences += [r for r in writer.catalog.owned(ids) if r.id not in ids]
+    ids |= {r.id for r in sequences}
+    return ids, release(writer, names, sequences, ids, cascade=True)
 
 
 def check_maintainable(rel: Rel, catalog: Catalog) -> None:

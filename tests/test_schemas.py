@@ -134,6 +134,7 @@ def test_set_local_search_path_ends_with_the_transaction(client: Client) -> None
         ("CREATE VIEW nope.t AS SELECT 1", "3F000", 'schema "nope" does not exist'),
         ("DROP TABLE nope.t", "3F000", 'schema "nope" does not exist'),
         ("DROP TABLE public.t", "42P01", 'table "public.t" does not exist'),
+        ("ALTER TABLE nope.t ADD COLUMN a int", "3F000", 'schema "nope" does not exist'),
         ("TRUNCATE nope.t", "3F000", 'schema "nope" does not exist'),
         ("COPY nope.t FROM STDIN", "3F000", 'schema "nope" does not exist'),
         ("SELECT 'nope.t'::regclass", "3F000", 'schema "nope" does not exist'),
@@ -199,6 +200,21 @@ def test_several_schemas_go_together(client: Client) -> None:
     client.run("DROP SCHEMA s1, s2 CASCADE")
     assert client.rows("SELECT nspname FROM pg_namespace WHERE nspname LIKE 's_'") == []
     assert client.rows("SELECT relname FROM pg_class WHERE oid >= 16384 AND relname IN ('t', 'v', 'm')") == []
+
+
+def test_sequences_go_with_their_tables(client: Client) -> None:
+    client.run("CREATE SCHEMA s")
+    client.run("CREATE TABLE s.t (id serial PRIMARY KEY)")
+    assert client.error("DROP SCHEMA s").detail == "table s.t depends on schema s"
+    client.run("CREATE TEMP SEQUENCE q")
+    client.run("CREATE TABLE u (a int DEFAULT nextval('q'))")
+    client.run("DISCARD TEMP")
+    client.run("INSERT INTO u DEFAULT VALUES")
+    assert client.rows("SELECT * FROM u") == [(None,)]
+    client.notices()
+    client.run("DROP SCHEMA s CASCADE")
+    assert [n.message for n in client.notices()] == ["drop cascades to table s.t"]
+    assert client.rows("SELECT relname FROM pg_class WHERE relkind = 'S'") == []
 
 
 def test_public_may_go_and_come_back(client: Client) -> None:

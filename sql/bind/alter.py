@@ -32,7 +32,7 @@ def alter_table(env: Environment, node: nodes_alter.AlterTableStatement) -> boun
     if table is None and node.if_exists:
         return bound.AlterTable(None, node.table.name, ())
     if table is None:
-        table = lookup(env, node.table)
+        table = lookup(env, node.table, strict=True)
     if table.kind is RelationKind.SYSTEM:
         raise SqlError("42501", f'permission denied: "{table.name}" is a system catalog')
     if table.kind is not RelationKind.TABLE:
