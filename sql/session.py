@@ -65,6 +65,7 @@ class Session:
         self._idle_timer: asyncio.TimerHandle | None = None
         self._idle_error: SqlError | None = None
         self._closed = False
+        self._path: tuple[str, int, SearchPath] | None = None
         self.numbers: dict[int, int] = {}
         """What each sequence gave last, by its id: currval."""
         self.last_sequence = 0
@@ -267,7 +268,10 @@ class Session:
 
     def path(self, catalog: Catalog) -> SearchPath:
         """Where names without a schema are looked up now."""
-        return path_of(self.settings.get("search_path"), self.user, self.temporary_schema, catalog)
+        setting = self.settings.get("search_path")
+        if self._path is None or self._path[:2] != (setting, catalog.version):
+            self._path = setting, catalog.version, path_of(setting, self.user, self.temporary_schema, catalog)
+        return self._path[2]
 
     def prepare(self, statement: StatementText, types: tuple[SqlType | None, ...]) -> Prepared:
         """Parse and bind, or find what was bound before; positions of errors count from the query string's start."""
