@@ -14,7 +14,7 @@ from planner import moves
 from planner.context import Context
 from planner.function_concat import flatten
 from planner.mfp import Stage, Work
-from planner.scalar import Call, Parameter, Scalar
+from planner.scalar import Call, Coalesce, Literal, Parameter, Scalar
 from planner.table_functions import TABLE_FUNCTIONS, Expansion
 from storage.codec import encode
 
@@ -74,16 +74,29 @@ def given_arrays(args: tuple[Scalar, ...], context: Context) -> list[Sequence[ob
     """
     found: list[Sequence[object]] = []
     for arg in args:
-        parameter = arg
-        if isinstance(arg, Call) and arg.function == "cast" and _widens(arg.args[0].type, arg.type):
-            parameter = arg.args[0]
-        if not isinstance(parameter, Parameter) or parameter.type.element is None:
+        array = _given_array(arg, context)
+        if array is None:
             return None
-        datum = context.parameters[parameter.index - 1]
-        if datum is not None and not isinstance(datum, list | tuple):
-            return None
-        found.append(() if datum is None else flatten(datum, parameter.type.element.kind))
+        found.append(array)
     return found
+
+
+def _given_array(arg: Scalar, context: Context) -> Sequence[object] | None:
+    """One of them; ANY and ALL ask for ``COALESCE($1, a constant)``."""
+    datum: object = ()
+    match arg:
+        case Coalesce(args=(first, Literal(value=value))):
+            arg, datum = first, value
+        case _:
+            pass
+    if isinstance(arg, Call) and arg.function == "cast" and _widens(arg.args[0].type, arg.type):
+        arg = arg.args[0]
+    if not isinstance(arg, Parameter) or arg.type.element is None:
+        return None
+    given = context.parameters[arg.index - 1]
+    if given is not None:
+        datum = given
+    return flatten(datum, arg.type.element.kind) if isinstance(datum, list | tuple) else None
 
 
 def _widens(source: SqlType, target: SqlType) -> bool:

@@ -97,6 +97,17 @@ def numeric_text(value: Decimal) -> str:
     return "NaN" if value.is_nan() else ("-Infinity" if value < 0 else "Infinity")
 
 
+def word_text(word: int, dictionary: Dictionary) -> bytes:
+    """An unconstrained numeric's word as Postgres prints the value; what is interned stands there so."""
+    if word & 1:
+        return dictionary.lookup_one(word)
+    scale, mantissa = word >> 1 & 31, word >> 6
+    if not scale:
+        return b"%d" % mantissa
+    whole, rest = divmod(abs(mantissa), 10**scale)
+    return b"%s%d.%0*d" % (b"-" if mantissa < 0 else b"", whole, scale, rest)
+
+
 def encode_direct(value: Decimal, type: SqlType) -> int:
     """The word of a value in a DIRECT numeric(p, s) that it fits."""
     if value.is_nan():

@@ -14,7 +14,7 @@ from ivm.rows import Mask, Vector, Words
 from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, SqlType, Storage
 from storage.calendar import DAY, EPOCH_DAYS, SECOND
 from storage.dictionary import Dictionary
-from storage.numeric import DIRECT_NAN
+from storage.numeric import DIRECT_NAN, word_text
 from storage.text_style import TextStyle
 
 _LIMITS: Final = {
@@ -107,6 +107,8 @@ def _format_present(
         return [b"t" if word else b"f" for word in words.tolist()]
     if kind is Kind.NUMERIC and type_.storage is Storage.DIRECT:
         return _scaled(words, type_.scale or 0) if DIRECT_NAN not in words else None
+    if kind is Kind.NUMERIC:
+        return [word_text(word, dictionary) for word in words.tolist()]
     if len(words) < 16 or style.formats.date != "ISO":
         return None
     if kind is Kind.DATE:

@@ -163,6 +163,25 @@ def test_bulk_equals_small(formats: list[int]) -> None:
     assert (at, messages) == (len(bulk), 90)
 
 
+NUMERICS = st.lists(DECIMALS | st.integers(-99, 99).map(Decimal) | st.none(), min_size=25, max_size=40)
+
+
+@settings(max_examples=60, deadline=None)
+@given(NUMERICS, st.booleans())
+def test_numerics_are_written_from_their_words(values: list[Decimal | None], whole: bool) -> None:
+    if whole:
+        values = [None if v is None or not v.is_finite() else Decimal(int(v)) for v in values]
+    schema = (ColumnType(NUMERIC, True),)
+    rows = RowSet(pack([codec.encode(NUMERIC, values, DICTIONARY)], schema, len(values)), schema)
+    texts = [None if v is None else format_datum(NUMERIC, v).encode() for v in values]
+    wanted = b"".join(
+        b"D" + struct.pack("!ihi", 10 + len(t or b""), 1, -1 if t is None else len(t)) + (t or b"") for t in texts
+    )
+    assert encode_rows(rows, (), DICTIONARY) == wanted
+    few = b"".join(encode_rows(RowSet(rows.rows[i : i + 9], schema), (), DICTIONARY) for i in range(0, len(values), 9))
+    assert few == wanted
+
+
 def test_rows_without_columns_and_formats() -> None:
     empty = RowSet(np.zeros((30, 0), np.int64), ())
     assert encode_rows(empty, [], DICTIONARY) == b"D\0\0\0\x06\0\0" * 30

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, Words
-from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, SqlType
+from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, SqlType, Storage
 from sql.pgwire.binary import decode_binary, encode_binary
 from sql.pgwire.kernels import INTEGER_WIDTH, assemble, format_integers, message_bytes
 from storage import codec
 from storage.dictionary import Dictionary
+from storage.numeric import SCALE_BITS, word_text
 from storage.text import format_datum, format_text, parse_datum
 from storage.text_bulk import TEXT_KINDS
 from storage.text_style import DEFAULT_STYLE, TextStyle
@@ -119,6 +120,8 @@ def _writer(type_: SqlType, format_: int, dictionary: Dictionary, style: TextSty
     if format_ == TEXT_FORMAT:
         if kind in _INTEGERS:
             return _format_int
+        if kind is Kind.NUMERIC and type_.storage is Storage.NUMERIC:
+            return lambda word: word_text(word, dictionary)
         return lambda word: format_datum(type_, codec.decode_one(type_, word, dictionary), style).encode()
     return lambda word: encode_binary(type_, codec.decode_one(type_, word, dictionary))
 
@@ -155,13 +158,20 @@ def _slices(type_: SqlType, vector: Vector, format_: int, dictionary: Dictionary
         datums = codec.decode(type_, vector, dictionary)
         return _list_slices([None if d is None else encode_binary(type_, d) for d in datums])
     if kind in _INTEGERS:
-        data = np.empty(count * INTEGER_WIDTH, np.uint8)
-        starts, lengths = np.empty(count, np.int64), np.empty(count, np.int64)
-        format_integers(np.ascontiguousarray(vector.words), data, starts, lengths)
-        return data, starts, lengths
+        return _integer_slices(vector.words)
+    if kind is Kind.NUMERIC and type_.storage is Storage.NUMERIC and not (vector.words & SCALE_BITS).any():
+        return _integer_slices(vector.words >> 6)
     if kind is Kind.BOOL:
         return np.frombuffer(b"ft", np.uint8), vector.words, np.ones(count, np.int64)
     return _list_slices(format_text(type_, vector, dictionary, style))
+
+
+def _integer_slices(words: Words) -> Slices:
+    count = len(words)
+    data = np.empty(count * INTEGER_WIDTH, np.uint8)
+    starts, lengths = np.empty(count, np.int64), np.empty(count, np.int64)
+    format_integers(np.ascontiguousarray(words), data, starts, lengths)
+    return data, starts, lengths
 
 
 def _text_slices(vector: Vector, dictionary: Dictionary) -> Slices:
