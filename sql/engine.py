@@ -50,7 +50,7 @@ LARGE_BYTES: Final = 1 << 18
 
 
 class TooLongHereError(Exception):
-    """What was tried on the event loop's thread takes a step, a plan or a scan: the engine thread is to do it."""
+    """What was tried on the event loop's thread takes a step or a scan: the engine thread is to do it."""
 
 
 Listener = Callable[[Delta, Published], None]

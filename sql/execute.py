@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ivm.errors import SqlError, unsupported
-from ivm.rows import RowSet, pack
+from ivm.rows import RowSet, Words, pack
 from ivm.words import TEXT, ColumnType
 from planner.context import Bounds, Context
 from planner.evaluate import constant
@@ -29,7 +29,7 @@ from sql.dml import Changed, Changer
 from sql.engine import TooLongHereError
 from sql.fast_insert import constant_source
 from sql.hydration import Creation
-from sql.overlay import OverlaidSnapshot
+from sql.overlay import OverlaidSnapshot, Pending
 from sql.parse import StatementText
 from sql.prepared import Prepared, StaleError
 from sql.query import Moment, Reading, epoch_of, moment_of, present
@@ -74,6 +74,7 @@ from storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
     from sql.session import Session
+    from sql.transaction import Transaction
 
 
 Definition = (
@@ -166,7 +167,8 @@ class Executor:
         assert transaction is not None, "a statement runs in a transaction"
         if statement.locking and transaction.explicit:
             await transaction.write(lambda writer: None)
-        published = await transaction.snapshot()
+        own = self._unstepped_state(transaction, statement, prepared)
+        published, pending = (await transaction.snapshot(), None) if own is None else own
         plan = prepared.plan_of(statement.rel, published)
         if prepared.overdue() and transaction.writer is None:
             session.coordinator.arrange(prepared.wishes)
@@ -184,10 +186,27 @@ class Executor:
         if prepared.counted is not None and published.counts is not None and statement.as_of is None:
             count = published.counts.at(prepared.counted, published.ordinal)
         reading = Reading(
-            plan, prepared.inputs, statement.finishing, moment, context, state, session.coordinator, ignore, count
-        )
+            plan, prepared.inputs, statement.finishing, moment, context, state, session.coordinator, ignore, count,
+            pending,
+        )  # fmt: skip
         self._check_views(reading)
         return reading
+
+    def _unstepped_state(
+        self, transaction: Transaction, statement: Query, prepared: Prepared
+    ) -> tuple[Published, Pending] | None:
+        """What a short query of tables reads in a transaction that has changed some, without a step; None: step."""
+        writer = transaction.writer
+        if writer is None or statement.as_of is not None or not self._session.coordinator.idle:
+            return None
+        published = writer.as_stepped()
+        if not prepared.planned(published):
+            prepared.plan_of(statement.rel, published)
+        pending = writer.pending(prepared.inputs)
+        if pending is None or prepared.plan is None or prepared.overdue():
+            return None
+        over = OverlaidSnapshot(published, published.ordinal, _no_system_rows, pending=pending)
+        return (published, pending) if is_short(prepared.plan, over, LIGHT_ROWS) else None
 
     async def moment(self, statement: Query, published: Published, inputs: frozenset[int], context: Context) -> Moment:
         """Where AS OF leads."""
@@ -280,7 +299,7 @@ class Executor:
     def source(self, writer: Writer, rel: Rel, prepared: Prepared, context: Context, state: SessionState) -> RowSet:
         """The rows of a query over the writer's own state, on the engine thread."""
         bounds = Bounds(writer.engine.dataflow.cancel, self._session.coordinator.query_memory)
-        over = self._unstepped(writer, prepared, context, state)
+        over = self._unstepped(writer, rel, prepared, context, state)
         if over is not None:
             assert prepared.plan is not None
             return run(prepared.plan, over, context, bounds)
@@ -301,11 +320,13 @@ class Executor:
         return run(plan, snapshot, context, bounds)
 
     def _unstepped(
-        self, writer: Writer, prepared: Prepared, context: Context, state: SessionState
+        self, writer: Writer, rel: Rel, prepared: Prepared, context: Context, state: SessionState
     ) -> OverlaidSnapshot | None:
         """What a short plan can read without a step, though the transaction has changed it before; None: step."""
         published = writer.as_stepped()
-        if prepared.plan is None or not prepared.planned(published) or prepared.overdue():
+        if not prepared.planned(published):
+            prepared.plan_of(rel, published)
+        if prepared.plan is None or prepared.overdue():
             return None
         pending = writer.pending(prepared.inputs)
         if not pending:
@@ -468,6 +489,10 @@ def _light(statement: Insert | Update | Delete, request: Request) -> bool:
     """Whether a statement that changes rows may be short, by what is known before it runs."""
     given = sum(len(p) for p in request.parameters if isinstance(p, list | tuple))
     return given <= LIGHT_ROWS and (not isinstance(statement, Insert) or _few(statement.source))
+
+
+def _no_system_rows(relation: int) -> Words:
+    raise AssertionError("a transaction's changes are of tables")
 
 
 def is_plain(statement: Query) -> bool:

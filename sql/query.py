@@ -19,10 +19,12 @@ from planner.mfp import MapFilter
 from planner.physical import Map, Node, Plan
 from planner.row_errors import first_error
 from planner.run import run
+from planner.run_direct import is_short
 from planner.scalar import Scalar
 from sql.catalog import Catalog, RelationKind
 from sql.clock import POSTGRES_EPOCH
 from sql.counts import count_row
+from sql.overlay import OverlaidSnapshot, Pending
 from sql.persist import DEFAULT_RETAIN
 from sql.session_state import SessionState, system_words
 from sql.snapshot import HistorySnapshot, MemorySnapshot, Published
@@ -30,6 +32,8 @@ from sql.snapshot import HistorySnapshot, MemorySnapshot, Published
 if TYPE_CHECKING:
     from sql.coordinator import Coordinator
 
+SMALL: Final = 2000
+"""Rows that are read where we stand: to change threads would cost more."""
 MILLISECONDS: Final = range(10**11, 10**14)
 """Integers that are milliseconds since 1970 between 1973 and 5138."""
 
@@ -117,14 +121,20 @@ class Reading:
     ignore_errors: bool = False
     count: int | None = None
     """The rows counted, where the query does nothing else and the number is known."""
+    pending: Pending | None = None
+    """What the transaction has changed and is not stepped yet; only a short query may be read with it."""
 
     @property
     def small(self) -> bool:
         """Whether it is cheaper to run where we stand than to change threads."""
         if self.count is not None:
             return True
+        if self.pending is not None:
+            return True
         nodes = self.plan.nodes
-        return len(nodes) <= 8 and not self.moment.history and all(map(_quick, nodes)) and self._size() <= 2000
+        if len(nodes) > 8 or self.moment.history or not all(map(_quick, nodes)):
+            return False
+        return self._size() <= SMALL or is_short(self.plan, self._snapshot(), SMALL)
 
     def run(self, cancel: threading.Event | None = None) -> RowSet:
         """The rows. SqlError: an expression's, or a view's own error."""
@@ -165,6 +175,8 @@ class Reading:
             if self.moment.epoch > persistence.applied_epoch:
                 persistence.flush()
             return HistorySnapshot(persistence.store, self.moment.epoch, published.catalog, rows)
+        if self.pending is not None:
+            return OverlaidSnapshot(published, self.moment.ordinal, rows, self.ignore_errors, self.pending)
         return MemorySnapshot(published, self.moment.ordinal, rows, self.ignore_errors)
 
 

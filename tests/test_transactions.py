@@ -425,3 +425,27 @@ def test_counts_follow_commits_groups_and_rollbacks(pair: tuple[Client, Client])
     assert b.rows("SELECT count(*) FROM w") == [("0",)]
     assert b.rows("SELECT count(*) FROM t") == [("0",)]
     a.run("INSERT INTO t VALUES (1, 10), (2, 20)")
+
+
+def test_reads_by_key_between_writes_take_no_step(pair: tuple[Client, Client]) -> None:
+    a, b = pair
+    a.run("PREPARE find AS SELECT x FROM t WHERE id = $1")
+    a.rows("EXECUTE find (1)")
+    engine = a.server.coordinator.engine
+    a.run("BEGIN")
+    a.run("UPDATE t SET x = x + 1 WHERE id = 1")
+    steps = engine.steps
+    assert a.rows("EXECUTE find (1)") == [("11",)]
+    a.run("UPDATE t SET x = x + 1 WHERE id = 1")
+    a.run("INSERT INTO t VALUES (3, 30)")
+    assert a.rows("EXECUTE find (1)") == [("12",)]
+    assert a.rows("EXECUTE find (3)") == [("30",)]
+    a.run("DELETE FROM t WHERE id = 2")
+    assert a.rows("EXECUTE find (2)") == []
+    assert a.rows("SELECT x + 1 FROM t WHERE id = 3") == [("31",)]
+    assert engine.steps == steps
+    assert a.rows("SELECT * FROM v") == [("2", "42")]
+    assert b.rows("SELECT x FROM t WHERE id = 1") == [("10",)]
+    a.run("COMMIT")
+    assert b.rows("SELECT * FROM v") == [("2", "42")]
+    assert b.sorted("SELECT * FROM t") == [("1", "12"), ("3", "30")]
