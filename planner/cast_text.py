@@ -17,14 +17,12 @@ from storage.text import TextStyle, format_text, parse_rows
 STRINGS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME)
 _LABELS: Final = {Kind.VARCHAR: "character varying", Kind.BPCHAR: "character"}
 _OTHERS: Final = (
-    Kind.BOOL, Kind.INT2, Kind.INT4, Kind.INT8, Kind.FLOAT4, Kind.FLOAT8, Kind.NUMERIC, Kind.BYTEA, Kind.INTERVAL,
+    Kind.BOOL, Kind.INT2, Kind.INT4, Kind.INT8, Kind.FLOAT4, Kind.FLOAT8, Kind.NUMERIC, Kind.BYTEA,
     Kind.UUID, Kind.JSONB, Kind.OID,
 )  # fmt: skip
 # what these read and print depends on the time zone, the present, or the catalog
-_STABLE: Final = (
-    Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC,
-    Kind.REGNAMESPACE, Kind.ARRAY,
-)  # fmt: skip
+_BY_SETTINGS: Final = (Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL, Kind.ARRAY)
+_BY_CATALOG: Final = (Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC, Kind.REGNAMESPACE)
 _NAME_BYTES: Final = 63
 
 
@@ -109,7 +107,8 @@ def _register(kinds: tuple[Kind, ...], volatility: Volatility) -> None:
 
 
 _register(_OTHERS, "immutable")
-_register(_STABLE, "stable")
+_register(_BY_SETTINGS, "settings")
+_register(_BY_CATALOG, "stable")
 
 
 @cast_per_value(STRINGS, (Kind.CHAR1,))

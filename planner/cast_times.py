@@ -61,7 +61,7 @@ def timestamp_to_time(site: Site, words: Words) -> Vector:
     return Vector(micros, infinite) if np.count_nonzero(infinite) else Vector(micros)
 
 
-@cast_per_value((Kind.DATE,), (Kind.TIMESTAMPTZ,), volatility="stable", needs_site=True)
+@cast_per_value((Kind.DATE,), (Kind.TIMESTAMPTZ,), volatility="settings", needs_site=True)
 def date_to_timestamptz(site: Site, days: int) -> int:
     if days in (NEGATIVE_INFINITY, POSITIVE_INFINITY):
         return days
@@ -70,28 +70,28 @@ def date_to_timestamptz(site: Site, days: int) -> int:
     return _checked(to_utc(days * DAY, site.context.timezone))
 
 
-@cast_per_value((Kind.TIMESTAMP,), (Kind.TIMESTAMPTZ,), volatility="stable", needs_site=True)
+@cast_per_value((Kind.TIMESTAMP,), (Kind.TIMESTAMPTZ,), volatility="settings", needs_site=True)
 def timestamp_to_timestamptz(site: Site, stamp: int) -> int:
     if stamp in (NEGATIVE_INFINITY, POSITIVE_INFINITY):
         return stamp
     return _checked(to_utc(round_micros(stamp, site.result.precision), site.context.timezone))
 
 
-@cast_per_value((Kind.TIMESTAMPTZ,), (Kind.TIMESTAMP,), volatility="stable", needs_site=True)
+@cast_per_value((Kind.TIMESTAMPTZ,), (Kind.TIMESTAMP,), volatility="settings", needs_site=True)
 def timestamptz_to_timestamp(site: Site, stamp: int) -> int:
     if stamp in (NEGATIVE_INFINITY, POSITIVE_INFINITY):
         return stamp
     return _checked(to_local(round_micros(stamp, site.result.precision), site.context.timezone))
 
 
-@cast_per_value((Kind.TIMESTAMPTZ,), (Kind.DATE,), volatility="stable", needs_site=True)
+@cast_per_value((Kind.TIMESTAMPTZ,), (Kind.DATE,), volatility="settings", needs_site=True)
 def timestamptz_to_date(site: Site, stamp: int) -> int:
     if stamp in (NEGATIVE_INFINITY, POSITIVE_INFINITY):
         return stamp
     return to_local(stamp, site.context.timezone) // DAY
 
 
-@cast_per_value((Kind.TIMESTAMPTZ,), (Kind.TIME,), volatility="stable", needs_site=True)
+@cast_per_value((Kind.TIMESTAMPTZ,), (Kind.TIME,), volatility="settings", needs_site=True)
 def timestamptz_to_time(site: Site, stamp: int) -> int | None:
     if stamp in (NEGATIVE_INFINITY, POSITIVE_INFINITY):
         return None

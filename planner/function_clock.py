@@ -91,7 +91,7 @@ def make_timestamp(year: int, month: int, day: int, hour: int, minute: int, seco
 _STAMP_PARTS = (INT4, INT4, INT4, INT4, INT4, FLOAT8)
 
 
-@per_value("make_timestamptz", _STAMP_PARTS, TIMESTAMPTZ, volatility="stable", needs_site=True)
+@per_value("make_timestamptz", _STAMP_PARTS, TIMESTAMPTZ, volatility="settings", needs_site=True)
 def make_timestamptz(site: Site, year: int, month: int, day: int, hour: int, minute: int, second: float) -> int:
     return to_utc(make_timestamp(year, month, day, hour, minute, second), site.context.timezone)
 

@@ -35,24 +35,24 @@ def cast_to_text(site: Site, type_: SqlType, value: Any) -> str:
     return text.rstrip(" ") if type_.kind is Kind.BPCHAR else text
 
 
-@per_value("concat", (ANY,), TEXT, strict=False, volatility="stable", variadic=True, needs_site=True)
+@per_value("concat", (ANY,), TEXT, strict=False, volatility="settings", variadic=True, needs_site=True)
 def concat(site: Site, *values: Any) -> str:
     return "".join(to_text(site, t, v) for t, v in zip(site.args, values, strict=True) if v is not None)
 
 
-@per_value("concat_ws", (TEXT, ANY), TEXT, strict=False, volatility="stable", variadic=True, needs_site=True)
+@per_value("concat_ws", (TEXT, ANY), TEXT, strict=False, volatility="settings", variadic=True, needs_site=True)
 def concat_ws(site: Site, separator: str | None, *values: Any) -> str | None:
     if separator is None:
         return None
     return separator.join(to_text(site, t, v) for t, v in zip(site.args[1:], values, strict=True) if v is not None)
 
 
-@per_value("||", (TEXT, ANYNONARRAY), TEXT, volatility="stable", needs_site=True)
+@per_value("||", (TEXT, ANYNONARRAY), TEXT, volatility="settings", needs_site=True)
 def append_any(site: Site, left: str, right: Any) -> str:
     return left + cast_to_text(site, site.args[1], right)
 
 
-@per_value("||", (ANYNONARRAY, TEXT), TEXT, volatility="stable", needs_site=True)
+@per_value("||", (ANYNONARRAY, TEXT), TEXT, volatility="settings", needs_site=True)
 def prepend_any(site: Site, left: Any, right: str) -> str:
     return cast_to_text(site, site.args[0], left) + right
 
@@ -68,7 +68,7 @@ def quote_literal(value: str) -> str:
     return prefix + "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
-@per_value("quote_literal", (ANYELEMENT,), TEXT, volatility="stable", needs_site=True)
+@per_value("quote_literal", (ANYELEMENT,), TEXT, volatility="settings", needs_site=True)
 def quote_literal_any(site: Site, value: Any) -> str:
     return quote_literal(cast_to_text(site, site.args[0], value))
 
@@ -78,13 +78,13 @@ def quote_nullable(value: str | None) -> str:
     return "NULL" if value is None else quote_literal(value)
 
 
-@per_value("quote_nullable", (ANYELEMENT,), TEXT, strict=False, volatility="stable", needs_site=True)
+@per_value("quote_nullable", (ANYELEMENT,), TEXT, strict=False, volatility="settings", needs_site=True)
 def quote_nullable_any(site: Site, value: Any) -> str:
     return "NULL" if value is None else quote_literal_any(site, value)
 
 
-@per_value("format", (TEXT,), TEXT, strict=False, volatility="stable", needs_site=True)
-@per_value("format", (TEXT, ANY), TEXT, strict=False, volatility="stable", variadic=True, needs_site=True)
+@per_value("format", (TEXT,), TEXT, strict=False, volatility="settings", needs_site=True)
+@per_value("format", (TEXT, ANY), TEXT, strict=False, volatility="settings", variadic=True, needs_site=True)
 def format_text(site: Site, template: str | None, *values: Any) -> str | None:
     if template is None:
         return None
@@ -141,12 +141,12 @@ def flatten(value: Any, kind: Kind) -> list[Any]:
     return [leaf for item in value for leaf in ([item] if is_leaf(item) else flatten(item, kind))]
 
 
-@per_value("array_to_string", (ANYARRAY, TEXT), TEXT, volatility="stable", needs_site=True)
+@per_value("array_to_string", (ANYARRAY, TEXT), TEXT, volatility="settings", needs_site=True)
 def array_to_string(site: Site, value: Any, delimiter: str) -> str:
     return _joined(site, value, delimiter, None)
 
 
-@per_value("array_to_string", (ANYARRAY, TEXT, TEXT), TEXT, strict=False, volatility="stable", needs_site=True)
+@per_value("array_to_string", (ANYARRAY, TEXT, TEXT), TEXT, strict=False, volatility="settings", needs_site=True)
 def array_to_string_null(site: Site, value: Any, delimiter: str | None, null: str | None) -> str | None:
     return None if value is None or delimiter is None else _joined(site, value, delimiter, null)
 

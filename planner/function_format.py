@@ -22,7 +22,7 @@ def to_char_stamp(stamp: int, template: str) -> str | None:
     return format_moment(moment_of_stamp(stamp, None, ""), template)
 
 
-@per_value("to_char", (TIMESTAMPTZ, TEXT), TEXT, volatility="stable", needs_site=True)
+@per_value("to_char", (TIMESTAMPTZ, TEXT), TEXT, volatility="settings", needs_site=True)
 def to_char_zoned(site: Site, stamp: int, template: str) -> str | None:
     if is_infinite(stamp) or not template:
         return None
@@ -82,7 +82,7 @@ def to_date(text: str, template: str) -> int:
     return parse_moment(text, template)[0] // DAY
 
 
-@per_value("to_timestamp", (TEXT, TEXT), TIMESTAMPTZ, volatility="stable", needs_site=True)
+@per_value("to_timestamp", (TEXT, TEXT), TIMESTAMPTZ, volatility="settings", needs_site=True)
 def to_timestamp(site: Site, text: str, template: str) -> int:
     local, offset = parse_moment(text, template)
     if offset is not None:

@@ -56,13 +56,13 @@ def _array(type_: SqlType, element: SqlType, value: Any, style: TextStyle) -> st
     return "[" + ",".join(_json(type_ if nested else element, item, style) for item in value) + "]"
 
 
-@per_value("row_to_json", (RECORD,), TEXT, volatility="stable", needs_site=True)
-@per_value("to_json", (ANY,), TEXT, volatility="stable", needs_site=True)
+@per_value("row_to_json", (RECORD,), TEXT, volatility="settings", needs_site=True)
+@per_value("to_json", (ANY,), TEXT, volatility="settings", needs_site=True)
 def to_json(site: Site, value: Any) -> str:
     return _json(site.args[0], value, style_of(site))
 
 
-@per_value("json_build_object", (ANY,), TEXT, strict=False, variadic=True, volatility="stable", needs_site=True)
+@per_value("json_build_object", (ANY,), TEXT, strict=False, variadic=True, volatility="settings", needs_site=True)
 def json_build_object(site: Site, *values: Any) -> str:
     """Names and values in turn."""
     if len(values) % 2:
@@ -80,7 +80,7 @@ def json_build_object(site: Site, *values: Any) -> str:
     return "{" + ", ".join(parts) + "}"
 
 
-@per_value("json_build_array", (ANY,), TEXT, strict=False, variadic=True, volatility="stable", needs_site=True)
+@per_value("json_build_array", (ANY,), TEXT, strict=False, variadic=True, volatility="settings", needs_site=True)
 def json_build_array(site: Site, *values: Any) -> str:
     style = style_of(site)
     return "[" + ", ".join(_json(t, v, style) for t, v in zip(site.args, values, strict=True)) + "]"

@@ -134,17 +134,17 @@ def stamp_minus(stamp: int, interval: Interval) -> int:
     return plus_interval(stamp, interval, -1)
 
 
-@per_value("+", (TIMESTAMPTZ, INTERVAL), TIMESTAMPTZ, volatility="stable", needs_site=True)
+@per_value("+", (TIMESTAMPTZ, INTERVAL), TIMESTAMPTZ, volatility="settings", needs_site=True)
 def zoned_plus(site: Site, stamp: int, interval: Interval) -> int:
     return plus_interval_zoned(stamp, interval, site.context.timezone)
 
 
-@per_value("+", (INTERVAL, TIMESTAMPTZ), TIMESTAMPTZ, volatility="stable", needs_site=True)
+@per_value("+", (INTERVAL, TIMESTAMPTZ), TIMESTAMPTZ, volatility="settings", needs_site=True)
 def plus_zoned(site: Site, interval: Interval, stamp: int) -> int:
     return plus_interval_zoned(stamp, interval, site.context.timezone)
 
 
-@per_value("-", (TIMESTAMPTZ, INTERVAL), TIMESTAMPTZ, volatility="stable", needs_site=True)
+@per_value("-", (TIMESTAMPTZ, INTERVAL), TIMESTAMPTZ, volatility="settings", needs_site=True)
 def zoned_minus(site: Site, stamp: int, interval: Interval) -> int:
     return plus_interval_zoned(stamp, interval, site.context.timezone, -1)
 
@@ -226,7 +226,7 @@ def extract_of_stamp(unit: str, stamp: int) -> Decimal | None:
     return extract_stamp(unit, stamp, stamp, None)
 
 
-@per_value("extract", (TEXT, TIMESTAMPTZ), NUMERIC, volatility="stable", needs_site=True)
+@per_value("extract", (TEXT, TIMESTAMPTZ), NUMERIC, volatility="settings", needs_site=True)
 def extract_of_zoned(site: Site, unit: str, stamp: int) -> Decimal | None:
     offset = 0 if is_infinite(stamp) else utc_offset(stamp, site.context.timezone)
     return extract_stamp(unit, stamp + offset * SECOND, stamp, offset)
@@ -256,7 +256,7 @@ def date_part_of_stamp(unit: str, stamp: int) -> float | None:
     return _as_float(extract_stamp(unit, stamp, stamp, None))
 
 
-@per_value("date_part", (TEXT, TIMESTAMPTZ), FLOAT8, volatility="stable", needs_site=True)
+@per_value("date_part", (TEXT, TIMESTAMPTZ), FLOAT8, volatility="settings", needs_site=True)
 def date_part_of_zoned(site: Site, unit: str, stamp: int) -> float | None:
     return _as_float(extract_of_zoned(site, unit, stamp))
 
@@ -282,7 +282,7 @@ def _trunc_zoned(unit: str, stamp: int, timezone: str) -> int:
     return to_utc(truncate_stamp(unit, to_local(stamp, timezone), "timestamp with time zone"), timezone)
 
 
-@per_value("date_trunc", (TEXT, TIMESTAMPTZ), TIMESTAMPTZ, volatility="stable", needs_site=True)
+@per_value("date_trunc", (TEXT, TIMESTAMPTZ), TIMESTAMPTZ, volatility="settings", needs_site=True)
 def date_trunc_zoned(site: Site, unit: str, stamp: int) -> int:
     return _trunc_zoned(unit, stamp, site.context.timezone)
 
@@ -317,7 +317,7 @@ def age_between(left: int, right: int) -> Interval:
     return age(left, right)
 
 
-@per_value("age", (TIMESTAMPTZ, TIMESTAMPTZ), INTERVAL, volatility="stable", needs_site=True)
+@per_value("age", (TIMESTAMPTZ, TIMESTAMPTZ), INTERVAL, volatility="settings", needs_site=True)
 def age_between_zoned(site: Site, left: int, right: int) -> Interval:
     zone = site.context.timezone
     return age(*(stamp if is_infinite(stamp) else to_local(stamp, zone) for stamp in (left, right)))

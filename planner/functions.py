@@ -30,7 +30,9 @@ Both decorators return the Python function, so they can be stacked for several s
 without typmod, or a polymorphic marker (ANY, ANYELEMENT, ANYARRAY, ...); ``site.args`` and ``site.result`` are the
 concrete types of the call. ``variadic=True``: the last argument repeats, once or more.
 A numeric(p, s) argument of a function declared with NUMERIC is brought to NUMERIC by the evaluator.
-Volatility "stable" and "volatile" functions are never folded or remembered; volatile ones run once for each row.
+Only "immutable" functions are folded and remembered. "settings" are those of Postgres's stable ones that depend on
+TimeZone, DateStyle and IntervalStyle alone; "stable" ones depend on more (the clock, the catalog); "volatile" ones run
+once for each row.
 
 Keys: ``"+(int4,int4)"``; functions that exist once for all types are keyed by their bare name: ``"is null"``,
 ``"is distinct from"``, ``"cast"``, ``"equality_class"``, ... (``key_is_name=True``).
@@ -75,7 +77,7 @@ ANYCOMPATIBLE: Final = Polymorphic.ANYCOMPATIBLE
 ANYCOMPATIBLEARRAY: Final = Polymorphic.ANYCOMPATIBLEARRAY
 
 ArgumentType = SqlType | Polymorphic
-Volatility = Literal["immutable", "stable", "volatile"]
+Volatility = Literal["immutable", "settings", "stable", "volatile"]
 
 
 class Form(Enum):

@@ -7,16 +7,12 @@ from dataclasses import dataclass, replace
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import INT8
-from planner.functions import FUNCTIONS
 from planner.identifiers import quoted
-from planner.logical import Get, Rel, schema
-from planner.scalar import Call
-from planner.traverse import children, scalars, subqueries, walk
+from planner.logical import Rel, schema
 from sql.catalog import (
     INTERNAL_SCHEMAS,
     LABELS,
     SEQUENCE_COLUMNS,
-    Catalog,
     Relation,
     RelationKind,
     TableColumn,
@@ -25,9 +21,11 @@ from sql.catalog import (
 from sql.ddl_indexes import index_named, taken_names, with_constraints
 from sql.ddl_sequences import alter_sequence, create_column_sequences, new_sequence, owner_of, release
 from sql.definition import view_rel
+from sql.maintainable import check_maintainable
 from sql.persist import DEFAULT_RETAIN
 from sql.results import Notice, Notify
 from sql.search_path import Lookup, check_creatable, no_schema
+from sql.settings import Settings
 from sql.statements import (
     AlterSequence,
     CreateSchema,
@@ -50,6 +48,7 @@ class Definer:
     notify: Notify
     seen: frozenset[int]
     names: Lookup
+    settings: Settings
 
     def create_table(self, statement: CreateTable) -> Relation | None:
         """The new table, None when it exists and that is accepted."""
@@ -119,7 +118,7 @@ class Definer:
             view, definition=statement.definition, dependencies=dependencies, references=statement.references
         )
         if statement.materialized:
-            check_maintainable(rel, self.writer.catalog)
+            check_maintainable(rel, self.writer.catalog, self.settings)
             view = replace(view, retain=statement.retain or DEFAULT_RETAIN)
         if replaced is not None:
             view = replace(view, id=replaced.id, created=replaced.created)
@@ -299,41 +298,6 @@ def _closed(writer: Writer, names: Lookup, gone: list[Relation]) -> tuple[set[in
     sequences += [r for r in writer.catalog.owned(ids) if r.id not in ids]
     ids |= {r.id for r in sequences}
     return ids, release(writer, names, sequences, ids, cascade=True)
-
-
-def check_maintainable(rel: Rel, catalog: Catalog) -> None:
-    """Refuses system relations, which no commit changes, and functions whose result changes while the data does not."""
-    todo: list[Rel] = [rel]
-    seen: set[int] = set()
-    while todo:
-        node = todo.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, Get):
-            _check_relation(catalog.relations.get(node.relation))
-        todo += children(node)
-        for expr in scalars(node):
-            todo += [s.rel for s in subqueries(expr)]
-            for part in walk(expr):
-                if isinstance(part, Call):
-                    _check_call(part)
-
-
-def _check_relation(relation: Relation | None) -> None:
-    if relation is None or relation.sequence is not None:
-        what = "a system relation" if relation is None else "a sequence"
-        raise unsupported(f"{what} in a materialized view or subscription", hint="Use a plain view.")
-
-
-def _check_call(call: Call) -> None:
-    function = FUNCTIONS.get(call.function)
-    if function is not None and function.volatility != "immutable":
-        raise unsupported(
-            f"the {function.volatility} function {function.name}() in a materialized view",
-            hint="Its result changes while the data does not, so that no update would tell the view about it. "
-            "Use a plain view, or put the value into a table.",
-        )
 
 
 def _view_columns(columns: tuple[OutputColumn, ...], rel: Rel) -> tuple[TableColumn, ...]:

@@ -424,7 +424,7 @@ class Executor:
 
     def _definer(self, writer: Writer, prepared: Prepared, notify: Notify) -> Definer:
         names = Lookup(writer.catalog, self._session.path(writer.catalog))
-        return Definer(writer, notify, prepared.seen, names)
+        return Definer(writer, notify, prepared.seen, names, self._session.settings)
 
     def _create_table_as(self, definer: Definer, statement: CreateTable, prepared: Prepared, request: Request) -> str:
         writer, query = definer.writer, statement.source

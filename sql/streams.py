@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet
-from planner.context import Bounds
+from planner.context import Bounds, Context
 from sql.copy_files import load_file
 from sql.copy_in import CopyIn
 from sql.cursors import Scroll
@@ -151,7 +151,7 @@ class Streams:
         as_of = statement.as_of if statement.as_of is not None else statement.query.as_of
         start = None if as_of is None else epoch_of(as_of, context)
         up_to = None if statement.up_to is None else epoch_of(statement.up_to, context)
-        subscription = Subscription(coordinator, statement, up_to)
+        subscription = Subscription(coordinator, statement, up_to, session.settings)
         try:
             await subscription.start(start)
         except BaseException:
@@ -201,7 +201,7 @@ class Streams:
         published = await transaction.snapshot()
         dictionary = session.coordinator.engine.dictionary.scratch()
         state = SessionState(session, published.catalog)
-        context = self._executor.context(dictionary, request, published.epoch, state)
+        context = Context(dictionary)
         snapshot = self._executor.snapshot(published, context, state)
         if statement.view.id in published.failures:
             raise published.failures[statement.view.id]

@@ -21,10 +21,11 @@ from planner.logical import schema as schema_of
 from planner.lower import lower
 from planner.scalar import Column
 from planner.transform.pipeline import optimize
-from sql.ddl import check_maintainable
 from sql.group import Delta
+from sql.maintainable import check_maintainable
 from sql.prepared import subscribe_columns
 from sql.query import moment_of, oldest_epoch
+from sql.settings import Settings
 from sql.snapshot import Published, StoredIndexes
 from sql.statements import Subscribe
 from storage.stored import History
@@ -56,13 +57,14 @@ class _Progress:
 class Subscription:
     """The rows of one SUBSCRIBE, to be taken with ``take``; ``close`` frees what it holds in the dataflow."""
 
-    def __init__(self, coordinator: Coordinator, statement: Subscribe, up_to: int | None) -> None:
+    def __init__(self, coordinator: Coordinator, statement: Subscribe, up_to: int | None, settings: Settings) -> None:
         self.statement = statement
         self.columns = subscribe_columns(statement)
         self.dictionary = coordinator.engine.dictionary
         self._coordinator = coordinator
         self._source = schema_of(statement.query.rel)
         self._up_to = up_to
+        self._settings = settings
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[History | _Progress] = deque()
         self._size = 0
@@ -107,7 +109,7 @@ class Subscription:
         """On the engine thread: from the published state that this gives, every change is handed over."""
         engine = self._coordinator.engine
         engine.flush()
-        check_maintainable(rel, engine.catalog)
+        check_maintainable(rel, engine.catalog, self._settings)
         if isinstance(rel, Get):
             self._relation = rel.relation
         else:

@@ -134,7 +134,7 @@ def parse_time(text: str, precision: int | None, style: TextStyle) -> int:
     """µs since midnight, 24:00:00 included."""
     fields = _parse(text, "time", style)
     if fields.special == "now" and fields.time is None:
-        return round_micros(to_local(style.now, style.timezone) % DAY, precision)
+        return round_micros(_special_stamp("now", style, True) % DAY, precision)
     if fields.time is None or (fields.zone_name is not None and fields.year is None):
         raise _syntax("time", text)
     if fields.time > DAY:
@@ -151,6 +151,9 @@ def _checked(stamp: int, text: str) -> int:
 def _special_stamp(word: str, style: TextStyle, local: bool) -> int:
     if word == "epoch":
         return -10_957 * DAY
+    if not style.now:
+        hint = "It would change while the data does not: put the date itself into the table."
+        raise SqlError("0A000", f'"{word}" in a materialized view is not supported', hint=hint)
     now = to_local(style.now, style.timezone) if local else style.now
     if word == "now":
         return now

@@ -140,7 +140,7 @@ def _calls(expr: Scalar) -> Iterator[Call]:
 
 def volatile_functions(rel: Rel, *, stable: bool = False) -> frozenset[str]:
     """The names of the volatile (with ``stable``: and stable) functions that a plan calls."""
-    kinds = ("volatile", "stable") if stable else ("volatile",)
+    kinds = ("volatile", "stable", "settings") if stable else ("volatile",)
     found = set()
     for node in _all_rels(rel):
         for expr in traverse.scalars(node):
