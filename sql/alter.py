@@ -7,7 +7,9 @@ made anew. Cost: the table, and the state of those views.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
 import numpy as np
@@ -18,26 +20,34 @@ from planner.context import Context
 from planner.evaluate import evaluate
 from planner.logical import schema
 from planner.scalar import Column, Scalar
-from sql.bind.constraints import check_conditions
+from sql.bind.constraints import added_check
+from sql.bind.constraints import check_conditions as bound_conditions
 from sql.catalog import Relation, RelationKind, TableColumn
+from sql.constraints import check_conditions
+from sql.ddl_indexes import check_duplicates, named_check, named_index
 from sql.definition import definition_rel
 from sql.dml import Changer
 from sql.key_index import KeyIndex
 from sql.keys import Index
 from sql.results import Notice, Notify
 from sql.statements import (
+    AddCheck,
     AddColumn,
     AddPrimaryKey,
+    AddUnique,
     AlterTable,
     Change,
     DropColumn,
+    DropConstraint,
     SetDefault,
     SetNotNull,
     SetType,
 )
 from sql.writer import Writer
 
-_PASSES: Final = (DropColumn, SetType, AddColumn, (SetDefault, SetNotNull), AddPrimaryKey)
+_PASSES: Final = (
+    (DropConstraint, DropColumn), SetType, AddColumn, (SetDefault, SetNotNull), AddPrimaryKey, (AddUnique, AddCheck),
+)  # fmt: skip
 """Postgres's order of the changes of one statement."""
 
 
@@ -50,6 +60,9 @@ class _Draft:
     values: list[Scalar]
     key: list[str]
     key_name: str | None
+    added: list[AddUnique | AddCheck] = field(default_factory=list)
+    dropped: set[str] = field(default_factory=set)
+    """Constraints to come, and the names of those that go."""
     touched: bool = False
     """Whether columns came, went or changed their type."""
 
@@ -78,8 +91,8 @@ class _Draft:
 
     def result(self) -> Relation:
         key = tuple(self.find(name) for name in self.key)
-        indexes = [self._moved(i) for i in self.table.indexes]
-        checks = [(c, self._places(c.columns)) for c in self.table.checks]
+        indexes = [self._moved(i) for i in self.table.indexes if i.name not in self.dropped]
+        checks = [(c, self._places(c.columns)) for c in self.table.checks if c.name not in self.dropped]
         return replace(
             self.table, columns=tuple(self.columns), primary_key=key, key_name=self.key_name,
             indexes=tuple(i for i in indexes if i is not None),
@@ -120,9 +133,14 @@ class Alterer:
                     self._change(draft, change)
         self._check_views(draft)
         old, new = draft.table, draft.result()
-        check_conditions(new)
+        new = self._constrained(new, draft.added)
+        conditions = bound_conditions(new)
         if new.schema == old.schema and new.primary_key == old.primary_key and not draft.touched:
-            self.writer.redefine(new)
+            self._check_rows(old, new, conditions)
+            if new.indexes == old.indexes:
+                self.writer.redefine(new)
+            else:
+                self.writer.alter(new)
         else:
             self._rewrite(old, new, draft.values)
 
@@ -130,6 +148,10 @@ class Alterer:
         match change:
             case AddPrimaryKey():
                 self._add_key(draft, change)
+            case AddUnique() | AddCheck():
+                draft.added.append(change)
+            case DropConstraint():
+                self._drop_constraint(draft, change)
             case AddColumn():
                 self._add_column(draft, change)
             case DropColumn():
@@ -157,6 +179,42 @@ class Alterer:
             draft.columns[i] = replace(draft.columns[i], nullable=False)
         draft.key = list(change.columns)
         draft.key_name = change.constraint
+
+    def _drop_constraint(self, draft: _Draft, change: DropConstraint) -> None:
+        table = draft.table
+        found = next((i for i in table.all_indexes if i.constraint and i.name == change.name), None)
+        if found is not None and found.primary:
+            draft.key.clear()
+            draft.key_name = None
+        elif found is None and all(c.name != change.name for c in table.checks):
+            message = f'constraint "{change.name}" of relation "{table.name}" does not exist'
+            if not change.if_exists:
+                raise SqlError("42704", message)
+            self.notify(Notice("NOTICE", "00000", f"{message}, skipping"))
+        draft.dropped.add(change.name)
+
+    def _constrained(self, table: Relation, added: list[AddUnique | AddCheck]) -> Relation:
+        """The table with more constraints. Raises 42703, 42701, 42P07, 42710, and what is wrong with a condition."""
+        for change in added:
+            match change:
+                case AddUnique():
+                    index = named_index(self.writer, table, _index_of(table, change))
+                    table = replace(table, indexes=(*table.indexes, index))
+                case AddCheck():
+                    check = named_check(self.writer, table, added_check(table, change.name, change.text))
+                    table = replace(table, checks=(*table.checks, check))
+        return table
+
+    def _check_rows(self, old: Relation, new: Relation, conditions: tuple[Scalar, ...]) -> None:
+        """Whether the rows that are there keep the new constraints. Raises 23505, 23514."""
+        for index in new.indexes:
+            if index not in old.indexes:
+                check_duplicates(self.writer, new, index)
+        if new.checks != old.checks:
+            published = self.writer.snapshot()
+            rows, _ = published.rows(old.id, published.ordinal)
+            with _said_of_a_table(new):
+                check_conditions(new, rows, conditions, self.context)
 
     def _add_column(self, draft: _Draft, change: AddColumn) -> None:
         name, table = change.column.name, draft.table.name
@@ -208,10 +266,8 @@ class Alterer:
         rows = self._converted(old, new, values)
         views = [r for r in self.writer.catalog.dependents([old.id]) if r.kind is RelationKind.MATERIALIZED_VIEW]
         table = self.writer.exchange(old.id, new, None)
-        try:
+        with _said_of_a_table(new):
             Changer(self.writer, self.keys, self.context).insert_rows(table, rows)
-        except SqlError as error:
-            raise _not_unique(error) from None
         for view in views:
             known = self.writer.catalog.relations[view.id]
             rel = definition_rel(known, self.writer.catalog)
@@ -233,10 +289,30 @@ class Alterer:
         return pack(vectors, new.schema, len(rows))
 
 
-def _not_unique(error: SqlError) -> SqlError:
-    """A duplicate key among rows that are there already, as Postgres says it."""
-    if error.sqlstate != "23505":
-        return error
-    name = error.message.split('"')[1]
-    detail = None if error.detail is None else error.detail.replace(" already exists.", " is duplicated.")
-    return SqlError("23505", f'could not create unique index "{name}"', detail)
+def _index_of(table: Relation, change: AddUnique) -> Index:
+    names = [c.name for c in table.columns]
+    for name in (*change.columns, *change.included):
+        if name not in names:
+            raise SqlError("42703", f'column "{name}" named in key does not exist')
+        if change.columns.count(name) > 1:
+            raise SqlError("42701", f'column "{name}" appears twice in unique constraint')
+    return Index(
+        0, change.name or "", tuple(map(names.index, change.columns)), unique=True, constraint=True,
+        nulls_distinct=change.nulls_distinct, included=tuple(map(names.index, change.included)),
+    )  # fmt: skip
+
+
+@contextmanager
+def _said_of_a_table(table: Relation) -> Iterator[None]:
+    """What rows that are there already do not keep, as Postgres says it of them."""
+    try:
+        yield
+    except SqlError as error:
+        if error.sqlstate not in ("23505", "23514"):
+            raise
+        name = error.message.split('"')[-2]
+        if error.sqlstate == "23514":
+            message = f'check constraint "{name}" of relation "{table.name}" is violated by some row'
+            raise SqlError("23514", message) from None
+        detail = None if error.detail is None else error.detail.replace(" already exists.", " is duplicated.")
+        raise SqlError("23505", f'could not create unique index "{name}"', detail) from None

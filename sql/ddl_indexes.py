@@ -86,6 +86,27 @@ def create_index(writer: Writer, statement: CreateIndex, notify: Notify) -> None
     writer.alter(replace(table, indexes=(*table.indexes, index)))
 
 
+def named_index(writer: Writer, table: Relation, index: Index) -> Index:
+    """A UNIQUE constraint's index with its id and name. 42P07, 42710."""
+    taken = taken_names(writer.catalog, table.schema_name)
+    taken |= {i.name for i in table.all_indexes}
+    name = index.name or _index_name(table, index, "key", taken)
+    if name in taken:
+        raise SqlError("42P07", f'relation "{name}" already exists')
+    if any(c.name == name for c in table.checks):
+        raise SqlError("42710", f'constraint "{name}" for relation "{table.name}" already exists')
+    return replace(index, id=writer.engine.next_id(writer.catalog), name=name)
+
+
+def named_check(writer: Writer, table: Relation, check: Check) -> Check:
+    """A check with its id and name. 42710."""
+    taken = {c.name for c in table.checks} | {i.name for i in table.all_indexes if i.constraint}
+    name = check.name or _check_name(table, check, taken)
+    if name in taken:
+        raise SqlError("42710", f'constraint "{name}" for relation "{table.name}" already exists')
+    return replace(check, id=writer.engine.next_id(writer.catalog), name=name)
+
+
 def check_duplicates(writer: Writer, table: Relation, index: Index) -> None:
     """23505 where two rows have one key."""
     published = writer.snapshot()

@@ -216,6 +216,30 @@ class Drop:
 
 
 @dataclass(frozen=True, slots=True)
+class AddUnique:
+    """Columns by name; ``name`` None: as Postgres names it."""
+
+    columns: tuple[str, ...]
+    name: str | None
+    nulls_distinct: bool = True
+    included: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AddCheck:
+    """``text``: the condition as it is written; it is bound when it is known which columns there are."""
+
+    text: str
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DropConstraint:
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class AddPrimaryKey:
     """``columns``: names. ``constraint``: the key's own name, None for the one that Postgres would make."""
 
@@ -264,7 +288,9 @@ class SetType:
     default: str | None
 
 
-Change = AddPrimaryKey | AddColumn | DropColumn | SetDefault | SetNotNull | SetType
+Change = (
+    AddPrimaryKey | AddUnique | AddCheck | DropConstraint | AddColumn | DropColumn | SetDefault | SetNotNull | SetType
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,3 +226,55 @@ def test_indexes_come_back_at_a_restart(tmp_path: Path) -> None:
         assert client.rows("VERIFY MATERIALIZED VIEW m") == []
     assert client.rows("SELECT c FROM t WHERE a = 1") == [("3",)]
     server.close()
+
+
+def test_constraints_are_added_and_dropped(client: Client) -> None:
+    client.run("CREATE TABLE u (a int, b text)")
+    client.run("CREATE MATERIALIZED VIEW m AS SELECT a, count(*) AS n FROM u GROUP BY a")
+    client.run("CREATE INDEX ON m (n)")
+    client.run("INSERT INTO u VALUES (1, 'x'), (2, 'y'), (2, 'z')")
+    error = client.error("ALTER TABLE u ADD UNIQUE (a)")
+    assert (error.sqlstate, error.message) == ("23505", 'could not create unique index "u_a_key"')
+    assert error.detail == "Key (a)=(2) is duplicated."
+    error = client.error("ALTER TABLE u ADD CONSTRAINT small CHECK (a < 2)")
+    assert error.message == 'check constraint "small" of relation "u" is violated by some row'
+    assert client.run("ALTER TABLE u ADD UNIQUE (a, b), ADD CONSTRAINT small CHECK (a < 9)") == "ALTER TABLE"
+    assert _constraints(client, "u") == [("small", "c", "CHECK ((a < 9))"), ("u_a_b_key", "u", "UNIQUE (a, b)")]
+    assert client.state("INSERT INTO u VALUES (1, 'x')") == "23505"
+    assert client.state("INSERT INTO u VALUES (9, 'x')") == "23514"
+    assert client.state("ALTER TABLE u ADD CONSTRAINT small UNIQUE (b)") == "42710"
+    client.run("ALTER TABLE u ADD PRIMARY KEY (b)")
+    assert client.state("INSERT INTO u VALUES (7, 'x')") == "23505"
+    assert client.state("INSERT INTO u VALUES (9, 'q')") == "23514"
+    assert client.sorted("SELECT n FROM m WHERE n > 0") == [("1",), ("2",)]
+    client.run("ALTER TABLE u DROP CONSTRAINT u_pkey, DROP CONSTRAINT small")
+    assert client.run("INSERT INTO u VALUES (9, 'x')") == "INSERT 0 1"
+    assert client.state("INSERT INTO u VALUES (1, 'x')") == "23505"
+    client.run("ALTER TABLE u DROP CONSTRAINT u_a_b_key")
+    assert client.run("INSERT INTO u VALUES (1, 'x')") == "INSERT 0 1"
+    assert client.error("ALTER TABLE u DROP CONSTRAINT nosuch").message == (
+        'constraint "nosuch" of relation "u" does not exist'
+    )
+    assert client.rows("VERIFY MATERIALIZED VIEW m") == []
+
+
+def test_indexes_and_checks_follow_the_columns(client: Client) -> None:
+    client.run("CREATE TABLE u (a int, b int UNIQUE, c int CHECK (c > 0), d int, CHECK (d > a))")
+    client.run("CREATE INDEX ON u (d, b)")
+    client.run("INSERT INTO u VALUES (1, 2, 3, 4)")
+    client.run("ALTER TABLE u DROP COLUMN a")
+    assert client.sorted("SELECT indexdef FROM pg_indexes WHERE tablename = 'u'") == [
+        ("CREATE INDEX u_d_b_idx ON public.u USING btree (d, b)",),
+        ("CREATE UNIQUE INDEX u_b_key ON public.u USING btree (b)",),
+    ]
+    assert client.state("INSERT INTO u VALUES (2, 3, 4)") == "23505"
+    assert client.state("INSERT INTO u VALUES (3, 0, 4)") == "23514"
+    client.run("ALTER TABLE u ALTER COLUMN b TYPE numeric")
+    assert client.state("INSERT INTO u VALUES (2.00, 3, 4)") == "23505"
+    client.run("ALTER TABLE u ADD COLUMN e int UNIQUE CHECK (e <> 0)")
+    assert client.state("INSERT INTO u VALUES (7, 3, 4, 0)") == "23514"
+    client.run("ALTER TABLE u DROP COLUMN e")
+    client.run("ALTER TABLE u DROP COLUMN b")
+    assert client.sorted("SELECT indexname FROM pg_indexes WHERE tablename = 'u'") == []
+    assert client.state("INSERT INTO u VALUES (-2, 3)") == "23514"
+    assert client.run("INSERT INTO u VALUES (2, -4)") == "INSERT 0 1"

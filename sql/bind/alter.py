@@ -19,7 +19,7 @@ from sql.bind.scope import Scope
 from sql.catalog import Relation, RelationKind, TableColumn
 from sql.parse import parse_expression
 from sql.syntax import nodes, nodes_alter
-from sql.syntax.nodes_constraints import KeyConstraint
+from sql.syntax.nodes_constraints import CheckConstraint, Constraint, ForeignKeyConstraint, KeyConstraint
 from sql.types import format_type
 
 SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"})
@@ -39,13 +39,17 @@ def alter_table(env: Environment, node: nodes_alter.AlterTableStatement) -> boun
         message = f'ALTER action {_action(node.changes[0])} cannot be performed on relation "{table.name}"'
         detail = f"This operation is not supported for {_KINDS.get(table.kind, 'this kind of relation')}."
         raise SqlError("42809", message, detail)
-    return bound.AlterTable(table, table.name, tuple(_change(env, table, node, change) for change in node.changes))
+    return bound.AlterTable(
+        table, table.name, tuple(found for change in node.changes for found in _changes(env, table, node, change))
+    )
 
 
 def _action(change: nodes_alter.Change) -> str:
     match change:
-        case nodes_alter.AddPrimaryKey():
+        case nodes_alter.AddPrimaryKey() | nodes_alter.AddConstraint():
             return "ADD CONSTRAINT"
+        case nodes_alter.DropConstraint():
+            return "DROP CONSTRAINT"
         case nodes_alter.AddColumn():
             return "ADD COLUMN"
         case nodes_alter.DropColumn():
@@ -60,12 +64,29 @@ def _action(change: nodes_alter.Change) -> str:
             assert_never(change)
 
 
+def _changes(
+    env: Environment, table: Relation, node: nodes_alter.AlterTableStatement, change: nodes_alter.Change
+) -> list[bound.Change]:
+    """A change, and the constraints that stand at a column that is added."""
+    changes = [_change(env, table, node, change)]
+    if isinstance(change, nodes_alter.AddColumn):
+        own = [c for c in change.column.constraints if not (isinstance(c, KeyConstraint) and c.primary)]
+        if own and change.if_not_exists:
+            raise unsupported("ADD COLUMN IF NOT EXISTS with UNIQUE, CHECK or REFERENCES", position=own[0].at + 1)
+        changes += [_add_constraint(c) for c in own]
+    return changes
+
+
 def _change(
     env: Environment, table: Relation, node: nodes_alter.AlterTableStatement, change: nodes_alter.Change
 ) -> bound.Change:
     match change:
         case nodes_alter.AddPrimaryKey():
             return _add_key(change)
+        case nodes_alter.AddConstraint():
+            return _add_constraint(change.constraint)
+        case nodes_alter.DropConstraint():
+            return bound.DropConstraint(change.name, change.if_exists)
         case nodes_alter.AddColumn():
             return _add_column(env, change)
         case nodes_alter.DropColumn():
@@ -95,17 +116,29 @@ def _add_key(change: nodes_alter.AddPrimaryKey) -> bound.AddPrimaryKey:
     return bound.AddPrimaryKey(tuple(names), change.name)
 
 
+def _add_constraint(node: Constraint) -> bound.AddUnique | bound.AddCheck:
+    match node:
+        case KeyConstraint():
+            columns = tuple(name for name, _ in node.columns)
+            included = tuple(name for name, _ in node.included)
+            return bound.AddUnique(columns, node.name, node.nulls_distinct, included)
+        case CheckConstraint():
+            return bound.AddCheck(node.text, node.name)
+        case ForeignKeyConstraint():
+            raise unsupported("FOREIGN KEY constraints", position=node.at + 1)
+        case _:
+            assert_never(node)
+
+
 def _add_column(env: Environment, change: nodes_alter.AddColumn) -> bound.AddColumn:
     node = change.column
     if node.name in SYSTEM_COLUMNS:
         raise SqlError("42701", f'column name "{node.name}" conflicts with a system column name')
     if node.generated is not None:
         raise unsupported("ADD COLUMN with a sequence of its own", position=node.at + 1)
-    for constraint in node.constraints:
-        if not isinstance(constraint, KeyConstraint) or not constraint.primary:
-            raise unsupported("a column with UNIQUE, CHECK or REFERENCES in ALTER TABLE", position=constraint.at + 1)
-    column = replace(ddl.column_definition(env, node), nullable=not (node.not_null or node.constraints))
-    return bound.AddColumn(column, bound_default(env, column), change.if_not_exists, bool(node.constraints))
+    key = any(isinstance(c, KeyConstraint) and c.primary for c in node.constraints)
+    column = replace(ddl.column_definition(env, node), nullable=not (node.not_null or key))
+    return bound.AddColumn(column, bound_default(env, column), change.if_not_exists, key)
 
 
 def column_of(table: Relation, name: str) -> TableColumn:

@@ -105,6 +105,14 @@ def _condition(env: Environment, table: str, columns: Sequence[TableColumn], nod
     return Binder(env, scope, _CHECK).condition(node, "CHECK")
 
 
+def added_check(table: Relation, name: str | None, text: str) -> Check:
+    """A CHECK that a table is to get, by its text. Raises what is wrong in it."""
+    found = _condition(Environment(Lookup(Catalog()), Parameters()), table.name, table.columns, parse_expression(text))
+    if has_subquery(found):
+        raise SqlError("0A000", "cannot use subquery in check constraint")
+    return Check(0, name or "", text, tuple(sorted(columns_of(found))))
+
+
 def check_conditions(table: Relation) -> tuple[Scalar, ...]:
     """The conditions of a table's CHECK constraints over its columns."""
     env = Environment(Lookup(Catalog()), Parameters())

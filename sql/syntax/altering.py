@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from ivm.errors import unsupported
+from sql.syntax.lexer import TokenKind
 from sql.syntax.nodes_alter import (
     AddColumn,
+    AddConstraint,
     AddPrimaryKey,
     AlterTableStatement,
     Change,
     DropColumn,
+    DropConstraint,
     SetDefault,
     SetNotNull,
     SetType,
@@ -43,8 +46,10 @@ class AlterGrammar(SchemaGrammar):
         if self.accept("add"):
             return self._add()
         if self.accept("drop"):
-            if self.is_word("constraint"):
-                raise unsupported("ALTER TABLE … DROP CONSTRAINT", position=start.start + 1)
+            if self.accept("constraint"):
+                if_exists = self.accept("if", "exists")
+                name = self.name()
+                return DropConstraint(name, if_exists, self._behaviour())
             self.accept("column")
             if_exists = self.accept("if", "exists")
             name = self.name()
@@ -65,14 +70,14 @@ class AlterGrammar(SchemaGrammar):
 
     def _add(self) -> Change:
         at = self.token.start
+        place = self.ahead(2) if self.is_word("constraint") else self.token
+        if place.value in _OTHER_CONSTRAINTS and place.kind is TokenKind.WORD:
+            return AddConstraint(self.constraint())
         name = self.name() if self.accept("constraint") else None
         if self.accept("primary", "key"):
             if self.is_word("using"):
                 raise unsupported("PRIMARY KEY USING INDEX", position=at + 1)
             return AddPrimaryKey(name, self.names(), at)
-        for word in _OTHER_CONSTRAINTS:
-            if self.is_word(word):
-                raise unsupported(f"{word.upper()} constraints", position=at + 1)
         if name is not None:
             raise self.error()
         self.accept("column")

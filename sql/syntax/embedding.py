@@ -11,8 +11,10 @@ from sql.syntax.cursor import Cursor
 from sql.syntax.dialect import parser
 from sql.syntax.lexer import Token, TokenKind
 from sql.syntax.nodes import ColumnDefinition, Expr, Query, Statement, TypeName
+from sql.syntax.nodes_constraints import Constraint
 from sql.syntax.rules_data import DataRules
 from sql.syntax.tokens import parser_tokens
+from sql.syntax.translate_constraints import constraint
 from sql.syntax.translate_data import column, statement
 from sql.syntax.translate_expressions import expression, type_name
 from sql.syntax.translate_queries import query
@@ -72,6 +74,17 @@ class EmbeddingCursor(Cursor):
     def column_definition(self) -> ColumnDefinition:
         """A column as CREATE TABLE has it: name, type, constraints."""
         return self.hand(lambda rules: column(rules.column_definition()))
+
+    def constraint(self) -> Constraint:
+        """A constraint as CREATE TABLE has it behind its columns."""
+
+        def read(rules: DataRules) -> Constraint:
+            node = rules.table_constraint()
+            if node is None:
+                raise rules.syntax_error()
+            return constraint(node, ())
+
+        return self.hand(read)
 
     def default(self) -> tuple[Expr, str]:
         """A DEFAULT's expression and its text."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sql.syntax.nodes import ColumnDefinition, Expr, TableName, TypeName
+    from sql.syntax.nodes_constraints import Constraint
 
 Names = tuple[tuple[str, int], ...]
 
@@ -18,6 +19,20 @@ class AddPrimaryKey:
     name: str | None
     columns: Names
     at: int
+
+
+@dataclass(frozen=True, slots=True)
+class AddConstraint:
+    """``ADD [CONSTRAINT name]`` UNIQUE, CHECK or FOREIGN KEY."""
+
+    constraint: Constraint
+
+
+@dataclass(frozen=True, slots=True)
+class DropConstraint:
+    name: str
+    if_exists: bool
+    cascade: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +72,7 @@ class SetType:
     at: int
 
 
-Change = AddPrimaryKey | AddColumn | DropColumn | SetDefault | SetNotNull | SetType
+Change = AddPrimaryKey | AddConstraint | DropConstraint | AddColumn | DropColumn | SetDefault | SetNotNull | SetType
 
 
 @dataclass(frozen=True, slots=True)
