@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -99,6 +100,11 @@ def _sources(first: Gather, onto: dict[int, list[tuple[int, int, int]]], word: i
     return found
 
 
+@cache
+def _in_order(width: int) -> tuple[int, ...]:
+    return tuple(range(width))
+
+
 def append(gather: Gather, words: Sequence[int]) -> Gather:
     """The same gather with more words copied at the end."""
     return Gather((*gather.words, *words), gather.bits, gather.drop_if)
@@ -113,7 +119,7 @@ def apply(gather: Gather, rows: Words) -> tuple[Words, Words | None]:
             keep &= (rows[:, word] >> np.int64(bit)) & 1 == 0
         source = np.flatnonzero(keep).astype(np.int64)
         rows = rows[source]
-    if is_identity(Gather(gather.words, gather.bits), rows.shape[1]):
+    if not gather.bits and gather.words == _in_order(rows.shape[1]):
         return rows, source
     out = np.zeros((len(rows), len(gather.words)), np.int64)
     for k, w in enumerate(gather.words):

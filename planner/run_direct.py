@@ -14,6 +14,7 @@ from ivm.errors import SqlError
 from ivm.graph import Arrange, Concat, Errors, Gather, Join, Keep, Mapped, NodeId, Project, Threshold, Words
 from planner import moves
 from planner.context import Bounds, Context
+from planner.memo import by_identity
 from planner.physical import Constants, Map, Node, Plan, Table, TableErrors, inputs
 from planner.render import constant_rows
 
@@ -28,51 +29,63 @@ def run_direct(
     plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds | None = None
 ) -> tuple[Words, Words, Words | None] | None:
     """(rows, diffs, error rows), or None when the plan needs a dataflow. 53200: a join's rows are too many."""
-    if not _is_direct(plan, snapshot):
+    course = _course_of(plan, snapshot)
+    if course is None:
         return None
-    direct = _Direct(plan, snapshot, context, bounds or Bounds())
+    direct = _Direct(plan, course, snapshot, context, bounds or Bounds())
     rows, diffs = direct.rows(plan.rows)
-    errors = None if plan.errors is None else direct.rows(plan.errors)[0]
+    errors = None if plan.errors is None else direct.errors(plan.errors)
     return rows, diffs, errors
 
 
 def is_short(plan: Plan, snapshot: Snapshot, rows: int) -> bool:
     """Whether a plan is run directly, reading relations of at most so many rows in all whole."""
-    if not _is_direct(plan, snapshot):
+    course = _course_of(plan, snapshot)
+    if course is None:
         return False
     scanned = 0
-    for number in _visited(plan, snapshot):
-        node = plan.nodes[number]
-        if isinstance(node, Table):
-            version = snapshot.version(node.relation)
-            scanned += rows + 1 if version is None else version.count
+    for relation in course.scanned:
+        version = snapshot.version(relation)
+        scanned += rows + 1 if version is None else version.count
     return scanned <= rows
 
 
-def _visited(plan: Plan, snapshot: Snapshot) -> set[NodeId]:
-    """The nodes whose rows a direct run computes."""
+@dataclass(frozen=True, slots=True)
+class _Course:
+    """How a plan is run: which side of each join is looked up, and the relations that are read whole."""
+
+    sides: dict[NodeId, str | None]
+    scanned: tuple[int, ...]
+
+
+def _course_of(plan: Plan, snapshot: Snapshot) -> _Course | None:
+    """The plan's course over a snapshot, None when it needs a dataflow. Cost: the plan's joins, the first time more."""
     from planner.run import static_side
 
+    sides = tuple(static_side(plan, join, snapshot) for _, join in _joins(plan))
+    courses = _courses(plan)
+    if sides not in courses:
+        by_join = {number: side for (number, _), side in zip(_joins(plan), sides, strict=True)}
+        courses[sides] = _course(plan, by_join)
+    return courses[sides]
+
+
+@by_identity
+def _joins(plan: Plan) -> tuple[tuple[NodeId, Join], ...]:
+    return tuple((NodeId(i), node) for i, node in enumerate(plan.nodes) if isinstance(node, Join))
+
+
+@by_identity
+def _courses(plan: Plan) -> dict[tuple[str | None, ...], _Course | None]:
+    """The courses found so far, by the sides of the plan's joins."""
+    del plan
+    return {}
+
+
+def _course(plan: Plan, sides: dict[NodeId, str | None]) -> _Course | None:
     todo = [plan.rows] if plan.errors is None else [plan.rows, plan.errors]
     seen: set[NodeId] = set()
-    while todo:
-        number = todo.pop()
-        if number in seen:
-            continue
-        seen.add(number)
-        node = plan.nodes[number]
-        if isinstance(node, Join):
-            todo.append(node.right if static_side(plan, node, snapshot) == "left" else node.left)
-        else:
-            todo += inputs(node)
-    return seen
-
-
-def _is_direct(plan: Plan, snapshot: Snapshot) -> bool:
-    from planner.run import static_side
-
-    todo = [plan.rows] if plan.errors is None else [plan.rows, plan.errors]
-    seen: set[NodeId] = set()
+    scanned: list[int] = []
     while todo:
         number = todo.pop()
         if number in seen:
@@ -80,7 +93,9 @@ def _is_direct(plan: Plan, snapshot: Snapshot) -> bool:
         seen.add(number)
         node = plan.nodes[number]
         match node:
-            case Table() | TableErrors() | Constants() | Project() | Errors() | Concat():
+            case Table():
+                scanned.append(node.relation)
+            case TableErrors() | Constants() | Project() | Errors() | Concat():
                 todo += inputs(node)
             case Map() if node.program.diff_width == 1:
                 todo.append(node.input)
@@ -89,19 +104,19 @@ def _is_direct(plan: Plan, snapshot: Snapshot) -> bool:
             case Arrange() if not node.order:
                 todo.append(node.input)
             case Join():
-                side = static_side(plan, node, snapshot)
-                moving = node.right if side == "left" else node.left
-                if side is None or not isinstance(plan.nodes[moving], Arrange | Threshold):
-                    return False
+                moving = node.right if sides[number] == "left" else node.left
+                if sides[number] is None or not isinstance(plan.nodes[moving], Arrange | Threshold):
+                    return None
                 todo.append(moving)
             case _:
-                return False
-    return True
+                return None
+    return _Course(sides, tuple(scanned))
 
 
 @dataclass(slots=True)
 class _Direct:
     plan: Plan
+    course: _Course
     snapshot: Snapshot
     context: Context
     bounds: Bounds
@@ -114,6 +129,22 @@ class _Direct:
         if number not in self.known:
             self.known[number] = self._compute(number, self.plan.nodes[number])
         return self.known[number]
+
+    def errors(self, number: NodeId) -> Words | None:
+        """A node's error rows, where it has any."""
+        node = self.plan.nodes[number]
+        match node:
+            case Concat():
+                parts = [rows for rows in map(self.errors, node.inputs) if rows is not None]
+                return np.concatenate(parts) if parts else None
+            case Errors():
+                self.rows(node.input)
+                return None if self.failed is None else self.failed.get(node.input)
+            case TableErrors():
+                found = self.snapshot.errors(node.relation)
+                return None if found is None else found[0]
+            case _:
+                return self.rows(number)[0]
 
     def _compute(self, number: NodeId, node: Node) -> Counted:
         from planner.run import table_rows
@@ -144,7 +175,7 @@ class _Direct:
                 rows, diffs = self.rows(node.input)
                 return _threshold(rows, diffs, node.keep)
             case Join():
-                return self._join(node)
+                return self._join(number, node)
             case _:
                 raise AssertionError(node)
 
@@ -176,11 +207,11 @@ class _Direct:
         if self.bounds.cancel is not None and self.bounds.cancel.is_set():
             raise SqlError("57014", "canceling statement due to user request")
 
-    def _join(self, node: Join) -> Counted:
+    def _join(self, number: NodeId, node: Join) -> Counted:
         """[key | left val | right val] of the moving side's rows and what a lookup finds for their keys."""
-        from planner.run import static_side, stored_version
+        from planner.run import stored_version
 
-        side = static_side(self.plan, node, self.snapshot)
+        side = self.course.sides[number]
         fixed, moving = (node.left, node.right) if side == "left" else (node.right, node.left)
         version = stored_version(self.plan, fixed, self.snapshot)
         assert version is not None
@@ -222,6 +253,8 @@ def _pairs(left: Words, right: Words, count: int) -> tuple[Words, Words]:
 
 
 def _threshold(rows: Words, diffs: Words, keep: Keep) -> Counted:
+    if len(rows) == 1 and diffs[0] == 1:
+        return rows, diffs
     found, inverse = _distinct(rows)
     counts = np.zeros(len(found), np.int64)
     np.add.at(counts, inverse, diffs)

@@ -101,10 +101,13 @@ def _given_array(arg: Scalar, context: Context) -> Sequence[object] | None:
 
 def _widens(source: SqlType, target: SqlType) -> bool:
     """Whether a cast between arrays leaves every element the integer that it is."""
-    if source.element is None or target.element is None:
-        return False
+    return source.element is not None and target.element is not None and widens(source.element, target.element)
+
+
+def widens(source: SqlType, target: SqlType) -> bool:
+    """Whether a cast leaves every value the integer that it is."""
     kinds = (Kind.INT2, Kind.INT4, Kind.INT8)
-    have, want = source.element.kind, target.element.kind
+    have, want = source.kind, target.kind
     return have in kinds and want in kinds and kinds.index(have) <= kinds.index(want)
 
 

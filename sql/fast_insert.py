@@ -19,7 +19,9 @@ from planner.evaluate import evaluate
 from planner.finishing import projected
 from planner.function_sequence import NEXTVAL
 from planner.logical import Project, Rel, Values
+from planner.memo import by_identity
 from planner.scalar import Call, Literal, Parameter, Scalar
+from planner.table_program import widens
 from planner.traverse import has_subquery
 from storage.codec import encode
 
@@ -49,20 +51,21 @@ def _values(rel: Values, context: Context) -> RowSet:
 
 def _column(cells: Sequence[Scalar], type_: SqlType, context: Context) -> Vector:
     """One column of VALUES: datums are encoded at once, anything else is evaluated row by row."""
-    if all(isinstance(c, Literal | Parameter) and c.type == type_ for c in cells):
-        return encode(type_, [_datum(c, context) for c in cells], context.dictionary)
+    plain = [_plain(c, type_) for c in cells]
+    if None not in plain:
+        return encode(type_, [_datum(c, context) for c in plain], context.dictionary)
     if all(c is cells[0] for c in cells):  # a column's default
         numbers = _numbers(cells[0], len(cells), context)
         if numbers is not None:
             return numbers
-        (vector,), failures = evaluate((cells[0],), [], len(cells), context)
+        (vector,), failures = evaluate(_alone(cells[0]), [], len(cells), context)
         if failures is not None:
             raise failures.errors[0]
         return vector
     words = np.zeros(len(cells), np.int64)
     nulls = np.zeros(len(cells), np.bool_)
     for i, cell in enumerate(cells):
-        (vector,), failures = evaluate((cell,), [], 1, context)
+        (vector,), failures = evaluate(_alone(cell), [], 1, context)
         if failures is not None:
             raise failures.errors[0]
         words[i] = vector.words[0]
@@ -70,6 +73,7 @@ def _column(cells: Sequence[Scalar], type_: SqlType, context: Context) -> Vector
     return Vector(words, nulls if nulls.any() else None)
 
 
+_CASTS: Final = ("cast", "assignment_cast")
 _GREATEST: Final = {Kind.INT2: 2**15 - 1, Kind.INT4: 2**31 - 1}
 
 
@@ -90,7 +94,21 @@ def _numbers(cell: Scalar, count: int, context: Context) -> Vector | None:
     return Vector(words)
 
 
-def _datum(cell: Scalar, context: Context) -> object:
+@by_identity
+def _alone(cell: Scalar) -> tuple[Scalar]:
+    """The same tuple each time: what it compiles to is remembered by its identity."""
+    return (cell,)
+
+
+def _plain(cell: Scalar, type_: SqlType) -> Scalar | None:
+    """The constant or parameter whose datum a cell of a column's type is; None for others."""
+    if isinstance(cell, Call) and cell.function in _CASTS and cell.type == type_:
+        argument = cell.args[0]
+        return argument if isinstance(argument, Parameter) and widens(argument.type, type_) else None
+    return cell if isinstance(cell, Literal | Parameter) and cell.type == type_ else None
+
+
+def _datum(cell: Scalar | None, context: Context) -> object:
     if isinstance(cell, Parameter):
         return context.parameters[cell.index - 1]
     assert isinstance(cell, Literal), "checked by the caller"

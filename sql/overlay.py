@@ -8,7 +8,7 @@ descriptors, which know nothing of what lies above them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -67,6 +67,7 @@ class OverlaidSnapshot(MemorySnapshot):
     """A snapshot in which the pending changes are seen."""
 
     pending: Pending | None = None
+    _known: dict[tuple[int, tuple[int, ...]], Version] = field(default_factory=dict)
 
     def version(self, relation: int) -> Version | None:
         return self._overlaid(relation, (), MemorySnapshot.version(self, relation))
@@ -78,7 +79,10 @@ class OverlaidSnapshot(MemorySnapshot):
         updates = None if self.pending is None else self.pending.get(relation)
         if base is None or updates is None:
             return base
-        return overlaid(self.published, relation, columns, base, updates)
+        found = self._known.get((relation, columns))
+        if found is None:
+            found = self._known[relation, columns] = overlaid(self.published, relation, columns, base, updates)
+        return found
 
 
 def overlaid(

@@ -119,7 +119,7 @@ class MemorySnapshot:
 
     def errors(self, relation: int) -> tuple[Words, Words] | None:
         version = None if self.ignore_errors else self.published.errors(relation)
-        return None if version is None else version.rows_at(self.at)
+        return None if version is None or not version.count else version.rows_at(self.at)
 
     def rows(self, relation: int) -> tuple[Words, Words] | None:
         return _system_rows(self.published.catalog, self.system, relation)
