@@ -402,6 +402,8 @@ class Dataflow:
             for delayed in aliases.values():
                 self._operators[delayed.id] = delayed
         self._ranks = rank(self._root, fresh, self._ranks)
+        for scope in self._scopes.values():
+            scope.changed()
         restore = replay_into(self._core, fresh)
         self._core.hydrating = True
         try:
@@ -515,6 +517,7 @@ class Dataflow:
             if isinstance(consumer, FeedbackOperator | EnterOperator):
                 self._free(consumer)
         operator.scope.members.pop(operator.rank, None)
+        operator.scope.changed()
         self._forget(operator.scope)
         if operator in self._dormant:
             self._dormant.remove(operator)

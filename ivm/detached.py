@@ -217,6 +217,7 @@ class Detached(Dataflow):
         moved += [o for o in self._operators.values() if isinstance(o, DelayedOperator)]
         for scope in self._scopes.values():
             scope.core = main._core
+            scope.changed()
             if scope.parent is self._root:
                 scope.parent = main._root
         for operator in moved:

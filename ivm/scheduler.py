@@ -21,6 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from ivm.batch import BIG, Block
+from ivm.compiled import CompiledLoop, Instruction, Program
 from ivm.errors import SqlError
 from ivm.graph import NodeId
 from ivm.kernels.blocks import extract, least_vector
@@ -138,22 +139,41 @@ class Operator:
     def link(self, consumer: Operator) -> None:
         """Adds a consumer."""
         (self.inside if consumer.scope is self.scope else self.entering).append(consumer)
+        self.scope.changed()
 
     def unlink(self, consumer: Operator) -> None:
         """Removes a consumer."""
         for linked in (self.inside, self.entering):
             if consumer in linked:
                 linked.remove(consumer)
+        self.scope.changed()
 
     def run(self, vector: int) -> bool:
         """Does this pass's work; whether ``out`` has something."""
         raise NotImplementedError
 
+    def instruction(self, program: Program) -> Instruction | None:
+        """What runs it in a compiled loop; None: it has to run in Python."""
+        return None
+
+    @property
+    def later(self) -> Later | None:
+        """What waits for later vectors of its loop."""
+        return None
+
+    def blocks(self) -> list[Block]:
+        """What a compiled loop may have changed."""
+        return [self.out]
+
+    def settle(self) -> None:
+        """Takes in what a compiled loop has left in its blocks."""
+        for block in self.blocks():
+            if not block.sync():
+                block.clear()
+
     def wake(self) -> None:
         """Lets the operator run in the current pass of its scope."""
-        if not self.queued:
-            self.queued = True
-            heappush(self.scope.heap, self.rank)
+        self.scope.queue(self)
 
     def clear(self) -> None:
         """Forgets what the pass emitted."""
@@ -183,6 +203,7 @@ class Operator:
         if self.error is None:
             self.error = error
             self.core.failed += 1
+            self.scope.changed()
             for consumer in self.consumers:
                 consumer.fail(error)
 
@@ -231,6 +252,7 @@ class Scope:
         "heap",
         "leaving",
         "limit",
+        "loop",
         "max_round",
         "members",
         "nested",
@@ -241,6 +263,7 @@ class Scope:
         "ran",
         "rank",
         "return_at_limit",
+        "settled",
         "touched",
         "unfinished",
     )  # fmt: skip
@@ -270,6 +293,8 @@ class Scope:
         self.queued = False
         self.ran = False
         self.error: SqlError | None = None
+        self.loop: CompiledLoop | None = None
+        self.settled = False
         above = parent
         while above is not None and above.depth:
             above.max_round = min(above.max_round, max_round(self.depth))
@@ -281,6 +306,34 @@ class Scope:
         if self.limit is not None and self.return_at_limit:
             return self.limit - 1
         return self.max_round
+
+    later = None
+
+    def operators(self) -> list[Operator] | None:
+        """What it consists of, in rank order; None where loops are nested in it."""
+        items = [self.members[rank] for rank in sorted(self.members)]
+        operators = [item for item in items if isinstance(item, Operator)]
+        return operators if len(operators) == len(items) else None
+
+    def compiled(self) -> CompiledLoop | None:
+        """The loop as a kernel runs it. While nodes are hydrated, old ones do not emit what is theirs."""
+        if self.core.hydrating and not self.core.fuel:
+            return None
+        if not self.settled:
+            self.loop = CompiledLoop.of(self)
+            self.settled = True
+        return self.loop
+
+    def changed(self) -> None:
+        """To be called when it has to be compiled again."""
+        self.loop = None
+        self.settled = False
+
+    def queue(self, item: Operator | Scope) -> None:
+        """Lets an item run in the current pass."""
+        if not item.queued:
+            item.queued = True
+            heappush(self.heap, item.rank)
 
     def wake(self) -> None:
         """Lets the whole loop run in the current pass of its parent."""
@@ -321,7 +374,7 @@ class Scope:
             self.entries.clear()
         if self.paused_at >= 0:
             vector, self.paused_at = self.paused_at, -1
-            self._run_vector(vector)
+            self.run_vector(vector)
             if self.core.paused:
                 return False
         due = self.due
@@ -331,7 +384,11 @@ class Scope:
             if self.error is not None:
                 self.drop()
                 break
-            self._run_vector(heappop(due))
+            loop = self.compiled()
+            if loop is not None:
+                loop.run()
+            else:
+                self.run_vector(heappop(due))
             if self.core.paused:
                 return False
         for leave in self.leaving:
@@ -339,12 +396,10 @@ class Scope:
         self.leaving.clear()
         return False
 
-    def _run_vector(self, vector: int) -> None:
+    def run_vector(self, vector: int) -> None:
         """The pass of a vector that is due, or was paused."""
         for item in self.agenda.pop(vector, ()):
-            if not item.queued:
-                item.queued = True
-                heappush(self.heap, item.rank)
+            self.queue(item)
         self.run_pass(vector)
         if self.core.paused:
             self.paused_at = vector
@@ -448,6 +503,7 @@ class Scope:
         self.paused_at = -1
         self.entries.clear()
         self.leaving.clear()
+        self.changed()
 
     def fail(self, error: SqlError) -> None:
         """Ends the loop for good: what depends on it has failed."""

@@ -36,6 +36,7 @@ from ivm.kernels.memory import (
     T_SINCE,
     T_WIDTH,
     freeze,
+    where,
 )  # fmt: skip
 from ivm.kernels.merge import M_DONE, MERGE_WORDS, compact, insert_small, merge
 from ivm.kernels.read import collect
@@ -83,7 +84,8 @@ class Level:
 
 
 class Spine:
-    """The updates of one arrangement. ``desc`` is the trace descriptor that kernels get, valid until the next insert.
+    """The updates of one arrangement. ``desc`` is the trace descriptor that kernels get, valid until the next insert;
+    ``cell`` holds its address.
 
     Cost of an insert of n updates: O(n log) amortised, and at most about ``FUEL * n`` for each level.
     """
@@ -91,8 +93,8 @@ class Spine:
     FUEL: ClassVar[int] = 20
 
     __slots__ = (
-        "_levels", "_small", "changed", "depth", "desc", "diff_width", "fenced", "key_width", "merged", "node", "order",
-        "order_words", "parts", "since_word", "watch", "width",
+        "_levels", "_small", "cell", "changed", "depth", "desc", "diff_width", "fenced", "key_width", "merged", "node",
+        "order", "order_words", "parts", "since_word", "watch", "width",
     )  # fmt: skip
 
     def __init__(
@@ -122,6 +124,7 @@ class Spine:
         self._small = np.zeros(ROOM * (width + 1 + diff_width), np.int64)
         self.parts: tuple[Batch, ...] = ()
         self.desc = np.zeros(HEAD + LAYER_WORDS, np.int64)
+        self.cell = np.zeros(1, np.int64)
         self._refresh()
 
     def _refresh(self) -> None:
@@ -151,7 +154,12 @@ class Spine:
         head[HEAD + L_DIFF_STRIDE] = 8 * self.diff_width
         head[HEAD + L_SIGN] = 1
         self.parts = tuple(parts)
-        self.desc = np.concatenate([head, *(part.layer for part in parts)]) if parts else head
+        self.describe(np.concatenate([head, *(part.layer for part in parts)]) if parts else head)
+
+    def describe(self, desc: Words) -> None:
+        """Takes a descriptor as its own."""
+        self.desc = desc
+        self.cell[0] = where(desc)
 
     @property
     def nbytes(self) -> int:

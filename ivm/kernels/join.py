@@ -37,7 +37,8 @@ from ivm.kernels.times import ROUND_BITS, lub, rounds, wrap
 J_DELTA: Final = 0
 J_LAYER: Final = 1
 J_POSITION: Final = 2
-JOIN_WORDS: Final = 3
+J_RAN: Final = 3
+JOIN_WORDS: Final = 4
 
 # What kernels count, for tests that assert how work grows.
 S_MATCHES: Final = 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from llvmlite import ir
+from numba import carray  # type: ignore[attr-defined,unused-ignore]
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
@@ -68,6 +69,9 @@ _SPREAD: Final = -7046029254386353131
 
 if TYPE_CHECKING:
 
+    def _pointer(address: int) -> int:
+        """An address as a pointer to int64, for carray."""
+
     def load(address: int) -> int:
         """The int64 at an address."""
 
@@ -75,6 +79,15 @@ if TYPE_CHECKING:
         """Puts an int64 at an address."""
 
 else:
+
+    @intrinsic
+    def _pointer(typing_context, address):
+        """An address as a pointer to int64, for carray."""
+
+        def generate(context, builder, signature, arguments):
+            return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+        return types.CPointer(types.int64)(types.int64), generate
 
     @intrinsic
     def load(typing_context, address):
@@ -100,6 +113,12 @@ else:
 def spread(word: int) -> int:
     """A hash of a word, for filters (Fibonacci hashing)."""
     return (word * _SPREAD) >> 32
+
+
+@kernel
+def words_at(address: int, count: int) -> Words:
+    """The words at an address as an array, which whoever calls keeps alive."""
+    return carray(_pointer(address), (count,))  # type: ignore[call-overload,no-any-return,unused-ignore]
 
 
 @kernel

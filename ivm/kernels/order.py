@@ -6,37 +6,15 @@ for all words as integers. Codes are those of ``ivm.graph.Order``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from numba import carray  # type: ignore[attr-defined,unused-ignore]
-from numba.core import types
-from numba.extending import intrinsic
-
 from ivm.kernels.arena import compare_ids
 from ivm.kernels.cache import kernel
-from ivm.kernels.memory import load
-
-if TYPE_CHECKING:
-
-    def _pointer(address: int) -> int:
-        """An address as a pointer to int64, for carray."""
-
-else:
-
-    @intrinsic
-    def _pointer(typing_context, address):
-        """An address as a pointer to int64, for carray."""
-
-        def generate(context, builder, signature, arguments):
-            return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
-
-        return types.CPointer(types.int64)(types.int64), generate
+from ivm.kernels.memory import load, words_at
 
 
 @kernel
 def _compare_ordered(a: int, b: int, start: int, stop: int, order: int) -> int:
     cell = load(order)
-    descriptor = carray(_pointer(load(cell)), (load(cell + 8),))  # type: ignore[call-overload,unused-ignore]
+    descriptor = words_at(load(cell), load(cell + 8))
     for i in range(start, stop):
         x = load(a + 8 * i)
         y = load(b + 8 * i)

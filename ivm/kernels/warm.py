@@ -10,7 +10,8 @@ from numba.core import types
 from ivm.kernels.arrange import arrange
 from ivm.kernels.blocks import extract, gather, least_vector, transfer
 from ivm.kernels.join import join
-from ivm.kernels.memory import Words, freeze, lay_out
+from ivm.kernels.loop import run_loop
+from ivm.kernels.memory import Words, freeze, lay_out, where
 from ivm.kernels.merge import compact, fill_fence, fill_filter, insert_small, merge, uniform
 from ivm.kernels.read import collect, lookup
 from ivm.kernels.reduce import (
@@ -28,6 +29,7 @@ from ivm.kernels.threshold import threshold_partial, threshold_total
 KERNELS: Final[tuple[Any, ...]] = (
     lay_out,
     freeze,
+    where,
     transfer,
     gather,
     extract,
@@ -51,6 +53,7 @@ KERNELS: Final[tuple[Any, ...]] = (
     segments_partial,
     differences_total,
     differences_partial,
+    run_loop,
 )
 
 

@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ivm.batch import Block, Words, sorted_block
+from ivm.batch import Block, Words, address, sorted_block
+from ivm.compiled import Instruction, Program
 from ivm.graph import Gather
 from ivm.kernels.arrange import arrange
 from ivm.kernels.blocks import SAME, gather, transfer
+from ivm.kernels.loop import ARRANGE
 from ivm.kernels.memory import T_LAYERS
 from ivm.operators.base import check_gather, inverse, is_identity, program
 from ivm.scheduler import Core, Operator, Scope
@@ -80,6 +82,19 @@ class ArrangeOperator(Operator):
         if self._refresh is not None:
             self._refresh = refresh
 
+    def instruction(self, program: Program) -> Instruction | None:
+        if self._refresh is not None:
+            return None
+        how = self._program
+        words = [
+            address(self.kept.cell), self._order, 0 if how is None else address(how), 0 if how is None else len(how),
+            address(self._gathered.d),
+        ]  # fmt: skip
+        return Instruction(ARRANGE, program.row(self.source), None, words)
+
+    def blocks(self) -> list[Block]:
+        return [self.out, self._gathered]
+
     def recover(self) -> Gather | None:
         """How to get the input's rows back from the arrangement's, if that is possible."""
         return inverse(self.gather, self.source.width)
@@ -127,7 +142,7 @@ class StaticSpine(Spine):
         super().__init__(version.width, version.key_width, 0, 1, version.order_words)
         if version.upper <= at:
             self._version = version
-            self.desc = version.timeless()
+            self.describe(version.timeless())
             self.parts = version.batches
             return
         rows, diffs = version.rows_at(at)

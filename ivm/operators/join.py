@@ -10,9 +10,11 @@ from typing import Final
 
 import numpy as np
 
-from ivm.batch import Block, Words
+from ivm.batch import Block, Words, address
+from ivm.compiled import Instruction, Program
 from ivm.graph import Gather
-from ivm.kernels.join import J_POSITION, JOIN_WORDS, OUT_FULL, join
+from ivm.kernels.join import J_POSITION, J_RAN, JOIN_WORDS, OUT_FULL, join
+from ivm.kernels.loop import J_FRESH, JOIN
 from ivm.kernels.memory import B_ROOM
 from ivm.operators.base import check_gather, program
 from ivm.scheduler import Core, Later, Operator, Scope
@@ -57,9 +59,9 @@ class JoinOperator(Operator):
         self.left = left
         self.right = right
         self._program = program(how, a.width, a.key_width)
-        self._state = np.array([0, 0, -1], np.int64)
+        self._state = np.array([0, 0, -1, 0], np.int64)
         assert len(self._state) == JOIN_WORDS
-        assert J_POSITION == 2
+        assert (J_POSITION, J_RAN) == (2, 3)
         self._later = Later(self, self.width)
         self._last = scope.last_round
         self._halves: list[_Half] = []
@@ -80,17 +82,18 @@ class JoinOperator(Operator):
         nothing = self.core.nothing
         both = a.n > 0 and b.n > 0
         halves = self._halves
-        if a.n and not (both and not self.ran and b.n < a.n):
+        ran = self._state[J_RAN] != 0
+        if a.n and not (both and not ran and b.n < a.n):
             halves.append((a, self.right, nothing, True))
-            if both and not self.ran:
+            if both and not ran:
                 both = False
                 b = _EMPTY
         if b.n:
             # An aliased variable's arrangement is the body itself: what is new here is the variable's own delta.
             fresh = self.left.delta if self.left.delay else self.left.arrangement
             self._held = fresh.out  # its descriptor may be needed for longer than it stands there
-            halves.append((b, self.left, fresh.out.d if both and self.ran else nothing, False))
-        self.ran = True
+            halves.append((b, self.left, fresh.out.d if both and ran else nothing, False))
+        self._state[J_RAN] = 1
         self._go_on(vector)
         if later.block.n > start:
             later.added(start)
@@ -112,10 +115,38 @@ class JoinOperator(Operator):
         self._held = None
         return self.out.n > 0
 
+    def instruction(self, program: Program) -> Instruction | None:
+        sides = [
+            [
+                address(spine.cell),
+                side.arrangement.scope.depth,
+                side.delay,
+                program.row(side.arrangement) if side.delay else 0,
+            ]
+            for side in (self.left, self.right)
+            if (spine := side.arrangement.spine) is not None
+        ]
+        fresh = self.left.delta if self.left.delay else self.left.arrangement
+        inside = fresh.scope is self.scope
+        if not inside:
+            program.read(self, J_FRESH, fresh)
+        words = [
+            program.row(self.right.delta), address(self._program), len(self._program), address(self._state), self._last,
+            program.row(fresh) if inside else 0, *sides[0], *sides[1],
+        ]  # fmt: skip
+        return Instruction(JOIN, program.row(self.left.delta), self._later.block, words)
+
+    @property
+    def later(self) -> Later | None:
+        return self._later
+
+    def blocks(self) -> list[Block]:
+        return [self.out, self._later.block]
+
     def replay(self, left: Operator) -> Block:
         """All updates of the join, on a copy: ``left`` emits the left side's contents."""
         self._later = Later(self, self.width)
-        self._state = np.array([0, 0, -1], np.int64)
+        self._state = np.array([0, 0, -1, 0], np.int64)
         self._half(left.out, self.right, self.core.nothing, True, -1)
         block = self._later.block
         return block if self.scope.depth else self.out
@@ -165,7 +196,7 @@ class JoinOperator(Operator):
         error = self.core.refusal(3 * block.nbytes)
         if error is None:
             return True
-        self._state[:] = (0, 0, -1)
+        self._state[:J_RAN] = (0, 0, -1)
         self._halves.clear()
         self.out.clear()
         self._later = Later(self, self.width)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.batch import Block, Words
+from ivm.batch import BIG, Block, Words
+from ivm.compiled import Instruction, Program
 from ivm.graph import Gather, RowFunction
 from ivm.kernels.blocks import SAME, gather, transfer
+from ivm.kernels.loop import CONCAT
 from ivm.kernels.sort import sort_block
 from ivm.operators.base import check_gather, program
 from ivm.scheduler import Core, Operator, Scope
@@ -160,14 +162,20 @@ class ConcatOperator(Operator):
         given = [source.out for source in self.sources if source.out.n]
         if not given:
             return False
+        own = self._own
         if len(given) == 1:
             self.out = given[0]
+            if self.scope.depth and given[0].n <= BIG:
+                own.reserve(given[0].n)  # where a loop is compiled there is always a copy
             return True
-        out = self.out = self._own
+        out = self.out = own
         out.reserve(sum(block.n for block in given))
         for block in given:
             transfer(block.d, out.d, 1, SAME, 0, 0)
         return out.sync() > 0
+
+    def instruction(self, program: Program) -> Instruction | None:
+        return Instruction(CONCAT, words=program.listed(self.sources))
 
     def clear(self) -> None:
         self.out = self._own

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ivm.batch import Block
+from ivm.compiled import Instruction, Program
 from ivm.errors import SqlError
-from ivm.kernels.blocks import ENTER, LEAVE, NEXT, transfer
+from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME, transfer
+from ivm.kernels.loop import ENTERING, FEEDBACK, R_SOURCE, TAP, VARIABLE
 from ivm.kernels.sort import sort_block
 from ivm.scheduler import Core, Operator, Scope
 from ivm.time import max_round
@@ -32,6 +34,10 @@ class EnterOperator(Operator):
         out.n = transfer(given.d, out.d, 1, ENTER, self.scope.depth - 1, self.scope.depth)
         return out.n > 0
 
+    def instruction(self, program: Program) -> Instruction | None:
+        program.read(self, R_SOURCE, self.source)
+        return Instruction(ENTERING)
+
 
 class VariableOperator(Operator):
     """What its body emitted a round ago."""
@@ -45,8 +51,18 @@ class VariableOperator(Operator):
         self.body: Operator | None = None
 
     def run(self, vector: int) -> bool:
-        self.out, self.following = self.following, self.out
-        return self.out.n > 0
+        out = self.out
+        following = self.following
+        out.reserve(following.n)
+        out.n = transfer(following.d, out.d, 1, SAME, 0, 0)
+        following.clear()
+        return out.n > 0
+
+    def instruction(self, program: Program) -> Instruction | None:
+        return Instruction(VARIABLE, own=self.following)
+
+    def blocks(self) -> list[Block]:
+        return [self.out, self.following]
 
 
 class DelayedOperator(Operator):
@@ -99,6 +115,11 @@ class FeedbackOperator(Operator):
         scope.schedule(vector + 1, variable)
         return False
 
+    def instruction(self, program: Program) -> Instruction | None:
+        scope = self.scope
+        last = scope.max_round if scope.limit is None else min(scope.max_round, scope.limit - 1)
+        return Instruction(FEEDBACK, program.row(self.source), None, [program.row(self.variable), last])
+
     def fail(self, error: SqlError) -> None:
         """A loop fails as a whole."""
         if self.error is None:
@@ -127,6 +148,14 @@ class LeaveTap(Operator):
             gathered.reserve(gathered.n + given.n)
         gathered.n = transfer(given.d, gathered.d, 1, LEAVE, self.scope.depth, 0)
         return False
+
+    def instruction(self, program: Program) -> Instruction | None:
+        return Instruction(TAP, program.row(self.source), self.leave.gathered)
+
+    def settle(self) -> None:
+        leaving = self.scope.leaving
+        if self.leave.gathered.sync() and self.leave not in leaving:
+            leaving.append(self.leave)
 
     def fail(self, error: SqlError) -> None:
         """What is outside fails too."""

@@ -59,7 +59,7 @@ class FrozenSpine(Spine):
         desc[T_ORDER] = self.order
         desc[T_SINCE] = address(self.since_word)
         self._held = (small,)
-        self.desc = desc
+        self.describe(desc)
 
     @property
     def nbytes(self) -> int:

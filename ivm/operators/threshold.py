@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from ivm.batch import Block
+from ivm.batch import Block, address
+from ivm.compiled import Instruction, Program
 from ivm.graph import Keep
+from ivm.kernels.loop import THRESHOLD
 from ivm.kernels.sort import sort_block
 from ivm.kernels.threshold import DISTINCT, POSITIVE, threshold_partial, threshold_total
 from ivm.scheduler import Core, Later, Operator, Scope
@@ -36,6 +38,22 @@ class ThresholdOperator(Operator):
             given = self.source.spine
             assert given is not None
             self.spine = Spine(self.width, self.key_width, self.scope.depth, 1, given.order_words, self.core.since_word)
+
+    def instruction(self, program: Program) -> Instruction | None:
+        assert self.spine is not None
+        assert self.source.spine is not None
+        words = [
+            address(self.source.spine.cell), address(self.spine.cell), self._keep, address(self._owed.d),
+            address(self._ordered.d),
+        ]  # fmt: skip
+        return Instruction(THRESHOLD, program.row(self.source), self._later.block, words)
+
+    @property
+    def later(self) -> Later | None:
+        return self._later
+
+    def blocks(self) -> list[Block]:
+        return [self.out, self._later.block, self._owed, self._ordered]
 
     def run(self, vector: int) -> bool:
         given = self.source
