@@ -23,6 +23,8 @@ _MAX_STORED_SCALE: Final = 16383
 _MAX_RESULT_SCALE: Final = 2000
 _MAX_DIGITS: Final = 131072
 _LOG10_E: Final = 0.434294481903252
+_FEW_DIGITS: Final = 2000
+_LONG: Final = Context(prec=600_000, rounding=ROUND_HALF_UP, Emin=-999_999, Emax=999_999, traps=[])
 _TRUNCATE: Final = Context(prec=150_000, rounding=ROUND_DOWN, Emin=-999_999, Emax=999_999, traps=[])
 
 
@@ -77,8 +79,20 @@ def _ratio(numerator: int, denominator: int, scale: int) -> Decimal:
 
 def divide_to_scale(left: Decimal, right: Decimal, scale: int) -> Decimal:
     """Finite ``left / right`` with the given scale, rounded half away from zero."""
+    if left.adjusted() > _FEW_DIGITS or right.adjusted() > _FEW_DIGITS:
+        return _long_quotient(left, right, scale)
     s1, s2 = scale_of(left), scale_of(right)
     return _ratio(mantissa_of(left, s1) * 10**s2, mantissa_of(right, s2) * 10**s1, scale)
+
+
+def _long_quotient(left: Decimal, right: Decimal, scale: int) -> Decimal:
+    """The same for numbers so long that Python's integers are slow."""
+    dividend = _LONG.scaleb(left.copy_abs(), scale)
+    quotient, rest = _LONG.divmod(dividend, right.copy_abs())
+    if _LONG.add(rest, rest) >= right.copy_abs():
+        quotient = _LONG.add(quotient, ONE)
+    value = _LONG.scaleb(quotient, -scale)
+    return value if left.is_signed() == right.is_signed() else value.copy_negate()
 
 
 def divide(left: Decimal, right: Decimal) -> Decimal:
@@ -136,7 +150,7 @@ def truncate_to(value: Decimal, digits: int) -> Decimal:
 
 
 def _at_digits(context: Context, value: Decimal, digits: int) -> Decimal:
-    digits = max(min(digits, _MAX_STORED_SCALE), -_MAX_DIGITS)
+    digits = max(min(digits, _MAX_STORED_SCALE), -_MAX_DIGITS - 1)
     cut = context.quantize(value, Decimal((0, (1,), -digits)))
     return cut if digits >= 0 else WIDE.quantize(cut, ONE)
 

@@ -19,6 +19,7 @@ from storage.dictionary import Dictionary
 
 INLINE_SCALE: Final = 31
 INLINE_LIMIT: Final = 2**57
+_INLINE_DIGITS: Final = 18
 DIRECT_NAN: Final = 2**63 - 1
 WIDE: Final = Context(prec=150_000, rounding=ROUND_HALF_UP, Emin=-999_999, Emax=999_999, traps=[])
 """Digits enough that nothing in Postgres's range is rounded."""
@@ -76,7 +77,8 @@ def encode_numeric(value: Decimal, dictionary: Dictionary) -> int:
             value = WIDE.quantize(value, _ONE)
             exponent = 0
         scale = -int(exponent)
-        if scale <= INLINE_SCALE:
+        # integers of many digits are slow to make, so that their number of digits is asked first
+        if scale <= INLINE_SCALE and value.adjusted() + scale < _INLINE_DIGITS:
             mantissa = mantissa_of(value, scale)
             if -INLINE_LIMIT <= mantissa < INLINE_LIMIT:
                 return mantissa << 6 | scale << 1
