@@ -13,6 +13,7 @@ from ivm.words import Kind, SqlType
 from planner.casts import CASTS, cast_per_value, cast_vectorised
 from planner.functions import Site, Volatility
 from storage.text import TextStyle, format_text, parse_rows
+from storage.text_char import format_char1, parse_char1
 
 STRINGS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME)
 _LABELS: Final = {Kind.VARCHAR: "character varying", Kind.BPCHAR: "character"}
@@ -85,7 +86,8 @@ def _output(site: Site, words: Words, assignment: bool) -> Words:
     source = site.args[0]
     if source.kind is Kind.BOOL:
         # the cast says true and false, the output function t and f
-        return _strings(site, [b"true" if w else b"false" for w in words.tolist()], assignment)
+        yes, no = (b"t", b"f") if site.result.kind is Kind.NAME else (b"true", b"false")
+        return _strings(site, [yes if w else no for w in words.tolist()], assignment)
     texts = format_text(source, Vector(words), site.context.dictionary, style(site))
     return _strings(site, texts, assignment)
 
@@ -113,17 +115,17 @@ _register(_BY_CATALOG, "stable")
 
 @cast_per_value(STRINGS, (Kind.CHAR1,))
 def to_char1(value: str) -> str:
-    return value[:1]
+    return parse_char1(value)
 
 
 @cast_per_value((Kind.UNKNOWN,), (Kind.CHAR1,))
 def unknown_to_char1(value: str) -> str:
-    return value[:1]
+    return parse_char1(value)
 
 
 @cast_per_value((Kind.CHAR1,), STRINGS, needs_assignment=True)
 def from_char1(site: Site, value: str, assignment: bool) -> str:
-    return fit_string(value, site.result, assignment)
+    return fit_string(format_char1(value), site.result, assignment)
 
 
 @cast_vectorised((Kind.INT4,), (Kind.CHAR1,))

@@ -77,7 +77,8 @@ def make_date(year: int, month: int, day: int) -> int:
 
 @per_value("make_time", (INT4, INT4, FLOAT8), TIME)
 def make_time(hour: int, minute: int, second: float) -> int:
-    micros = hour * HOUR + minute * MINUTE + round(second * SECOND) if math.isfinite(second) else -1
+    legal = 0 <= second <= 60  # not NaN either
+    micros = hour * HOUR + minute * MINUTE + round(second * SECOND) if legal else -1
     if hour < 0 or not 0 <= minute < 60 or not 0 <= second <= 60 or not 0 <= micros <= DAY:
         raise SqlError("22008", f"time field value out of range: {hour}:{minute:02d}:{second:02g}")
     return micros
@@ -168,7 +169,7 @@ def to_timestamp(seconds: float) -> int:
         return POSITIVE_INFINITY if seconds > 0 else NEGATIVE_INFINITY
     try:
         return checked_stamp(round((seconds - EPOCH_DAYS * 86400) * SECOND))
-    except SqlError:
+    except (SqlError, OverflowError):
         raise SqlError("22008", f'timestamp out of range: "{seconds:g}"') from None
 
 

@@ -17,8 +17,9 @@ _ABSENT = object()
 def _field(value: Any, key: str | int) -> Any:
     if isinstance(value, dict) and isinstance(key, str):
         return value.get(key, _ABSENT)
-    if isinstance(value, list) and isinstance(key, int) and -len(value) <= key < len(value):
-        return value[key]
+    if isinstance(key, int) and not isinstance(value, dict):
+        items = value if isinstance(value, list) else [value]  # a scalar counts as an array of itself
+        return items[key] if -len(items) <= key < len(items) else _ABSENT
     return _ABSENT
 
 

@@ -30,6 +30,7 @@ from planner.function_concat import to_text
 from planner.functions import ANY, ArgumentType, Site, per_value
 from storage.type_names import format_type, type_from_oid, type_oid
 
+_BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=")
 _OWNER: Final = 10
 """The OID of the one role."""
 _FORKS: Final = ("main", "fsm", "vm", "init")
@@ -380,6 +381,9 @@ def decode(value: str, form: str) -> bytes:
         case "hex":
             return bytes(parse_datum(BYTEA, "\\x" + value))  # type: ignore[call-overload, no-any-return]
         case "base64":
+            bad = next((c for c in value if not (c in _BASE64 or c.isspace())), None)
+            if bad is not None:
+                raise SqlError("22023", f'invalid symbol "{bad}" found while decoding base64 sequence')
             try:
                 return base64.b64decode("".join(value.split()), validate=True)
             except binascii.Error:

@@ -99,12 +99,17 @@ def _compiled(pattern: str, flags: str, name: str, several: bool = False) -> tup
 
 
 @per_value("substring", (TEXT, TEXT), TEXT)
-@per_value("regexp_substr", (TEXT, TEXT), TEXT)
 def substring_regex(value: str, pattern: str) -> str | None:
     found = regex(pattern).find(value)
     if found is None:
         return None
     return found[1] if found.re.groups else found[0]
+
+
+@per_value("regexp_substr", (TEXT, TEXT), TEXT)
+def regexp_substr(value: str, pattern: str) -> str | None:
+    found = regex(pattern).find(value)
+    return None if found is None else found[0]
 
 
 @per_value("regexp_match", (TEXT, TEXT), TEXTS)

@@ -235,6 +235,8 @@ def ascii_code(value: str) -> int:
 
 @per_value("chr", (INT4,), TEXT)
 def character(code: int) -> str:
+    if code < 0:
+        raise SqlError("22023", "character number must be positive")
     if code == 0:
         raise SqlError("54000", "null character not permitted")
     if not 0 < code <= 0x10FFFF or 0xD800 <= code <= 0xDFFF:

@@ -13,9 +13,10 @@ from ivm.graph import Concat, NodeId, Order
 from ivm.words import INT8, ColumnType, Schema
 from planner import moves
 from planner.accumulate import Accumulation, AggregateCall
-from planner.aggregates import AGGREGATES, AggregateKind, without_filter
+from planner.aggregates import AGGREGATES, AggregateKind, Family, without_filter
 from planner.layout import whole_row
 from planner.logical import Reduce, schema
+from planner.lower_sets import lower_distinct
 from planner.lower_state import Lowering, by_class
 from planner.moves import Cell
 from planner.physical import Constants, Flow, Pair
@@ -171,9 +172,10 @@ def _grouped(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], position: int,
 def _distinct(
     low: Lowering, flow: Flow, keys: tuple[Scalar, ...], args: tuple[Scalar, ...], some: list[tuple[int, Aggregate]]
 ) -> Part:
-    """DISTINCT: the set of (key, argument by equality class) first; sums of equal values are equal."""
-    classes = tuple(by_class(a) for a in args)
-    once = low.distinct_rows(low.compute(flow, (), (*keys, *classes)))
+    """DISTINCT: the set of (key, argument by equality class) first; sums show one value of each class."""
+    if all(AGGREGATES[a.function].family is Family.COUNT for _, a in some):
+        args = tuple(by_class(a) for a in args)
+    once = lower_distinct(low, low.compute(flow, (), (*keys, *args)))
     own = own_columns(once.schema)
     new_keys, new_args = own[: len(keys)], own[len(keys) :]
     plain = [(i, replace(a, args=new_args, distinct=False)) for i, a in some]

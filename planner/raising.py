@@ -47,6 +47,8 @@ def _safe_call(call: Call) -> bool:
         return _safe_cast(call.args[0].type, call.type)
     if name == "try_cast":
         return True
+    if name == "||":
+        return call.type.kind in _TEXTS
     return name in _SAFE_NAMES
 
 

@@ -2,8 +2,8 @@
 
 Datums (see ``planner/scalar.py``): bool, int, float, Decimal, str, bytes; dates as int days, times as int µs since
 2000-01-01 (``NEGATIVE_INFINITY``, ``POSITIVE_INFINITY`` for the infinities), interval (months, days, µs), uuid 16
-bytes, jsonb its canonical text, "char" a str of at most one character, an array a tuple (nested for more dimensions).
-float4's datum is a double that is a real's value.
+bytes, jsonb its canonical text, "char" a str of at most one character, of a code below 256, an array a tuple (nested
+for more dimensions). float4's datum is a double that is a real's value.
 
 Bytes of interned types: strings and jsonb UTF-8; bytea and uuid as they are; interval three big-endian int64 (months,
 days, µs); numerics see ``storage.numeric``; arrays see ``storage.arrays``.
@@ -181,7 +181,7 @@ def _decode_present(type: SqlType, words: Words, dictionary: Dictionary) -> list
 
 
 def _char_to_word(value: str) -> int:
-    return (value.encode() or b"\0")[0]
+    return ord(value) & 255 if value else 0
 
 
 def _word_to_char(word: int) -> str:

@@ -21,6 +21,7 @@ from storage.dictionary import Dictionary
 from storage.interval_output import format_interval
 from storage.text_array import format_array, leaf_test, parse_array
 from storage.text_bulk import format_bulk, parse_bulk
+from storage.text_char import format_char1, parse_char1
 from storage.text_interval import parse_interval
 from storage.text_json import canonical_json
 from storage.text_number import (
@@ -256,7 +257,7 @@ _PARSERS: Final[dict[Kind, _Parser]] = {
     Kind.BPCHAR: _string,
     Kind.NAME: _string,
     Kind.UNKNOWN: _string,
-    Kind.CHAR1: lambda type_, text, style: text[:1],
+    Kind.CHAR1: lambda type_, text, style: parse_char1(text),
     Kind.BYTEA: _bytea,
     Kind.DATE: lambda type_, text, style: parse_date(text, style),
     Kind.TIME: lambda type_, text, style: parse_time(text, type_.precision, style),
@@ -299,7 +300,7 @@ _WRITERS: Final[dict[Kind, _Writer]] = {
     Kind.BPCHAR: _as_is,
     Kind.NAME: _as_is,
     Kind.UNKNOWN: _as_is,
-    Kind.CHAR1: lambda type_, datum, style: datum if isinstance(datum, str) else (chr(datum) if datum else ""),
+    Kind.CHAR1: lambda type_, datum, style: format_char1(datum),
     Kind.BYTEA: lambda type_, datum, style: "\\x" + datum.hex(),
     Kind.DATE: lambda type_, datum, style: format_date(datum, style.formats),
     Kind.TIME: lambda type_, datum, style: format_time(datum),

@@ -62,6 +62,7 @@ VIEWS = (
     "SELECT t.a, l.m FROM t LEFT JOIN LATERAL (SELECT u.y + t.b AS m FROM u) l ON EXISTS (SELECT FROM t WHERE a = l.m)",
     "SELECT a, CASE WHEN a > 2 THEN (SELECT max(10 / (y - 9)) FROM u) ELSE b END AS c FROM t",
     "SELECT x, array_agg(ARRAY[y, x]) AS c FROM u GROUP BY x",
+    "SELECT x, sum(DISTINCT y::numeric(9, 1) / 2 * 1.0), count(DISTINCT y * 1.0) FROM u GROUP BY x",
     "SELECT array_agg(ARRAY[y] ORDER BY x, y DESC) FILTER (WHERE y < 4) AS c FROM u",
 )
 

@@ -92,7 +92,8 @@ def apply_function(env: Environment, name: str, args: list[Scalar], at: int) -> 
 
     function = choice.overload
     bound = tuple(cast(env, a, t, "implicit", at) for a, t in zip(args, choice.args, strict=True))
-    nullable = not (function.strict and name in NEVER_NULL) or any(a.nullable for a in bound)
+    sure = function.strict and name in NEVER_NULL and function.key != "substring(text,text)"
+    nullable = not sure or any(a.nullable for a in bound)
     return Call(function.key, bound, result_type(function.result, choice), nullable)
 
 

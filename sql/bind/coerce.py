@@ -82,7 +82,9 @@ def _call(expr: Scalar, target: SqlType, context: CastContext, attempt: bool) ->
     if attempt:
         return Call("try_cast", (expr,), target, True)
     key = "assignment_cast" if context == "assignment" else "cast"
-    return Call(key, (expr,), target, expr.nullable)
+    # the time of an infinite moment is NULL
+    lost = target.kind is Kind.TIME and expr.type.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+    return Call(key, (expr,), target, expr.nullable or lost)
 
 
 def _from_unknown(

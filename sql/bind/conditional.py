@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError
-from ivm.words import UNKNOWN
+from ivm.words import UNKNOWN, Kind
 from planner.functions import overloads
 from planner.scalar import Call, Case, Coalesce, Literal, Scalar
 from sql.bind.coerce import cast, common_type, resolve_unknown, to_boolean
 from sql.syntax import nodes
+
+_NUMBERS = (Kind.INT2, Kind.INT4, Kind.INT8, Kind.NUMERIC)
+_PROMOTED = (Kind.NUMERIC, Kind.FLOAT8)
 
 if TYPE_CHECKING:
     from sql.bind.expression import Binder
@@ -51,7 +54,7 @@ def coalesce(b: Binder, node: nodes.Apply) -> Scalar:
 
 
 def nullif(b: Binder, node: nodes.Apply) -> Scalar:
-    """NULLIF(a, b): a unless a = b; the type is a's."""
+    """NULLIF(a, b): a unless a = b; the type is a's as = takes it."""
     from sql.bind.expression import equal
 
     if len(node.args) != 2:
@@ -59,7 +62,9 @@ def nullif(b: Binder, node: nodes.Apply) -> Scalar:
     left, right = b.bind(node.args[0]), b.bind(node.args[1])
     comparison = equal(b.env, left, right, node.at)
     assert isinstance(comparison, Call)
-    value = left if left.type.kind is not UNKNOWN.kind else comparison.args[0]
+    compared = comparison.args[0]
+    promoted = compared.type.kind in _PROMOTED and left.type.kind in _NUMBERS
+    value = compared if promoted or left.type.kind is UNKNOWN.kind else left
     return Case(((comparison, Literal(None, value.type)),), value, value.type, True)
 
 

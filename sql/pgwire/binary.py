@@ -73,7 +73,9 @@ def decode_binary(type_: SqlType, data: bytes, style: TextStyle = DEFAULT_STYLE)
         if packer is not None:
             return packer.unpack(data)[0]
         if kind in _TEXTS or kind is Kind.CHAR1:
-            return parse_datum(type_, data.decode().rstrip("\0") if kind is Kind.CHAR1 else data.decode(), style)
+            return parse_datum(
+                type_, data.decode("latin-1").rstrip("\0") if kind is Kind.CHAR1 else data.decode(), style
+            )
         match kind:
             case Kind.BOOL:
                 return data != b"\x00"

@@ -150,3 +150,41 @@ PREPARE p(int[]) AS SELECT $1[2], cardinality($1); EXECUTE p('{1,x}')
 PREPARE p(int) AS SELECT $1; EXECUTE p('x')
 SELECT '0:30 PM'::time, '12:30 AM'::time
 SELECT '13:30 AM'::time
+
+-- found by random expressions
+SELECT substring('abc', 'x'), substring('abc', '(b)(z)?'), substring('abc', 'b.')
+SELECT substring('foobar', 'o(x)?b')
+SELECT (timestamptz 'infinity')::time, (timestamp '-infinity')::time(2)
+SELECT (ARRAY[3,2,1,2]) || (ARRAY[[1,2],[3,4]])
+SELECT (ARRAY[[1,2],[3,4]]) || 2
+SELECT ARRAY[[1,2],[3,4]] || ARRAY[5,6], ARRAY[5,6] || ARRAY[[1,2]], '{}'::int[] || 5, NULL::int[] || 5, NULL::int[] || '{1}'
+SELECT chr(-1)
+SELECT chr(0)
+SELECT to_timestamp(1e308::float8)
+SELECT decode('éàü', 'base64')
+SELECT decode('YWJj ZGVm', 'base64')
+SELECT '"str"'::jsonb -> 0, '"str"'::jsonb ->> -1, 'null'::jsonb -> -1, '5'::jsonb -> 1, '{"a":1}'::jsonb -> 0
+SELECT '"str"'::jsonb #> '{0}', '"str"'::jsonb #>> '{}', '[1,[2,3]]'::jsonb #>> '{1,-1}', '[1,[2,3]]'::jsonb #>> '{-1,0}'
+SELECT sum(DISTINCT x) FROM (VALUES (1.00),(2.5)) v(x)
+SELECT sum(DISTINCT x), avg(DISTINCT x) FROM (VALUES (interval '1 month'),(interval '1 month')) v(x)
+SELECT min(x), max(x) FROM (VALUES (1.00),(2.500)) v(x)
+SELECT DISTINCT x FROM (VALUES (1.00),(2.5)) v(x) ORDER BY 1
+SELECT count(DISTINCT x) FROM (VALUES (1.00),(1.0),(-0.0)) v(x)
+SELECT array_agg(DISTINCT x) FROM (VALUES (1.00),(2.5)) v(x)
+SELECT x, count(*) FROM (VALUES (interval '1 month'),(interval '1 month')) v(x) GROUP BY x
+SELECT sum(DISTINCT x), avg(DISTINCT x), count(DISTINCT x) FROM (VALUES (1.00),(1.00),(2.5)) v(x)
+SELECT k, sum(DISTINCT x) FROM (VALUES (1.0, 1.00),(1.0, 2.5),(2, 3.0)) v(k, x) GROUP BY k ORDER BY k
+SELECT stddev(DISTINCT x) FROM (VALUES (1e10),(0.0)) v(x)
+SELECT pg_typeof(nullif(1, 2.5)) = 'numeric'::regtype, nullif(1.5, 2::float8), nullif(1::smallint, 2::bigint), nullif('a'::varchar(5), 'b'), nullif('a ', 'a'), nullif(date '2024-01-01', timestamp '2024-01-02')
+SELECT nullif('a'::char(3), 'b'), nullif(1, '2'), nullif('1', 1)
+SELECT regexp_substr('abc', '(b)(c)?'), regexp_substr('abc', 'x')
+SELECT make_time(3, -1, 1e308::float8)
+SELECT make_time(3, 1, 'NaN'::float8)
+SELECT make_time(23, 59, 60), make_time(24, 0, 0), make_time(1, 2, 3.5)
+SELECT time '24:00'::interval, sum(x) FROM (VALUES (time '24:00'), (time '12:30')) v(x)
+SELECT '\101'::"char", '\377'::"char", 'é'::"char", '日本語'::"char", ''::"char", 'abc'::"char"
+SELECT '\377'::"char"::int, '\177'::"char"::int, (-1)::"char"::int, 65::"char", (-128)::"char"
+SELECT '\377'::"char"::text, '\000'::"char"::text, '\1'::"char"
+SELECT 'é'::text::"char", '\377'::text::"char", 'é'::"char" = '\303'::"char"
+SELECT 128::"char"
+SELECT false::name, true::text, true::varchar(2), false::char(5)
