@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ivm.errors import SqlError
 from ivm.rows import RowSet
 from sql.clock import POSTGRES_EPOCH, wall_clock
@@ -15,57 +13,13 @@ from sql.statements import Declare, Direction, Fetch, OutputColumn
 from sql.subscription import Subscription
 
 
-@dataclass(slots=True)
-class Scroll:
-    """A whole result and Postgres's position in it: 0 before the first row, n on row n, one more after the last."""
-
-    result: Rows
-    position: int = 0
-
-    def fetch(self, direction: Direction, count: int | None) -> RowSet:
-        """The rows that a FETCH passes over, in its order; ``count`` None is ALL."""
-        size, start = len(self.result.rows), self.position
-        after = size + 1
-        match direction:
-            case Direction.ABSOLUTE:
-                assert count is not None
-                return self._stop_at(count if count >= 0 else after + count)
-            case Direction.RELATIVE:
-                assert count is not None
-                return self._stop_at(start + count)
-            case Direction.BACKWARD if count is None or count > 0:
-                self.position = 0 if count is None else max(start - count, 0)
-                return self._rows(max(self.position, 1), start, -1)
-            case Direction.BACKWARD if count:
-                return self.fetch(Direction.FORWARD, -count)
-            case Direction.FORWARD if count is None or count > 0:
-                self.position = after if count is None else min(start + count, after)
-                return self._rows(start + 1, self.position + 1, 1)
-            case Direction.FORWARD if count:
-                return self.fetch(Direction.BACKWARD, -count)
-            case _:
-                return self._stop_at(start)
-
-    def _stop_at(self, place: int) -> RowSet:
-        after = len(self.result.rows) + 1
-        self.position = min(max(place, 0), after)
-        return self._rows(self.position, self.position + 1, 1)
-
-    def _rows(self, start: int, end: int, step: int) -> RowSet:
-        """Rows ``start`` to ``end`` (counted from 1, the end left out), those of them that there are."""
-        start = max(start, 1)
-        end = max(start, min(end, len(self.result.rows) + 1))
-        taken = self.result.rows.rows[start - 1 : end - 1][::step]
-        return RowSet(np.ascontiguousarray(taken), self.result.rows.schema)
-
-
 @dataclass(slots=True, eq=False)
 class Cursor:
     """``scroll``: None where the client left it open. ``depth``: the savepoints that stood when it was declared."""
 
     name: str
     text: str
-    source: Scroll | Subscription
+    source: Rows | Subscription
     scroll: bool | None = None
     hold: bool = False
     depth: int = 0
@@ -76,12 +30,11 @@ class Cursor:
 
     @property
     def scrollable(self) -> bool:
-        return self.scroll is not False and isinstance(self.source, Scroll)
+        return self.scroll is not False and isinstance(self.source, Rows)
 
     @property
     def columns(self) -> tuple[OutputColumn, ...]:
-        source = self.source
-        return source.result.columns if isinstance(source, Scroll) else source.columns
+        return self.source.columns
 
     async def fetch(self, fetch: Fetch) -> RowSet:
         """The next rows. 55000: not in that direction."""
@@ -102,9 +55,7 @@ class Cursor:
         return replace(self.result(rows, f"SELECT {len(rows)}", ()), suspended=len(rows) == max_rows, describe=False)
 
     def result(self, rows: RowSet, tag: str, formats: tuple[int, ...]) -> RowsResult:
-        source = self.source
-        dictionary = source.result.dictionary if isinstance(source, Scroll) else source.dictionary
-        return RowsResult(self.columns, rows, tag, dictionary, formats=formats)
+        return RowsResult(self.columns, rows, tag, self.source.dictionary, formats=formats)
 
     def close(self) -> None:
         if isinstance(self.source, Subscription):
@@ -122,7 +73,7 @@ class Cursors:
         if name in self._open:
             raise SqlError("42P03", f'cursor "{name}" already exists')
 
-    def declare(self, statement: Declare, text: str, source: Scroll | Subscription, depth: int) -> None:
+    def declare(self, statement: Declare, text: str, source: Rows | Subscription, depth: int) -> None:
         now = wall_clock() - POSTGRES_EPOCH
         self._open[statement.name] = Cursor(
             statement.name, text, source, statement.scroll, statement.hold, depth, created=now

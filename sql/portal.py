@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ivm.rows import RowSet
 from ivm.words import SqlType
 from sql.prepared import Prepared
 from sql.results import RowsResult
-from sql.statements import OutputColumn
+from sql.statements import Direction, OutputColumn
 from storage.dictionary import Dictionary
 
 
@@ -27,7 +29,8 @@ class NamedStatement:
 
 @dataclass(slots=True)
 class Rows:
-    """A result being read in pieces."""
+    """A result being read in pieces. ``position`` is Postgres's: 0 before the first row, n on row n, one more after
+    the last."""
 
     columns: tuple[OutputColumn, ...]
     rows: RowSet
@@ -35,16 +38,43 @@ class Rows:
     tag: str
     position: int = 0
 
-    def take(self, count: int | None) -> RowSet:
-        """The next ``count`` rows (None: all that are left)."""
-        end = len(self.rows) if count is None else min(self.position + count, len(self.rows))
-        taken = RowSet(self.rows.rows[self.position : end], self.rows.schema)
-        self.position = end
-        return taken
+    def fetch(self, direction: Direction, count: int | None) -> RowSet:
+        """The rows that a FETCH passes over, in its order; ``count`` None is ALL."""
+        start, after = self.position, len(self.rows) + 1
+        if direction is Direction.FORWARD and count is None and not start:
+            self.position = after
+            return self.rows
+        match direction:
+            case Direction.ABSOLUTE:
+                assert count is not None
+                return self._stop_at(count if count >= 0 else after + count)
+            case Direction.RELATIVE:
+                assert count is not None
+                return self._stop_at(start + count)
+            case Direction.BACKWARD if count is None or count > 0:
+                self.position = 0 if count is None else max(start - count, 0)
+                return self._rows(max(self.position, 1), start, -1)
+            case Direction.BACKWARD if count:
+                return self.fetch(Direction.FORWARD, -count)
+            case Direction.FORWARD if count is None or count > 0:
+                self.position = after if count is None else min(start + count, after)
+                return self._rows(start + 1, self.position + 1, 1)
+            case Direction.FORWARD if count:
+                return self.fetch(Direction.BACKWARD, -count)
+            case _:
+                return self._stop_at(start)
 
-    @property
-    def done(self) -> bool:
-        return self.position >= len(self.rows)
+    def _stop_at(self, place: int) -> RowSet:
+        after = len(self.rows) + 1
+        self.position = min(max(place, 0), after)
+        return self._rows(self.position, self.position + 1, 1)
+
+    def _rows(self, start: int, end: int, step: int) -> RowSet:
+        """Rows ``start`` to ``end`` (counted from 1, the end left out), those of them that there are."""
+        start = max(start, 1)
+        end = max(start, min(end, len(self.rows) + 1))
+        taken = self.rows.rows[start - 1 : end - 1][::step]
+        return RowSet(np.ascontiguousarray(taken), self.rows.schema)
 
 
 @dataclass(slots=True)
@@ -59,8 +89,8 @@ class Portal:
     def result(self, max_rows: int) -> RowsResult:
         """The next rows; suspended when there are more than ``max_rows`` (0: no limit)."""
         assert self.rows is not None, "the portal has run"
-        taken = self.rows.take(max_rows or None)
-        suspended = not self.rows.done or (max_rows > 0 and len(taken) == max_rows)
+        taken = self.rows.fetch(Direction.FORWARD, max_rows or None)
+        suspended = max_rows > 0 and len(taken) == max_rows
         command, _, _ = self.rows.tag.rpartition(" ")
         tag = f"{command} {len(taken)}" if command == "SELECT" else self.rows.tag
         return RowsResult(

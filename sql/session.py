@@ -14,7 +14,7 @@ from ivm.words import SqlType
 from sql.catalog import Catalog
 from sql.clock import POSTGRES_EPOCH, wall_clock
 from sql.control import show_columns
-from sql.cursors import Cursors
+from sql.cursors import Cursor, Cursors
 from sql.ddl import drop_temporary
 from sql.execute import Executor, Request
 from sql.parse import StatementText, split
@@ -189,6 +189,11 @@ class Session:
         if self.portals.pop(name, None) is None and self.cursors.find(name) is not None:
             self.cursors.close(name)
 
+    def close_cursor(self, name: str) -> None:
+        """CLOSE. 34000: there is neither a cursor nor a portal of that name."""
+        if self.portals.pop(name, None) is None:
+            self.cursors.close(name)
+
     async def sync(self) -> None:
         """Ends the implicit transaction of the extended protocol."""
         await self._end_implicit()
@@ -300,7 +305,14 @@ class Session:
 
     def cursor_columns(self, name: str) -> tuple[OutputColumn, ...]:
         """The columns of an open cursor."""
-        return self.cursors.named(name).columns
+        return self.cursor(name).columns
+
+    def cursor(self, name: str) -> Cursor:
+        """A cursor, or a portal that has begun to give its rows. 34000: there is none."""
+        portal = self.portals.get(name) if name else None
+        if portal is not None and portal.rows is not None:
+            return Cursor(name, portal.statement.text, portal.rows)
+        return self.cursors.named(name)
 
     def info(self) -> SessionInfo:
         """For pg_stat_activity."""

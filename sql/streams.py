@@ -12,7 +12,6 @@ from ivm.rows import RowSet
 from planner.context import Bounds, Context
 from sql.copy_files import load_file
 from sql.copy_in import CopyIn
-from sql.cursors import Scroll
 from sql.pgwire.copy_writer import CopyWriter
 from sql.portal import Rows
 from sql.prepared import Prepared, output_columns
@@ -168,17 +167,17 @@ class Streams:
         if not statement.hold and not transaction.explicit:
             raise SqlError("25P01", "DECLARE CURSOR can only be used in transaction blocks")
         session.cursors.check_free(statement.name)
-        source: Scroll | Subscription
+        source: Rows | Subscription
         if isinstance(statement.statement, Subscribe):
             source = await self._subscribe(statement.statement, request)
         else:
             result = await self._executor.query(statement.statement, prepared, request)
-            source = Scroll(Rows(result.columns, result.rows, result.dictionary, result.tag))
+            source = Rows(result.columns, result.rows, result.dictionary, result.tag)
         session.cursors.declare(statement, prepared.text, source, len(transaction.savepoints))
         return CommandResult("DECLARE CURSOR")
 
     async def _fetch(self, statement: Fetch, request: Request) -> Result:
-        cursor = self._session.cursors.named(statement.name)
+        cursor = self._session.cursor(statement.name)
         rows = await cursor.fetch(statement)
         if statement.move:
             return CommandResult(f"MOVE {len(rows)}")
@@ -189,7 +188,7 @@ class Streams:
         if statement.name is None:
             session.cursors.close_all()
             return CommandResult("CLOSE CURSOR ALL")
-        session.cursors.close(statement.name)
+        session.close_cursor(statement.name)
         return CommandResult("CLOSE CURSOR")
 
     # VERIFY.

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from tests.crashes import Program
-from tests.sessions import Client, Server
+from tests.sessions import Client, Server, text_rows
 
 WALK = (
     ("FETCH 2 FROM a", (1, 2)),
@@ -137,3 +137,19 @@ def test_cursors_are_portals(program: Program) -> None:
         assert result.error_message == b""
         described = connection.pgconn.describe_portal(b"w")
         assert described.fname(0) == b"generate_series"
+
+
+def test_portals_are_cursors(client: Client) -> None:
+    """asyncpg goes on by FETCH and MOVE in the portal that it has bound and begun."""
+    session, run = client.session, client.server.run
+    client.run("BEGIN")
+    run(session.parse("s", "SELECT generate_series(1, 9)", []))
+    run(session.bind("p", "s", [], [], []))
+    first = run(session.execute("p", 3))
+    assert (text_rows(first), first.suspended) == ([("1",), ("2",), ("3",)], True)
+    assert client.run("MOVE FORWARD 2 p") == "MOVE 2"
+    assert client.rows("FETCH 2 FROM p") == [("6",), ("7",)]
+    last = run(session.execute("p", 3))
+    assert (text_rows(last), last.suspended) == ([("8",), ("9",)], False)
+    client.run("CLOSE p")
+    assert client.state("FETCH p") == "34000"
