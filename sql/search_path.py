@@ -45,10 +45,15 @@ def schema_list(text: str) -> tuple[str, ...]:
 
 
 def path_of(setting: str, user: str, temporary: str, catalog: Catalog) -> SearchPath:
-    """What a search_path means in a catalog: schemas that do not exist are passed over, as in Postgres."""
+    """What a search_path means in a catalog: schemas that do not exist are passed over, as in Postgres.
+
+    A user may have an internal schema's name: that schema is not their own.
+    """
     named: list[str] = []
     for name in schema_list(setting):
         meant = user if name == "$user" else temporary if name == TEMPORARY else name
+        if name == "$user" and user in INTERNAL_SCHEMAS:
+            continue
         if meant not in named and (meant == temporary or catalog.has_schema(meant)):
             named.append(meant)
     implied = [] if "pg_catalog" in named else ["pg_catalog"]

@@ -53,6 +53,12 @@ def test_what_a_search_path_means() -> None:
     assert path_of("pg_temp", "me", "pg_temp_1", catalog).places == ("pg_catalog", "pg_temp_1")
 
 
+@pytest.mark.parametrize("user", ["freshet", "pg_catalog", "information_schema"])
+def test_an_internal_schema_is_nobodys_own(user: str) -> None:
+    path = path_of('"$user", public', user, "pg_temp_1", Catalog())
+    assert path == path_of('"$user", public', "me", "pg_temp_1", Catalog())
+
+
 def test_tables_of_one_name_in_two_schemas(client: Client) -> None:
     client.run("CREATE SCHEMA a")
     client.run("CREATE SCHEMA IF NOT EXISTS b AUTHORIZATION me")
