@@ -95,12 +95,17 @@ SEQUENCE_COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a name in a view's definition meant when the view was made. ``places``: its offsets in the definition."""
+    """What a name in a view's definition meant when the view was made. ``places``: its offsets in the definition.
+
+    ``columns``: what the definition calls the relation's columns, by position, where that is not what they are called
+    now; empty for a column that came later. () where the relation's own names will do.
+    """
 
     schema_name: str | None
     name: str
     relation: int
     places: tuple[int, ...] = ()
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +331,7 @@ def _relation_to_json(relation: Relation) -> dict[str, object]:
     newer: dict[str, object] = {
         "key_name": relation.key_name,
         "indexes": [index_to_json(i) for i in relation.indexes],
-        "references": [[r.schema_name, r.name, r.relation, list(r.places)] for r in relation.references],
+        "references": [_reference_to_json(r) for r in relation.references],
         "first_id": relation.first_id,
         "sequence": None if relation.sequence is None else _sequence_to_json(relation.sequence),
         "checks": [check_to_json(c) for c in relation.checks],
@@ -344,6 +349,11 @@ def _relation_to_json(relation: Relation) -> dict[str, object]:
         "dependencies": list(relation.dependencies),
         **{name: value for name, value in newer.items() if value},
     }
+
+
+def _reference_to_json(reference: Reference) -> list[object]:
+    columns = (list(reference.columns),) if reference.columns else ()
+    return [reference.schema_name, reference.name, reference.relation, list(reference.places), *columns]
 
 
 def _column_to_json(column: TableColumn) -> list[object]:
@@ -380,7 +390,7 @@ def _relation_from_json(data: Mapping[str, Any]) -> Relation:
         tuple(data["dependencies"]),
         data.get("key_name"),
         tuple(index_from_json(i) for i in data.get("indexes", ())),
-        tuple(Reference(s, n, i, tuple(places)) for s, n, i, places in data.get("references", ())),
+        tuple(Reference(s, n, i, *map(tuple, rest)) for s, n, i, *rest in data.get("references", ())),
         data.get("first_id", 0),
         _sequence_from_json(data["sequence"]) if "sequence" in data else None,
         tuple(check_from_json(c) for c in data.get("checks", ())),

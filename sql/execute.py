@@ -33,6 +33,7 @@ from sql.overlay import OverlaidSnapshot, Pending
 from sql.parse import StatementText
 from sql.prepared import Prepared, StaleError
 from sql.query import Moment, Reading, epoch_of, moment_of, present
+from sql.rename import Renamer
 from sql.results import CommandResult, Notice, Notify, Result, RowsResult
 from sql.search_path import Lookup
 from sql.session_state import SessionState, system_words
@@ -67,6 +68,7 @@ from sql.statements import (
     Update,
     Verify,
 )  # fmt: skip
+from sql.statements_rename import Rename, Renaming, SetOwner, SetSchema
 from sql.streams import Streams
 from sql.writer import Writer
 from storage.codec import encode
@@ -78,7 +80,7 @@ if TYPE_CHECKING:
 
 
 Definition = (
-    CreateTable | CreateView | CreateIndex | CreateSequence | AlterSequence | Drop | DropIndex | AlterTable
+    CreateTable | CreateView | CreateIndex | CreateSequence | AlterSequence | Drop | DropIndex | AlterTable | Renaming
     | CreateSchema | DropSchema
 )  # fmt: skip
 
@@ -125,7 +127,7 @@ class Executor:
                 return await self._define(statement, prepared, request)
             case Drop() | DropIndex() | DropSchema():
                 return await self._define(statement, prepared, request)
-            case CreateSequence() | AlterSequence():
+            case CreateSequence() | AlterSequence() | Rename() | SetSchema() | SetOwner():
                 return await self._define(statement, prepared, request)
             case Explain():
                 return self._explain(statement)
@@ -407,6 +409,9 @@ class Executor:
                 return f"DROP {statement.kind.name.replace('_', ' ')}"
             case AlterTable():
                 return self._alter(writer, statement, request, notify)
+            case Rename() | SetSchema() | SetOwner():
+                Renamer(writer, definer.names, notify, self._session.user).run(statement)
+                return f"ALTER {statement.target.kind.upper()}"
             case CreateSchema():
                 definer.create_schema(statement, self._session.user)
                 return "CREATE SCHEMA"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
@@ -121,7 +121,7 @@ class Pinned:
     def resolve(self, schema_name: str | None, name: str) -> Relation | None:
         for reference in self.view.references:
             if (reference.schema_name, reference.name) == (schema_name, name):
-                return self.catalog.by_id(reference.relation)
+                return _as_seen(self.catalog.by_id(reference.relation), reference)
         places = ("pg_catalog", PUBLIC) if schema_name is None else (schema_name,)
         return next(filter(None, (self.catalog.resolve(place, name) for place in places)), None)
 
@@ -176,6 +176,14 @@ class Recorder:
             if inside:
                 found.append(Reference(schema_name, name, relation, inside))
         return tuple(found)
+
+
+def _as_seen(relation: Relation | None, reference: Reference) -> Relation | None:
+    """A relation with its columns called as a view's definition calls them."""
+    if relation is None or not reference.columns:
+        return relation
+    columns = zip(relation.columns, reference.columns, strict=True)
+    return replace(relation, columns=tuple(replace(c, name=name) for c, name in columns))
 
 
 def pinned(catalog: CatalogReader, view: Relation) -> CatalogReader:

@@ -11,6 +11,7 @@ from planner.scalar import Scalar
 from sql.catalog import Reference, Relation, RelationKind, TableColumn
 from sql.keys import Check, Index
 from sql.sequence_options import SequenceOptions
+from sql.statements_rename import Renaming
 
 
 @dataclass(frozen=True, slots=True)
@@ -505,7 +506,7 @@ Statement = (
     Query | Insert | Update | Delete | Compound | Truncate | CreateTable | CreateSequence | AlterSequence | CreateView
     | CreateIndex | CreateSchema | Drop | DropIndex | DropSchema | CopyFrom | CopyTo | Subscribe | Explain | Verify
     | Begin | Commit | Rollback | Savepoint | SetVariable | SetTransaction | Show | Prepare | Execute | Deallocate
-    | Declare | Fetch | Close | Discard | AlterTable | NoOperation
+    | Declare | Fetch | Close | Discard | AlterTable | Renaming | NoOperation
 )  # fmt: skip
 
 

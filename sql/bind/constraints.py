@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
+from planner.identifiers import quoted
 from planner.scalar import Column, Scalar
 from planner.traverse import columns_of, has_subquery
 from sql.bind.environment import Environment, Parameters
@@ -19,6 +20,7 @@ from sql.parse import parse_expression
 from sql.search_path import Lookup
 from sql.statements import CreateIndex
 from sql.syntax import nodes
+from sql.syntax.lexer import TokenKind, tokenize
 from sql.syntax.nodes_constraints import CheckConstraint, CreateIndexStatement, ForeignKeyConstraint, KeyConstraint
 
 _CHECK: Final = "check constraints"
@@ -117,6 +119,23 @@ def check_conditions(table: Relation) -> tuple[Scalar, ...]:
     """The conditions of a table's CHECK constraints over its columns."""
     env = Environment(Lookup(Catalog()), Parameters())
     return tuple(_condition(env, table.name, table.columns, parse_expression(c.text)) for c in table.checks)
+
+
+def renamed_check(before: Relation, after: Relation, check: Check, old: str, new: str) -> Check:
+    """A condition after a change of name, of the table or a column. 0A000 where changing words does not do."""
+    tokens = tokenize(check.text)
+    text = check.text
+    for i in range(len(tokens) - 1, -1, -1):
+        token = tokens[i]
+        named = token.kind in (TokenKind.WORD, TokenKind.QUOTED) and token.value == old
+        behind = tokens[i + 1].value if i + 1 < len(tokens) else ""
+        if named and (behind == "." if before.name == old else behind != "("):
+            text = text[: token.start] + quoted(new) + text[token.end :]
+    env = Environment(Lookup(Catalog()), Parameters())
+    meant = _condition(env, before.name, before.columns, parse_expression(check.text))
+    if _condition(env, after.name, after.columns, parse_expression(text)) != meant:
+        raise unsupported(f"renaming what the condition of {check.name} names")
+    return replace(check, text=text)
 
 
 def create_index(env: Environment, node: CreateIndexStatement) -> CreateIndex:

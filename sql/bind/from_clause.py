@@ -177,6 +177,7 @@ def stored(env: Environment, relation: Relation, ref: nodes.TableName) -> Source
     visible = tuple(
         Visible(c.name, Column(i, columns[i].type, columns[i].nullable), relation.oid, i + 1)
         for i, c in enumerate(relation.columns)
+        if c.name  # a view does not see what came after it
     )
     return rel, _named(visible, ref, relation)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ivm.errors import unsupported
 from sql.syntax.lexer import TokenKind
+from sql.syntax.nodes import Utility
 from sql.syntax.nodes_alter import (
     AddColumn,
     AddConstraint,
@@ -16,26 +17,36 @@ from sql.syntax.nodes_alter import (
     SetNotNull,
     SetType,
 )
+from sql.syntax.renaming import renaming
 from sql.syntax.schemas import SchemaGrammar
 
+_KINDS = ("table", "view", "materialized view", "index")
 _OTHER_CONSTRAINTS = ("check", "unique", "foreign", "exclude")
 
 
 class AlterGrammar(SchemaGrammar):
-    """ALTER TABLE."""
+    """ALTER TABLE, and the names of tables, views and indexes."""
 
-    def alter(self) -> AlterTableStatement:
+    def alter(self) -> AlterTableStatement | Utility:
         """Raises 0A000 for what cannot be altered, or not in this way."""
         start = self.advance().start
-        if not self.accept("table"):
+        kind = next((k for k in _KINDS if self.accept(*k.split())), None)
+        if kind is None:
             raise unsupported(f"ALTER {self.token.value.upper()}", position=start + 1)
         if self.is_word("all", "in"):
-            raise unsupported("ALTER TABLE ALL", position=start + 1)
+            raise unsupported(f"ALTER {kind.upper()} ALL", position=start + 1)
         if_exists = self.accept("if", "exists")
         self.accept("only")
         at = self.token.start
         table = self.table_name()
         self.accept_symbol("*")
+        renamed = renaming(self, kind, table, if_exists)
+        if renamed is not None:
+            return Utility(renamed)
+        if kind != "table":
+            if self.at_end():
+                raise self.error()
+            raise unsupported(f"ALTER {kind.upper()} … {self.token.value.upper()}", position=start + 1)
         changes = [self._change()]
         while self.accept_symbol(","):
             changes.append(self._change())

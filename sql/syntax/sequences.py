@@ -7,8 +7,10 @@ from dataclasses import replace
 from ivm.errors import SqlError, unsupported
 from sql import statements as bound
 from sql.sequence_options import NoBound, SequenceOptions
+from sql.statements_rename import Renaming
 from sql.syntax.cursor import Cursor
 from sql.syntax.lexer import TokenKind, tokenize
+from sql.syntax.renaming import renaming
 
 
 def is_sequence_statement(cursor: Cursor) -> bool:
@@ -18,13 +20,16 @@ def is_sequence_statement(cursor: Cursor) -> bool:
     return any(cursor.is_word("create", word, "sequence") for word in ("temp", "temporary", "unlogged"))
 
 
-def sequence_statement(cursor: Cursor) -> bound.CreateSequence | bound.AlterSequence:
+def sequence_statement(cursor: Cursor) -> bound.CreateSequence | bound.AlterSequence | Renaming:
     """The whole statement."""
     if cursor.accept("alter", "sequence"):
         exists = cursor.accept("if", "exists")
         table = cursor.table_name()
-        if cursor.is_one_of("rename", "set", "owner") and not cursor.is_word("owned"):
-            raise unsupported(f"ALTER SEQUENCE {cursor.token.value.upper()}", position=cursor.token.start + 1)
+        renamed = renaming(cursor, "sequence", table, exists)
+        if renamed is not None:
+            return renamed
+        if cursor.is_word("set"):
+            raise unsupported("ALTER SEQUENCE SET", position=cursor.token.start + 1)
         if cursor.at_end():
             raise cursor.error()
         return bound.AlterSequence(table.schema_name, table.name, sequence_options(cursor), exists)

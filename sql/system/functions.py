@@ -18,7 +18,6 @@ from sql.system.pg_relations import (
     constraint_definition,
     index_column,
     index_definition,
-    view_definition,
 )
 from sql.system.pg_types import function_oids, functions, type_names
 from sql.system.state import (
@@ -27,6 +26,7 @@ from sql.system.state import (
     constraint_oid,
     indexed,
 )
+from sql.system.view_text import view_definition
 from sql.types import format_type, parse_type, type_from_oid, type_oid
 
 VECTORS: Final = (22, 30)

@@ -21,6 +21,7 @@ from sql.system.state import (
     relkind,
     user_relations,
 )
+from sql.system.view_text import view_definition
 from sql.types import type_length, type_oid, typmod
 
 HEAP: Final = 2
@@ -191,31 +192,6 @@ def constraint_definition(relation: Relation, index: Index) -> str:
 def check_definition(check: Check, pretty: bool) -> str:
     """A CHECK as pg_get_constraintdef gives it, but in the words in which it was written."""
     return f"CHECK ({check.text})" if pretty else f"CHECK (({check.text}))"
-
-
-def view_definition(relation: Relation, state: SystemState) -> str:
-    """A view's query as pg_get_viewdef gives it: the user's own text, ended by a semicolon, with the schemas of
-    relations whose names alone would mean something else to this session."""
-    return " " + _qualified(relation, state).strip().removesuffix(";") + ";"
-
-
-def _qualified(view: Relation, state: SystemState) -> str:
-    text = view.definition or ""
-    bare = [r for r in view.references if r.schema_name is None]
-    if not bare:
-        return text
-    relations = [r for r, _ in all_relations(state)]
-    by_id = {r.id: r for r in relations}
-    by_name = {(r.schema_name, r.name): r.id for r in relations}
-    inserts: dict[int, str] = {}
-    for reference in bare:
-        meant = by_id.get(reference.relation)
-        found = (by_name.get((place, reference.name)) for place in state.path.places)
-        if meant is not None and next(filter(None, found), None) != meant.id:
-            inserts.update((at, f"{quoted(meant.schema_name)}.") for at in reference.places)
-    for at in sorted(inserts, reverse=True):
-        text = text[:at] + inserts[at] + text[at:]
-    return text
 
 
 def pg_tables(state: SystemState) -> Iterator[Datums]:
