@@ -137,6 +137,8 @@ def _conversion(site: Site, conversion: str, type_: SqlType, value: Any) -> str:
 
 def flatten(value: Any, kind: Kind) -> list[Any]:
     """The elements of an array datum, whatever its dimensions."""
+    if kind is not Kind.INTERVAL and tuple not in set(map(type, value)):
+        return list(value)
     is_leaf = leaf_test(kind)
     return [leaf for item in value for leaf in ([item] if is_leaf(item) else flatten(item, kind))]
 

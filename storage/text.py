@@ -19,7 +19,7 @@ from ivm.words import Kind, SqlType, Storage
 from storage import codec
 from storage.dictionary import Dictionary
 from storage.interval_output import format_interval
-from storage.text_array import format_array, leaf_test, parse_array
+from storage.text_array import format_array, leaf_test, parse_array, parse_plain_array
 from storage.text_bulk import format_bulk, parse_bulk
 from storage.text_char import format_char1, parse_char1
 from storage.text_interval import parse_interval
@@ -120,6 +120,9 @@ def parse_datum(type_: SqlType, text: str, style: TextStyle = DEFAULT_STYLE) -> 
     if kind is Kind.ARRAY:
         assert type_.element is not None
         element = type_.element
+        plain = parse_plain_array(element.kind, text)
+        if plain is not None:
+            return plain
         return parse_array(text, lambda part: parse_datum(element, part, style), leaf_test(element.kind))
     parser = _PARSERS.get(kind)
     if parser is None:

@@ -15,6 +15,10 @@ from ivm.words import Kind
 Leaf = Callable[[object], bool]
 
 _NEEDS_QUOTES: Final = re.compile(r'[\s{}",\\]')
+_INTEGERS: Final = re.compile(r"\{-?[0-9]{1,18}(?:,-?[0-9]{1,18})*\}")
+_WORDS: Final = re.compile(r"""\{[^\s{}",\\]+(?:,[^\s{}",\\]+)*\}""")
+_NULL: Final = re.compile(r"[{,]null[,}]", re.IGNORECASE)
+_LIMITS: Final = {Kind.INT2: 2**15, Kind.INT4: 2**31, Kind.INT8: 2**63}
 _BOUNDS: Final = re.compile(r"\s*((?:\[[+-]?\d+(?::[+-]?\d+)?\])+)\s*=\s*")
 
 
@@ -41,6 +45,17 @@ def parse_array(text: str, parse_element: Callable[[str], object], is_leaf: Leaf
     if value and 0 in array_shape(value, is_leaf):
         raise _malformed(text)
     return value
+
+
+def parse_plain_array(kind: Kind, text: str) -> tuple[object, ...] | None:
+    """``parse_array`` of integers or text in which nothing is quoted, nested or NULL; None for others."""
+    limit = _LIMITS.get(kind)
+    if limit is not None and _INTEGERS.fullmatch(text):
+        numbers = tuple(map(int, text[1:-1].split(",")))
+        return numbers if -limit <= min(numbers) and max(numbers) < limit else None
+    if kind is Kind.TEXT and _WORDS.fullmatch(text) and not _NULL.search(text):
+        return tuple(text[1:-1].split(","))
+    return None
 
 
 def array_shape(value: object, is_leaf: Leaf) -> tuple[int, ...]:

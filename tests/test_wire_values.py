@@ -47,6 +47,7 @@ from sql.types import array_of, format_type, parse_type, type_from_oid, type_oid
 from storage import codec
 from storage.dictionary import Dictionary
 from storage.text import format_datum, parse_datum, parse_rows, parse_text
+from storage.text_array import leaf_test, parse_array, parse_plain_array
 
 DICTIONARY = Dictionary(bytes(16))
 STAMPS = st.integers(-211_813_488_000_000_000, 9_223_371_331_199_999_999) | st.sampled_from(
@@ -213,6 +214,24 @@ def test_bulk_parse_equals_one_by_one() -> None:
     for type_, texts in cases:
         bulk = codec.decode(type_, parse_text(type_, texts, DICTIONARY), DICTIONARY)
         assert bulk == [None if t is None else parse_datum(type_, t) for t in texts]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text('0123456789-+,{} "\\nulNULab\t٣', max_size=14), st.sampled_from([INT2, INT4, INT8, TEXT]))
+def test_plain_arrays_parse_as_all_do(inside: str, element: SqlType) -> None:
+    text = "{" + inside + "}"
+    try:
+        slow: Any = parse_array(text, lambda part: parse_datum(element, part), leaf_test(element.kind))
+    except SqlError as error:
+        slow = error.sqlstate
+    fast = parse_plain_array(element.kind, text)
+    assert fast is None or fast == slow
+
+
+def test_arrays_of_numbers_and_words_are_plain() -> None:
+    assert parse_plain_array(Kind.INT2, "{1,-2,32767}") == (1, -2, 32767)
+    assert parse_plain_array(Kind.INT2, "{32768}") is None
+    assert parse_plain_array(Kind.TEXT, "{R01,b-c}") == ("R01", "b-c")
 
 
 def test_bulk_parse_refuses_what_numpy_would_take() -> None:
