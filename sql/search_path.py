@@ -51,6 +51,8 @@ def path_of(setting: str, user: str, temporary: str, catalog: Catalog) -> Search
     """
     named: list[str] = []
     for name in schema_list(setting):
+        if name == "$user" and user in INTERNAL_SCHEMAS:
+            continue  # a user named freshet makes tables like any other
         meant = user if name == "$user" else temporary if name == TEMPORARY else name
         if name == "$user" and user in INTERNAL_SCHEMAS:
             continue

@@ -35,6 +35,11 @@ def client(server: Server) -> Iterator[Client]:
     cleaner.close()
 
 
+def test_a_user_named_as_a_schema_of_the_system() -> None:
+    for user in ("freshet", "pg_catalog"):
+        assert path_of('"$user", public', user, "pg_temp_1", Catalog()).named == ("public",)
+
+
 def test_the_list_of_search_path() -> None:
     assert schema_list('A, "B c" ,"d""e","$user"') == ("a", "B c", 'd"e', "$user")
     assert schema_list("") == schema_list("  ") == ()
