@@ -64,6 +64,9 @@ VIEWS = (
     "SELECT x, array_agg(ARRAY[y, x]) AS c FROM u GROUP BY x",
     "SELECT x, sum(DISTINCT y::numeric(9, 1) / 2 * 1.0), count(DISTINCT y * 1.0) FROM u GROUP BY x",
     "SELECT array_agg(ARRAY[y] ORDER BY x, y DESC) FILTER (WHERE y < 4) AS c FROM u",
+    "SELECT x, percentile_cont(0.3) WITHIN GROUP (ORDER BY y DESC) AS c, mode() WITHIN GROUP (ORDER BY y) AS m, "
+    "percentile_disc(x * 0.25) WITHIN GROUP (ORDER BY y) FILTER (WHERE y > 1) AS d FROM u GROUP BY x",
+    "SELECT percentile_disc(ARRAY[0, 0.5, 1]) WITHIN GROUP (ORDER BY u.y) AS d, count(*) AS n FROM t JOIN u ON a = x",
 )
 
 

@@ -9,7 +9,7 @@ from ivm.words import INT8, Kind, SqlType
 from planner.aggregates import AggregateFunction, aggregate_overloads, result_nullable
 from planner.functions import Function, overloads
 from planner.scalar import Aggregate, Call, Column, OuterColumn, Scalar
-from sql.bind import conditional, operator_functions, sequences, table_functions
+from sql.bind import conditional, operator_functions, ordered_sets, sequences, table_functions
 from sql.bind.coerce import cast, castable, plain, resolve_unknown, to_boolean
 from sql.bind.environment import Environment
 from sql.bind.overloads import no_function, resolve, result_type
@@ -40,6 +40,8 @@ def call(b: Binder, node: nodes.Apply) -> Scalar:
             return conditional.extreme(b, node)
         case "grouping":
             raise unsupported("GROUPING", position=node.at + 1)
+    if node.within or name in ordered_sets.NAMES:
+        return ordered_sets.ordered_set(b, node, name)
     if aggregate_overloads(name):
         return aggregate(b, node, name)
     if node.star or node.distinct or node.order or node.filter is not None:

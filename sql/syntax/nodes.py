@@ -89,6 +89,8 @@ class Apply:
     order: tuple[OrderItem, ...] = ()
     filter: Expr | None = None
     window: bool = False
+    within: bool = False
+    """``order`` is WITHIN GROUP's."""
     label: str | None = None
     """The result column's name where it is not the function's own (``date_part`` written as EXTRACT)."""
 

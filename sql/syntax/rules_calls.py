@@ -162,8 +162,13 @@ class CallRules(SpecialRules):
         return self._parse_disjunction()
 
     def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> exp.Expr | None:
-        if self.is_word("within", "group"):
-            raise self.refusal("WITHIN GROUP")
+        if self.accept_word("within", "group"):
+            self.expect(TokenType.L_PAREN)
+            order = self._parse_order()
+            if order is None:
+                raise self.syntax_error()
+            self.expect(TokenType.R_PAREN)
+            this = exp.WithinGroup(this=this, expression=order)
         if self._match_pair(TokenType.FILTER, TokenType.L_PAREN):
             self.expect(TokenType.WHERE)
             this = exp.Filter(this=this, expression=self._parse_disjunction())

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-from ivm.errors import unsupported
+from ivm.errors import SqlError, unsupported
 from sql.syntax.nodes import (
     AndExpr,
     Apply,
@@ -217,6 +217,17 @@ def _filter(node: exp.Expr) -> Expr:
     return replace(call, filter=expression(node.args["expression"]))
 
 
+def _within(node: exp.Expr) -> Expr:
+    call = expression(node.this)
+    if not isinstance(call, Apply):
+        raise unsupported("WITHIN GROUP", position=at(node) + 1)
+    what = "DISTINCT" if call.distinct else "multiple ORDER BY clauses" if call.order else None
+    what = "VARIADIC" if call.variadic else what
+    if what is not None:
+        raise SqlError("42601", f"cannot use {what} with WITHIN GROUP", position=call.at + 1)
+    return replace(call, within=True, order=order_items(node.expression))
+
+
 def _window(node: exp.Expr) -> Expr:
     call = expression(node.this)
     if not isinstance(call, Apply):
@@ -261,6 +272,7 @@ _TRANSLATIONS: Final[dict[type[exp.Expr], Callable[[Any], Expr]]] = {
     exp.TryCast: lambda node: Cast(expression(node.this), type_name(node.args["to"]), at(node), True),
     exp.Anonymous: _call,
     exp.Filter: _filter,
+    exp.WithinGroup: _within,
     exp.Window: _window,
     exp.Extract: lambda node: Apply(
         ("extract",), (expression(node.this), expression(node.args["expression"])), at(node)

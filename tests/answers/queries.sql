@@ -188,3 +188,30 @@ SELECT '\377'::"char"::text, '\000'::"char"::text, '\1'::"char"
 SELECT 'é'::text::"char", '\377'::text::"char", 'é'::"char" = '\303'::"char"
 SELECT 128::"char"
 SELECT false::name, true::text, true::varchar(2), false::char(5)
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x), percentile_disc(0.5) WITHIN GROUP (ORDER BY x) FROM (VALUES (1), (3), (NULL), (5), (7)) t(x)
+SELECT percentile_cont(0.25) WITHIN GROUP (ORDER BY x DESC), percentile_disc(0) WITHIN GROUP (ORDER BY x DESC) FROM (VALUES (1.5), (3), (10)) t(x)
+SELECT percentile_cont(ARRAY[0, 0.25, NULL, 1]) WITHIN GROUP (ORDER BY x DESC), percentile_disc(ARRAY[0, 0.25, NULL, 1]) WITHIN GROUP (ORDER BY x) FROM (VALUES (1), (2), (4), (10)) t(x)
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY x) FILTER (WHERE x > 1), mode() WITHIN GROUP (ORDER BY x) FROM (VALUES (1), (2), (2), (10)) t(x)
+SELECT mode() WITHIN GROUP (ORDER BY x), mode() WITHIN GROUP (ORDER BY x DESC) FROM (VALUES ('b'), ('a'), ('b'), ('a'), (NULL)) t(x)
+SELECT mode() WITHIN GROUP (ORDER BY x) FROM (VALUES ('NaN'::float8), ('NaN'), (1)) t(x)
+SELECT mode() WITHIN GROUP (ORDER BY x) FROM (VALUES (NULL::int), (NULL)) t(x)
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x), percentile_cont(0.5) WITHIN GROUP (ORDER BY x) FILTER (WHERE x < 0) FROM (VALUES ('infinity'::float8), (1)) t(x)
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x), percentile_cont(ARRAY[0.25, 0.75]) WITHIN GROUP (ORDER BY x) FROM (VALUES (interval '1 day'), ('3 days'), ('1 month')) t(x)
+SELECT percentile_cont(NULL) WITHIN GROUP (ORDER BY x), percentile_cont(0.3 + NULL) WITHIN GROUP (ORDER BY x), percentile_cont('0.5') WITHIN GROUP (ORDER BY x) FROM (VALUES (1)) t(x)
+SELECT x, percentile_disc(x * 0.1) WITHIN GROUP (ORDER BY y) FROM (VALUES (1, 2), (1, 3), (9, 4), (9, 5)) t(x, y) GROUP BY x ORDER BY x
+SELECT percentile_disc(0.3) WITHIN GROUP (ORDER BY x), percentile_disc(0.5) WITHIN GROUP (ORDER BY d) FROM (VALUES ('b'::text, date '2020-01-01'), ('a', '2021-01-01'), ('c', NULL)) t(x, d)
+SELECT pg_typeof(percentile_disc(0.5) WITHIN GROUP (ORDER BY x))::text, pg_typeof(percentile_cont(0.5) WITHIN GROUP (ORDER BY 1))::text FROM (VALUES ('a')) t(x)
+SELECT percentile_disc(1.5) WITHIN GROUP (ORDER BY x) FROM (VALUES (1)) t(x) WHERE false
+SELECT percentile_cont('NaN'::float8) WITHIN GROUP (ORDER BY x) FROM (VALUES (1)) t(x)
+SELECT percentile_cont(0.5)
+SELECT percentile_cont(ARRAY[0.5::float8], 0.5::float8)
+SELECT sum(1) WITHIN GROUP (ORDER BY x) FROM (VALUES (1)) t(x)
+SELECT mode(1) WITHIN GROUP (ORDER BY x) FROM (VALUES (1)) t(x)
+SELECT lower('x') WITHIN GROUP (ORDER BY x) FROM (VALUES (1)) t(x)
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) FROM (VALUES ('a'::text)) t(x)
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x, x) FROM (VALUES (1)) t(x)
+SELECT percentile_cont(x) WITHIN GROUP (ORDER BY x) FROM (VALUES (1)) t(x)
+SELECT percentile_cont(0.5 ORDER BY 1) WITHIN GROUP (ORDER BY x) FROM (VALUES (1)) t(x)
+SELECT percentile_cont(DISTINCT 0.5) WITHIN GROUP (ORDER BY x) FROM (VALUES (1)) t(x)
+SELECT sum(percentile_cont(0.5) WITHIN GROUP (ORDER BY x)) FROM (VALUES (1)) t(x)
+SELECT 1 FROM (VALUES (1)) t(x) WHERE mode() WITHIN GROUP (ORDER BY x) = 1

@@ -1,0 +1,72 @@
+"""Ordered-set aggregates: ``f(direct) WITHIN GROUP (ORDER BY x)`` is a function of ``array_agg(x ORDER BY x)``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from ivm.errors import SqlError, unsupported
+from ivm.words import FLOAT8, Kind, SqlType
+from planner.functions import overloads
+from planner.scalar import Call, Scalar
+from sql.bind.coerce import cast, castable, resolve_unknown
+from sql.bind.overloads import no_function, resolve, result_type
+from sql.bind.walk import has_subquery
+from sql.syntax import nodes
+from sql.types import array_of
+
+if TYPE_CHECKING:
+    from sql.bind.expression import Binder
+
+NAMES: Final = frozenset({"percentile_cont", "percentile_disc", "mode"})
+_HYPOTHETICAL: Final = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
+
+
+def ordered_set(b: Binder, node: nodes.Apply, name: str) -> Scalar:
+    """The aggregate's value. Raises 42883 for what is none, or not of these types."""
+    from sql.bind.calls import aggregate
+
+    if not node.within:
+        if len(node.args) == 1 + (name != "mode"):
+            message = f"WITHIN GROUP is required for ordered-set aggregate {name}"
+            raise SqlError("42809", message, position=node.at + 1)
+        raise no_function(name, [b.bind(a).type for a in node.args], node.at)
+    if name in _HYPOTHETICAL:
+        raise unsupported(f"{name}() WITHIN GROUP", position=node.at + 1)
+    direct = [b.bind(a) for a in node.args]
+    types = [_type(b, i.expr) for i in node.order]
+    wrong = no_function(name, [*(d.type for d in direct), *types], node.at)
+    if name not in NAMES or len(types) != 1 or len(direct) != (name != "mode"):
+        raise wrong
+    if any(map(has_subquery, direct)):
+        raise unsupported("a subquery in an ordered-set aggregate", position=node.at + 1)
+    item = node.order[0]
+    if name == "percentile_cont" and types[0].kind is not Kind.INTERVAL:
+        if types[0].kind is not Kind.UNKNOWN and not castable(types[0], FLOAT8, "implicit"):
+            raise wrong
+        item = replace(item, expr=nodes.Cast(item.expr, nodes.TypeName("float8", (), False, item.at), item.at))
+    elif types[0].element is not None or types[0].kind is Kind.RECORD:
+        raise unsupported(f"{name}() of arrays and rows", position=node.at + 1)
+    gathered = nodes.Apply(("array_agg",), (item.expr,), node.at, order=(item,), filter=node.filter)
+    args = [aggregate(b, gathered, "array_agg"), *(_fraction(b, d, wrong, node.at) for d in direct)]
+    choice = resolve(overloads(name), tuple(a.type for a in args))
+    assert choice is not None, "of these types there is one"
+    return Call(choice.overload.key, tuple(args), result_type(choice.overload.result, choice), True)
+
+
+def _type(b: Binder, expr: nodes.Expr) -> SqlType:
+    inside, b.inside_aggregate = b.inside_aggregate, True
+    try:
+        return b.bind(expr).type
+    finally:
+        b.inside_aggregate = inside
+
+
+def _fraction(b: Binder, expr: Scalar, wrong: SqlError, at: int) -> Scalar:
+    """A direct argument as double precision, or as an array of these."""
+    target = FLOAT8 if expr.type.element is None else array_of(FLOAT8)
+    if expr.type.kind is Kind.UNKNOWN:
+        return cast(b.env, expr, FLOAT8, "implicit", at)
+    if not castable(expr.type, target, "implicit"):
+        raise wrong
+    return resolve_unknown(b.env, cast(b.env, expr, target, "implicit", at), at)
