@@ -17,7 +17,7 @@ def shape(node: object) -> str:
     parts = [type(node).__name__]
     for field in fields(node):
         value = getattr(node, field.name)
-        if field.name != "at" and value is not None and value is not False and value != ():
+        if field.name not in ("at", "text_at") and value is not None and value is not False and value != ():
             parts.append(shape(value) if field.default is MISSING else f"{field.name}={shape(value)}")
     return "(" + " ".join(parts) + ")"
 
