@@ -251,10 +251,14 @@ def _damage(path: Path, offset: int, what: str) -> SqlError:
     )
 
 
-def _masked(payload: bytes) -> bytes:
-    """XOR with a fixed mask, its own inverse: makes sectors of zeros (as unwritten ones are) not look like data."""
-    mask = _MASK[: len(payload)] if len(payload) <= len(_MASK) else np.resize(_MASK, len(payload))
-    return (np.frombuffer(payload, np.uint8) ^ mask).tobytes()
+def _masked(payload: bytes) -> list[bytes]:
+    """XOR with a fixed mask, its own inverse: makes sectors of zeros (as unwritten ones are) not look like data.
+
+    In pieces of the mask's length, and so that other threads run meanwhile.
+    """
+    data = np.frombuffer(payload, np.uint8)
+    parts = (data[start : start + len(_MASK)] for start in range(0, len(data), len(_MASK)))
+    return [(part ^ _MASK[: len(part)]).tobytes() for part in parts]
 
 
 def _segment_head(first: int) -> bytes:
@@ -267,8 +271,11 @@ def _encode_group(records: list[bytes], first: int) -> bytes:
     for record in records:
         parts += (_LENGTH.pack(len(record)), record)
     payload = _masked(b"".join(parts))
-    body = _GROUP.pack(_GROUP_MAGIC, len(records), len(payload), first, zlib.crc32(payload), 0)[:-4]
-    return body + _LENGTH.pack(zlib.crc32(body)) + payload
+    checksum, size = 0, 0
+    for part in payload:
+        checksum, size = zlib.crc32(part, checksum), size + len(part)
+    body = _GROUP.pack(_GROUP_MAGIC, len(records), size, first, checksum, 0)[:-4]
+    return b"".join((body, _LENGTH.pack(zlib.crc32(body)), *payload))
 
 
 def _group_at(data: bytes, offset: int) -> _Group | None:
@@ -298,7 +305,7 @@ def _groups(data: bytes, path: Path, first: int) -> Iterator[_Group]:
 
 
 def _records(data: bytes, path: Path, group: _Group) -> Iterator[tuple[int, bytes]]:
-    payload = _masked(data[group.start : group.end])
+    payload = b"".join(_masked(data[group.start : group.end]))
     offset = 0
     for sequence in range(group.first, group.first + group.count):
         if offset + _LENGTH.size > len(payload):
