@@ -14,12 +14,13 @@ from typing import Final, assert_never
 
 import numpy as np
 
-from ivm.errors import SqlError, unsupported
+from ivm.errors import SqlError
 from ivm.rows import Words, pack, unpack
 from planner.context import Context
 from planner.evaluate import evaluate
 from planner.logical import schema
 from planner.scalar import Column, Scalar
+from sql.alter_views import Views
 from sql.bind.constraints import added_check
 from sql.bind.constraints import check_conditions as bound_conditions
 from sql.catalog import Relation, RelationKind, TableColumn
@@ -30,6 +31,7 @@ from sql.dml import Changer
 from sql.key_index import KeyIndex
 from sql.keys import Index
 from sql.results import Notice, Notify
+from sql.search_path import Lookup
 from sql.statements import (
     AddCheck,
     AddColumn,
@@ -58,11 +60,16 @@ class _Draft:
     table: Relation
     columns: list[TableColumn]
     values: list[Scalar]
+    origins: list[int | None]
+    """Where each column was, None for a new one."""
     key: list[str]
     key_name: str | None
     added: list[AddUnique | AddCheck] = field(default_factory=list)
     dropped: set[str] = field(default_factory=set)
     """Constraints to come, and the names of those that go."""
+    gone: dict[int, bool] = field(default_factory=dict)
+    """The positions of columns that go, and whether what needs them goes along."""
+    retyped: list[int] = field(default_factory=list)
     touched: bool = False
     """Whether columns came, went or changed their type."""
 
@@ -70,7 +77,8 @@ class _Draft:
     def of(cls, table: Relation) -> _Draft:
         columns = list(table.columns)
         values: list[Scalar] = [Column(i, c.type, c.nullable) for i, c in enumerate(columns)]
-        return cls(table, columns, values, [columns[i].name for i in table.primary_key], table.key_name)
+        origins: list[int | None] = list(range(len(columns)))
+        return cls(table, columns, values, origins, [columns[i].name for i in table.primary_key], table.key_name)
 
     def find(self, name: str) -> int:
         """A column's position. Raises 42703."""
@@ -120,6 +128,7 @@ class Alterer:
     keys: KeyIndex
     context: Context
     notify: Notify
+    names: Lookup
 
     def alter(self, statement: AlterTable) -> None:
         """All changes, or an error and none that the caller does not roll back."""
@@ -131,7 +140,8 @@ class Alterer:
             for change in statement.changes:
                 if isinstance(change, kinds):
                     self._change(draft, change)
-        self._check_views(draft)
+        views = Views(self.writer, self.names, self.notify, draft.table)
+        views.check(draft.gone, draft.retyped)
         old, new = draft.table, draft.result()
         new = self._constrained(new, draft.added)
         conditions = bound_conditions(new)
@@ -142,7 +152,7 @@ class Alterer:
             else:
                 self.writer.alter(new)
         else:
-            self._rewrite(old, new, draft.values)
+            self._rewrite(views, new, draft)
 
     def _change(self, draft: _Draft, change: Change) -> None:
         match change:
@@ -164,6 +174,9 @@ class Alterer:
                 self._set_not_null(draft, change)
             case SetType():
                 i = draft.find(change.column)
+                origin = draft.origins[i]
+                assert origin is not None, "types change before columns are added"
+                draft.retyped.append(origin)
                 draft.columns[i] = replace(draft.columns[i], type=change.type, default=change.default)
                 draft.values[i] = change.value
                 draft.touched = True
@@ -226,6 +239,7 @@ class Alterer:
             return
         draft.columns.append(change.column)
         draft.values.append(change.value)
+        draft.origins.append(None)
         draft.touched = True
         if change.key:
             self._add_key(draft, AddPrimaryKey((name,)))
@@ -239,7 +253,10 @@ class Alterer:
         owner = draft.table.oid, change.name
         owned = self.writer.catalog.owned([draft.table.id])
         self.writer.drop([r.id for r in owned if r.sequence is not None and r.sequence.owner == owner])
-        del draft.columns[i], draft.values[i]
+        origin = draft.origins[i]
+        assert origin is not None, "columns go before others are added"
+        draft.gone[origin] = change.cascade
+        del draft.columns[i], draft.values[i], draft.origins[i]
         draft.touched = True
         if change.name in draft.key:
             draft.key.clear()
@@ -252,23 +269,17 @@ class Alterer:
             draft.check_identity(i)
         draft.columns[i] = replace(draft.columns[i], nullable=not change.not_null)
 
-    def _check_views(self, draft: _Draft) -> None:
-        """Refuses to change the columns under a view."""
-        if draft.touched:
-            for view in self.writer.catalog.dependents([draft.table.id]):
-                raise unsupported(
-                    f"adding, dropping or converting columns of a table that view {view.name} depends on",
-                    hint=f"Drop {view.name} first and create it again.",
-                )
-
-    def _rewrite(self, old: Relation, new: Relation, values: list[Scalar]) -> None:
+    def _rewrite(self, views: Views, new: Relation, draft: _Draft) -> None:
         """A new relation with the rows converted, and the views over it anew."""
-        rows = self._converted(old, new, values)
-        views = [r for r in self.writer.catalog.dependents([old.id]) if r.kind is RelationKind.MATERIALIZED_VIEW]
+        old = draft.table
+        rows = self._converted(old, new, draft.values)
+        seen = views.seen()
+        dependents = self.writer.catalog.dependents([old.id])
         table = self.writer.exchange(old.id, new, None)
         with _said_of_a_table(new):
             Changer(self.writer, self.keys, self.context).insert_rows(table, rows)
-        for view in views:
+        views.renew(table, seen, draft.origins)
+        for view in (v for v in dependents if v.kind is RelationKind.MATERIALIZED_VIEW):
             known = self.writer.catalog.relations[view.id]
             rel = definition_rel(known, self.writer.catalog)
             columns = tuple(replace(c, nullable=s.nullable) for c, s in zip(known.columns, schema(rel), strict=True))

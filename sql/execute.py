@@ -408,7 +408,7 @@ class Executor:
                 definer.drop(statement)
                 return f"DROP {statement.kind.name.replace('_', ' ')}"
             case AlterTable():
-                return self._alter(writer, statement, request, notify)
+                return self._alter(definer, statement, request)
             case Rename() | SetSchema() | SetOwner():
                 Renamer(writer, definer.names, notify, self._session.user).run(statement)
                 return f"ALTER {statement.target.kind.upper()}"
@@ -419,12 +419,14 @@ class Executor:
                 definer.drop_schema(statement)
                 return "DROP SCHEMA"
 
-    def _alter(self, writer: Writer, statement: AlterTable, request: Request, notify: Notify) -> str:
+    def _alter(self, definer: Definer, statement: AlterTable, request: Request) -> str:
+        writer = definer.writer
         engine = writer.engine
         engine.check_room()
         state = SessionState(self._session, writer.catalog)
         context = self.context(engine.dictionary, request, engine.timeline.epoch(engine.timeline.last), state)
-        Alterer(writer, self._session.coordinator.keys, context, notify).alter(statement)
+        keys = self._session.coordinator.keys
+        Alterer(writer, keys, context, definer.notify, definer.names).alter(statement)
         return "ALTER TABLE"
 
     def _definer(self, writer: Writer, prepared: Prepared, notify: Notify) -> Definer:
