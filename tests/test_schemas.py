@@ -414,3 +414,21 @@ def test_functions(client: Client) -> None:
     assert client.rows(f"SELECT pg_char_to_encoding(n) FROM unnest(ARRAY[{names}]) n") == [("6",), ("6",), ("-1",)]
     assert client.rows("SELECT pg_relation_size('t'::regclass, 'main') >= 0") == [("t",)]
     assert client.state("SELECT pg_relation_size('t'::regclass, 'x')") == "22023"
+
+
+def test_temporary_relations_of_a_server_that_was_killed_are_gone(tmp_path: Path) -> None:
+    server = Server(tmp_path / "data")
+    client = server.client()
+    client.run("CREATE TABLE t AS SELECT 1 AS a")
+    client.run("CREATE TEMP TABLE t AS SELECT 2 AS a")
+    client.run("CREATE TEMP VIEW v AS SELECT * FROM t")
+    server.coordinator.sessions.clear()
+    for _ in range(2):
+        server.restart()
+        client = server.client()
+        assert client.rows("SELECT a FROM t") == [("1",)]
+        assert client.state("SELECT * FROM v") == "42P01"
+        assert client.rows("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'pg_temp%'") == []
+    client.run("CREATE TEMP TABLE t AS SELECT 3 AS a")
+    assert client.rows("SELECT a FROM t") == [("3",)]
+    server.close()
