@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+from typing import Final
 
 import numpy as np
 
 from ivm.graph import Gather, Words
 from ivm.words import Schema, null_words, row_width
+
+FEW: Final = 64
+"""Rows up to which one call of numpy for all words is faster than one for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,12 @@ def _sources(first: Gather, onto: dict[int, list[tuple[int, int, int]]], word: i
     return found
 
 
+@lru_cache(4096)
+def _places(words: tuple[int, ...]) -> tuple[Words, list[int]]:
+    """What ``take`` gets, and the words that are to be 0."""
+    return np.maximum(np.array(words, np.int64), 0), [k for k, w in enumerate(words) if w < 0]
+
+
 @cache
 def _in_order(width: int) -> tuple[int, ...]:
     return tuple(range(width))
@@ -121,10 +131,16 @@ def apply(gather: Gather, rows: Words) -> tuple[Words, Words | None]:
         rows = rows[source]
     if not gather.bits and gather.words == _in_order(rows.shape[1]):
         return rows, source
-    out = np.zeros((len(rows), len(gather.words)), np.int64)
-    for k, w in enumerate(gather.words):
-        if w >= 0:
-            out[:, k] = rows[:, w]
+    if len(rows) <= FEW and rows.shape[1]:
+        places, holes = _places(gather.words)
+        out = rows.take(places, axis=1)
+        if holes:
+            out[:, holes] = 0
+    else:
+        out = np.zeros((len(rows), len(gather.words)), np.int64)
+        for k, w in enumerate(gather.words):
+            if w >= 0:
+                out[:, k] = rows[:, w]
     for word, bit, target, target_bit in gather.bits:
         out[:, target] |= ((rows[:, word] >> np.int64(bit)) & 1) << np.int64(target_bit)
     return out, source

@@ -83,11 +83,13 @@ class Changer:
             check_conditions(table, rows, conditions, self.context)
 
     def _check_keys(self, table: Relation, old: Words, new: Words) -> None:
-        """23505 for the first new row whose key is taken once the old rows are gone."""
+        """23505 for the first new row whose key is taken once the old rows, stored ones all, are gone."""
         if not len(new):
             return
         failed: tuple[int, TableKey] | None = None
         for key in self.keys.of(table):
+            if key.is_kept(old, new, self.context):
+                continue
             free = self.keys.probe(table, key, old, new, self.context, self.writer.settle).free(len(new))
             if not free.all():
                 row = int(np.flatnonzero(~free)[0])

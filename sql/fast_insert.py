@@ -29,7 +29,9 @@ from storage.codec import encode
 def constant_source(rel: Rel, context: Context) -> RowSet | None:
     """The rows of VALUES and projections of it, None for other sources. Raises what an expression raises."""
     match rel:
-        case Values() if not any(has_subquery(e) for row in rel.rows for e in row):
+        case Values() if not any(
+            not isinstance(e, Literal | Parameter) and has_subquery(e) for r in rel.rows for e in r
+        ):
             return _values(rel, context)
         case Project() if not any(map(has_subquery, rel.exprs)):
             source = constant_source(rel.input, context)

@@ -32,6 +32,13 @@ class TableKey:
     index: Index
     guard: Guard
 
+    def is_kept(self, old: Words, new: Words, context: Context) -> bool:
+        """Whether each new row has the key of the old row in its place, as most updates leave it."""
+        if len(old) != len(new):
+            return False
+        (before, dropped), (after, missing) = self.guard.keys(old, context), self.guard.keys(new, context)
+        return dropped is None and missing is None and bool((before == after).all())
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
