@@ -22,6 +22,7 @@ from ivm.words import (
     INT8,
     INTERVAL,
     NUMERIC,
+    REGCLASS,
     TEXT,
     TIMESTAMP,
     TIMESTAMPTZ,
@@ -281,6 +282,9 @@ def _register() -> None:
     _add("generate_subscripts", (ANYARRAY, INT4, SqlType(Kind.BOOL)), INT4, _subscripts_back)
     _add("regexp_split_to_table", (TEXT, TEXT), TEXT, _each(TEXT, lambda c, v, p: regexp_split(v, p, "")))
     _add("regexp_split_to_table", (TEXT,) * 3, TEXT, _each(TEXT, lambda c, v, p, f: regexp_split(v, p, f)))
+    _add(
+        "pg_partition_ancestors", (REGCLASS,), REGCLASS, _each(REGCLASS, lambda c, relation: ())
+    )  # none is partitioned
     _add("string_to_table", (TEXT, TEXT), TEXT, _each(TEXT, _string_to_table))
     _add("regexp_matches", (TEXT, TEXT), TEXTS, _each(TEXTS, lambda c, v, p: all_matches(v, p, "")))
     _add("regexp_matches", (TEXT,) * 3, TEXTS, _each(TEXTS, lambda c, v, p, f: all_matches(v, p, f)))

@@ -25,9 +25,11 @@ from sql.bind.constraints import added_check
 from sql.bind.constraints import check_conditions as bound_conditions
 from sql.catalog import Relation, RelationKind, TableColumn
 from sql.constraints import check_conditions
+from sql.ddl_foreign_keys import check_keys_stay, with_foreign_key
 from sql.ddl_indexes import check_duplicates, named_check, named_index
 from sql.definition import definition_rel
 from sql.dml import Changer
+from sql.foreign_keys import check_present
 from sql.key_index import KeyIndex
 from sql.keys import Index
 from sql.results import Notice, Notify
@@ -41,6 +43,7 @@ from sql.statements import (
     Change,
     DropColumn,
     DropConstraint,
+    NewForeignKey,
     SetDefault,
     SetNotNull,
     SetType,
@@ -48,7 +51,8 @@ from sql.statements import (
 from sql.writer import Writer
 
 _PASSES: Final = (
-    (DropConstraint, DropColumn), SetType, AddColumn, (SetDefault, SetNotNull), AddPrimaryKey, (AddUnique, AddCheck),
+    (DropConstraint, DropColumn), SetType, AddColumn, (SetDefault, SetNotNull), AddPrimaryKey,
+    (AddUnique, AddCheck, NewForeignKey),
 )  # fmt: skip
 """Postgres's order of the changes of one statement."""
 
@@ -64,7 +68,7 @@ class _Draft:
     """Where each column was, None for a new one."""
     key: list[str]
     key_name: str | None
-    added: list[AddUnique | AddCheck] = field(default_factory=list)
+    added: list[AddUnique | AddCheck | NewForeignKey] = field(default_factory=list)
     dropped: set[str] = field(default_factory=set)
     """Constraints to come, and the names of those that go."""
     gone: dict[int, bool] = field(default_factory=dict)
@@ -101,10 +105,15 @@ class _Draft:
         key = tuple(self.find(name) for name in self.key)
         indexes = [self._moved(i) for i in self.table.indexes if i.name not in self.dropped]
         checks = [(c, self._places(c.columns)) for c in self.table.checks if c.name not in self.dropped]
+        foreign = [(k, self._places(k.columns)) for k in self.table.foreign_keys if k.name not in self.dropped]
         return replace(
             self.table, columns=tuple(self.columns), primary_key=key, key_name=self.key_name,
             indexes=tuple(i for i in indexes if i is not None),
             checks=tuple(replace(c, columns=places) for c, places in checks if places is not None),
+            foreign_keys=tuple(
+                replace(k, columns=places, changed=self._places(k.changed) or ())
+                for k, places in foreign if places is not None
+            ),
         )  # fmt: skip
 
     def _moved(self, index: Index) -> Index | None:
@@ -143,14 +152,16 @@ class Alterer:
         views = Views(self.writer, self.names, self.notify, draft.table)
         views.check(draft.gone, draft.retyped)
         old, new = draft.table, draft.result()
+        check_keys_stay(self.keys.links(self.writer.catalog).incoming.get(old.id, ()), old, new)
         new = self._constrained(new, draft.added)
         conditions = bound_conditions(new)
         if new.schema == old.schema and new.primary_key == old.primary_key and not draft.touched:
             self._check_rows(old, new, conditions)
-            if new.indexes == old.indexes:
+            if (new.indexes, new.foreign_keys) == (old.indexes, old.foreign_keys):
                 self.writer.redefine(new)
             else:
                 self.writer.alter(new)
+                self._check_references(old, new)
         else:
             self._rewrite(views, new, draft)
 
@@ -158,7 +169,7 @@ class Alterer:
         match change:
             case AddPrimaryKey():
                 self._add_key(draft, change)
-            case AddUnique() | AddCheck():
+            case AddUnique() | AddCheck() | NewForeignKey():
                 draft.added.append(change)
             case DropConstraint():
                 self._drop_constraint(draft, change)
@@ -199,14 +210,14 @@ class Alterer:
         if found is not None and found.primary:
             draft.key.clear()
             draft.key_name = None
-        elif found is None and all(c.name != change.name for c in table.checks):
+        elif found is None and change.name not in _other_constraints(table):
             message = f'constraint "{change.name}" of relation "{table.name}" does not exist'
             if not change.if_exists:
                 raise SqlError("42704", message)
             self.notify(Notice("NOTICE", "00000", f"{message}, skipping"))
         draft.dropped.add(change.name)
 
-    def _constrained(self, table: Relation, added: list[AddUnique | AddCheck]) -> Relation:
+    def _constrained(self, table: Relation, added: list[AddUnique | AddCheck | NewForeignKey]) -> Relation:
         """The table with more constraints. Raises 42703, 42701, 42P07, 42710, and what is wrong with a condition."""
         for change in added:
             match change:
@@ -216,6 +227,8 @@ class Alterer:
                 case AddCheck():
                     check = named_check(self.writer, table, added_check(table, change.name, change.text))
                     table = replace(table, checks=(*table.checks, check))
+                case NewForeignKey():
+                    table = with_foreign_key(self.writer, table, change)
         return table
 
     def _check_rows(self, old: Relation, new: Relation, conditions: tuple[Scalar, ...]) -> None:
@@ -228,6 +241,15 @@ class Alterer:
             rows, _ = published.rows(old.id, published.ordinal)
             with _said_of_a_table(new):
                 check_conditions(new, rows, conditions, self.context)
+
+    def _check_references(self, old: Relation, new: Relation) -> None:
+        """Whether the rows that are there keep the new foreign keys. Raises 23503."""
+        published = self.writer.snapshot()
+        rows, _ = published.rows(new.id, published.ordinal)
+        changer = Changer(self.writer, self.keys, self.context)
+        for link in self.keys.links(self.writer.catalog).outgoing.get(new.id, ()):
+            if link.key not in old.foreign_keys:
+                check_present(changer, link, rows)
 
     def _add_column(self, draft: _Draft, change: AddColumn) -> None:
         name, table = change.column.name, draft.table.name
@@ -298,6 +320,10 @@ class Alterer:
                 message = f'column "{column.name}" of relation "{new.name}" contains null values'
                 raise SqlError("23502", message)
         return pack(vectors, new.schema, len(rows))
+
+
+def _other_constraints(table: Relation) -> set[str]:
+    return {c.name for c in table.checks} | {k.name for k in table.foreign_keys}
 
 
 def _index_of(table: Relation, change: AddUnique) -> Index:

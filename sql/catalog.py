@@ -15,9 +15,12 @@ from ivm.words import BOOL, INT8, ColumnType, Kind, Schema, SqlType
 from sql.keys import (
     INDEX_BASE,
     Check,
+    ForeignKey,
     Index,
     check_from_json,
     check_to_json,
+    foreign_key_from_json,
+    foreign_key_to_json,
     index_from_json,
     index_to_json,
     object_name,
@@ -138,6 +141,7 @@ class Relation:
     first_id: int = 0
     sequence: Sequence | None = None
     checks: tuple[Check, ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
 
     @property
     def oid(self) -> int:
@@ -235,13 +239,15 @@ class Catalog:
     def with_relation(self, relation: Relation, version: int) -> Catalog:
         """The catalog with one relation added, or replaced when its id is known."""
         relations = {**self.relations, relation.id: relation}
-        newest = max((relation.id, *(i.id for i in relation.indexes), *(c.id for c in relation.checks)))
+        objects = [i.id for i in relation.indexes] + [c.id for c in relation.checks]
+        newest = max((relation.id, *objects, *(k.id for k in relation.foreign_keys)))
         return self._of(relations, max(self.next_id, newest + 1), version)
 
     def without(self, ids: Iterable[int], version: int) -> Catalog:
-        """The catalog without these relations."""
+        """The catalog without these relations, and without foreign keys to them."""
         gone = frozenset(ids)
-        relations = {i: r for i, r in self.relations.items() if i not in gone}
+        parents = {self.relations[i].oid for i in gone if i in self.relations}
+        relations = {i: _unlinked(r, parents) for i, r in self.relations.items() if i not in gone}
         return self._of(relations, self.next_id, version)
 
     def with_schema(self, name: str, oid: int, version: int) -> Catalog:
@@ -308,6 +314,12 @@ class Catalog:
         return replace(self, relations=relations, names=names, next_id=next_id, version=version)
 
 
+def _unlinked(relation: Relation, parents: set[int]) -> Relation:
+    """The relation without its foreign keys to tables that go."""
+    kept = tuple(k for k in relation.foreign_keys if k.parent not in parents)
+    return relation if len(kept) == len(relation.foreign_keys) else replace(relation, foreign_keys=kept)
+
+
 def _redirected(relation: Relation, old: int, new: int) -> Relation:
     if old not in relation.dependencies:
         return relation
@@ -335,6 +347,7 @@ def _relation_to_json(relation: Relation) -> dict[str, object]:
         "first_id": relation.first_id,
         "sequence": None if relation.sequence is None else _sequence_to_json(relation.sequence),
         "checks": [check_to_json(c) for c in relation.checks],
+        "foreign_keys": [foreign_key_to_json(k) for k in relation.foreign_keys],
     }
     return {
         "id": relation.id,
@@ -394,4 +407,5 @@ def _relation_from_json(data: Mapping[str, Any]) -> Relation:
         data.get("first_id", 0),
         _sequence_from_json(data["sequence"]) if "sequence" in data else None,
         tuple(check_from_json(c) for c in data.get("checks", ())),
+        tuple(foreign_key_from_json(k) for k in data.get("foreign_keys", ())),
     )

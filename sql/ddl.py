@@ -18,9 +18,11 @@ from sql.catalog import (
     TableColumn,
     is_temporary,
 )  # fmt: skip
+from sql.ddl_foreign_keys import link_text, needed_by, with_foreign_key
 from sql.ddl_indexes import index_named, taken_names, with_constraints
 from sql.ddl_sequences import alter_sequence, create_column_sequences, new_sequence, owner_of, release
 from sql.definition import view_rel
+from sql.links import Link, links_of
 from sql.maintainable import check_maintainable
 from sql.persist import DEFAULT_RETAIN
 from sql.results import Notice, Notify
@@ -62,6 +64,8 @@ class Definer:
         table = replace(table, retain=statement.retain or DEFAULT_RETAIN)
         table = create_column_sequences(self.writer, table, statement)
         table = with_constraints(table, statement, self.writer)
+        for key in statement.foreign_keys:
+            table = with_foreign_key(self.writer, table, key)
         self.writer.create(table, None)
         return table
 
@@ -132,13 +136,22 @@ class Definer:
         owned = self.writer.catalog.owned(ids)
         ids |= {r.id for r in owned}
         dependents = self.writer.catalog.dependents(ids)
+        referring = self._referring(ids)
+        if referring and not dependents and not statement.cascade:
+            what = self._described(found[0]) if len(found) == 1 else "desired object(s)"
+            raise needed_by(referring, what, self._described(referring[0].parent))
         if dependents and not statement.cascade:
             raise self._needed(found, dependents)
         sequences = [r for r in (*found, *owned) if r.sequence is not None]
         cascaded = release(self.writer, self.names, sequences, ids, statement.cascade)
-        self._notice_cascade([*cascaded, *map(self._described, dependents)])
+        self._notice_cascade([*cascaded, *map(link_text, referring), *map(self._described, dependents)])
         if ids:
             self.writer.drop(ids | {r.id for r in dependents})
+
+    def _referring(self, ids: set[int]) -> list[Link]:
+        """The foreign keys of other tables to these."""
+        links = links_of(self.writer.catalog)
+        return [k for i in sorted(ids) for k in links.incoming.get(i, ()) if k.child.id not in ids]
 
     def create_schema(self, statement: CreateSchema, user: str) -> None:
         """A schema of that name. 42P06, 42939, 42704."""

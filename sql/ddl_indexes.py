@@ -10,8 +10,11 @@ from ivm.errors import SqlError
 from planner.guards import guard
 from sql.catalog import LABELS, Catalog, Relation
 from sql.constraints import key_text
+from sql.ddl_foreign_keys import check_keys_stay
+from sql.ddl_names import constraint_name, free_name
 from sql.key_index import single
 from sql.keys import Check, Index, object_name
+from sql.links import links_of
 from sql.results import Notice, Notify
 from sql.search_path import Lookup
 from sql.statements import CreateIndex, CreateTable, DropIndex
@@ -45,7 +48,7 @@ def with_constraints(table: Relation, statement: CreateTable, writer: Writer) ->
     key_name = statement.key_name
     if statement.primary_key:
         if key_name is None:
-            key_name = _free_name(table, (), "pkey", taken)
+            key_name = free_name(table, (), "pkey", taken)
         _take(key_name, taken)
     named = {i.name for i in statement.indexes if i.name}
     indexes = []
@@ -100,10 +103,8 @@ def named_index(writer: Writer, table: Relation, index: Index) -> Index:
 
 def named_check(writer: Writer, table: Relation, check: Check) -> Check:
     """A check with its id and name. 42710."""
-    taken = {c.name for c in table.checks} | {i.name for i in table.all_indexes if i.constraint}
-    name = check.name or _check_name(table, check, taken)
-    if name in taken:
-        raise SqlError("42710", f'constraint "{name}" for relation "{table.name}" already exists')
+    columns = check.columns if len(check.columns) == 1 else ()
+    name = constraint_name(table, check.name or None, columns, "check")
     return replace(check, id=writer.engine.next_id(writer.catalog), name=name)
 
 
@@ -143,7 +144,9 @@ def drop_indexes(writer: Writer, statement: DropIndex, notify: Notify, names: Lo
             what = f"constraint {index.name} on table {table.name}"
             message = f"cannot drop index {index.name} because {what} requires it"
             raise SqlError("2BP01", message, hint=f"You can drop {what} instead.")
-        writer.alter(replace(table, indexes=tuple(i for i in table.indexes if i.id != index.id)))
+        changed = replace(table, indexes=tuple(i for i in table.indexes if i.id != index.id))
+        check_keys_stay(links_of(writer.catalog).incoming.get(table.id, ()), table, changed)
+        writer.alter(changed)
 
 
 def _take(name: str, taken: set[str]) -> None:
@@ -153,24 +156,8 @@ def _take(name: str, taken: set[str]) -> None:
 
 
 def _index_name(table: Relation, index: Index, label: str, taken: set[str]) -> str:
-    return _free_name(table, (*index.columns, *index.included), label, taken)
+    return free_name(table, (*index.columns, *index.included), label, taken)
 
 
 def _check_name(table: Relation, check: Check, taken: set[str]) -> str:
-    return _free_name(table, check.columns if len(check.columns) == 1 else (), "check", taken)
-
-
-def _free_name(table: Relation, columns: tuple[int, ...], label: str, taken: set[str]) -> str:
-    """``table_columns_label``, with a number behind where that is taken (ChooseRelationName)."""
-    names: list[str] = []
-    for column in (table.columns[i].name for i in columns):
-        name, number = column, 0
-        while name in names:
-            number += 1
-            name = f"{column}{number}"
-        names.append(name)
-    name, number = object_name(table.name, "_".join(names), label), 0
-    while name in taken:
-        number += 1
-        name = object_name(table.name, "_".join(names), f"{label}{number}")
-    return name
+    return free_name(table, check.columns if len(check.columns) == 1 else (), "check", taken)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.rows import RowSet, Words, pack
+from ivm.rows import RowSet, Vector, Words, pack
 from ivm.words import ColumnType, Schema
 from planner.context import Context
 from planner.evaluate import evaluate
@@ -17,6 +17,7 @@ from sql.catalog import Relation
 from sql.conflict import upsert
 from sql.constraints import check_conditions, duplicate_key, fit
 from sql.ddl_sequences import restart_sequences
+from sql.foreign_keys import keep_references, rows_of
 from sql.key_index import LATEST, KeyIndex, TableKey, chosen
 from sql.statements import Delete, Insert, OnConflict, Truncate, Update
 from sql.writer import Writer, ones
@@ -74,7 +75,7 @@ class Changer:
         done = upsert(table, conflict, rows, self.keys, self.context, self.writer.settle)
         self._check_conditions(table, done.new)
         self._check_keys(table, done.old, done.new)
-        self._apply(table, done.old, done.new)
+        self._apply(table, done.old, done.new, done.new[done.updates])
         return done.new
 
     def _check_conditions(self, table: Relation, rows: Words) -> None:
@@ -108,7 +109,7 @@ class Changer:
         old, new = old[kept], fit(table, source, self.context.dictionary, first=width)
         self._check_conditions(table, new)
         self._check_keys(table, old, new)
-        self._apply(table, old, new)
+        self._apply(table, old, new, new)
         columns = source.columns()[width:]
         shown = RowSet(pack(columns, source.schema[width:], len(source)), source.schema[width:])
         return Changed(len(new), self._returning(statement.returning, shown))
@@ -124,18 +125,51 @@ class Changer:
     def truncate(self, statement: Truncate) -> None:
         """Takes every row away."""
         published = self.writer.snapshot()
+        tables = self._with_referring(statement)
         if statement.restart:
-            restart_sequences(self.writer, statement.tables)
-        for table in statement.tables:
+            restart_sequences(self.writer, tables)
+        for table in tables:
             rows, diffs = published.rows(table.id, published.ordinal)
             self.keys.note(table, rows, -1, self.context)
             self.writer.add(table.id, rows, -diffs)
 
-    def _apply(self, table: Relation, old: Words, new: Words) -> None:
+    def _with_referring(self, statement: Truncate) -> list[Relation]:
+        """The tables to empty: with CASCADE those that refer to one too. Raises 0A000 without."""
+        links = self.keys.links(self.writer.catalog)
+        tables = list(statement.tables)
+        for table in tables:
+            for link in links.incoming.get(table.id, ()):
+                if link.child.id in (t.id for t in tables):
+                    continue
+                if not statement.cascade:
+                    child = link.child.name
+                    raise SqlError(
+                        "0A000", "cannot truncate a table referenced in a foreign key constraint",
+                        f'Table "{child}" references "{table.name}".',
+                        f'Truncate table "{child}" at the same time, or use TRUNCATE ... CASCADE.',
+                    )  # fmt: skip
+                tables.append(link.child)
+        return tables
+
+    def delete_rows(self, table: Relation, rows: Words) -> None:
+        """Takes away rows that are there, with what foreign keys make of that."""
+        self._apply(table, rows, rows[:0])
+
+    def update_rows(self, table: Relation, old: Words, columns: list[Vector]) -> None:
+        """Puts other rows, given as columns, in the place of rows that are there."""
+        new = rows_of(self, table, columns)
+        self._check_conditions(table, new)
+        self._check_keys(table, old, new)
+        self._apply(table, old, new, new)
+
+    def _apply(self, table: Relation, old: Words, new: Words, replaced: Words | None = None) -> None:
+        """``replaced``: the new row in the place of each old one; None when the old ones are deleted."""
         for rows, diff in ((old, -1), (new, 1)):
             if len(rows):
                 self.keys.note(table, rows, diff, self.context)
                 self.writer.add(table.id, rows, ones(len(rows), diff))
+        if self.keys.links(self.writer.catalog).touch(table.id):
+            keep_references(self, table, old, replaced, new)
 
     def _once(self, table: Relation, old: Words) -> Words:
         """Positions of the rows to act on: each stored row once, however often the source gives it."""

@@ -244,9 +244,16 @@ class Executor:
         transaction = session.transaction
         assert transaction is not None
         changed = await transaction.write(
-            lambda writer: self._apply(writer, statement, prepared, request), light=_light(statement, request)
+            lambda writer: self._apply(writer, statement, prepared, request), light=self._light(statement, request)
         )
         return self._changed(statement, changed, request)
+
+    def _light(self, statement: Insert | Update | Delete, request: Request) -> bool:
+        """As the function below; what foreign keys have to say may take a step."""
+        transaction = self._session.transaction
+        assert transaction is not None
+        links = self._session.coordinator.keys.links(transaction.catalog)
+        return _light(statement, request) and not links.touch(statement.table.id)
 
     def _changed(self, statement: Query | Insert | Update | Delete, changed: Changed, request: Request) -> Result:
         name = "SELECT" if isinstance(statement, Query) else type(statement).__name__.upper()

@@ -40,9 +40,10 @@ class IndexArrangements:
 
 
 def guards_of(relation: Relation) -> list[Guard]:
-    """The arrangements that a relation's indexes need.
+    """The arrangements that a relation's indexes and foreign keys need.
 
     Plans compare values with equality classes by these, so that an index of such columns is of use to UNIQUE alone.
     """
     found = [(i, guard(relation.schema, i.columns, not i.nulls_distinct)) for i in relation.all_indexes]
-    return [g for i, g in found if i.unique or g.plain]
+    outgoing = [guard(relation.schema, k.columns) for k in relation.foreign_keys]
+    return [*(g for i, g in found if i.unique or g.plain), *outgoing]

@@ -13,9 +13,10 @@ from planner.context import Context
 from planner.guards import Guard, guard
 from planner.scalar import Scalar
 from sql.bind.constraints import check_conditions
-from sql.catalog import Relation
+from sql.catalog import Catalog, Relation
 from sql.engine import Engine
 from sql.keys import Index
+from sql.links import Links, links_of
 
 FEW: Final = 64
 """Rows of one statement up to which their keys are remembered one by one instead of stepping first."""
@@ -46,6 +47,8 @@ class Rules:
 
     table: Relation
     keys: tuple[TableKey, ...]
+    tracked: tuple[Guard, ...]
+    """What keys are looked up in: the unique ones, and those of its own foreign keys."""
     conditions: tuple[Scalar, ...]
 
 
@@ -87,6 +90,13 @@ class KeyIndex:
         self._since: dict[tuple[int, tuple[int, ...], bool], dict[bytes, int]] = {}
         self._bulk: set[int] = set()
         self._known: dict[int, Rules] = {}
+        self._links = Links(-1, {}, {})
+
+    def links(self, catalog: Catalog) -> Links:
+        """The foreign keys between a catalog's tables."""
+        if self._links.version != catalog.version:
+            self._links = links_of(catalog)
+        return self._links
 
     def of(self, table: Relation) -> tuple[TableKey, ...]:
         """A table's unique keys, its primary key first."""
@@ -97,7 +107,9 @@ class KeyIndex:
         known = self._known.get(table.id)
         if known is None or known.table is not table:
             keys = tuple(TableKey(i, guard_of(table, i)) for i in table.keys)
-            known = Rules(table, keys, check_conditions(table) if table.checks else ())
+            foreign = (guard(table.schema, k.columns) for k in table.foreign_keys)
+            tracked = tuple(dict.fromkeys((*(k.guard for k in keys), *foreign)))
+            known = Rules(table, keys, tracked, check_conditions(table) if table.checks else ())
             self._known[table.id] = known
         return known
 
@@ -109,44 +121,56 @@ class KeyIndex:
             settle()
         self._renew()
         keys, source = key.guard.keys(rows, context)
-        held = self._stored(table, key, keys)
+        held = self._stored(table, key.guard, keys)
         if len(keys) > FEW:
             return Probed(keys, source, held - _gone(keys, key.guard.keys(removed, context)[0]))
         gone = _counted(key.guard.keys(removed, context)[0]) if len(removed) else {}
-        since = self._since.get(_name(table, key), {})
+        since = self._since.get(_name(table, key.guard), {})
         if gone or since:
             for i, row in enumerate(keys):
                 name = row.tobytes()
                 held[i] += since.get(name, 0) - gone.get(name, 0)
         return Probed(keys, source, held)
 
-    def holders(self, table: Relation, key: TableKey, keys: Words, settle: Settle) -> tuple[Words, Words]:
+    def counts(self, table: Relation, guard: Guard, keys: Words, settle: Settle) -> Words:
+        """How many rows of the table have each key, int64[n], pending changes seen."""
+        if table.id in self._bulk or len(keys) > FEW:
+            settle()
+        self._renew()
+        held = self._stored(table, guard, keys)
+        since = self._since.get(_name(table, guard))
+        if since:
+            held += np.array([since.get(row.tobytes(), 0) for row in keys], np.int64)
+        return held
+
+    def holders(self, table: Relation, guard: Guard, keys: Words, settle: Settle) -> tuple[Words, Words]:
         """(rows of the table that have these keys, the place of each one's key in ``keys``), pending changes seen."""
-        if table.id in self._bulk or self._since.get(_name(table, key)):
+        if table.id in self._bulk or self._since.get(_name(table, guard)):
             settle()
             self._renew()
-        found, diffs, place = self._engine.guarded(table.id, key.guard).lookup(keys, LATEST)
-        kept = diffs > 0
-        return key.guard.restore(found[kept]), place[kept]
+        found, diffs, place = self._engine.guarded(table.id, guard).lookup(keys, LATEST)
+        times = np.maximum(diffs, 0)
+        return np.repeat(guard.restore(found), times, axis=0), np.repeat(place, times)
 
     def note(self, table: Relation, rows: Words, diff: int, context: Context) -> None:
         """Rows that a statement adds or removes, and that are not stepped yet."""
-        if not self.of(table):
+        tracked = self.rules(table).tracked
+        if not tracked:
             return
         self._renew()
         if len(rows) > FEW:
             self._bulk.add(table.id)
             return
-        for key in self.of(table):
-            since = self._since.setdefault(_name(table, key), {})
-            for row in key.guard.keys(rows, context)[0]:
+        for kept in tracked:
+            since = self._since.setdefault(_name(table, kept), {})
+            for row in kept.keys(rows, context)[0]:
                 name = row.tobytes()
                 since[name] = since.get(name, 0) + diff
 
-    def _stored(self, table: Relation, key: TableKey, keys: Words) -> Words:
+    def _stored(self, table: Relation, guard: Guard, keys: Words) -> Words:
         """How many stepped rows each key has, int64[n]."""
         counts = np.zeros(len(keys), np.int64)
-        _, diffs, index = self._engine.guarded(table.id, key.guard).lookup(keys, LATEST)
+        _, diffs, index = self._engine.guarded(table.id, guard).lookup(keys, LATEST)
         np.add.at(counts, index, diffs)
         return counts
 
@@ -224,8 +248,8 @@ def _gone(keys: Words, removed: Words) -> Words:
     return np.asarray(np.bincount(place[len(keys) :], minlength=int(place.max()) + 1)[place[: len(keys)]])
 
 
-def _name(table: Relation, key: TableKey) -> tuple[int, tuple[int, ...], bool]:
-    return table.id, key.guard.columns, key.guard.null_safe
+def _name(table: Relation, guard: Guard) -> tuple[int, tuple[int, ...], bool]:
+    return table.id, guard.columns, guard.null_safe
 
 
 def _counted(keys: Words) -> dict[bytes, int]:

@@ -86,3 +86,30 @@ def check_to_json(check: Check) -> list[object]:
 def check_from_json(data: list[Any]) -> Check:
     id_, name, text, columns = data
     return Check(id_, name, text, tuple(columns))
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """``columns`` (positions) name a row of the table with oid ``parent`` by its unique ``keys`` (names, in the order
+    of the parent's index). The actions: no action, restrict, cascade, set null or set default. ``changed``: the columns
+    that ON DELETE SET changes, all when empty."""
+
+    id: int
+    name: str
+    columns: tuple[int, ...]
+    parent: int
+    keys: tuple[str, ...]
+    on_delete: str = "no action"
+    on_update: str = "no action"
+    changed: tuple[int, ...] = ()
+
+
+def foreign_key_to_json(key: ForeignKey) -> list[object]:
+    """``foreign_key_from_json`` reads it back."""
+    actions = [key.on_delete, key.on_update, list(key.changed)]
+    return [key.id, key.name, list(key.columns), key.parent, list(key.keys), *actions]
+
+
+def foreign_key_from_json(data: list[Any]) -> ForeignKey:
+    id_, name, columns, parent, keys, on_delete, on_update, changed = data
+    return ForeignKey(id_, name, tuple(columns), parent, tuple(keys), on_delete, on_update, tuple(changed))

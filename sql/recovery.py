@@ -123,7 +123,7 @@ def _replay(engine: Engine, sequence: int, record: CommitRecord) -> None:
         install_view(engine, after, view)
         engine.hydrate()
     altered = [
-        r for i, r in after.relations.items() if i in before.relations and r.indexes != before.relations[i].indexes
+        r for i, r in after.relations.items() if i in before.relations and _arranged_otherwise(before.relations[i], r)
     ]
     if altered:
         engine.settle()
@@ -132,3 +132,7 @@ def _replay(engine: Engine, sequence: int, record: CommitRecord) -> None:
         engine.hydrate()
     dropped = [i for i in before.relations if i not in after.relations]
     engine.admit(record, after, dropped)
+
+
+def _arranged_otherwise(old: Relation, new: Relation) -> bool:
+    return (new.indexes, new.foreign_keys) != (old.indexes, old.foreign_keys)

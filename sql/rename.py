@@ -102,7 +102,7 @@ class Renamer:
 
     def _rename_constraint(self, relation: Relation, old: str, new: str) -> None:
         index = next((i for i in relation.all_indexes if i.constraint and i.name == old), None)
-        checks = [c.name for c in relation.checks]
+        checks = [c.name for c in relation.checks] + [k.name for k in relation.foreign_keys]
         if index is None and old not in checks:
             raise SqlError("42704", f'constraint "{old}" for table "{relation.name}" does not exist')
         if new in checks or any(i.constraint and i.name == new for i in relation.all_indexes):
@@ -111,7 +111,8 @@ class Renamer:
             self._rename_index(relation, index, new)
             return
         renamed = tuple(replace(c, name=new) if c.name == old else c for c in relation.checks)
-        self.writer.redefine(replace(relation, checks=renamed))
+        foreign = tuple(replace(k, name=new) if k.name == old else k for k in relation.foreign_keys)
+        self.writer.redefine(replace(relation, checks=renamed, foreign_keys=foreign))
 
     def _rename_column(self, relation: Relation, old: str, new: str) -> None:
         names = [c.name for c in relation.columns]
@@ -130,9 +131,20 @@ class Renamer:
         changed = replace(relation, columns=columns)
         checks = tuple(renamed_check(relation, changed, c, old, new) for c in relation.checks)
         self.writer.redefine(replace(changed, checks=checks))
+        self._rename_keys(relation.oid, old, new)
         for view, seen in views:
             self.writer.redefine(settled(view, changed, seen, self.writer.catalog))
         self._rename_owner(relation, old, new)
+
+    def _rename_keys(self, parent: int, old: str, new: str) -> None:
+        """Foreign keys name the columns that they refer to."""
+        for relation in list(self.writer.catalog.relations.values()):
+            if any(k.parent == parent and old in k.keys for k in relation.foreign_keys):
+                changed = (
+                    replace(k, keys=tuple(new if n == old else n for n in k.keys)) if k.parent == parent else k
+                    for k in relation.foreign_keys
+                )
+                self.writer.redefine(replace(relation, foreign_keys=tuple(changed)))
 
     def _rename_owner(self, table: Relation, old: str, new: str) -> None:
         for relation in self.writer.catalog.owned([table.id]):

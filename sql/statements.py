@@ -108,6 +108,7 @@ class Truncate:
 
     tables: tuple[Relation, ...]
     restart: bool = False
+    cascade: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,19 @@ class ColumnSequence:
     column: int
     kind: str
     options: SequenceOptions
+
+
+@dataclass(frozen=True, slots=True)
+class NewForeignKey:
+    """FOREIGN KEY by names. ``parent`` None: the table itself; ``keys`` empty: its primary key."""
+
+    name: str | None
+    columns: tuple[str, ...]
+    parent: Relation | None
+    keys: tuple[str, ...]
+    on_delete: str
+    on_update: str
+    changed: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +150,7 @@ class CreateTable:
     key_name: str | None = None
     indexes: tuple[Index, ...] = ()
     checks: tuple[Check, ...] = ()
+    foreign_keys: tuple[NewForeignKey, ...] = ()
     sequences: tuple[ColumnSequence, ...] = ()
 
 
@@ -290,7 +305,16 @@ class SetType:
 
 
 Change = (
-    AddPrimaryKey | AddUnique | AddCheck | DropConstraint | AddColumn | DropColumn | SetDefault | SetNotNull | SetType
+    AddPrimaryKey
+    | AddUnique
+    | AddCheck
+    | NewForeignKey
+    | DropConstraint
+    | AddColumn
+    | DropColumn
+    | SetDefault
+    | SetNotNull
+    | SetType
 )
 
 

@@ -11,6 +11,7 @@ from planner.scalar import Scalar
 from sql import statements as bound
 from sql.bind import ddl
 from sql.bind.coerce import assign
+from sql.bind.constraints import foreign_key
 from sql.bind.dml import default as bound_default
 from sql.bind.environment import Environment
 from sql.bind.expression import Binder
@@ -73,7 +74,7 @@ def _changes(
         own = [c for c in change.column.constraints if not (isinstance(c, KeyConstraint) and c.primary)]
         if own and change.if_not_exists:
             raise unsupported("ADD COLUMN IF NOT EXISTS with UNIQUE, CHECK or REFERENCES", position=own[0].at + 1)
-        changes += [_add_constraint(c) for c in own]
+        changes += [_add_constraint(env, c) for c in own]
     return changes
 
 
@@ -84,7 +85,7 @@ def _change(
         case nodes_alter.AddPrimaryKey():
             return _add_key(change)
         case nodes_alter.AddConstraint():
-            return _add_constraint(change.constraint)
+            return _add_constraint(env, change.constraint)
         case nodes_alter.DropConstraint():
             return bound.DropConstraint(change.name, change.if_exists)
         case nodes_alter.AddColumn():
@@ -116,7 +117,7 @@ def _add_key(change: nodes_alter.AddPrimaryKey) -> bound.AddPrimaryKey:
     return bound.AddPrimaryKey(tuple(names), change.name)
 
 
-def _add_constraint(node: Constraint) -> bound.AddUnique | bound.AddCheck:
+def _add_constraint(env: Environment, node: Constraint) -> bound.AddUnique | bound.AddCheck | bound.NewForeignKey:
     match node:
         case KeyConstraint():
             columns = tuple(name for name, _ in node.columns)
@@ -125,7 +126,7 @@ def _add_constraint(node: Constraint) -> bound.AddUnique | bound.AddCheck:
         case CheckConstraint():
             return bound.AddCheck(node.text, node.name)
         case ForeignKeyConstraint():
-            raise unsupported("FOREIGN KEY constraints", position=node.at + 1)
+            return foreign_key(env, node, None)
         case _:
             assert_never(node)
 

@@ -18,7 +18,7 @@ from sql.catalog import Catalog, Relation, RelationKind, TableColumn
 from sql.keys import Check, Index
 from sql.parse import parse_expression
 from sql.search_path import Lookup
-from sql.statements import CreateIndex
+from sql.statements import CreateIndex, NewForeignKey
 from sql.syntax import nodes
 from sql.syntax.lexer import TokenKind, tokenize
 from sql.syntax.nodes_constraints import CheckConstraint, CreateIndexStatement, ForeignKeyConstraint, KeyConstraint
@@ -33,6 +33,7 @@ class Constraints:
     primary_key: Index | None = None
     indexes: tuple[Index, ...] = ()
     checks: tuple[Check, ...] = ()
+    foreign_keys: tuple[NewForeignKey, ...] = ()
 
 
 def bind_constraints(env: Environment, node: nodes.CreateTableStatement, columns: Sequence[TableColumn]) -> Constraints:
@@ -41,6 +42,7 @@ def bind_constraints(env: Environment, node: nodes.CreateTableStatement, columns
     primary: Index | None = None
     unique: list[Index] = []
     checks: list[Check] = []
+    foreign: list[NewForeignKey] = []
     for constraint in node.constraints:
         match constraint:
             case KeyConstraint():
@@ -54,8 +56,22 @@ def bind_constraints(env: Environment, node: nodes.CreateTableStatement, columns
             case CheckConstraint():
                 checks.append(_check(env, table, columns, constraint))
             case ForeignKeyConstraint():
-                raise unsupported("FOREIGN KEY constraints", position=constraint.at + 1)
-    return Constraints(primary, _merged(primary, unique), tuple(checks))
+                foreign.append(foreign_key(env, constraint, node.table))
+    return Constraints(primary, _merged(primary, unique), tuple(checks), tuple(foreign))
+
+
+def foreign_key(env: Environment, node: ForeignKeyConstraint, own: nodes.TableName | None) -> NewForeignKey:
+    """``own``: the name of a table that is being made, to which its own foreign keys may refer. Raises 42P01."""
+    if node.full and len(node.columns) > 1:
+        raise unsupported("MATCH FULL", position=node.at + 1)
+    itself = own is not None and (node.table.schema_name or own.schema_name, node.table.name) == (
+        own.schema_name, own.name,
+    )  # fmt: skip
+    parent = None if itself else lookup(env, node.table)
+    return NewForeignKey(
+        node.name, tuple(n for n, _ in node.columns), parent, tuple(n for n, _ in node.referenced), node.on_delete,
+        node.on_update, tuple(n for n, _ in node.changed),
+    )  # fmt: skip
 
 
 def _key(names: list[str], node: KeyConstraint) -> Index:

@@ -71,7 +71,7 @@ def create_table(env: Environment, node: nodes.CreateTableStatement) -> CreateTa
     columns = tuple(replace(c, nullable=c.nullable and i not in key) for i, c in enumerate(columns))
     return CreateTable(
         schema_name, node.table.name, columns, key, retain, node.if_not_exists, None, name, found.indexes, found.checks,
-        _sequences(node, columns),
+        found.foreign_keys, _sequences(node, columns),
     )  # fmt: skip
 
 

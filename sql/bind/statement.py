@@ -93,7 +93,8 @@ def _statement(env: Environment, tree: nodes.Statement) -> bound.Statement:
         case nodes_alter.AlterTableStatement():
             return alter.alter_table(env, tree)
         case nodes.TruncateStatement():
-            return bound.Truncate(tuple(dml.target(env, name, "truncate") for name in tree.names), tree.restart)
+            tables = tuple(dml.target(env, name, "truncate") for name in tree.names)
+            return bound.Truncate(tables, tree.restart, tree.cascade)
         case nodes.CopyStatement():
             return copying.copy(env, tree)
         case nodes.SubscribeStatement():

@@ -514,6 +514,7 @@ class DropStatement:
 class TruncateStatement:
     names: tuple[TableName, ...]
     restart: bool = False
+    cascade: bool = False
 
 
 @dataclass(frozen=True, slots=True)

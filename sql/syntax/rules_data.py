@@ -457,10 +457,9 @@ class DataRules(ConstraintRules):
         self._match(TokenType.ONLY)
         names = self._parse_csv(self._parse_table_parts)
         restart = not self.accept_word("continue", "identity") and self.accept_word("restart", "identity")
-        if not self.accept_word("restrict"):
-            self.accept_word("cascade")
+        cascade = not self.accept_word("restrict") and self.accept_word("cascade")
         node = exp.TruncateTable(expressions=names)
-        node.meta["restart"] = restart
+        node.meta.update(restart=restart, cascade=cascade)
         return node
 
 

@@ -46,7 +46,8 @@ def statement(node: exp.Expr) -> Statement:
             names = tuple(table_name(table) for table in node.args["tables"])
             return DropStatement(node.args["kind"], names, bool(node.args["exists"]), bool(node.args["cascade"]))
         case exp.TruncateTable():
-            return TruncateStatement(tuple(table_name(table) for table in node.expressions), node.meta["restart"])
+            names = tuple(table_name(table) for table in node.expressions)
+            return TruncateStatement(names, node.meta["restart"], node.meta["cascade"])
         case _:
             return query(node)
 

@@ -16,6 +16,7 @@ from sql.system.definitions import definitions
 from sql.system.pg_relations import (
     check_definition,
     constraint_definition,
+    foreign_key_definition,
     index_column,
     index_definition,
 )
@@ -168,6 +169,10 @@ class SystemFunctions:
         for relation, index in indexed(self._state):
             if index.constraint and constraint_oid(index) == oid:
                 return constraint_definition(relation, index)
+        for relation in self._state.relations():
+            for key in relation.foreign_keys:
+                if key.id == oid:
+                    return foreign_key_definition(relation, key, self._relation_name(key.parent))
         checks = (c for r in self._state.relations() for c in r.checks if c.id == oid)
         return next((check_definition(c, pretty) for c in checks), None)
 

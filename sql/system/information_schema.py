@@ -144,11 +144,12 @@ def table_constraints(state: SystemState) -> Iterator[Datums]:
     row = definition("information_schema", "table_constraints").row
     usual = {"is_deferrable": "NO", "initially_deferred": "NO", "enforced": "YES"}
     for relation, index in _constraints(state):
-        yield row(
-            constraint_type="PRIMARY KEY" if index.primary else "UNIQUE",
-            nulls_distinct="YES" if index.nulls_distinct else "NO", **usual, **_key(state, relation, index.name),
-        )  # fmt: skip
+        distinct = None if index.primary else "YES" if index.nulls_distinct else "NO"
+        kind = "PRIMARY KEY" if index.primary else "UNIQUE"
+        yield row(constraint_type=kind, nulls_distinct=distinct, **usual, **_key(state, relation, index.name))
     for relation in user_relations(state, RelationKind.TABLE):
+        for key in relation.foreign_keys:
+            yield row(constraint_type="FOREIGN KEY", **usual, **_key(state, relation, key.name))
         for check in relation.checks:
             yield row(constraint_type="CHECK", **usual, **_key(state, relation, check.name))
 

@@ -9,7 +9,8 @@ from typing import Final
 from ivm.words import Kind, SqlType
 from planner.identifiers import quoted
 from sql.catalog import Relation, RelationKind, TableColumn
-from sql.keys import Check, Index
+from sql.keys import Check, ForeignKey, Index
+from sql.links import key_index
 from sql.system.definitions import Datums, definition, definitions
 from sql.system.state import (
     OWNER,
@@ -25,6 +26,7 @@ from sql.system.view_text import view_definition
 from sql.types import type_length, type_oid, typmod
 
 HEAP: Final = 2
+ACTIONS: Final = {"no action": "a", "restrict": "r", "cascade": "c", "set null": "n", "set default": "d"}
 METHODS: Final = {"btree": 403, "hash": 405}
 DEFAULT_COLLATION: Final = 100
 C_COLLATION: Final = 950
@@ -36,6 +38,7 @@ _ALIGNMENT: Final = {1: "c", 2: "s", 8: "d", 16: "d", 64: "c"}
 def pg_class(state: SystemState) -> Iterator[Datums]:
     row = definition("pg_catalog", "pg_class").row
     schemas = state.schemas()
+    referred = {k.parent for r in user_relations(state, RelationKind.TABLE) for k in r.foreign_keys}
     for relation, kind in all_relations(state):
         stored = kind in "rm"
         yield row(
@@ -43,6 +46,7 @@ def pg_class(state: SystemState) -> Iterator[Datums]:
             relam=HEAP if stored else 0, relfilenode=relation.id if stored else 0, reltuples=-1.0,
             relhasindex=bool(relation.all_indexes), relpersistence=_persistence(relation),
             relkind=kind, relnatts=len(relation.columns), relchecks=len(relation.checks),
+            relhastriggers=relation.oid in referred or bool(relation.foreign_keys),
             relispopulated=True, relreplident="d" if stored else "n",
         )  # fmt: skip
     for relation, index in indexed(state):
@@ -147,6 +151,7 @@ def pg_constraint(state: SystemState) -> Iterator[Datums]:
                 confupdtype=" ", confdeltype=" ", confmatchtype=" ", conislocal=True, connoinherit=True,
                 conkey=tuple(i + 1 for i in index.columns),
             )  # fmt: skip
+    yield from _foreign_keys(state)
     for relation in user_relations(state, RelationKind.TABLE):
         for check in relation.checks:
             yield row(
@@ -154,6 +159,35 @@ def pg_constraint(state: SystemState) -> Iterator[Datums]:
                 convalidated=True, conrelid=relation.oid, confupdtype=" ", confdeltype=" ", confmatchtype=" ",
                 conislocal=True, conkey=tuple(i + 1 for i in check.columns),
             )  # fmt: skip
+
+
+def _foreign_keys(state: SystemState) -> Iterator[Datums]:
+    row, schemas = definition("pg_catalog", "pg_constraint").row, state.schemas()
+    tables = {r.oid: r for r in user_relations(state, RelationKind.TABLE)}
+    for relation in tables.values():
+        for key in relation.foreign_keys:
+            parent = tables[key.parent]
+            names = [c.name for c in parent.columns]
+            index = key_index(parent, key.keys)
+            yield row(
+                oid=key.id, conname=key.name, connamespace=schemas[relation.schema_name], contype="f",
+                convalidated=True, conrelid=relation.oid, conindid=0 if index is None else index.id,
+                confrelid=parent.oid, confupdtype=ACTIONS[key.on_update], confdeltype=ACTIONS[key.on_delete],
+                confmatchtype="s", conislocal=True, connoinherit=True, conkey=tuple(i + 1 for i in key.columns),
+                confkey=tuple(names.index(name) + 1 for name in key.keys),
+            )  # fmt: skip
+
+
+def foreign_key_definition(relation: Relation, key: ForeignKey, parent: str) -> str:
+    """A foreign key as pg_get_constraintdef gives it. ``parent``: the other table's name."""
+    columns = ", ".join(quoted(relation.columns[i].name) for i in key.columns)
+    text = f"FOREIGN KEY ({columns}) REFERENCES {parent}({', '.join(map(quoted, key.keys))})"
+    if key.on_update != "no action":
+        text += f" ON UPDATE {key.on_update.upper()}"
+    if key.on_delete != "no action":
+        text += f" ON DELETE {key.on_delete.upper()}"
+    changed = ", ".join(quoted(relation.columns[i].name) for i in key.changed)
+    return f"{text} ({changed})" if changed else text
 
 
 def index_definition(relation: Relation, index: Index) -> str:
