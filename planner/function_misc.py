@@ -238,16 +238,32 @@ def pg_get_constraintdef_pretty(site: Site, oid: int, pretty: bool) -> str | Non
     return _asked(site, "constraint_definition", oid, pretty)
 
 
+@per_value("pg_get_functiondef", (OID,), TEXT, volatility="stable", needs_site=True)
+def pg_get_functiondef(site: Site, oid: int) -> str | None:
+    return _session(site).function_text(oid, "definition")
+
+
+@per_value("pg_get_function_result", (OID,), TEXT, volatility="stable", needs_site=True)
+def pg_get_function_result(site: Site, oid: int) -> str | None:
+    return _session(site).function_text(oid, "result")
+
+
+@per_value("pg_get_function_arguments", (OID,), TEXT, volatility="stable", needs_site=True)
+def pg_get_function_arguments(site: Site, oid: int) -> str | None:
+    return _session(site).function_text(oid, "arguments")
+
+
+@per_value("pg_get_function_identity_arguments", (OID,), TEXT, volatility="stable", needs_site=True)
+def pg_get_function_identity_arguments(site: Site, oid: int) -> str | None:
+    return _session(site).function_text(oid, "identity")
+
+
 @per_value("obj_description", (OID,), TEXT, volatility="stable")
 @per_value("obj_description", (OID, NAME), TEXT, volatility="stable")
 @per_value("shobj_description", (OID, NAME), TEXT, volatility="stable")
 @per_value("col_description", (OID, INT4), TEXT, volatility="stable")
 @per_value("pg_get_ruledef", (OID, BOOL), TEXT, volatility="stable")
 @per_value("pg_get_triggerdef", (OID, BOOL), TEXT, volatility="stable")
-@per_value("pg_get_functiondef", (OID,), TEXT, volatility="stable")
-@per_value("pg_get_function_result", (OID,), TEXT, volatility="stable")
-@per_value("pg_get_function_arguments", (OID,), TEXT, volatility="stable")
-@per_value("pg_get_function_identity_arguments", (OID,), TEXT, volatility="stable")
 @per_value("pg_get_partkeydef", (OID,), TEXT, volatility="stable")
 @per_value("pg_get_statisticsobjdef_columns", (OID,), TEXT, volatility="stable")
 def no_description(*args: object) -> None:

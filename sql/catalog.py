@@ -25,6 +25,7 @@ from sql.keys import (
     index_to_json,
     object_name,
 )  # fmt: skip
+from sql.routine import Routine, routine_from_json, routine_to_json
 
 
 class RelationKind(Enum):
@@ -32,6 +33,8 @@ class RelationKind(Enum):
     VIEW = "v"
     MATERIALIZED_VIEW = "m"
     SEQUENCE = "S"
+    FUNCTION = "f"
+    """A user's function: the relation of what it returns, named by its signature."""
     SYSTEM = "s"
     """A relation of pg_catalog or information_schema; shown to clients as a table or view of that schema."""
 
@@ -42,6 +45,7 @@ LABELS: Final = {
     RelationKind.MATERIALIZED_VIEW: "materialized view",
     RelationKind.SYSTEM: "view",
     RelationKind.SEQUENCE: "sequence",
+    RelationKind.FUNCTION: "function",
 }
 
 
@@ -142,6 +146,7 @@ class Relation:
     sequence: Sequence | None = None
     checks: tuple[Check, ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
+    routine: Routine | None = None
 
     @property
     def oid(self) -> int:
@@ -181,6 +186,10 @@ class CatalogReader(Protocol):
         ...
 
     def by_id(self, relation: int) -> Relation | None: ...
+    def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
+        """The users' functions of that name: in the schema, or along the search path."""
+        ...
+
     def home(self, schema_name: str | None, temporary: bool) -> str:
         """The schema that CREATE with such a name makes its object in. Raises 3F000, 42P16, 42501."""
         ...
@@ -213,6 +222,7 @@ class Catalog:
     names: Mapping[tuple[str, str], Relation] = field(default_factory=dict)
     next_id: int = FIRST_USER_ID
     version: int = 0
+    routines: Mapping[str, tuple[Relation, ...]] = field(default_factory=dict)
     system: Mapping[tuple[str, str], Relation] = field(default_factory=dict)
     system_ids: Mapping[int, Relation] = field(default_factory=dict)
     schemas: Mapping[str, int] = field(default_factory=lambda: {PUBLIC: PUBLIC_ID})
@@ -311,7 +321,11 @@ class Catalog:
 
     def _of(self, relations: dict[int, Relation], next_id: int, version: int) -> Catalog:
         names = {(r.schema_name, r.name): r for r in relations.values()}
-        return replace(self, relations=relations, names=names, next_id=next_id, version=version)
+        routines: dict[str, tuple[Relation, ...]] = {}
+        for relation in relations.values():
+            if relation.routine is not None:
+                routines[relation.routine.name] = (*routines.get(relation.routine.name, ()), relation)
+        return replace(self, relations=relations, names=names, routines=routines, next_id=next_id, version=version)
 
 
 def _unlinked(relation: Relation, parents: set[int]) -> Relation:
@@ -346,6 +360,7 @@ def _relation_to_json(relation: Relation) -> dict[str, object]:
         "references": [_reference_to_json(r) for r in relation.references],
         "first_id": relation.first_id,
         "sequence": None if relation.sequence is None else _sequence_to_json(relation.sequence),
+        "routine": None if relation.routine is None else routine_to_json(relation.routine),
         "checks": [check_to_json(c) for c in relation.checks],
         "foreign_keys": [foreign_key_to_json(k) for k in relation.foreign_keys],
     }
@@ -408,4 +423,5 @@ def _relation_from_json(data: Mapping[str, Any]) -> Relation:
         _sequence_from_json(data["sequence"]) if "sequence" in data else None,
         tuple(check_from_json(c) for c in data.get("checks", ())),
         tuple(foreign_key_from_json(k) for k in data.get("foreign_keys", ())),
+        routine_from_json(data["routine"]) if "routine" in data else None,
     )

@@ -30,11 +30,13 @@ from sql.search_path import Lookup, check_creatable, no_schema
 from sql.settings import Settings
 from sql.statements import (
     AlterSequence,
+    CreateFunction,
     CreateSchema,
     CreateSequence,
     CreateTable,
     CreateView,
     Drop,
+    DropFunction,
     DropSchema,
     OutputColumn,
 )
@@ -82,6 +84,41 @@ class Definer:
         found = replace(found, sequence=new_sequence(self.writer, statement.options, INT8, owner))
         self.writer.create(found, None)
         return found
+
+    def create_function(self, statement: CreateFunction) -> None:
+        """The new function, or another body for the one of this signature. 42723, 42P13."""
+        made, catalog = statement.relation, self.writer.catalog
+        check_creatable(made.schema_name, made.name)
+        old = catalog.names.get((made.schema_name, made.name))
+        dependencies = tuple(i for i in made.dependencies if i in catalog.relations)
+        found = replace(made, dependencies=dependencies, id=0 if old is None else old.id)
+        if old is None:
+            created = self._relation(made.schema_name, made.name, RelationKind.FUNCTION, made.columns)
+            self.writer.create(replace(found, id=created.id, created=created.created), None)
+            return
+        assert old.routine is not None, "only functions have such names"
+        if not statement.replace:
+            label = f'function "{old.routine.name}" already exists with same argument types'
+            raise SqlError("42723", label)
+        if [c.type for c in old.columns] != [c.type for c in made.columns]:
+            hint = f"Use DROP FUNCTION {old.name} first."
+            raise SqlError("42P13", "cannot change return type of existing function", hint=hint)
+        self._check_dependents(old)
+        if old.id in {i for d in dependencies for i in (d, *(r.id for r in catalog.dependents([old.id])))}:
+            raise unsupported(f"the recursive function {old.name}")
+        self.writer.redefine(replace(found, created=old.created))
+
+    def drop_function(self, statement: DropFunction) -> None:
+        """Drops functions, and with CASCADE the views over them."""
+        for message in statement.missing:
+            self._notice(message)
+        ids = {r.id for r in statement.functions}
+        dependents = self.writer.catalog.dependents(ids)
+        if dependents and not statement.cascade:
+            raise self._needed(list(statement.functions), dependents)
+        self._notice_cascade([*map(self._described, dependents)])
+        if ids:
+            self.writer.drop(ids | {r.id for r in dependents})
 
     def alter_sequence(self, statement: AlterSequence) -> None:
         """ALTER SEQUENCE."""
@@ -245,10 +282,14 @@ class Definer:
         dependents = self.writer.catalog.dependents([old.id])
         if {old.id, *(r.id for r in dependents)}.intersection(new.dependencies):
             raise SqlError("42P17", f'infinite recursion detected in rules for relation "{old.name}"')
-        for dependent in dependents:
+        self._check_dependents(old)
+
+    def _check_dependents(self, old: Relation) -> None:
+        """Nothing is maintained over what is replaced."""
+        for dependent in self.writer.catalog.dependents([old.id]):
             if dependent.kind is RelationKind.MATERIALIZED_VIEW:
                 raise unsupported(
-                    f"replacing a view that materialized view {dependent.name} depends on",
+                    f"replacing a {LABELS[old.kind]} that materialized view {dependent.name} depends on",
                     hint=f"Drop {dependent.name} first and create it again.",
                 )
 
@@ -289,6 +330,8 @@ class Definer:
         return f"{self._described(view)} depends on {self._described(needed)}"
 
     def _described(self, relation: Relation) -> str:
+        if relation.routine is not None:
+            return f"function {relation.name}"
         return f"{LABELS[relation.kind]} {self.names.shown(relation)}"
 
     def _notice(self, message: str, detail: str | None = None) -> None:

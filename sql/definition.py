@@ -5,6 +5,8 @@ from __future__ import annotations
 from ivm.errors import unsupported
 from planner.logical import Project, Rel, TopK, schema
 from planner.scalar import Column
+from sql.bind.environment import Environment, Parameters
+from sql.bind.routines import Entry, body
 from sql.bind.statement import bind_statement
 from sql.catalog import Catalog, Relation
 from sql.parse import StatementText
@@ -28,8 +30,10 @@ def view_rel(query: Query) -> Rel:
 
 
 def definition_rel(view: Relation, catalog: Catalog) -> Rel:
-    """A stored view's rows, bound anew from its definition."""
+    """A stored view's rows, bound anew from its definition; a function's, its arguments one level out."""
     assert view.definition is not None, "a view has a definition"
+    if view.routine is not None:
+        return body(Environment(Lookup(catalog), Parameters()), Entry(view, view.routine))
     statement = bind_statement(StatementText(view.definition, 0), Pinned(Lookup(catalog), view)).statement
     assert isinstance(statement, Query), "a view's definition is a query"
     return view_rel(statement)

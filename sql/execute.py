@@ -45,6 +45,7 @@ from sql.statements import (
     Compound,
     CopyFrom,
     CopyTo,
+    CreateFunction,
     CreateIndex,
     CreateSchema,
     CreateSequence,
@@ -54,6 +55,7 @@ from sql.statements import (
     Delete,
     Discard,
     Drop,
+    DropFunction,
     DropIndex,
     DropSchema,
     Execute,
@@ -81,7 +83,7 @@ if TYPE_CHECKING:
 
 Definition = (
     CreateTable | CreateView | CreateIndex | CreateSequence | AlterSequence | Drop | DropIndex | AlterTable | Renaming
-    | CreateSchema | DropSchema
+    | CreateSchema | DropSchema | CreateFunction | DropFunction
 )  # fmt: skip
 
 LIGHT_ROWS: Final = 200
@@ -128,6 +130,8 @@ class Executor:
             case Drop() | DropIndex() | DropSchema():
                 return await self._define(statement, prepared, request)
             case CreateSequence() | AlterSequence() | Rename() | SetSchema() | SetOwner():
+                return await self._define(statement, prepared, request)
+            case CreateFunction() | DropFunction():
                 return await self._define(statement, prepared, request)
             case Explain():
                 return self._explain(statement)
@@ -402,6 +406,12 @@ class Executor:
             case CreateSequence():
                 definer.create_sequence(statement)
                 return "CREATE SEQUENCE"
+            case CreateFunction():
+                definer.create_function(statement)
+                return "CREATE FUNCTION"
+            case DropFunction():
+                definer.drop_function(statement)
+                return "DROP FUNCTION"
             case AlterSequence():
                 definer.alter_sequence(statement)
                 return "ALTER SEQUENCE"

@@ -83,6 +83,14 @@ class Lookup:
     def by_id(self, relation: int) -> Relation | None:
         return self.catalog.by_id(relation)
 
+    def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
+        found = self.catalog.routines.get(name, ())
+        if not found:
+            return ()
+        places = self.path.places if schema_name is None else (self.schema(schema_name),)
+        inside = [r for place in places for r in found if r.schema_name == place]
+        return tuple({r.name: r for r in reversed(inside)}.values())
+
     def schema(self, name: str) -> str:
         """The schema that a name of one means."""
         return self.path.temporary if name == TEMPORARY else name
@@ -130,6 +138,11 @@ class Pinned:
     def by_id(self, relation: int) -> Relation | None:
         return self.catalog.by_id(relation)
 
+    def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
+        needed = [r for r in map(self.catalog.by_id, self.view.dependencies) if r is not None]
+        found = [r for r in needed if r.routine is not None and r.routine.name == name]
+        return tuple(r for r in found if schema_name in (None, r.schema_name))
+
     def home(self, schema_name: str | None, temporary: bool) -> str:
         return self.catalog.home(schema_name, temporary)
 
@@ -157,6 +170,9 @@ class Recorder:
         if found is not None:
             self.seen.add(found.id)
         return found
+
+    def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
+        return self.catalog.routines(schema_name, name)
 
     def home(self, schema_name: str | None, temporary: bool) -> str:
         return self.catalog.home(schema_name, temporary)

@@ -47,7 +47,10 @@ class SessionState(SequenceFunctions, SystemFunctions):
         return self.session.database
 
     def relations(self) -> Iterable[Relation]:
-        return (VIEW_ERRORS, *self.catalog.relations.values())
+        return (VIEW_ERRORS, *(r for r in self.catalog.relations.values() if r.routine is None))
+
+    def routines(self) -> Iterable[Relation]:
+        return tuple(r for functions in self.catalog.routines.values() for r in functions)
 
     def schemas(self) -> Mapping[str, int]:
         return {**INTERNAL_SCHEMAS, **self.catalog.schemas}

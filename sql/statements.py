@@ -189,6 +189,23 @@ class AlterSequence:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateFunction:
+    """``relation``: with all but its id."""
+
+    relation: Relation
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropFunction:
+    """``missing``: what IF EXISTS says of the others."""
+
+    functions: tuple[Relation, ...]
+    missing: tuple[str, ...] = ()
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CreateView:
     """A view (``materialized`` or not). ``definition`` is the SELECT's own text, ``references`` what it names.
 
@@ -528,6 +545,7 @@ class NoOperation:
 
 Statement = (
     Query | Insert | Update | Delete | Compound | Truncate | CreateTable | CreateSequence | AlterSequence | CreateView
+    | CreateFunction | DropFunction
     | CreateIndex | CreateSchema | Drop | DropIndex | DropSchema | CopyFrom | CopyTo | Subscribe | Explain | Verify
     | Begin | Commit | Rollback | Savepoint | SetVariable | SetTransaction | Show | Prepare | Execute | Deallocate
     | Declare | Fetch | Close | Discard | AlterTable | Renaming | NoOperation

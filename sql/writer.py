@@ -121,7 +121,7 @@ class Writer:
 
     def _install(self, relation: Relation, rel: Rel | None) -> None:
         engine = self.engine
-        if relation.kind in (RelationKind.VIEW, RelationKind.SEQUENCE):
+        if relation.kind in (RelationKind.VIEW, RelationKind.SEQUENCE, RelationKind.FUNCTION):
             return
         if relation.kind is RelationKind.TABLE:
             engine.add_table(relation)

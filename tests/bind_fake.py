@@ -26,6 +26,9 @@ class FakeCatalog:
     def by_id(self, relation: int) -> Relation | None:
         return next((r for r in self.relations.values() if r.id == relation), None)
 
+    def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
+        return ()
+
     def home(self, schema_name: str | None, temporary: bool) -> str:
         return schema_name or "public"
 

@@ -31,6 +31,9 @@ class State:
     user = "me"
     database = "db"
 
+    def routines(self) -> list[Relation]:
+        return []
+
     def relations(self) -> list[Relation]:
         return [TABLE, VIEW, MATERIALIZED, ERRORS]
 

@@ -9,7 +9,7 @@ from ivm.words import INT8, Kind, SqlType
 from planner.aggregates import AggregateFunction, aggregate_overloads, result_nullable
 from planner.functions import Function, overloads
 from planner.scalar import Aggregate, Call, Column, OuterColumn, Scalar
-from sql.bind import conditional, operator_functions, ordered_sets, sequences, table_functions
+from sql.bind import conditional, operator_functions, ordered_sets, routines, sequences, table_functions
 from sql.bind.coerce import cast, castable, plain, resolve_unknown, to_boolean
 from sql.bind.environment import Environment
 from sql.bind.overloads import no_function, resolve, result_type
@@ -28,7 +28,14 @@ _SCHEMAS = ("pg_catalog", "public", "information_schema")
 
 def call(b: Binder, node: nodes.Apply) -> Scalar:
     """Any call."""
+    found = routines.entries(b.env, node.name)
+    if found and not (node.window or node.star or node.distinct or node.order or node.variadic or node.filter):
+        made = _routine(b, node, found)
+        if made is not None:
+            return made
     name = _name(node)
+    if any(node.names):
+        raise no_function(name, [b.bind(a).type for a in node.args], node.at)
     if node.window:
         raise unsupported("window functions", position=node.at + 1)
     match name:
@@ -54,6 +61,17 @@ def call(b: Binder, node: nodes.Apply) -> Scalar:
     if name == "try" and len(args) == 1 and not overloads("try"):
         raise unsupported("TRY", "TRY_CAST(x AS type) is.", node.at + 1)
     return apply_function(b.env, name, args, node.at)
+
+
+def _routine(b: Binder, node: nodes.Apply, found: tuple[routines.Entry, ...]) -> Scalar | None:
+    """A call of a user's function; None where the name means another one with these arguments."""
+    builtin = (*aggregate_overloads(node.name[-1]), *overloads(node.name[-1])) if len(node.name) == 1 else ()
+    call = routines.applied(b, node, found, builtin)
+    if call is None:
+        return None
+    if call.entry.routine.returns_set:
+        return table_functions.routine_in_expression(b, node, call)
+    return routines.scalar(b, call, node.at)
 
 
 def _name(node: nodes.Apply) -> str:

@@ -12,9 +12,11 @@ from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL
+from planner.functions import overloads
 from planner.logical import Filter, Get, Join, JoinKind, Project, Rel, TableFunction, Values, schema
 from planner.scalar import And, Coalesce, Column, Literal, Scalar
-from sql.bind import table_functions
+from planner.table_functions import table_overloads
+from sql.bind import routines, table_functions
 from sql.bind.coerce import cast, common_type, resolve_unknown
 from sql.bind.environment import Environment
 from sql.bind.expression import Binder, equal
@@ -132,7 +134,7 @@ def reads_working_table(env: Environment, refs: Sequence[nodes.TableRef]) -> boo
 def lookup(env: Environment, ref: nodes.TableName, strict: bool = False) -> Relation:
     """The relation that a name means. Raises 42P01; ``strict``: 3F000 where there is no such schema."""
     relation = env.catalog.resolve(ref.schema_name, ref.name)
-    if relation is None:
+    if relation is None or relation.kind is RelationKind.FUNCTION:
         if strict and ref.schema_name is not None:
             env.catalog.home(ref.schema_name, False)
         shown = f"{ref.schema_name}.{ref.name}" if ref.schema_name else ref.name
@@ -230,7 +232,12 @@ def _function(env: Environment, ref: nodes.FunctionTable, outer: Scope | None) -
     binder = Binder(env, Scope(parent=outer, clause="FROM"), "functions in FROM")
     first = ref.functions[0]
     name = first.name[-1] if isinstance(first, nodes.Apply) else column_name(env, first)
-    if isinstance(first, nodes.Apply) and table_functions.is_table_function(name):
+    routine = _routine(binder, first) if isinstance(first, nodes.Apply) and len(ref.functions) == 1 else None
+    if routine is not None:
+        if ref.ordinality:
+            raise unsupported("ORDINALITY of such functions", position=ref.at + 1)
+        rel, names = routine
+    elif isinstance(first, nodes.Apply) and table_functions.is_table_function(name):
         rel, names = _table_function(binder, ref, name)
     else:
         if len(ref.functions) > 1 or ref.ordinality:
@@ -242,6 +249,14 @@ def _function(env: Environment, ref: nodes.FunctionTable, outer: Scope | None) -
     columns = zip(names, schema(rel), strict=True)
     visible = tuple(Visible(n, Column(i, c.type, c.nullable)) for i, (n, c) in enumerate(columns))
     return rel, rename(Namespace(visible), ref.alias or name, ref.columns, ref.at)
+
+
+def _routine(binder: Binder, node: nodes.Apply) -> tuple[Rel, list[str]] | None:
+    """A user's function's rows and columns' names, if it is one."""
+    found = routines.entries(binder.env, node.name)
+    builtin = (*table_overloads(node.name[-1]), *overloads(node.name[-1])) if len(node.name) == 1 else ()
+    call = routines.applied(binder, node, found, builtin) if found else None
+    return None if call is None else routines.in_from(binder, call)
 
 
 def _table_function(binder: Binder, ref: nodes.FunctionTable, name: str) -> tuple[Rel, list[str]]:

@@ -65,7 +65,7 @@ def resolve(overloads: Sequence[Entry], types: tuple[SqlType, ...], operator: bo
     if key not in _CHOICES:
         if len(_CHOICES) >= _REMEMBERED:
             _CHOICES.clear()
-        _CHOICES[key] = _resolve(overloads, types, operator)
+        _CHOICES[key] = resolve_anew(overloads, types, operator)
     choice: Choice[Entry] | None = _CHOICES[key]
     return choice
 
@@ -74,7 +74,10 @@ _CHOICES: dict[tuple[object, ...], Any] = {}
 _REMEMBERED = 8192
 
 
-def _resolve(overloads: Sequence[Entry], types: tuple[SqlType, ...], operator: bool) -> Choice[Entry] | None:
+def resolve_anew(
+    overloads: Sequence[Entry], types: tuple[SqlType, ...], operator: bool = False
+) -> Choice[Entry] | None:
+    """The same for overloads that come and go."""
     candidates = [c for o in overloads if (c := _stretch(o, len(types))) is not None]
     exact = _exact(candidates, types, operator)
     if exact is not None:

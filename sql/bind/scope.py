@@ -5,13 +5,17 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ivm.errors import SqlError
 from ivm.words import Schema
 from planner.scalar import Aggregate, Coalesce, Column, OuterColumn, Scalar
 from sql.catalog import Relation
 from sql.syntax.nodes import Star
+
+if TYPE_CHECKING:
+    from planner.logical import Rel
+    from sql.bind.routines import Entry
 
 AGGREGATE_BASE: Final = 1 << 30
 FUNCTION_BASE: Final = 1 << 29
@@ -96,6 +100,8 @@ class SetReturning:
     args: tuple[Scalar, ...]
     columns: Schema
     at: int
+    routine: tuple[Entry, Rel] | None = None
+    """A user's function and its body, whose arguments are one level out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, INT8
@@ -16,6 +16,7 @@ from sql.bind.expression import Binder, sort_key
 from sql.bind.from_clause import bind_from, reads_working_table
 from sql.bind.grouping import Grouping
 from sql.bind.names import column_name
+from sql.bind.routines import lateral
 from sql.bind.scope import AGGREGATE_BASE, FUNCTION_BASE, Scope, SetReturning, Visible, find_range_columns
 from sql.bind.walk import lift, references, relevel
 from sql.statements import OutputColumn
@@ -198,9 +199,7 @@ def _group(scope: Scope, rel: Rel, targets: list[TargetExpr], keys: list[Scalar]
     for target in targets:
         target.expr = grouping.rewrite(target.expr)
     if scope.functions:
-        scope.functions = [
-            type(f)(f.function, tuple(grouping.rewrite(a) for a in f.args), f.columns, f.at) for f in scope.functions
-        ]
+        scope.functions = [replace(f, args=tuple(grouping.rewrite(a) for a in f.args)) for f in scope.functions]
     return rel
 
 
@@ -210,7 +209,11 @@ def _set_returning(scope: Scope, rel: Rel, targets: list[TargetExpr]) -> Rel:
     if not functions:
         return rel
     width = len(schema(rel))
-    if len({f.function for f in functions} | {""}) == 2 and (len(functions) == 1 or functions[0].function == "unnest"):
+    if any(f.routine is not None for f in functions):
+        rel = Join(JoinKind.INNER, rel, _routine(functions), Literal(True, BOOL), True)
+    elif len({f.function for f in functions} | {""}) == 2 and (
+        len(functions) == 1 or functions[0].function == "unnest"
+    ):
         args = tuple(a for f in functions for a in f.args)
         columns = tuple(c for f in functions for c in f.columns)
         rel = TableFunction(rel, functions[0].function, args, columns)
@@ -225,6 +228,15 @@ def _set_returning(scope: Scope, rel: Rel, targets: list[TargetExpr]) -> Rel:
     for target in targets:
         target.expr = relevel(target.expr, place)
     return rel
+
+
+def _routine(functions: Sequence[SetReturning]) -> Rel:
+    """The rows of a user's function, for a lateral join."""
+    function = functions[0]
+    if len(functions) > 1 or function.routine is None:
+        raise unsupported("a user's function beside another set-returning one", position=functions[0].at + 1)
+    entry, body = function.routine
+    return lateral(body, entry, tuple(lift(a) for a in function.args))
 
 
 def _in_lockstep(functions: Sequence[SetReturning]) -> Rel:

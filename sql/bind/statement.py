@@ -7,7 +7,7 @@ from typing import assert_never
 from ivm.errors import SqlError, unsupported
 from ivm.words import SqlType
 from sql import statements as bound
-from sql.bind import alter, copying, ddl, dml
+from sql.bind import alter, copying, ddl, dml, routines
 from sql.bind.constraints import create_index
 from sql.bind.environment import Environment, Parameters
 from sql.bind.expression import Binder
@@ -17,7 +17,7 @@ from sql.bind.rows import MarkerNeeded
 from sql.bind.scope import Scope
 from sql.catalog import CatalogReader, RelationKind
 from sql.parse import StatementText, moved, parse
-from sql.syntax import nodes, nodes_alter
+from sql.syntax import nodes, nodes_alter, nodes_routines
 from sql.syntax.nodes_constraints import CreateIndexStatement
 
 
@@ -90,6 +90,10 @@ def _statement(env: Environment, tree: nodes.Statement) -> bound.Statement:
             return create_index(env, tree)
         case nodes.DropStatement():
             return ddl.drop(tree)
+        case nodes_routines.CreateFunctionStatement():
+            return routines.create(env, tree)
+        case nodes_routines.DropFunctionStatement():
+            return routines.drop(env, tree)
         case nodes_alter.AlterTableStatement():
             return alter.alter_table(env, tree)
         case nodes.TruncateStatement():

@@ -8,6 +8,7 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import ColumnType, Kind, Schema
 from planner.scalar import Column, Scalar
 from planner.table_functions import table_overloads
+from sql.bind import routines
 from sql.bind.coerce import cast
 from sql.bind.environment import Environment
 from sql.bind.overloads import no_function, resolve
@@ -59,6 +60,21 @@ def unnest(array: Scalar) -> Call:
     """``unnest`` of one array."""
     assert array.type.element is not None
     return "unnest", (array,), (ColumnType(array.type.element, True),)
+
+
+def routine_in_expression(b: Binder, node: nodes.Apply, call: routines.Applied) -> Scalar:
+    """The same for a user's function."""
+    functions = b.scope.functions
+    if functions is None:
+        raise SqlError("0A000", f"set-returning functions are not allowed in {b.clause}", position=node.at + 1)
+    columns = call.entry.relation.columns
+    if len(columns) != 1:
+        raise unsupported("a row as the value of a function", "Call it in FROM.", node.at + 1)
+    shown = (ColumnType(columns[0].type, True),)
+    made = SetReturning(call.entry.key, call.args, shown, node.at, (call.entry, routines.body(b.env, call.entry)))
+    if made not in functions:
+        functions.append(made)
+    return Column(FUNCTION_BASE + functions.index(made), columns[0].type, True)
 
 
 def in_expression(b: Binder, node: nodes.Apply, name: str) -> Scalar:

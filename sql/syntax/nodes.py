@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from sql.sequence_options import SequenceOptions
 from sql.syntax.nodes_alter import AlterTableStatement
 from sql.syntax.nodes_constraints import Constraint, CreateIndexStatement
+from sql.syntax.nodes_routines import CreateFunctionStatement, DropFunctionStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,8 @@ class Apply:
     window: bool = False
     within: bool = False
     """``order`` is WITHIN GROUP's."""
+    names: tuple[str | None, ...] = ()
+    """Those of arguments given by name; () where none is."""
     label: str | None = None
     """The result column's name where it is not the function's own (``date_part`` written as EXTRACT)."""
 
@@ -580,7 +583,7 @@ class Utility:
 
 Statement = (
     Query | InsertStatement | UpdateStatement | DeleteStatement | CreateTableStatement | CreateViewStatement
-    | CreateIndexStatement | DropStatement | TruncateStatement
-    | CopyStatement | SubscribeStatement | ExplainStatement | VerifyStatement
-    | PrepareStatement | ExecuteStatement | DeclareStatement | AlterTableStatement | Utility
+    | CreateIndexStatement | DropStatement | TruncateStatement | CopyStatement | SubscribeStatement | ExplainStatement
+    | VerifyStatement | PrepareStatement | ExecuteStatement | DeclareStatement | AlterTableStatement
+    | CreateFunctionStatement | DropFunctionStatement | Utility
 )  # fmt: skip

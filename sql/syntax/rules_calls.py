@@ -156,7 +156,9 @@ class CallRules(SpecialRules):
 
     def _argument(self) -> exp.Expr:
         if self._next.token_type in (TokenType.COLON_EQ, TokenType.FARROW):
-            raise self.refusal("named argument notation")
+            name = self.label()
+            self._advance()
+            return exp.Kwarg(this=name, expression=self._parse_disjunction())
         if self.accept_word("variadic"):
             return exp.Variadic(this=self._parse_disjunction())
         return self._parse_disjunction()

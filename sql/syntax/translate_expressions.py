@@ -206,8 +206,24 @@ def _call(node: exp.Expr) -> Expr:
     if len(args) == 1 and isinstance(args[0], exp.Star):
         return Apply((name,), (), at(node), star=True)
     variadic = bool(args) and isinstance(args[-1], exp.Variadic)
+    names: tuple[str | None, ...] = ()
+    if any(isinstance(arg, exp.Kwarg) for arg in args):
+        names = tuple(arg.this.this if isinstance(arg, exp.Kwarg) else None for arg in args)
+        _check_names(names, at(node))
     plain = [arg.this if isinstance(arg, exp.Variadic) else arg for arg in args]
-    return Apply((name,), expressions(plain), at(node), distinct=distinct, variadic=variadic, order=order)
+    plain = [arg.expression if isinstance(arg, exp.Kwarg) else arg for arg in plain]
+    applied = Apply((name,), expressions(plain), at(node), distinct=distinct, variadic=variadic, order=order)
+    return replace(applied, names=names) if names else applied
+
+
+def _check_names(names: tuple[str | None, ...], where: int) -> None:
+    """Raises 42601 for a name twice, and for a value without one behind one that has."""
+    given = [n for n in names if n is not None]
+    if names[len(names) - len(given) :] != tuple(given):
+        raise SqlError("42601", "positional argument cannot follow named argument", position=where + 1)
+    for i, name in enumerate(given):
+        if name in given[:i]:
+            raise SqlError("42601", f'argument name "{name}" used more than once', position=where + 1)
 
 
 def _filter(node: exp.Expr) -> Expr:

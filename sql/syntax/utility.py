@@ -24,6 +24,7 @@ from sql.syntax.nodes import (
     Utility,
     VerifyStatement,
 )
+from sql.syntax.routines import is_routine_statement, routine_statement
 from sql.syntax.sequences import is_sequence_statement, sequence_statement
 
 _SQLGLOT_WORDS = frozenset(
@@ -52,6 +53,8 @@ class StatementGrammar(AlterGrammar):
         word = token.value if token.kind in (TokenKind.WORD, TokenKind.SYMBOL) else ""
         if self.starts_schema():
             return self.schema_statement()
+        if word in ("create", "drop") and is_routine_statement(self):
+            return routine_statement(self)
         if word in ("create", "alter") and is_sequence_statement(self):
             return Utility(sequence_statement(self))
         return self.sql_statement() if word in _SQLGLOT_WORDS else self._definition(word)

@@ -12,6 +12,7 @@ from planner.identifiers import quoted
 from sql.catalog import Relation, RelationKind, is_temporary
 from sql.keys import Index
 from sql.search_path import TEMPORARY, no_schema
+from sql.system import pg_routines
 from sql.system.definitions import definitions
 from sql.system.pg_relations import (
     check_definition,
@@ -73,6 +74,18 @@ class SystemFunctions:
 
     def set_setting(self, name: str, value: str, local: bool) -> str:
         raise unsupported("set_config() outside a session")
+
+    def function_text(self, oid: int, what: str) -> str | None:
+        found = next((r for r in self._state.routines() if r.id == oid), None)
+        if found is None or found.routine is None:
+            return None
+        match what:
+            case "definition":
+                return pg_routines.function_definition(found)
+            case "result":
+                return pg_routines.result(found)
+            case _:
+                return pg_routines.arguments(found.routine, what == "arguments")
 
     def nextval(self, oid: int, count: int) -> Words:
         raise unsupported("nextval() outside a session")

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from sql.catalog import INTERNAL_SCHEMAS
+from sql.system import pg_routines
 from sql.system.definitions import Datums, definition
 from sql.system.state import OWNER, SystemState
 from sql.system.type_data import FUNCTIONS, TYPES
@@ -69,3 +70,4 @@ def pg_proc(state: SystemState) -> Iterator[Datums]:
             oid=oid, proname=name, pronamespace=_PG_CATALOG, proowner=OWNER, prolang=_INTERNAL, procost=1.0,
             prokind="f", proisstrict=True, provolatile="i", proparallel="s", prosrc=name,
         )  # fmt: skip
+    yield from pg_routines.rows(state)

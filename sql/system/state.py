@@ -68,6 +68,10 @@ class SystemState(Protocol):
         """All relations but those of pg_catalog and information_schema."""
         ...
 
+    def routines(self) -> Iterable[Relation]:
+        """Users' functions."""
+        ...
+
     def schemas(self) -> Mapping[str, int]:
         """All schemas with their oids."""
         ...
