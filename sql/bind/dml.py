@@ -249,6 +249,8 @@ def _returning(
     scope = Scope(namespace, clause="RETURNING")
     bound = bind_targets(env, scope, targets)
     exprs = tuple(resolve_unknown(env, t.expr) for t in bound)
+    if any(map(has_subquery, exprs)):
+        raise unsupported("a subquery in RETURNING", position=targets[0].at + 1)
     columns = tuple(OutputColumn(t.name, e.type, t.table, t.attribute) for t, e in zip(bound, exprs, strict=True))
     return exprs, columns
 
