@@ -23,7 +23,7 @@ from planner.scalar import Column
 from planner.transform.pipeline import optimize
 from sql.group import Delta
 from sql.maintainable import check_maintainable
-from sql.prepared import subscribe_columns
+from sql.prepared import gets, subscribe_columns
 from sql.query import moment_of, oldest_epoch
 from sql.settings import Settings
 from sql.snapshot import Published, StoredIndexes
@@ -73,6 +73,8 @@ class Subscription:
         self._error: SqlError | None = None
         self._relation = -1
         self._temporary = False
+        self._inputs: frozenset[int] = frozenset()
+        """What is read: when one of these goes, or is altered, nothing more is known."""
         self._reached = 0
         """The epoch up to which everything has been handed over."""
 
@@ -110,6 +112,7 @@ class Subscription:
         engine = self._coordinator.engine
         engine.flush()
         check_maintainable(rel, engine.catalog, self._settings)
+        self._inputs = frozenset(gets(rel))
         if isinstance(rel, Get):
             self._relation = rel.relation
         else:
@@ -164,7 +167,7 @@ class Subscription:
         """On the engine thread, for each published group."""
         history = delta.changes.get(self._relation)
         failure = published.failures.get(self._relation)
-        gone = not self._temporary and self._relation not in published.catalog.relations
+        gone = not published.catalog.relations.keys() >= self._inputs
         self._loop.call_soon_threadsafe(self._deliver, history, delta.epoch, failure, gone)
 
     def _deliver(self, history: History | None, epoch: int, failure: SqlError | None, gone: bool) -> None:
@@ -173,7 +176,7 @@ class Subscription:
         if history is not None:
             self._put(history)
         if failure is not None or gone:
-            self._error = failure or SqlError("42P01", "the relation that was subscribed to has been dropped")
+            self._error = failure or SqlError("42P01", "what was subscribed to has been dropped or altered")
             self._ended = True
         self._reach(epoch)
 

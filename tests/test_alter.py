@@ -287,3 +287,19 @@ def test_columns_over_restarts(tmp_path: Path) -> None:
         assert client.sorted("SELECT * FROM t") == [("1", "x", "3"), ("2", "y", "3")]
         assert client.rows("VERIFY MATERIALIZED VIEW v") == []
     server.close()
+
+
+@pytest.mark.parametrize("source", ["t", "(SELECT a + 1 FROM t)"])
+def test_a_subscription_ends(client: Client, server: Server, source: str) -> None:
+    client.run("INSERT INTO t VALUES (1, 'x', 1)")
+    other = server.client()
+    other.run("BEGIN")
+    other.run(f"DECLARE c CURSOR FOR SUBSCRIBE {source}")
+    assert len(other.rows("FETCH ALL c WITH (timeout = '10s')")) == 1
+    client.run("ALTER TABLE t ADD PRIMARY KEY (a)")
+    error = other.error("FETCH ALL c WITH (timeout = '10s')")
+    assert (error.sqlstate, error.message) == (
+        "42P01",
+        "what was subscribed to has been dropped or altered",
+    )
+    other.close()
