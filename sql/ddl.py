@@ -69,6 +69,8 @@ class Definer:
         for key in statement.foreign_keys:
             table = with_foreign_key(self.writer, table, key)
         self.writer.create(table, None)
+        if statement.goes:
+            self.writer.passing.append(table.oid)
         return table
 
     def create_sequence(self, statement: CreateSequence) -> Relation | None:

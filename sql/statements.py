@@ -137,7 +137,7 @@ class NewForeignKey:
 class CreateTable:
     """``source`` is the query of CREATE TABLE AS.
 
-    ``indexes`` and ``checks`` have no ids yet, and names only where they were written.
+    ``indexes`` and ``checks`` have no ids yet, and names only where they were written. ``goes``: with its transaction.
     """
 
     schema_name: str
@@ -152,6 +152,7 @@ class CreateTable:
     checks: tuple[Check, ...] = ()
     foreign_keys: tuple[NewForeignKey, ...] = ()
     sequences: tuple[ColumnSequence, ...] = ()
+    goes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class Mark:
 
 @dataclass(slots=True)
 class Writer:
-    """Changes at ``ordinal``; ``catalog`` is the transaction's own.
+    """Changes at ``ordinal``; ``catalog`` is the transaction's own. ``passing``: the oids of what goes when it commits.
 
     Invariant: what ``updates[:fed]`` says has been fed to the dataflow, the rest has not.
     """
@@ -46,6 +46,7 @@ class Writer:
     updates: list[Update] = field(default_factory=list)
     created: list[Relation] = field(default_factory=list)
     fed: int = 0
+    passing: list[int] = field(default_factory=list)
 
     @classmethod
     def begin(cls, engine: Engine) -> Writer:
@@ -198,6 +199,7 @@ class Writer:
     def commit(self) -> int:
         """Into the engine's group; gives the epoch, or the newest one when nothing was changed."""
         engine = self.engine
+        self._drop_passing()
         if not self.updates and self.catalog is engine.catalog:
             return engine.timeline.epoch(engine.timeline.last)
         self._feed()
@@ -206,6 +208,13 @@ class Writer:
         dropped = [i for i in engine.catalog.relations if i not in self.catalog.relations]
         dropped += [r.id for r in self.created if r.id not in self.catalog.relations]
         return engine.commit(self.updates, self.catalog, dropped)
+
+    def _drop_passing(self) -> None:
+        """ON COMMIT DROP, with sequences and views."""
+        ids = {r.id for r in self.catalog.relations.values() if r.oid in self.passing} if self.passing else set()
+        if ids:
+            ids |= {r.id for r in self.catalog.owned(ids)}
+            self.drop(ids | {r.id for r in self.catalog.dependents(ids)})
 
     def _untouched(self, inputs: Iterable[int]) -> bool:
         """Whether the inputs are tables that nothing was done to since the last step."""

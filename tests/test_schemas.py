@@ -367,6 +367,26 @@ def test_a_temporary_table_rolls_back(client: Client) -> None:
     assert client.rows("SELECT relpersistence FROM pg_class WHERE relname = 'mine'") == [("t",)]
 
 
+def test_a_table_that_goes_with_its_transaction(client: Client) -> None:
+    client.run("CREATE TABLE t (a int)")
+    client.run("BEGIN")
+    client.run("CREATE TEMP TABLE stage (id serial, a int) ON COMMIT DROP")
+    client.run("CREATE TEMP VIEW v AS SELECT a + 1 AS b FROM stage")
+    client.run("COPY stage (a) FROM STDIN", b"1\n2\n")
+    client.run("INSERT INTO t SELECT b FROM v")
+    client.run("SAVEPOINT p")
+    client.run("CREATE TEMP TABLE gone ON COMMIT DROP AS SELECT 1 AS x")
+    client.run("ROLLBACK TO p")
+    client.run("COMMIT")
+    assert client.sorted("SELECT a FROM t") == [("2",), ("3",)]
+    assert client.state("SELECT * FROM stage") == "42P01"
+    assert client.rows("SELECT relname FROM pg_class WHERE relpersistence = 't'") == []
+    client.run("CREATE TEMP TABLE stage (a int) ON COMMIT DROP")
+    assert client.state("SELECT * FROM stage") == "42P01"
+    assert client.state("CREATE TABLE u (a int) ON COMMIT DROP") == "42P16"
+    assert client.state("CREATE TEMP TABLE u (a int) ON COMMIT DELETE ROWS") == "0A000"
+
+
 def test_restart(tmp_path: Path) -> None:
     server = Server(tmp_path / "data")
     client = server.client()

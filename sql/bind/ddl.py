@@ -59,7 +59,7 @@ def create_table(env: Environment, node: nodes.CreateTableStatement) -> CreateTa
         columns = _query_columns(query, node.table)
         if node.with_no_data:
             query = None
-        return CreateTable(schema_name, node.table.name, columns, (), retain, node.if_not_exists, query)
+        return CreateTable(schema_name, node.table.name, columns, (), retain, node.if_not_exists, query, goes=node.goes)
     names = [c.name for c in node.columns]
     for column in node.columns:
         if names.count(column.name) > 1:
@@ -71,7 +71,7 @@ def create_table(env: Environment, node: nodes.CreateTableStatement) -> CreateTa
     columns = tuple(replace(c, nullable=c.nullable and i not in key) for i, c in enumerate(columns))
     return CreateTable(
         schema_name, node.table.name, columns, key, retain, node.if_not_exists, None, name, found.indexes, found.checks,
-        found.foreign_keys, _sequences(node, columns),
+        found.foreign_keys, _sequences(node, columns), node.goes,
     )  # fmt: skip
 
 

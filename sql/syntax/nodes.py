@@ -485,6 +485,8 @@ class CreateTableStatement:
     with_no_data: bool
     at: int
     temporary: bool = False
+    goes: bool = False
+    """ON COMMIT DROP."""
 
 
 @dataclass(frozen=True, slots=True)

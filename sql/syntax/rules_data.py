@@ -7,6 +7,7 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from ivm.errors import SqlError
 from sql.syntax.rules_constraints import ConstraintRules
 
 _STORAGE_PARAMETERS: Final = ("fillfactor", "security_barrier", "security_invoker", "oids")
@@ -315,17 +316,16 @@ class DataRules(ConstraintRules):
                 names = self.identifiers()
             else:
                 elements, listed = self._table_elements(), True
-        elif self._curr.token_type not in (TokenType.ALIAS, TokenType.WITH):
+        elif self._curr.token_type not in (TokenType.ALIAS, TokenType.WITH, TokenType.ON):
             raise self.syntax_error()
         for word in ("inherits", "partition by", "partition", "using", "tablespace"):
             if self.is_word(word):
                 raise self.refusal(word.split()[0].upper())
         retain = self.storage_options()
-        if self.is_word("on", "commit") and not self.accept_word("on", "commit", "preserve", "rows"):
-            raise self.refusal("ON COMMIT")
+        goes = self._on_commit(temporary)
         source: exp.Expr | None = None
         data = True
-        if names is not None and self._curr.token_type != TokenType.ALIAS:
+        if not listed and self._curr.token_type != TokenType.ALIAS:
             raise self.syntax_error()
         if not listed and self._match(TokenType.ALIAS):
             if self.is_word("execute"):
@@ -336,8 +336,22 @@ class DataRules(ConstraintRules):
             this=exp.Schema(this=table, expressions=names or elements), kind="TABLE", expression=source,
             exists=exists,
         )  # fmt: skip
-        create.meta.update(temporary=temporary, retain=retain, no_data=not data, names=names is not None)
+        create.meta.update(temporary=temporary, retain=retain, no_data=not data, names=names is not None, goes=goes)
         return create
+
+    def _on_commit(self, temporary: bool) -> bool:
+        """ON COMMIT; whether it says DROP."""
+        if not self.is_word("on", "commit"):
+            return False
+        if not temporary:
+            raise SqlError("42P16", "ON COMMIT can only be used on temporary tables")
+        if self.is_word("on", "commit", "delete"):
+            raise self.refusal("ON COMMIT DELETE ROWS")
+        if self.accept_word("on", "commit", "drop"):
+            return True
+        if not self.accept_word("on", "commit", "preserve", "rows"):
+            raise self.syntax_error()
+        return False
 
     def _is_column_list(self) -> bool:
         """``(a, b) AS``: names alone, as CREATE TABLE AS has them."""

@@ -182,6 +182,7 @@ def _create_table(node: exp.Create) -> CreateTableStatement:
         meta["no_data"],
         at(node),
         meta["temporary"],
+        meta["goes"],
     )
 
 
