@@ -7,23 +7,24 @@ it, as Postgres does ("only one of the modifications takes place").
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ivm.rows import RowSet, Words, pack
+from planner import moves
 from planner.context import Bounds, Context
 from planner.finishing import finish
+from planner.layout import table_layout
 from planner.logical import Rel
 from planner.lower import lower
 from planner.run import run
 from planner.transform.pipeline import optimize
 from sql.dml import Changed, Changer
 from sql.fast_insert import constant_source
+from sql.key_index import LATEST
 from sql.prepared import gets
-from sql.snapshot import GivenSnapshot, MemorySnapshot, StoredIndexes
+from sql.snapshot import GivenSnapshot, MemorySnapshot, StoredIndexes, restore
 from sql.statements import Compound, Delete, Insert, Query, Update
 
 Change = Insert | Update | Delete
@@ -38,13 +39,14 @@ class CompoundRun:
     context: Context
     bounds: Bounds
     given: dict[int, tuple[Words, Words]] = field(default_factory=dict)
-    gone: dict[int, Counter[bytes]] = field(default_factory=dict)
-    """By table: how often each row was taken away by an earlier part."""
+    changed: bool = False
+    """Whether an earlier part has run."""
 
     def run(self, statement: Compound) -> Changed:
         """All parts; the main one's rows and count."""
         for number, part in statement.parts:
             changed = self._change(part)
+            self.changed = True
             if changed.returning is not None:
                 found = changed.returning.rows
                 rows, counts = np.unique(found, axis=0, return_counts=True) if len(found) else (found, np.zeros(0, int))
@@ -79,26 +81,21 @@ class CompoundRun:
                 return self.changer.delete(part, self._left(part, source))
 
     def _left(self, part: Update | Delete, source: RowSet) -> RowSet:
-        """The source without the rows that an earlier part has taken away; notes those that this one takes."""
+        """The source without the rows that are there no more: an earlier part, or a foreign key, took them away."""
         table = part.table
-        old = pack(source.columns()[: len(table.columns)], table.schema, len(source))
-        gone = self.gone.setdefault(table.id, Counter())
-        keys = [row.tobytes() for row in old]
-        if gone:
-            stored = self._stored(table.id, old) if not table.primary_key else dict.fromkeys(keys, 1)
-            kept = np.array([stored[key] > gone[key] for key in keys], np.bool_)
+        if self.changed and len(source):
+            old = pack(source.columns()[: len(table.columns)], table.schema, len(source))
+            present = self._present(table.id, old)
+            kept = np.array([row.tobytes() in present for row in old], np.bool_)
             source = RowSet(source.rows[kept], source.schema)
-            keys = [key for key, keep in zip(keys, kept, strict=True) if keep]
-        for key in set(keys):
-            gone[key] += 1 if table.primary_key else keys.count(key)
         return source
 
-    def _stored(self, table: int, old: Words) -> Mapping[bytes, int]:
-        rows, diffs = self.base.published.rows(table, self.base.at)
-        wanted = {row.tobytes() for row in old}
-        found: Counter[bytes] = Counter()
-        for row, diff in zip(rows, diffs.tolist(), strict=True):
-            key = row.tobytes()
-            if key in wanted:
-                found[key] += diff
-        return found
+    def _present(self, table: int, rows: Words) -> set[bytes]:
+        """Those of the rows that the table has by now. Cost: O(rows · log state), and a step."""
+        writer = self.changer.writer
+        writer.settle()
+        version, stored = writer.engine.arrangement(table), writer.engine.stored()[table]
+        arranged, _ = moves.apply(table_layout(stored.schema, stored.primary_key).gather, rows)
+        keys = np.unique(np.ascontiguousarray(arranged[:, : version.key_width]), axis=0)
+        found, diffs, _ = version.lookup(keys, LATEST)
+        return {row.tobytes() for row in restore(stored, np.ascontiguousarray(found[diffs > 0]))}

@@ -63,6 +63,19 @@ def test_a_row_is_changed_by_one_part_only(client: Client) -> None:
     assert client.rows("SELECT * FROM b ORDER BY id") == [("1", "x!"), ("2", "y!"), ("3", "z!")]
 
 
+def test_what_other_parts_and_foreign_keys_took_away_is_passed_over(client: Client) -> None:
+    client.run("CREATE TABLE child (id int, b int REFERENCES b ON DELETE CASCADE)")
+    client.run("INSERT INTO child VALUES (1, 1), (2, 1), (3, 2), (3, 2)")
+    client.run("CREATE MATERIALIZED VIEW n AS SELECT b, count(*) AS n FROM child GROUP BY b")
+    client.run("WITH p AS (DELETE FROM b WHERE id = 1) DELETE FROM child WHERE id > 1")
+    assert client.rows("SELECT * FROM child") == []
+    assert client.rows("SELECT * FROM n") == []
+    text = "WITH i AS (INSERT INTO b VALUES (2, 'new') ON CONFLICT (id) DO UPDATE SET v = excluded.v) "
+    client.run(text + "DELETE FROM b WHERE id < 3")
+    assert client.rows("SELECT * FROM b ORDER BY id") == [("2", "new"), ("3", "z")]
+    client.run("DROP TABLE child CASCADE")
+
+
 def test_equal_rows_stay_apart(client: Client) -> None:
     text = """
         WITH x AS (INSERT INTO a VALUES (5), (5), (6) RETURNING a),
