@@ -57,6 +57,25 @@ def test_own_writes_show_in_tables_and_views_and_to_nobody_else(pair: tuple[Clie
     assert b.rows("SELECT * FROM v") == [("2", "50")]
 
 
+def test_updates_of_keys_and_of_the_rest_in_one_transaction(pair: tuple[Client, Client]) -> None:
+    a, _ = pair
+    a.run("BEGIN")
+    a.run("UPDATE t SET x = x + 1")
+    a.run("UPDATE t SET id = id + 1 WHERE id = 2")
+    a.run("UPDATE t SET x = 5 WHERE id = 3")
+    a.run("UPDATE t SET id = 2 WHERE id = 1")
+    a.run("SAVEPOINT s")
+    assert a.state("UPDATE t SET id = 2") == "23505"
+    a.run("ROLLBACK TO s")
+    a.run("UPDATE t SET id = 5 - id")
+    assert a.state("INSERT INTO t VALUES (3, 0)") == "23505"
+    a.run("ROLLBACK TO s")
+    a.run("UPDATE t SET id = 5 - id")
+    a.run("COMMIT")
+    assert a.sorted("SELECT * FROM t") == [("2", "5"), ("3", "11")]
+    assert a.state("INSERT INTO t VALUES (2, 0)") == "23505"
+
+
 def test_a_rollback_leaves_nothing(pair: tuple[Client, Client]) -> None:
     a, b = pair
     before = a.rows("SELECT mz_now()")
