@@ -105,11 +105,14 @@ class Changer:
         width = len(table.columns)
         old = _slice(source, 0, table.schema)
         kept = self._once(table, old)
-        source = RowSet(source.rows[kept], source.schema)
-        old, new = old[kept], fit(table, source, self.context.dictionary, first=width)
+        if len(kept) < len(old):
+            source, old = RowSet(source.rows[kept], source.schema), old[kept]
+        new = fit(table, source, self.context.dictionary, first=width)
         self._check_conditions(table, new)
         self._check_keys(table, old, new)
         self._apply(table, old, new, new)
+        if statement.returning is None:
+            return Changed(len(new))
         columns = source.columns()[width:]
         shown = RowSet(pack(columns, source.schema[width:], len(source)), source.schema[width:])
         return Changed(len(new), self._returning(statement.returning, shown))
