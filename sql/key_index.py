@@ -93,10 +93,11 @@ class KeyIndex:
         self._links = Links(-1, {}, {})
 
     def links(self, catalog: Catalog) -> Links:
-        """The foreign keys between a catalog's tables."""
-        if self._links.version != catalog.version:
-            self._links = links_of(catalog)
-        return self._links
+        """The foreign keys between a catalog's tables. Any thread may ask."""
+        known = self._links
+        if known.version != catalog.version:
+            self._links = known = links_of(catalog)
+        return known
 
     def of(self, table: Relation) -> tuple[TableKey, ...]:
         """A table's unique keys, its primary key first."""
