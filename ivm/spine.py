@@ -43,6 +43,7 @@ from ivm.kernels.read import collect
 
 ROOM: Final = 512
 _DIRECT: Final = 256
+_PORTION: Final = 64
 _AT_ONCE: Final = 4096
 RATIO: Final = 8
 EVERYTHING: Final = 2**62
@@ -93,8 +94,8 @@ class Spine:
     FUEL: ClassVar[int] = 20
 
     __slots__ = (
-        "_levels", "_small", "cell", "changed", "depth", "desc", "diff_width", "fenced", "key_width", "merged", "node",
-        "order", "order_words", "parts", "since_word", "watch", "width",
+        "_levels", "_paid", "_small", "_unpaid", "cell", "changed", "depth", "desc", "diff_width", "fenced",
+        "key_width", "merged", "node", "order", "order_words", "parts", "since_word", "watch", "width",
     )  # fmt: skip
 
     def __init__(
@@ -121,6 +122,8 @@ class Spine:
         self.order = 0 if order is None else address(order)
         self.fenced = width > 0 and (order is None or order[1] == 0)
         self._levels: list[Level] = []
+        self._paid = 0
+        self._unpaid = 0
         self._small = np.zeros(ROOM * (width + 1 + diff_width), np.int64)
         self.parts: tuple[Batch, ...] = ()
         self.desc = np.zeros(HEAD + LAYER_WORDS, np.int64)
@@ -181,16 +184,25 @@ class Spine:
         self.since_word = since_word
         self.desc[T_SINCE] = address(since_word)
 
-    def touched(self) -> None:
-        """Notes that a kernel has put updates into the small layer."""
+    def touched(self, count: int) -> None:
+        """Notes that a kernel has put so many updates into the small layer, or that they are about to come there.
+
+        Merges get most of their fuel here, in small portions, so that spilling the layer does not cost all of it.
+        """
         if not self.changed and self.watch is not None:
             self.changed = True
             self.watch.append(self)
+        self._unpaid += count
+        if self._unpaid >= _PORTION:
+            self._paid += self._unpaid
+            if self._work(self.FUEL * self._unpaid):
+                self._refresh()
+            self._unpaid = 0
 
     def insert(self, block: Block) -> None:
         """Adds a sorted, consolidated block; large ones by taking a copy of it as a batch."""
-        self.touched()
         n = block.n
+        self.touched(n if n <= _DIRECT else 0)
         if n <= _DIRECT:
             if insert_small(self.desc, block.d) >= 0:
                 return
@@ -220,17 +232,22 @@ class Spine:
             block.n = n
             block.d[0] = n
             self.desc[HEAD + L_COUNT] = 0
-            self._work(self.FUEL * ROOM)
+            self._work(self.FUEL * max(ROOM - self._paid, 0))
+            self._paid = self._unpaid = 0
             self._place(Batch(block, self.fenced), 0)
         self._refresh()
 
-    def _work(self, fuel: int) -> None:
+    def _work(self, fuel: int) -> bool:
+        """Goes on with all merges; whether one of them is done."""
+        settled = False
         for k in range(len(self._levels) - 1, -1, -1):
             level = self._levels[k]
             if level.merge is not None:
                 self.merged += level.merge.work(fuel)
                 if level.merge.done:
                     self._settle(k)
+                    settled = True
+        return settled
 
     def _place(self, batch: Batch, k: int) -> None:
         """Puts a batch on level k; what is merging there is finished first."""

@@ -72,7 +72,7 @@ class ArrangeOperator(Operator):
         if not n:
             return False
         if found & 1:
-            kept.touched()
+            kept.touched(n)
         else:
             kept.insert(out)
         return True

@@ -99,7 +99,7 @@ class ThresholdOperator(Operator):
         if not (counts >> 31) & 1:
             self.spine.insert(out)
         elif out.n:
-            self.spine.touched()
+            self.spine.touched(out.n)
         if owed.n:
             owed.clear()
         end = later.block.n = counts >> 32
