@@ -9,6 +9,7 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import INT8
 from planner.identifiers import quoted
 from planner.logical import Rel, schema
+from sql.alter_views import Views
 from sql.catalog import (
     INTERNAL_SCHEMAS,
     LABELS,
@@ -140,7 +141,14 @@ class Definer:
         if described is None:
             return None
         view, rel = described
-        self.writer.create(view, rel if statement.materialized else None)
+        before = self.writer.catalog.relations.get(view.id)
+        if before is None or len(before.columns) == len(view.columns):
+            self.writer.create(view, rel if statement.materialized else None)
+            return view
+        views = Views(self.writer, self.names, self.notify, before)
+        seen = views.seen()
+        self.writer.create(view, None)
+        views.renew(view, seen, [i if i < len(before.columns) else None for i in range(len(view.columns))])
         return view
 
     def described(self, statement: CreateView) -> tuple[Relation, Rel] | None:

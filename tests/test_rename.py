@@ -178,3 +178,15 @@ def test_taken_back_and_over_a_restart(tmp_path: Path) -> None:
         assert client.rows("VERIFY MATERIALIZED VIEW v") == []
         assert "c AS b" in definition(client, "v")
     server.close()
+
+
+def test_a_view_that_gets_more_columns(client: Client) -> None:
+    client.run("CREATE VIEW p AS SELECT a FROM t")
+    client.run("CREATE VIEW q AS SELECT * FROM p")
+    client.run("CREATE VIEW r AS SELECT a FROM p NATURAL JOIN t")
+    before = client.sorted("SELECT * FROM q"), client.sorted("SELECT * FROM r")
+    client.run("CREATE OR REPLACE VIEW p AS SELECT a, b + 1 AS b FROM t")
+    assert (client.sorted("SELECT * FROM q"), client.sorted("SELECT * FROM r")) == before
+    assert client.rows("SELECT b FROM p WHERE a = 1") == [("11",)]
+    for view in ("p", "q", "r"):
+        same_rows(client, view)
