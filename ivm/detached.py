@@ -235,6 +235,19 @@ class Detached(Dataflow):
                 operator.spine.changed = False
             main._watch(operator)
         self.let_go()
+        self._forget_all()
+
+    def _forget_all(self) -> None:
+        """So that a released node's memory goes at once: operators and scopes refer to each other, and to this."""
+        self._core.changed.clear()
+        self._root.members.clear()
+        self._operators.clear()
+        self._enters.clear()
+        self._real.clear()
+        self._seconds.clear()
+        self._imports.clear()
+        self._standing.clear()
+        self._fresh = []
 
     def _adopt(self, operator: Operator) -> None:
         """Lets a new operator belong to the running dataflow, and read its operators."""

@@ -104,6 +104,7 @@ def rank(root: Scope, fresh: Sequence[Operator], counter: int) -> int:
             visit(item)
 
     place(root)
+    inside.clear()  # the functions above refer to themselves and to this: operators must not wait for the collector
     return counter
 
 

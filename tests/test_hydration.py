@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any
@@ -249,6 +251,24 @@ def test_the_second_of_one_name_is_refused(pair: tuple[Client, Client], gate: Ga
     assert raised.value.sqlstate == "42P07"
     assert b.rows("SELECT * FROM v") == []
     b.run("DROP TABLE v")
+
+
+def test_a_dropped_view_gives_its_memory_back(pair: tuple[Client, Client]) -> None:
+    a, b = pair
+    a.run("CREATE MATERIALIZED VIEW v AS SELECT k, x, count(*) AS n FROM t GROUP BY k, x")
+    engine = a.server.coordinator.engine
+    view = next(r for r in engine.catalog.relations.values() if r.name == "v")
+    spine = engine.dataflow._operators[engine.renderer.output(view.id)].spine
+    assert spine is not None
+    kept = weakref.ref(spine._small)
+    del spine
+    gc.disable()
+    try:
+        a.run("DROP MATERIALIZED VIEW v")
+        b.run("INSERT INTO t VALUES (508, 1, 1)")
+        assert kept() is None
+    finally:
+        gc.enable()
 
 
 def test_memory_of_a_hydration_is_bounded(pair: tuple[Client, Client]) -> None:
