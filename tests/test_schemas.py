@@ -228,6 +228,18 @@ def test_sequences_go_with_their_tables(client: Client) -> None:
     assert client.rows("SELECT relname FROM pg_class WHERE relkind = 'S'") == []
 
 
+def test_a_foreign_key_goes_with_the_schema_of_its_parent(client: Client) -> None:
+    client.run("CREATE SCHEMA s")
+    client.run("CREATE TABLE s.p (id int PRIMARY KEY)")
+    client.run("CREATE TABLE c (id int REFERENCES s.p)")
+    assert client.state("INSERT INTO c VALUES (1)") == "23503"
+    client.notices()
+    client.run("DROP SCHEMA s CASCADE")
+    (notice,) = client.notices()
+    assert notice.detail == "drop cascades to table s.p\ndrop cascades to constraint c_id_fkey on table c"
+    client.run("INSERT INTO c VALUES (1)")
+
+
 def test_public_may_go_and_come_back(client: Client) -> None:
     client.run("CREATE TABLE t (a int)")
     client.run("DROP SCHEMA public CASCADE")
