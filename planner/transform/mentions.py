@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ivm.words import BOOL
 from planner.join_keys import operator
+from planner.levels import unlift
 from planner.logical import Filter, Join, Project, Reduce, Reference, Rel, TopK, Values
 from planner.memo import by_identity
 from planner.scalar import (
@@ -24,7 +23,7 @@ from planner.scalar import (
     Scalar,
     ScalarSubquery,
 )  # fmt: skip
-from planner.traverse import children, conjunction, rewrite, scalars, walk
+from planner.traverse import children, conjunction, scalars, walk
 
 parts = walk
 _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
@@ -181,23 +180,10 @@ def _null_parts(expr: Quantified) -> tuple[Scalar, ...]:
             if inner.nullable:
                 found.append(Exists(Filter(expr.rel, test("is null", inner))))
             if outer.nullable:
-                found.append(And((test("is null", _in_own_frame(outer)), Exists(expr.rel))))
+                found.append(And((test("is null", unlift(outer)), Exists(expr.rel))))
             return tuple(found)
     return (Exists(Filter(expr.rel, test("is null", comparison))),)
 
 
 def _is_inner(expr: Scalar) -> bool:
     return any(isinstance(p, Column) for p in walk(expr))
-
-
-def _in_own_frame(expr: Scalar) -> Scalar:
-    """An expression of a comparison that has outer columns only, as the query around the subquery sees it."""
-
-    def change(part: Scalar) -> Scalar | None:
-        if isinstance(part, OuterColumn):
-            if part.level == 1:
-                return Column(part.index, part.type, part.nullable)
-            return replace(part, level=part.level - 1)
-        return None
-
-    return rewrite(expr, change)

@@ -8,13 +8,14 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import INT8, Kind, SqlType
 from planner.aggregates import AggregateFunction, aggregate_overloads, result_nullable
 from planner.functions import Function, overloads
+from planner.levels import unlift
 from planner.scalar import Aggregate, Call, Column, OuterColumn, Scalar
 from sql.bind import conditional, operator_functions, ordered_sets, routines, sequences, table_functions
 from sql.bind.coerce import cast, castable, plain, resolve_unknown, to_boolean
 from sql.bind.environment import Environment
 from sql.bind.overloads import no_function, resolve, result_type
 from sql.bind.scope import AGGREGATE_BASE, Scope
-from sql.bind.walk import has_subquery, references, unlift
+from sql.bind.walk import has_subquery, references
 from sql.syntax import nodes
 from sql.types import type_from_name
 

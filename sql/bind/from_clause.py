@@ -13,6 +13,7 @@ from dataclasses import replace
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL
 from planner.functions import overloads
+from planner.levels import relevel, relevel_rel, unlift
 from planner.logical import Filter, Get, Join, JoinKind, Project, Rel, TableFunction, Values, schema
 from planner.scalar import And, Coalesce, Column, Literal, Scalar
 from planner.table_functions import table_overloads
@@ -22,7 +23,7 @@ from sql.bind.environment import Environment
 from sql.bind.expression import Binder, equal
 from sql.bind.names import column_name
 from sql.bind.scope import Namespace, Range, Scope, Visible, never_null, rename, shift
-from sql.bind.walk import has_subquery, rel_references, relevel, relevel_rel, unlift
+from sql.bind.walk import has_subquery, rel_references
 from sql.catalog import Relation, RelationKind
 from sql.parse import parse
 from sql.search_path import Lookup, Recorder

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ivm.errors import SqlError
+from planner.levels import relevel
 from planner.logical import Reduce, Rel, Values
 from planner.scalar import Aggregate, Column, Scalar, children, with_children
 from sql.bind.scope import AGGREGATE_BASE, FUNCTION_BASE, Namespace, Scope
-from sql.bind.walk import has_subquery, references, relevel
+from sql.bind.walk import has_subquery, references
 
 
 @dataclass(slots=True)

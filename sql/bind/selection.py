@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, INT8
+from planner.levels import lift, relevel
 from planner.logical import Distinct, Filter, Join, JoinKind, Project, Rel, TableFunction, TopK, Values, schema
 from planner.scalar import Call, Coalesce, Column, Literal, Scalar, SortKey
 from sql.bind import query as queries
@@ -18,7 +19,7 @@ from sql.bind.grouping import Grouping
 from sql.bind.names import column_name
 from sql.bind.routines import lateral
 from sql.bind.scope import AGGREGATE_BASE, FUNCTION_BASE, Scope, SetReturning, Visible, find_range_columns
-from sql.bind.walk import lift, references, relevel
+from sql.bind.walk import references
 from sql.statements import OutputColumn
 from sql.syntax import nodes
 
