@@ -33,7 +33,7 @@ from planner.moves import width
 from planner.physical import Constants, Flow, Plan, Table, TableErrors
 from planner.raising import can_raise
 from planner.scalar import Column, Literal, Scalar
-from planner.traverse import conjuncts, substitute, walk
+from planner.traverse import conjuncts, keeps_types, substitute, walk
 
 
 def lower(rel: Rel, indexes: Indexes) -> Plan:
@@ -135,6 +135,8 @@ def _raises(exprs: tuple[Scalar, ...]) -> bool:
 
 def _may_merge(inner: tuple[Scalar, ...], outer: tuple[Scalar, ...]) -> bool:
     """Whether substituting ``inner`` into ``outer`` computes nothing twice and drops nothing that may raise."""
+    if not keeps_types(inner, outer):
+        return False
     uses: dict[int, int] = {}
     for expr in outer:
         for part in walk(expr):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import assert_never
 
@@ -164,12 +164,28 @@ def columns_of(expr: Scalar) -> frozenset[int]:
 
 
 def substitute(expr: Scalar, exprs: tuple[Scalar, ...]) -> Scalar:
-    """The expression over another input, whose ``exprs`` were its columns."""
+    """The expression over another input, whose ``exprs`` were its columns.
+
+    A column that is read under another type's name (its words as bigint, so that they are told apart as such) stays so.
+    """
 
     def change(part: Scalar) -> Scalar | None:
-        return exprs[part.index] if isinstance(part, Column) else None
+        if not isinstance(part, Column):
+            return None
+        found = exprs[part.index]
+        return replace(found, type=part.type) if isinstance(found, Column) and found.type != part.type else found
 
     return rewrite(expr, change)
+
+
+def keeps_types(inner: tuple[Scalar, ...], outer: Iterable[Scalar]) -> bool:
+    """Whether nothing computed in ``inner`` is read by ``outer`` under another type's name."""
+    return all(
+        isinstance(inner[part.index], Column) or inner[part.index].type.kind is part.type.kind
+        for expr in outer
+        for part in walk(expr)
+        if isinstance(part, Column)
+    )
 
 
 def renumber(expr: Scalar, place: Callable[[int], int]) -> Scalar:

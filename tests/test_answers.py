@@ -62,6 +62,9 @@ VIEWS = (
     "SELECT t.a, l.m FROM t LEFT JOIN LATERAL (SELECT u.y + t.b AS m FROM u) l ON EXISTS (SELECT FROM t WHERE a = l.m)",
     "SELECT a, CASE WHEN a > 2 THEN (SELECT max(10 / (y - 9)) FROM u) ELSE b END AS c FROM t",
     "SELECT x, array_agg(ARRAY[y, x]) AS c FROM u GROUP BY x",
+    "SELECT n, f, (SELECT count(*) FROM u WHERE w.n >= w.f AND w.n <= y) FROM w",
+    "SELECT n, n IN (SELECT x FROM u WHERE w.n <> w.f) FROM w",
+    "SELECT n, (SELECT max(y) FROM u WHERE y > w.n) NOT IN (SELECT x FROM u) FROM w",
     "SELECT x, sum(DISTINCT y::numeric(9, 1) / 2 * 1.0), count(DISTINCT y * 1.0) FROM u GROUP BY x",
     "SELECT array_agg(ARRAY[y] ORDER BY x, y DESC) FILTER (WHERE y < 4) AS c FROM u",
     "SELECT x, percentile_cont(0.3) WITHIN GROUP (ORDER BY y DESC) AS c, mode() WITHIN GROUP (ORDER BY y) AS m, "
@@ -72,13 +75,15 @@ VIEWS = (
 
 def test_views_of_these_queries_are_maintained(server: Server) -> None:
     client = server.client()
-    client.run("CREATE TABLE t (a int, b int); CREATE TABLE u (x int, y int)")
+    client.run("CREATE TABLE t (a int, b int); CREATE TABLE u (x int, y int); CREATE TABLE w (n numeric, f float8)")
     for i, query in enumerate(VIEWS):
         client.run(f"CREATE MATERIALIZED VIEW v{i} AS {query}")
     rnd = random.Random(5)
     for step in range(40):
-        table, one, two = rnd.choice((("t", "a", "b"), ("u", "x", "y")))
+        table, one, two = rnd.choice((("t", "a", "b"), ("u", "x", "y"), ("w", "n", "f")))
         row = [rnd.choice(("NULL", "1", "2", "3")), rnd.choice(("NULL", "1", "2", "3", "4"))]
+        if table == "w":
+            row = [rnd.choice(("NULL", "1.0", "1.00", "2", "2.50")), rnd.choice(("NULL", "0", "'-0'", "1", "2"))]
         if rnd.random() < 0.6:
             client.run(f"INSERT INTO {table} VALUES ({', '.join(row)})")
         elif rnd.random() < 0.5:

@@ -14,6 +14,7 @@ from planner.traverse import (
     bottom_up,
     conjunction,
     conjuncts,
+    keeps_types,
     own_columns,
     scalars,
     substitute,
@@ -80,7 +81,7 @@ def _project(rel: Project) -> Rel:
     below = rel.input
     if isinstance(below, Values) and not below.schema and len(below.rows) == 1:
         return Values((rel.exprs,), schema(rel))
-    if isinstance(below, Project) and _once(below.exprs, rel.exprs):
+    if isinstance(below, Project) and keeps_types(below.exprs, rel.exprs) and _once(below.exprs, rel.exprs):
         return _project(Project(below.input, tuple(substitute(e, below.exprs) for e in rel.exprs)))
     return rel
 

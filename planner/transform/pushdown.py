@@ -39,6 +39,7 @@ from planner.traverse import (
     columns_of,
     conjunction,
     conjuncts,
+    keeps_types,
     shift,
     substitute,
     with_children,
@@ -104,7 +105,7 @@ class _Push:
         stay: list[Scalar] = []
         for predicate in predicates:
             moved = substitute(predicate, rel.exprs)
-            if can_raise(moved):
+            if can_raise(moved) or not keeps_types(rel.exprs, (predicate,)):
                 stay.append(predicate)
             else:
                 down.append(moved)

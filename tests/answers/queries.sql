@@ -215,3 +215,25 @@ SELECT percentile_cont(0.5 ORDER BY 1) WITHIN GROUP (ORDER BY x) FROM (VALUES (1
 SELECT percentile_cont(DISTINCT 0.5) WITHIN GROUP (ORDER BY x) FROM (VALUES (1)) t(x)
 SELECT sum(percentile_cont(0.5) WITHIN GROUP (ORDER BY x)) FROM (VALUES (1)) t(x)
 SELECT 1 FROM (VALUES (1)) t(x) WHERE mode() WITHIN GROUP (ORDER BY x) = 1
+
+-- correlated subqueries over values that are equal and look different
+SELECT y.f, y.n IN (SELECT s.i FROM (VALUES (1),(2)) s(i) WHERE y.n <> y.f) FROM (VALUES (1.00, 'NaN'::float8, 0), (2.5, 0, 0), (1.0, 0, 0)) y(n, f, i) ORDER BY 1, 2
+SELECT y.f, CASE WHEN y.n IN (SELECT s.i FROM (VALUES (1),(2)) s(i) WHERE y.n <> y.f) THEN y.i ELSE y.f END FROM (VALUES (1.00, 'NaN'::float8, 0), (2.5, 0, 0), (1.0, 0, 0)) y(n, f, i) ORDER BY 1, 2
+SELECT y.f FROM (VALUES (1.00, 'NaN'::float8, 0), (2.5, 0, 0), (1.0, 0, 0)) y(n, f, i) WHERE CASE WHEN y.n IN (SELECT s.i FROM (VALUES (1),(2)) s(i) WHERE y.n <> y.f) THEN y.i ELSE y.f END = 0 ORDER BY 1
+SELECT x.v FROM (VALUES (1), (2)) x(v), (VALUES ('NaN'::float8, 0), (0, 0)) y(f, i) WHERE CASE WHEN y.f > 1 THEN y.i ELSE y.f END = (x.v - x.v)
+SELECT y.f, count(*) FROM (VALUES (1), (2)) x(v), (VALUES ('NaN'::float8, 0), (0, 0)) y(f, i) WHERE CASE WHEN y.f > 1 THEN y.i ELSE y.f END = (x.v - x.v) GROUP BY 1
+SELECT count(*) FROM (VALUES (1), (2)) x(v) WHERE (SELECT min(s.n) FROM (VALUES (1),(2)) s(n) WHERE s.n < x.v) NOT IN (SELECT t.i FROM (VALUES (1),(3)) t(i) WHERE t.i > 1)
+SELECT x.v, (SELECT min(s.n) FROM (VALUES (1),(2)) s(n) WHERE s.n < x.v) NOT IN (SELECT t.i FROM (VALUES (1),(3)) t(i)) FROM (VALUES (1), (2)) x(v) ORDER BY 1
+SELECT x.v FROM (VALUES (1), (2)) x(v) WHERE (SELECT min(s.n) FROM (VALUES (1),(2)) s(n) WHERE s.n < x.v) IN (SELECT t.i FROM (VALUES (1),(3)) t(i)) ORDER BY 1
+SELECT x.v, count(1) FILTER (WHERE (SELECT min(s.n) FROM (VALUES (1),(2)) s(n) WHERE s.n < x.v) NOT IN (SELECT t.i FROM (VALUES (1),(3)) t(i))) FROM (VALUES (1), (2)) x(v) GROUP BY 1 ORDER BY 1
+SELECT x.v, CASE WHEN x.v > 0 THEN (SELECT max(s.n) FROM (VALUES (1),(2)) s(n) WHERE s.n < x.v) ELSE 5 END NOT IN (SELECT t.i FROM (VALUES (1),(3)) t(i)) FROM (VALUES (1), (2)) x(v) ORDER BY 1
+SELECT (SELECT 2) > ALL (SELECT t.i FROM (VALUES (1),(3)) t(i) WHERE t.i < x.v) FROM (VALUES (1), (2)) x(v) ORDER BY 1
+SELECT x.n, x.f, x.n IN (SELECT s.i FROM (VALUES (1),(2)) s(i) WHERE x.n >= x.f) FROM (VALUES (1.0, '-0'::float8), (1.0, 0), (1.00, 0), (1.00, 1.5), (1, 1)) x(n, f) ORDER BY 1, 2, 3
+SELECT x.n, x.i, (SELECT count(*) FROM (VALUES (1),(2)) s(j) WHERE x.i IS DISTINCT FROM x.n AND x.i = s.j) FROM (VALUES (1.0, 2), (1.00, 2), (1.0, 1), (1.00, 1)) x(n, i) ORDER BY 1, 2, 3
+CREATE TEMP TABLE a (i int, n numeric, f float8); INSERT INTO a VALUES (0, 1.0, '-0'), (0, 1.0, 0), (1, 1.00, 1.5), (NULL, 2.5, 0), (1, NULL, 0); SELECT x.n, x.f, x.n IN (SELECT s.i FROM a s WHERE x.n >= x.f) FROM a x ORDER BY 1, 2, 3
+CREATE TEMP TABLE a (i int, n numeric, f float8); INSERT INTO a VALUES (0, 1.0, '-0'), (0, 1.0, 0), (1, 1.00, 1.5), (NULL, 2.5, 0), (1, NULL, 0); SELECT x.n, x.f, x.n IN (SELECT s.i FROM a s) FROM a x ORDER BY 1, 2, 3
+CREATE TEMP TABLE a (i int, n numeric, f float8); INSERT INTO a VALUES (0, 1.0, '-0'), (0, 1.0, 0), (1, 1.00, 1.5), (NULL, 2.5, 0), (1, NULL, 0); SELECT x.n, x.f, (SELECT count(*) FROM a s WHERE x.n >= x.f AND x.n = s.i) FROM a x ORDER BY 1, 2, 3
+CREATE TEMP TABLE a (i int, n numeric, f float8); INSERT INTO a VALUES (0, 1.0, '-0'), (0, 1.0, 0), (1, 1.00, 1.5), (NULL, 2.5, 0), (1, NULL, 0); SELECT x.n, x.f, (SELECT count(*) FROM a s WHERE x.n >= x.f) FROM a x ORDER BY 1, 2, 3
+CREATE TEMP TABLE a (i int, n numeric, f float8); INSERT INTO a VALUES (0, 1.0, '-0'), (0, 1.0, 0), (1, 1.00, 1.5), (NULL, 2.5, 0), (1, NULL, 0); SELECT x.n, x.f, x.n >= x.f FROM a x ORDER BY 1, 2, 3
+CREATE TEMP TABLE a (i int, n numeric, f float8); INSERT INTO a VALUES (0, 1.0, '-0'), (0, 1.0, 0), (1, 1.00, 1.5), (NULL, 2.5, 0), (1, NULL, 0); SELECT x.n, x.f, (SELECT count(*) FROM a s WHERE x.n = s.i) FROM a x ORDER BY 1, 2, 3
+CREATE TEMP TABLE a (i int, n numeric, f float8); INSERT INTO a VALUES (0, 1.0, '-0'), (0, 1.0, 0), (1, 1.00, 1.5), (NULL, 2.5, 0), (1, NULL, 0); SELECT x.n, x.i, s.i FROM a x JOIN a s ON x.n = s.i ORDER BY 1, 2, 3
