@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, UNKNOWN, Kind, SqlType
+from planner.levels import lift
 from planner.logical import Filter, Join, JoinKind, Project, Rel, TopK, Values, schema
 from planner.scalar import And, Call, Case, Column, Literal, OuterColumn, Scalar, ScalarSubquery
 from planner.traverse import rewrite, walk
@@ -22,7 +23,7 @@ from sql.bind.environment import Environment, Parameters
 from sql.bind.overloads import Choice, no_function, resolve_anew
 from sql.bind.scope import Namespace, Range, Scope, Visible
 from sql.bind.volatile import is_volatile
-from sql.bind.walk import has_subquery, lift
+from sql.bind.walk import has_subquery
 from sql.catalog import Relation, RelationKind, TableColumn
 from sql.parse import parse, parse_expression
 from sql.routine import Argument, Routine
