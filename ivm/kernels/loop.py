@@ -33,7 +33,6 @@ R_SOURCE: Final = 4
 R_OWN: Final = 5
 R_LINKS: Final = 6
 R_LINK_COUNT: Final = 7
-R_FIRST: Final = 8
 ROW_WORDS: Final = 24
 
 # Arrange: its trace, the order, the gather's program (0: none) and its words, the gathered block.
@@ -48,8 +47,8 @@ D_OUTPUT: Final = 9
 D_KEEP: Final = 10
 D_OWED: Final = 11
 D_SORTED: Final = 12
-# Join: the right delta's row (R_SOURCE: the left one's), its program, state, last round,
-# what is new on the left (a row, or an address where it is outside), and both sides: trace, depth, delay, body's row.
+# Join: the right delta's row (R_SOURCE: the left one's), its program, state, last round, what is new on the left (a
+# row, or an address where it is outside), and both sides, four words each: trace, depth, delay, a delayed body's row.
 J_RIGHT: Final = 8
 J_PROGRAM: Final = 9
 J_PROGRAM_WORDS: Final = 10
@@ -58,7 +57,6 @@ J_LAST: Final = 12
 J_FRESH: Final = 13
 J_LEFT_SIDE: Final = 14
 J_RIGHT_SIDE: Final = 18
-SIDE_WORDS: Final = 4
 # Concat: where in the lists its sources are, and how many. Feedback: the variable's row, the last round.
 C_SOURCES: Final = 8
 C_COUNT: Final = 9
