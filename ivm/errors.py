@@ -5,6 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a violated constraint is on, by name, for programs that read errors."""
+
+    schema: str
+    table: str
+    column: str | None = None
+    constraint: str | None = None
+
+
 @dataclass(eq=False, slots=True)
 class SqlError(Exception):
     """An error for the client.
@@ -18,6 +28,7 @@ class SqlError(Exception):
     detail: str | None = None
     hint: str | None = None
     position: int | None = None
+    subject: Subject | None = None
 
     def __str__(self) -> str:
         return f"{self.message} ({self.sqlstate})"

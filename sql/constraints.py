@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.errors import SqlError
+from ivm.errors import SqlError, Subject
 from ivm.rows import RowSet, Vector, Words, pack, unpack
 from planner.context import Context
 from planner.evaluate import evaluate
@@ -41,6 +41,7 @@ def not_null_violation(table: Relation, column: int, row: list[Vector], dictiona
         "23502",
         f'null value in column "{name}" of relation "{table.name}" violates not-null constraint',
         f"Failing row contains {_row_text(table, row, dictionary)}.",
+        subject=Subject(table.schema_name, table.name, column=name),
     )
 
 
@@ -61,13 +62,15 @@ def check_conditions(table: Relation, rows: Words, conditions: tuple[Scalar, ...
         raise SqlError(
             "23514", f'new row for relation "{table.name}" violates check constraint "{worst[1]}"',
             f"Failing row contains {_row_text(table, row, context.dictionary)}.",
+            subject=Subject(table.schema_name, table.name, constraint=worst[1]),
         )  # fmt: skip
 
 
 def duplicate_key(table: Relation, index: Index, row: Words, dictionary: Dictionary) -> SqlError:
     """Postgres's error for a key that is taken; ``row`` is one row of the table."""
     message = f'duplicate key value violates unique constraint "{index.name}"'
-    return SqlError("23505", message, f"{key_text(table, index.columns, row, dictionary)} already exists.")
+    detail = f"{key_text(table, index.columns, row, dictionary)} already exists."
+    return SqlError("23505", message, detail, subject=Subject(table.schema_name, table.name, constraint=index.name))
 
 
 def key_text(table: Relation, columns: tuple[int, ...], row: Words, dictionary: Dictionary) -> str:

@@ -10,7 +10,7 @@ from ivm.words import Kind, SqlType
 from planner.casts import CASTS
 from planner.functions import FUNCTIONS, Volatility
 from planner.logical import Get, Reduce, Rel, TableFunction
-from planner.scalar import Aggregate, Call
+from planner.scalar import Aggregate, Call, Literal
 from planner.traverse import children, scalars, subqueries, walk
 from sql.catalog import Catalog, Relation
 from sql.settings import Settings
@@ -67,6 +67,8 @@ def _check_relation(relation: Relation | None) -> None:
 
 def _check_call(call: Call, settings: Settings) -> None:
     volatility = _volatility(call)
+    if call.function in _CASTS and isinstance(call.args[0], Literal):
+        return  # a constant, which binding has judged (``sql.bind.literals``)
     if volatility == "settings":
         _check_settings(_shown(call), [*(a.type for a in call.args), call.type], settings)
     elif volatility != "immutable":

@@ -14,6 +14,7 @@ from planner.context import SERVER_VERSION
 from sql.date_style import date_style
 from sql.search_path import schema_list
 from sql.settings_planner import NUMBERS, OFF, SWITCHES, WORDS
+from storage.calendar import fixed_zone
 from storage.text_style import DateFormats
 
 REPORTED: Final = (
@@ -104,7 +105,9 @@ def _integer(name: str, value: str) -> str:
 def _timezone(name: str, value: str) -> str:
     if value.upper() in ("UTC", "GMT", "ZULU"):
         return value.upper() if value.upper() != "ZULU" else "UTC"
-    if re.fullmatch(r"[+-]?\d{1,2}(:?\d{2})?", value):
+    if re.fullmatch(r"[+-]?\d+(\.\d+)?", value.strip()):
+        return fixed_zone(round(float(value) * 3600))
+    if re.fullmatch(r"(UTC|GMT|<[^>]*>)?[+-]\d{1,2}(:\d{2}){0,2}", value, re.IGNORECASE):
         return value
     lower = value.lower()
     for zone in zoneinfo.available_timezones():

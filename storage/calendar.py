@@ -70,8 +70,8 @@ def days_in_month(year: int, month: int) -> int:
 def zone(name: str) -> ZoneInfo | int:
     """A time zone by its name: a ZoneInfo, or fixed seconds east of Greenwich. 22023 when there is none.
 
-    A bare or POSIX offset (``UTC+3``, ``+3``) counts west as positive, as POSIX and Postgres have it, except a bare
-    number with a sign given as an ISO offset, which ``offset_of_text`` reads.
+    A POSIX offset (``UTC+3``, ``+3``) counts west as positive, as POSIX and Postgres have it; what SET TIME ZONE takes
+    for hours east of Greenwich comes here as a ``fixed_zone``.
     """
     lower = name.strip().lower()
     if lower in ABBREVIATIONS:
@@ -106,6 +106,14 @@ def parse_iso_offset(text: str) -> int | None:
         return None
     seconds = int(match[2]) * 3600 + int(match[3] or match[5] or 0) * 60 + int(match[4] or match[6] or 0)
     return seconds if match[1] == "+" else -seconds
+
+
+def fixed_zone(seconds: int) -> str:
+    """The name that Postgres gives to a fixed offset, seconds east of Greenwich: ``<+02:30>-02:30``."""
+    minutes, rest = divmod(abs(seconds), 60)
+    shown = f"{minutes // 60:02d}" + (f":{minutes % 60:02d}" if minutes % 60 or rest else "")
+    shown += f":{rest:02d}" if rest else ""
+    return f"<-{shown}>+{shown}" if seconds < 0 else f"<+{shown}>-{shown}"
 
 
 def utc_offset(stamp: int, timezone: str) -> int:

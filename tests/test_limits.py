@@ -78,7 +78,8 @@ def test_sessions_cancel_and_end_each_other(program: Program) -> None:
         pid = victim.info.backend_pid
         running = threading.Thread(target=_cancelled, args=(victim,))
         running.start()
-        while admin.execute("SELECT state FROM pg_stat_activity WHERE pid = %s", (pid,)).fetchone() != ("active",):
+        query = "SELECT state FROM pg_stat_activity WHERE pid = %s"
+        while running.is_alive() and admin.execute(query, (pid,)).fetchone() != ("active",):
             time.sleep(0.01)
         assert admin.execute("SELECT pg_cancel_backend(%s)", (pid,)).fetchone() == (True,)
         running.join(SOON)
@@ -89,8 +90,8 @@ def test_sessions_cancel_and_end_each_other(program: Program) -> None:
             victim.execute("SELECT 1")
         assert victim.closed
         assert admin.execute("SELECT pg_terminate_backend(0)").fetchone() == (False,)
-        with pytest.raises(psycopg.errors.AdminShutdown):
-            admin.execute(f"SELECT pg_terminate_backend(pg_backend_pid()), count(*) FROM ({PRODUCT}) x")
+        with pytest.raises((psycopg.errors.AdminShutdown, psycopg.OperationalError)):
+            admin.execute("SELECT pg_terminate_backend(pg_backend_pid()); SELECT generate_series(1, 1000000)")
     with program.connect() as again:
         assert again.execute("SELECT 1").fetchone() == (1,)
 

@@ -31,9 +31,9 @@ OURS: Final = {
     "SELECT * FROM totals AS OF 1700000000000": ("22023", "no history", "milliseconds"),
     "SELECT row_number() OVER () FROM people": ("0A000", "window", ""),
     "CREATE TRIGGER x BEFORE INSERT ON people EXECUTE FUNCTION f()": ("0A000", "CREATE TRIGGER", ""),
-    "ALTER SCHEMA public RENAME TO s": ("0A000", "ALTER SCHEMA", ""),
-    "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'": ("0A000", "CREATE FUNCTION", ""),
-    "CREATE SCHEMA s CREATE TABLE t (a int)": ("0A000", "CREATE SCHEMA", ""),
+    "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN END'": ("0A000", "", ""),
+    "CREATE PUBLICATION p FOR ALL TABLES": ("0A000", "CREATE PUBLICATION", ""),
+    "CREATE TABLE parts (a int) PARTITION BY LIST (a)": ("0A000", "PARTITION", ""),
     "CREATE TYPE s AS (a int)": ("0A000", "CREATE TYPE", ""),
     "LOCK TABLE people": ("0A000", "LOCK", ""),
     "CREATE MATERIALIZED VIEW v AS SELECT now() AS n": ("0A000", "now()", "Its result changes"),
@@ -212,3 +212,20 @@ def _alive(program: Program) -> None:
         connection.execute("CREATE TABLE alive (a int)")
         connection.execute("DROP TABLE alive")
     assert not [line for line in program.lines if "Traceback" in line], "\n".join(program.lines[-40:])
+
+
+def test_programs_read_what_was_violated(program: Program) -> None:
+    with program.connect() as connection:
+        connection.execute("CREATE TABLE named (id int PRIMARY KEY, n int NOT NULL, CONSTRAINT small CHECK (n < 9))")
+        connection.execute("INSERT INTO named VALUES (1, 1)")
+        for text, column, constraint in (
+            ("INSERT INTO named VALUES (1, 1)", None, "named_pkey"),
+            ("INSERT INTO named VALUES (2, NULL)", "n", None),
+            ("INSERT INTO named VALUES (2, 10)", None, "small"),
+        ):
+            with pytest.raises(psycopg.errors.IntegrityError) as caught:
+                connection.execute(text)  # type: ignore[call-overload]
+            told = caught.value.diag
+            assert (told.schema_name, told.table_name) == ("public", "named")
+            assert (told.column_name, told.constraint_name) == (column, constraint)
+        connection.execute("DROP TABLE named")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ivm.errors import Subject
 from sql.pgwire import messages_backend as back
 from sql.pgwire import messages_frontend as front
 from sql.pgwire import messages_opening as opening
@@ -94,7 +95,8 @@ def test_backend_messages_round_trip(message: back.ParameterStatus) -> None:
 
 @given(STRINGS, STRINGS, st.one_of(st.none(), STRINGS), st.one_of(st.none(), st.integers(1, 99)))
 def test_reports_round_trip(state: str, message: str, detail: str | None, position: int | None) -> None:
-    report = back.Report("E", "ERROR", state, message, detail, None, position)
+    subject = None if detail is None else Subject("public", detail, constraint=message)
+    report = back.Report("E", "ERROR", state, message, detail, None, position, subject)
     assert back.Report.decode("E", report.encode()[5:]) == report
 
 

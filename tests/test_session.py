@@ -348,3 +348,21 @@ async def _pause(seconds: float) -> None:
     import asyncio
 
     await asyncio.sleep(seconds)
+
+
+def test_offsets_from_greenwich(client: Client) -> None:
+    """A number counts hours east, a POSIX name west; answers of PostgreSQL 15."""
+    for given, shown, text in (
+        ("INTERVAL '+02:00' HOUR TO MINUTE", "<+02>-02", "02:00:00+02"),
+        ("'+02'", "<+02>-02", "02:00:00+02"),
+        ("2.5", "<+02:30>-02:30", "02:30:00+02:30"),
+        ("'+02:30'", "+02:30", "21:30:00-02:30"),
+        ("'-3'", "<-03>+03", "21:00:00-03"),
+        ("'UTC+3'", "UTC+3", "21:00:00-03"),
+    ):
+        client.run(f"SET TIME ZONE {given}")
+        (row,) = client.rows("SELECT current_setting('TimeZone'), '2024-01-01 00:00+00'::timestamptz::text")
+        assert row[0] == shown
+        assert (row[1] or "").endswith(text)
+    assert client.state("SET TIME ZONE 'nowhere'") == "22023"
+    client.run("RESET TIME ZONE")

@@ -172,11 +172,7 @@ class Conversation:
         """Reports an error; the session's transaction is failed, the pipeline is skipped up to Sync."""
         await self._session.fail()
         self._drain_session()
-        self._out.append(
-            Report(
-                "E", "ERROR", error.sqlstate, error.message, error.detail, error.hint, error.position
-            ).encode()
-        )  # fmt: skip
+        self._out.append(Report.of("ERROR", error).encode())
         if self._protocol.fail():
             self._flush()
         else:

@@ -217,7 +217,7 @@ class Connection(asyncio.Protocol):
 
     def end(self, error: SqlError) -> None:
         """Tells the client why, and closes."""
-        self.write(Report("E", "FATAL", error.sqlstate, error.message, error.detail, error.hint).encode())
+        self.write(Report.of("FATAL", error).encode())
         self._close()
 
     def _close(self) -> None:

@@ -6,6 +6,7 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
+from ivm.errors import SqlError, Subject
 from sql.pgwire.messages import INT16, INT32, UINT16, ProtocolError, cstring, finish, frame, sized, string_at
 
 AUTHENTICATION_OK: Final = b"R\0\0\0\x08\0\0\0\0"
@@ -207,13 +208,23 @@ class Report:
     detail: str | None = None
     hint: str | None = None
     position: int | None = None
+    subject: Subject | None = None
+
+    @staticmethod
+    def of(severity: str, error: SqlError) -> Report:
+        """The ErrorResponse that tells an error."""
+        return Report(
+            "E", severity, error.sqlstate, error.message, error.detail, error.hint, error.position, error.subject
+        )
 
     def encode(self) -> bytes:
         position = None if self.position is None else str(self.position)
-        fields = (
+        fields = [
             ("S", self.severity), ("V", self.severity), ("C", self.sqlstate), ("M", self.message),
             ("D", self.detail), ("H", self.hint), ("P", position),
-        )  # fmt: skip
+        ]  # fmt: skip
+        if (on := self.subject) is not None:
+            fields += [("s", on.schema), ("t", on.table), ("c", on.column), ("n", on.constraint)]
         body = b"".join(code.encode() + cstring(value.replace("\0", "")) for code, value in fields if value is not None)
         return frame(self.kind.encode(), body + b"\0")
 
@@ -226,7 +237,8 @@ class Report:
             code = chr(body[at])
             fields[code], at = string_at(body, at + 1)
         position = fields.get("P")
+        subject = Subject(fields["s"], fields["t"], fields.get("c"), fields.get("n")) if "t" in fields else None
         return Report(
             kind, fields["V"], fields["C"], fields["M"], fields.get("D"), fields.get("H"),
-            None if position is None else int(position),
+            None if position is None else int(position), subject,
         )  # fmt: skip

@@ -26,6 +26,7 @@ from sql.syntax.nodes import (
 )
 from sql.syntax.routines import is_routine_statement, routine_statement
 from sql.syntax.sequences import is_sequence_statement, sequence_statement
+from storage.calendar import fixed_zone, parse_iso_offset
 
 _SQLGLOT_WORDS = frozenset(
     {"select", "values", "table", "with", "insert", "update", "delete", "create", "drop", "truncate", "("}
@@ -240,7 +241,13 @@ class StatementGrammar(AlterGrammar):
             raise self.error()
         if token.value == "interval" and self.ahead().kind is TokenKind.STRING:
             self.advance()
-            token = self.token
+            offset = parse_iso_offset(self.token.value)
+            if offset is None:
+                raise self.error()
+            self.advance()
+            if self.accept("hour"):
+                self.accept("to", "minute")
+            return fixed_zone(offset)
         self.advance()
         return sign + token.value
 
