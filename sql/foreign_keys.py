@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ivm.errors import SqlError
+from ivm.errors import SqlError, Subject
 from ivm.rows import RowSet, Vector, Words, pack, unpack
 from ivm.words import ColumnType
 from planner.evaluate import evaluate
@@ -49,7 +49,7 @@ def check_present(changer: Changer, link: Link, rows: Words) -> None:
         detail = key_text(link.child, link.key.columns, row, changer.context.dictionary)
         raise SqlError(
             "23503", f'insert or update on table "{link.child.name}" violates foreign key constraint "{link.key.name}"',
-            f'{detail} is not present in table "{link.parent.name}".',
+            f'{detail} is not present in table "{link.parent.name}".', subject=_subject(link),
         )  # fmt: skip
 
 
@@ -89,7 +89,13 @@ def _still_referenced(changer: Changer, link: Link, row: Words) -> SqlError:
         "23503",
         f'update or delete on table "{parent}" violates foreign key constraint "{link.key.name}" on table "{child}"',
         f'{detail} is still referenced from table "{child}".',
+        subject=_subject(link),
     )
+
+
+def _subject(link: Link) -> Subject:
+    """Postgres names the referring table, whichever side was changed."""
+    return Subject(link.child.schema_name, link.child.name, constraint=link.key.name)
 
 
 def _following(link: Link, children: Words, parents: Words) -> list[Vector]:
