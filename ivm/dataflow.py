@@ -382,6 +382,8 @@ class Dataflow:
         core = self._core
         core.newest = self._fed
         self._root.run_pass(0)
+        if not core.paused:
+            core.stepped_word[0] = core.newest
         if core.failing is not None and not core.paused:
             error, core.failing = core.failing, None
             raise error

@@ -72,6 +72,7 @@ class Detached(Dataflow):
         core.newest = main._core.newest
         core.limit = main._core.limit
         core.since_word[0] = main._core.since
+        core.stepped_word[0] = main._core.stepped_word[0]
         self._depth = main._depth
         self._root.members = _Members(self)
         self._real: dict[int, Operator] = {}
@@ -275,7 +276,7 @@ class Detached(Dataflow):
         return self._real.get(id(operator), operator)
 
     def _share(self, spine: Spine) -> None:
-        spine.share(self.main._core.since_word)
+        spine.share(self.main._core.since_of(spine.depth))
         if spine.order_words is not None:
             spine.order_words[0] = address(self.main._cell)
 

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ivm.batch import BIG, Block
+from ivm.batch import BIG, Block, Words
 from ivm.compiled import CompiledLoop, Instruction, Program
 from ivm.errors import SqlError
 from ivm.graph import NodeId
@@ -35,13 +35,15 @@ class Core:
 
     __slots__ = (
         "again", "cancel", "changed", "deadline", "failed", "failing", "fuel", "hydrating", "limit", "newest",
-        "nothing", "paused", "since_word", "stats",
+        "nothing", "paused", "since_word", "stats", "stepped_word",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.stats = np.zeros(STATS, np.int64)
         self.nothing = Block(1, 1, 1).d
         self.since_word = np.zeros(1, np.int64)
+        self.stepped_word = np.zeros(1, np.int64)
+        """The newest ordinal whose step is complete."""
         self.changed: list[Spine] = []
         self.newest = 0
         self.again = False
@@ -78,6 +80,11 @@ class Core:
         if error is not None and (self.hydrating or self.fuel):
             raise error
         return error
+
+    def since_of(self, depth: int) -> Words:
+        """Where spines at a depth of loops read up to which ordinal times may become it: nobody reads the past of a
+        loop's inside, so that there it is all that has been stepped."""
+        return self.stepped_word if depth else self.since_word
 
     @property
     def since(self) -> int:

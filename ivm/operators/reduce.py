@@ -62,7 +62,7 @@ class ReduceOperator(Operator):
                 self._error_spine = self._spine(self.key_width + 1)
 
     def _spine(self, width: int) -> Spine:
-        since = self.core.since_word
+        since = self.core.since_of(self.scope.depth)
         return Spine(width, self.key_width, self.scope.depth, 1, self._order(width), since)
 
     def _order(self, width: int) -> Words | None:

@@ -94,7 +94,7 @@ class StandInOperator(SourceOperator):
         self._frozen: FrozenSpine | None = None
         if base is not None:
             assert base.spine is not None
-            self._frozen = FrozenSpine(base.spine, core.since_word, cell)
+            self._frozen = FrozenSpine(base.spine, core.since_of(base.spine.depth), cell)
         if base is real:
             self.spine = self._frozen
 

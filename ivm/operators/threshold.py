@@ -37,7 +37,9 @@ class ThresholdOperator(Operator):
         if self.spine is None:
             given = self.source.spine
             assert given is not None
-            self.spine = Spine(self.width, self.key_width, self.scope.depth, 1, given.order_words, self.core.since_word)
+            self.spine = Spine(
+                self.width, self.key_width, self.scope.depth, 1, given.order_words, self.core.since_of(self.scope.depth)
+            )
 
     def instruction(self, program: Program) -> Instruction | None:
         assert self.spine is not None
