@@ -117,6 +117,9 @@ def bound(text: str) -> Query:
         def by_id(self, number: int) -> Relation | None:
             return next((r for r in RELATIONS.values() if r.id == number), None)
 
+        def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
+            return ()
+
         def home(self, schema_name: str | None, temporary: bool) -> str:
             return "public"
 
