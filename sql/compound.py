@@ -1,4 +1,6 @@
-"""Data-modifying statements in WITH: every part reads one snapshot, taken before the first; each part runs once.
+"""Data-modifying statements in WITH, and those with subqueries in ON CONFLICT or RETURNING.
+
+Every part reads one snapshot, taken before the first; each part runs once.
 
 The parts run in the order in which they stand, the main statement last; what RETURNING gives is a relation to the later
 parts. What an earlier part changed is not seen, so a row that one part has taken away is passed over by those after
@@ -24,6 +26,7 @@ from sql.dml import Changed, Changer
 from sql.fast_insert import constant_source
 from sql.key_index import LATEST
 from sql.prepared import gets
+from sql.row_values import ROWS, over_snapshot
 from sql.snapshot import GivenSnapshot, MemorySnapshot, StoredIndexes, restore
 from sql.statements import Compound, Delete, Insert, Query, Update
 
@@ -56,6 +59,13 @@ class CompoundRun:
             rows_ = finish(self._rows(main.rel), main.finishing, self.context)
             return Changed(len(rows_), rows_)
         return self._change(main)
+
+    def __post_init__(self) -> None:
+        self.changer.values = over_snapshot(self.context, self._given_rows)
+
+    def _given_rows(self, rel: Rel, rows: Words) -> RowSet:
+        self.given[ROWS] = rows, np.ones(len(rows), np.int64)
+        return self._rows(rel)
 
     def _rows(self, rel: Rel) -> RowSet:
         published = self.base.published

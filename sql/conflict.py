@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.rows import Mask, RowSet, Vector, Words, pack, unpack
+from ivm.rows import Mask, RowSet, Words, pack, unpack
 from ivm.words import ColumnType
 from planner.context import Context
-from planner.evaluate import evaluate
-from planner.scalar import Scalar
 from sql.catalog import Relation
 from sql.constraints import fit
 from sql.key_index import KeyIndex, Probed, Settle, TableKey, first_of_each
+from sql.row_values import RowValues
 from sql.statements import OnConflict
 
 
@@ -32,7 +30,13 @@ class Upserted:
 
 
 def upsert(
-    table: Relation, conflict: OnConflict, rows: Words, keys: KeyIndex, context: Context, settle: Settle
+    table: Relation,
+    conflict: OnConflict,
+    rows: Words,
+    keys: KeyIndex,
+    context: Context,
+    settle: Settle,
+    values: RowValues,
 ) -> Upserted:
     """What becomes of proposed ``rows``. 21000 when a row would be changed twice; constraints are not checked yet."""
     held, holder = np.zeros(len(rows), np.bool_), np.zeros_like(rows)
@@ -51,10 +55,11 @@ def upsert(
     places = np.flatnonzero(held)
     old = np.ascontiguousarray(holder[places])
     columns = [*unpack(old, table.schema), *unpack(np.ascontiguousarray(rows[places]), table.schema)]
-    wanted = _wanted(conflict, columns, len(places), context)
+    both = RowSet(pack(columns, table.schema * 2, len(places)), table.schema * 2)
+    wanted = _wanted(conflict, both, values)
     _check_once(old, wanted)
     kept = np.flatnonzero(wanted)
-    changed = _changed(table, conflict, [_taken(v, kept) for v in columns], len(kept), context)
+    changed = _changed(table, conflict, RowSet(both.rows[kept], both.schema), context, values)
     out = rows.copy()
     out[places[kept]] = changed
     present = np.ones(len(rows), np.bool_)
@@ -72,10 +77,10 @@ def _holders(table: Relation, key: TableKey, keys: KeyIndex, probed: Probed, fre
     return result
 
 
-def _wanted(conflict: OnConflict, columns: list[Vector], count: int, context: Context) -> Mask:
+def _wanted(conflict: OnConflict, both: RowSet, values: RowValues) -> Mask:
     if conflict.where is None:
-        return np.ones(count, np.bool_)
-    (result,) = _values((conflict.where,), columns, count, context)
+        return np.ones(len(both), np.bool_)
+    (result,) = values((conflict.where,), both)
     mask = np.asarray(result.words != 0)
     return mask if result.nulls is None else mask & ~result.nulls
 
@@ -93,22 +98,11 @@ def _check_once(old: Words, wanted: Mask) -> None:
             done.add(place)
 
 
-def _changed(table: Relation, conflict: OnConflict, columns: list[Vector], count: int, context: Context) -> Words:
+def _changed(table: Relation, conflict: OnConflict, both: RowSet, context: Context, values: RowValues) -> Words:
     assert conflict.changed is not None
-    vectors = _values(conflict.changed, columns, count, context)
+    vectors = values(conflict.changed, both)
     schema = tuple(ColumnType(c.type, v.nulls is not None) for c, v in zip(table.columns, vectors, strict=True))
-    return fit(table, RowSet(pack(vectors, schema, count), schema), context.dictionary)
-
-
-def _values(exprs: Sequence[Scalar], columns: list[Vector], count: int, context: Context) -> list[Vector]:
-    vectors, failures = evaluate(exprs, columns, count, context)
-    if failures is not None:
-        raise failures.errors[0]
-    return vectors
-
-
-def _taken(vector: Vector, places: Words) -> Vector:
-    return Vector(vector.words[places], None if vector.nulls is None else vector.nulls[places])
+    return fit(table, RowSet(pack(vectors, schema, len(both)), schema), context.dictionary)
 
 
 def _second_time() -> SqlError:

@@ -11,7 +11,6 @@ from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, Words, pack
 from ivm.words import ColumnType, Schema
 from planner.context import Context
-from planner.evaluate import evaluate
 from planner.scalar import Scalar
 from sql.catalog import Relation
 from sql.conflict import upsert
@@ -19,6 +18,7 @@ from sql.constraints import check_conditions, duplicate_key, fit
 from sql.ddl_sequences import restart_sequences
 from sql.foreign_keys import keep_references, rows_of
 from sql.key_index import LATEST, KeyIndex, TableKey, chosen
+from sql.row_values import RowValues, direct
 from sql.statements import Delete, Insert, OnConflict, Truncate, Update
 from sql.writer import Writer, ones
 
@@ -40,6 +40,8 @@ class Changer:
     writer: Writer
     keys: KeyIndex
     context: Context
+    values: RowValues | None = None
+    """For expressions with subqueries; None where there are none."""
 
     def insert(self, statement: Insert, source: RowSet) -> Changed:
         """Adds the source's rows."""
@@ -72,7 +74,7 @@ class Changer:
         return rows if free.all() else rows[free]
 
     def _upsert(self, table: Relation, conflict: OnConflict, rows: Words) -> Words:
-        done = upsert(table, conflict, rows, self.keys, self.context, self.writer.settle)
+        done = upsert(table, conflict, rows, self.keys, self.context, self.writer.settle, self._values())
         self._check_conditions(table, done.new)
         self._check_keys(table, done.old, done.new)
         self._apply(table, done.old, done.new, done.new[done.updates])
@@ -196,11 +198,12 @@ class Changer:
     def _returning(self, exprs: tuple[Scalar, ...] | None, source: RowSet) -> RowSet | None:
         if exprs is None:
             return None
-        vectors, failures = evaluate(exprs, source.columns(), len(source), self.context)
-        if failures is not None:
-            raise failures.errors[0]
+        vectors = self._values()(exprs, source)
         schema = tuple(ColumnType(e.type, True) for e in exprs)
         return RowSet(pack(vectors, schema, len(source)), schema)
+
+    def _values(self) -> RowValues:
+        return direct(self.context) if self.values is None else self.values
 
 
 def _slice(source: RowSet, first: int, schema: Schema) -> Words:

@@ -93,7 +93,8 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Compound:
-    """Data-modifying statements in WITH, in order, and the statement after them.
+    """Data-modifying statements in WITH, in order, and the statement after them: alone where its own rows are read by
+    subqueries (ON CONFLICT, RETURNING), which see what was there before it.
 
     ``parts``: the id (below 0) of the relation that each one's RETURNING is to the others, and the statement.
     """

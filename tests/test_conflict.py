@@ -110,3 +110,50 @@ def test_no_row_is_changed_twice(client: Client, rows: str) -> None:
     assert client.sorted("SELECT * FROM t") == [("1", "1"), ("2", "2")]
     on_constraint = "ON CONFLICT ON CONSTRAINT t_pkey DO UPDATE SET b = excluded.b"
     assert client.run(f"INSERT INTO t VALUES (1, 8) {on_constraint}") == "INSERT 0 1"
+
+
+def test_do_update_reads_subqueries(client: Client) -> None:
+    text = "WITH w AS (SELECT 1 AS a, 70 AS b) INSERT INTO t VALUES (1, 3) ON CONFLICT (a) DO UPDATE SET (b, a) ="
+    assert client.rows(f"{text} (SELECT b, a FROM w) RETURNING *") == [("1", "70")]
+    text = "INSERT INTO t VALUES (3, 30), (2, 5), (1, 9) ON CONFLICT (a) DO UPDATE SET"
+    assert client.rows(f"{text} b = (SELECT i.b + excluded.b FROM t i WHERE i.a = t.a) RETURNING *") == [
+        ("3", "30"), ("2", "7"), ("1", "79"),
+    ]  # fmt: skip
+    assert client.rows(f"{text} b = (SELECT sum(i.b) FROM t i WHERE i.a < excluded.a), a = t.a RETURNING *") == [
+        ("3", "86"), ("2", "79"), ("1", None),
+    ]  # fmt: skip
+    where = "WHERE EXISTS (SELECT FROM t i WHERE i.b = t.b AND i.a > 2)"
+    assert client.rows(f"{text} b = 0 {where} RETURNING *") == [("3", "0")]
+    assert client.rows(f"{text} b = 1 WHERE t.a IN (SELECT 2) OR excluded.b = ALL (SELECT 9) RETURNING a") == [
+        ("2",), ("1",),
+    ]  # fmt: skip
+    assert client.state(f"{text} b = (SELECT b FROM t)") == "21000"
+    assert client.sorted("SELECT * FROM t") == [("1", "1"), ("2", "1"), ("3", "0")]
+    assert client.rows("VERIFY MATERIALIZED VIEW v") == []
+
+
+def test_returning_reads_what_was_there_before(client: Client) -> None:
+    text = "RETURNING a, (SELECT count(*) FROM t), (SELECT i.b FROM t i WHERE i.a = t.a)"
+    assert client.rows(f"INSERT INTO t VALUES (5, 5), (4, NULL) {text}") == [("5", "2", None), ("4", "2", None)]
+    assert client.rows(f"UPDATE t SET b = 50 WHERE a > 3 {text}, b IN (SELECT 50)") in (
+        [("5", "4", "5", "t"), ("4", "4", None, "t")],
+        [("4", "4", None, "t"), ("5", "4", "5", "t")],
+    )
+    exists = "EXISTS (SELECT FROM t i WHERE i.a = t.a)"
+    assert client.rows(f"DELETE FROM t WHERE a = 1 RETURNING a, {exists}, (SELECT sum(b) FROM t)") == [
+        ("1", "t", "103")
+    ]
+    text = "INSERT INTO t VALUES (5, 0) ON CONFLICT (a) DO UPDATE SET b = (SELECT -b FROM t i WHERE i.a = excluded.a)"
+    assert client.rows(f"WITH c AS ({text} RETURNING b, (SELECT max(b) FROM t)) SELECT * FROM c") == [("-50", "50")]
+    assert client.rows("UPDATE t SET b = 0 WHERE false RETURNING (SELECT 1)") == []
+    assert client.rows("VERIFY MATERIALIZED VIEW v") == []
+
+
+def test_subqueries_in_a_transaction_see_its_own_rows(client: Client) -> None:
+    client.run("BEGIN")
+    client.run("INSERT INTO t VALUES (8, 80)")
+    assert client.rows("INSERT INTO t VALUES (9, 1) RETURNING (SELECT sum(b) FROM t)") == [("83",)]
+    text = "INSERT INTO t VALUES (8, 0) ON CONFLICT (a) DO UPDATE SET b = (SELECT count(*) FROM t) RETURNING b"
+    assert client.rows(text) == [("4",)]
+    client.run("ROLLBACK")
+    assert client.rows("SELECT * FROM v") == [("2", "3")]

@@ -100,8 +100,8 @@ def _on_conflict(env: Environment, table: Relation, alias: str | None, node: nod
     new = _new_values(binder, table, node.assignments)
     changed = tuple(new.get(i, Column(i, c.type, c.nullable)) for i, c in enumerate(table.columns))
     where = None if node.where is None else binder.condition(node.where, "WHERE")
-    if any(has_subquery(e) for e in (*changed, *(() if where is None else (where,)))):
-        raise unsupported("a subquery in ON CONFLICT DO UPDATE", position=node.at + 1)
+    for expr in (*changed, *(() if where is None else (where,))):
+        _check_steady(expr, "ON CONFLICT DO UPDATE", node.at)
     return OnConflict(arbiters, changed, where)
 
 
@@ -241,6 +241,12 @@ def _visible(table: Relation, base: int) -> tuple[Visible, ...]:
     )
 
 
+def _check_steady(expr: Scalar, clause: str, at: int) -> None:
+    """0A000 where it is open how often a volatile function would be called beside a subquery."""
+    if has_subquery(expr) and volatile.is_volatile(expr):
+        raise unsupported(f"a volatile function beside a subquery in {clause}", position=at + 1)
+
+
 def _returning(
     env: Environment, targets: Sequence[nodes.Target] | None, namespace: Namespace
 ) -> tuple[tuple[Scalar, ...] | None, tuple[OutputColumn, ...]]:
@@ -249,8 +255,8 @@ def _returning(
     scope = Scope(namespace, clause="RETURNING")
     bound = bind_targets(env, scope, targets)
     exprs = tuple(resolve_unknown(env, t.expr) for t in bound)
-    if any(map(has_subquery, exprs)):
-        raise unsupported("a subquery in RETURNING", position=targets[0].at + 1)
+    for expr in exprs:
+        _check_steady(expr, "RETURNING", targets[0].at)
     columns = tuple(OutputColumn(t.name, e.type, t.table, t.attribute) for t, e in zip(bound, exprs, strict=True))
     return exprs, columns
 

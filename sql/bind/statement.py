@@ -17,6 +17,7 @@ from sql.bind.rows import MarkerNeeded
 from sql.bind.scope import Scope
 from sql.catalog import CatalogReader, RelationKind
 from sql.parse import StatementText, moved, parse
+from sql.row_values import reads_subqueries
 from sql.syntax import nodes, nodes_alter, nodes_routines
 from sql.syntax.nodes_constraints import CreateIndexStatement
 
@@ -63,8 +64,9 @@ def _own_with(tree: nodes.Statement) -> nodes.With | None:
 
 
 def _with_changes(env: Environment, statement: bound.Statement) -> bound.Statement:
-    """The statement after the data-modifying ones in its WITH, if there are any."""
-    if not env.changes:
+    """The statement after the data-modifying ones in its WITH, if there are any or it reads beside its source."""
+    alone = isinstance(statement, bound.Insert | bound.Update | bound.Delete) and reads_subqueries(statement)
+    if not env.changes and not alone:
         return statement
     assert isinstance(statement, bound.Query | bound.Insert | bound.Update | bound.Delete), "it has a WITH"
     if isinstance(statement, bound.Query) and statement.as_of is not None:
