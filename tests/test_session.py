@@ -366,3 +366,10 @@ def test_offsets_from_greenwich(client: Client) -> None:
         assert (row[1] or "").endswith(text)
     assert client.state("SET TIME ZONE 'nowhere'") == "22023"
     client.run("RESET TIME ZONE")
+
+
+def test_vectors_of_the_catalog_print_as_clients_parse_them(client: Client) -> None:
+    client.run("CREATE TABLE t (a int, b int, PRIMARY KEY (b, a))")
+    assert client.rows("SELECT indkey, indoption, indnatts FROM pg_index") == [("2 1", "0 0", "2")]
+    assert client.rows("SELECT unnest(indkey) FROM pg_index ORDER BY 1") == [("1",), ("2",)]
+    assert client.rows("SELECT i.indkey FROM pg_index i WHERE 1 = ANY (i.indkey) ORDER BY i.indexrelid") == [("2 1",)]

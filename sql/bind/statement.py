@@ -7,7 +7,7 @@ from typing import assert_never
 from ivm.errors import SqlError, unsupported
 from ivm.words import SqlType
 from sql import statements as bound
-from sql.bind import alter, copying, ddl, dml, routines
+from sql.bind import alter, copying, ddl, dml, routines, vectors
 from sql.bind.constraints import create_index
 from sql.bind.environment import Environment, Parameters
 from sql.bind.expression import Binder
@@ -77,7 +77,7 @@ def _with_changes(env: Environment, statement: bound.Statement) -> bound.Stateme
 def _statement(env: Environment, tree: nodes.Statement) -> bound.Statement:
     match tree:
         case nodes.Query():
-            return bind_top(env, tree)
+            return vectors.shown(bind_top(env, tree))
         case nodes.InsertStatement():
             return dml.insert(env, tree)
         case nodes.UpdateStatement():

@@ -21,13 +21,19 @@ _SOURCES: Final = (
 )
 
 
+VECTORS: Final = {"int2vector": "int2", "oidvector": "oid"}
+"""Arrays in all but their text, which has spaces between the elements and no braces."""
+
+
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A system relation. ``relkind``: what pg_class shows it as, r or v. ``defaults``: of NOT NULL columns."""
+    """A system relation. ``relkind``: what pg_class shows it as, r or v. ``defaults``: of NOT NULL columns.
+    ``vectors``: the places, from 1, of the columns that Postgres has as int2vector or oidvector."""
 
     relation: Relation
     relkind: str
     defaults: MappingProxyType[str, object]
+    vectors: frozenset[int]
 
     def row(self, **values: object) -> Datums:
         """A row with these values; other columns are NULL, or false, 0 or empty where NULL is not allowed."""
@@ -37,6 +43,8 @@ class Definition:
 
 
 def _type(text: str) -> SqlType:
+    if text in VECTORS:
+        return SqlType(Kind.ARRAY, element=_type(VECTORS[text]))
     if text.endswith("[]"):
         return SqlType(Kind.ARRAY, element=_type(text[:-2]))
     return SqlType(Kind(text))
@@ -73,13 +81,16 @@ def _paragraphs(text: str) -> Iterator[str]:
 def _parse(schema: str, text: str) -> Definition:
     head, _, tail = text.partition(": ")
     oid, name, relkind = head.split()
-    columns = []
+    columns: list[TableColumn] = []
+    vectors = set()
     for part in tail.split(", "):
         column, type_ = part.split()
+        if type_.rstrip("!") in VECTORS:
+            vectors.add(len(columns) + 1)
         columns.append(TableColumn(column, _type(type_.rstrip("!")), nullable=not type_.endswith("!")))
     relation = Relation(int(oid), schema, name, RelationKind.SYSTEM, tuple(columns))
     defaults = {c.name: None if c.nullable else _default(c.type) for c in columns}
-    return Definition(relation, relkind, MappingProxyType(defaults))
+    return Definition(relation, relkind, MappingProxyType(defaults), frozenset(vectors))
 
 
 @cache
@@ -87,6 +98,12 @@ def definitions() -> MappingProxyType[int, Definition]:
     """All system relations by oid."""
     parsed = (_parse(schema, text) for schema, source in _SOURCES for text in _paragraphs(source))
     return MappingProxyType({d.relation.id: d for d in parsed})
+
+
+def is_vector(table: int, attribute: int) -> bool:
+    """Whether a result's column shows such a column; the arguments as ``OutputColumn`` has them."""
+    known = definitions().get(table)
+    return known is not None and attribute in known.vectors
 
 
 @cache

@@ -28,8 +28,8 @@ TABLES: Final = """
     typdefault text, typacl text[]
 2610 pg_index r: indexrelid oid!, indrelid oid!, indnatts int2!, indnkeyatts int2!, indisunique bool!,
     indnullsnotdistinct bool!, indisprimary bool!, indisexclusion bool!, indimmediate bool!, indisclustered bool!,
-    indisvalid bool!, indcheckxmin bool!, indisready bool!, indislive bool!, indisreplident bool!, indkey int2[]!,
-    indcollation oid[]!, indclass oid[]!, indoption int2[]!, indexprs text, indpred text
+    indisvalid bool!, indcheckxmin bool!, indisready bool!, indislive bool!, indisreplident bool!, indkey int2vector!,
+    indcollation oidvector!, indclass oidvector!, indoption int2vector!, indexprs text, indpred text
 2606 pg_constraint r: oid oid!, conname name!, connamespace oid!, contype char!, condeferrable bool!, condeferred
     bool!, convalidated bool!, conrelid oid!, contypid oid!, conindid oid!, conparentid oid!, confrelid oid!,
     confupdtype char!, confdeltype char!, confmatchtype char!, conislocal bool!, coninhcount int4!, connoinherit
@@ -47,14 +47,14 @@ TABLES: Final = """
 1255 pg_proc r: oid oid!, proname name!, pronamespace oid!, proowner oid!, prolang oid!, procost float4!, prorows
     float4!, provariadic oid!, prosupport regproc!, prokind char!, prosecdef bool!, proleakproof bool!, proisstrict
     bool!, proretset bool!, provolatile char!, proparallel char!, pronargs int2!, pronargdefaults int2!, prorettype
-    oid!, proargtypes oid[]!, proallargtypes oid[], proargmodes char[], proargnames text[], proargdefaults text,
+    oid!, proargtypes oidvector!, proallargtypes oid[], proargmodes char[], proargnames text[], proargdefaults text,
     protrftypes oid[], prosrc text!, probin text, prosqlbody text, proconfig text[], proacl text[]
 2611 pg_inherits r: inhrelid oid!, inhparent oid!, inhseqno int4!, inhdetachpending bool!
-3350 pg_partitioned_table r: partrelid oid!, partstrat char!, partnatts int2!, partdefid oid!, partattrs int2[]!,
+3350 pg_partitioned_table r: partrelid oid!, partstrat char!, partnatts int2!, partdefid oid!, partattrs int2vector!,
     partclass oid[]!, partcollation oid[]!, partexprs text
 2620 pg_trigger r: oid oid!, tgrelid oid!, tgparentid oid!, tgname name!, tgfoid oid!, tgtype int2!, tgenabled
     char!, tgisinternal bool!, tgconstrrelid oid!, tgconstrindid oid!, tgconstraint oid!, tgdeferrable bool!,
-    tginitdeferred bool!, tgnargs int2!, tgattr int2[]!, tgargs bytea!, tgqual text, tgoldtable name, tgnewtable
+    tginitdeferred bool!, tgnargs int2!, tgattr int2vector!, tgargs bytea!, tgqual text, tgoldtable name, tgnewtable
     name
 3256 pg_policy r: oid oid!, polname name!, polrelid oid!, polcmd char!, polpermissive bool!, polroles oid[]!,
     polqual text, polwithcheck text

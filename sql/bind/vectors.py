@@ -1,0 +1,31 @@
+"""int2vector and oidvector in a result: text with spaces between the elements, as clients parse it (``1 2``).
+
+Inside of queries they are arrays, with everything that can be done with arrays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ivm.words import TEXT
+from planner.logical import schema
+from planner.scalar import Call, Column, Literal, Scalar
+from sql.statements import OutputColumn, Query
+from sql.system.definitions import is_vector
+
+_AS_TEXT = "array_to_string(anyarray,text)"
+
+
+def shown(query: Query) -> Query:
+    """A statement's query, its vector columns turned into text when the rows are written out."""
+    places = {i for i, c in enumerate(query.columns) if c.table and is_vector(c.table, c.attribute)}
+    if not places or query.finishing.project is not None:
+        return query
+    exprs: list[Scalar] = []
+    for i, column in enumerate(schema(query.rel)[: len(query.columns)]):
+        value = Column(i, column.type, column.nullable)
+        exprs.append(Call(_AS_TEXT, (value, Literal(" ", TEXT)), TEXT, column.nullable) if i in places else value)
+    columns = tuple(
+        OutputColumn(c.name, TEXT, c.table, c.attribute) if i in places else c for i, c in enumerate(query.columns)
+    )
+    return replace(query, columns=columns, finishing=replace(query.finishing, project=tuple(exprs)))
