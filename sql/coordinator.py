@@ -15,6 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from ivm.errors import SqlError
+from sql.advisory import AdvisoryLocks
 from sql.clock import EpochClock
 from sql.engine import Engine
 from sql.engine_thread import EngineThread
@@ -58,6 +59,7 @@ class Coordinator:
         self.query_memory = query_memory
         engine.dataflow.limit_memory(query_memory)
         self.files = files
+        self.advisory = AdvisoryLocks()
         self.keys = KeyIndex(engine)
         self.token = WriteToken()
         self.statements = Statements()

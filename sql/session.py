@@ -241,6 +241,8 @@ class Session:
         transaction, self.transaction = self.transaction, None
         if transaction is not None:
             await transaction.rollback()
+        for held in (True, False):
+            self.coordinator.advisory.release(self.backend_id, transaction=held)
         await self._drop_temporary()
 
     async def discard(self, what: str) -> None:
@@ -438,6 +440,7 @@ class Session:
         self._report_settings()
         self.cursors.end_transaction(committed)
         self.portals.clear()
+        self.coordinator.advisory.release(self.backend_id, transaction=True)
 
     def set_modes(self, modes: Modes) -> None:
         """What BEGIN or SET TRANSACTION asks of the transaction that is open."""

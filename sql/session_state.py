@@ -75,6 +75,21 @@ class SessionState(SequenceFunctions, SystemFunctions):
             if name
         ]
 
+    def advisory_lock(self, key: tuple[int, ...], transaction: bool) -> None:
+        self.session.coordinator.advisory.demand(self.session.backend_id, key, transaction)
+
+    def try_advisory_lock(self, key: tuple[int, ...], transaction: bool) -> bool:
+        return self.session.coordinator.advisory.take(self.session.backend_id, key, transaction)
+
+    def advisory_unlock(self, key: tuple[int, ...]) -> bool:
+        given_back = self.session.coordinator.advisory.give_back(self.session.backend_id, key)
+        if not given_back:
+            self.session.notice("you don't own a lock of type ExclusiveLock", "WARNING", "01000")
+        return given_back
+
+    def advisory_unlock_all(self) -> None:
+        self.session.coordinator.advisory.release(self.session.backend_id, transaction=False)
+
     def signal_backend(self, pid: int, terminate: bool) -> bool:
         for session in list(self.session.coordinator.sessions):
             if session.backend_id == pid:

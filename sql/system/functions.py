@@ -109,6 +109,18 @@ class SystemFunctions:
         """pg_backend_pid()."""
         return self._backend_id
 
+    def advisory_lock(self, key: tuple[int, ...], transaction: bool) -> None:
+        raise unsupported("to take a lock outside a session")
+
+    def try_advisory_lock(self, key: tuple[int, ...], transaction: bool) -> bool:
+        raise unsupported("to take a lock outside a session")
+
+    def advisory_unlock(self, key: tuple[int, ...]) -> bool:
+        raise unsupported("to give back a lock outside a session")
+
+    def advisory_unlock_all(self) -> None:
+        raise unsupported("to give back a lock outside a session")
+
     def signal_backend(self, pid: int, terminate: bool) -> bool:
         raise unsupported("to signal a backend outside a session")
 

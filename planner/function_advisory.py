@@ -1,0 +1,42 @@
+"""Advisory locks: the session keeps them (``SessionFunctions``)."""
+
+from __future__ import annotations
+
+from ivm.words import BOOL, INT4, INT8, VOID
+from planner.context import SessionFunctions
+from planner.functions import Site, per_value
+
+
+def _session(site: Site) -> SessionFunctions:
+    session = site.context.session
+    assert session is not None, "a session evaluates this"
+    return session
+
+
+def _register(xact: str, transaction: bool) -> None:
+    for args in ((INT8,), (INT4, INT4)):
+
+        @per_value(f"pg_advisory_{xact}lock", args, VOID, volatility="volatile", needs_site=True)
+        def lock(site: Site, *key: int) -> int:
+            _session(site).advisory_lock(key, transaction)
+            return 0
+
+        @per_value(f"pg_try_advisory_{xact}lock", args, BOOL, volatility="volatile", needs_site=True)
+        def try_lock(site: Site, *key: int) -> bool:
+            return _session(site).try_advisory_lock(key, transaction)
+
+
+_register("", transaction=False)
+_register("xact_", transaction=True)
+
+
+@per_value("pg_advisory_unlock", (INT8,), BOOL, volatility="volatile", needs_site=True)
+@per_value("pg_advisory_unlock", (INT4, INT4), BOOL, volatility="volatile", needs_site=True)
+def pg_advisory_unlock(site: Site, *key: int) -> bool:
+    return _session(site).advisory_unlock(key)
+
+
+@per_value("pg_advisory_unlock_all", (), VOID, volatility="volatile", needs_site=True)
+def pg_advisory_unlock_all(site: Site) -> int:
+    _session(site).advisory_unlock_all()
+    return 0
