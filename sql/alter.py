@@ -18,16 +18,15 @@ from ivm.errors import SqlError
 from ivm.rows import Words, pack, unpack
 from planner.context import Context
 from planner.evaluate import evaluate
-from planner.logical import schema
 from planner.scalar import Column, Scalar
-from sql.alter_views import Views
+from sql.alter_inherited import check_inherited
+from sql.alter_views import Views, remade
 from sql.bind.constraints import added_check
 from sql.bind.constraints import check_conditions as bound_conditions
-from sql.catalog import Relation, RelationKind, TableColumn
+from sql.catalog import Relation, TableColumn
 from sql.constraints import check_conditions
 from sql.ddl_foreign_keys import check_keys_stay, with_foreign_key
 from sql.ddl_indexes import check_duplicates, named_check, named_index
-from sql.definition import definition_rel
 from sql.dml import Changer
 from sql.foreign_keys import check_present
 from sql.key_index import KeyIndex
@@ -144,6 +143,7 @@ class Alterer:
         if statement.table is None:
             self.notify(Notice("NOTICE", "00000", f'relation "{statement.name}" does not exist, skipping'))
             return
+        check_inherited(statement, self.writer.catalog)
         draft = _Draft.of(statement.table)
         for kinds in _PASSES:
             for change in statement.changes:
@@ -296,16 +296,12 @@ class Alterer:
         old = draft.table
         rows = self._converted(old, new, draft.values)
         seen = views.seen()
-        dependents = self.writer.catalog.dependents([old.id])
+        above = [r.id for r in self.writer.catalog.above(old)]
         table = self.writer.exchange(old.id, new, None)
         with _said_of_a_table(new):
             Changer(self.writer, self.keys, self.context).insert_rows(table, rows)
         views.renew(table, seen, draft.origins)
-        for view in (v for v in dependents if v.kind is RelationKind.MATERIALIZED_VIEW):
-            known = self.writer.catalog.relations[view.id]
-            rel = definition_rel(known, self.writer.catalog)
-            columns = tuple(replace(c, nullable=s.nullable) for c, s in zip(known.columns, schema(rel), strict=True))
-            self.writer.exchange(view.id, replace(known, columns=columns), rel)
+        remade(self.writer, [table.id, *above])
 
     def _converted(self, old: Relation, new: Relation, values: list[Scalar]) -> Words:
         """The table's rows in the new layout. Raises 23502, and what a conversion raises."""

@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ivm.errors import SqlError
-from sql.catalog import LABELS, Relation
+from planner.logical import schema
+from sql.catalog import LABELS, Relation, RelationKind
+from sql.definition import definition_rel
 from sql.results import Notice, Notify
 from sql.search_path import Lookup
 from sql.view_names import called, names_in, seen_by, settled, uses
 from sql.writer import Writer
+
+
+def rebuild_views(writer: Writer, tables: Iterable[Relation]) -> None:
+    """Makes the materialized views over these tables anew: other tables, or others than before, inherit from them."""
+    remade(writer, [t.id for t in tables if t.id in writer.catalog.relations])
+
+
+def remade(writer: Writer, tables: Iterable[int]) -> None:
+    """Makes the materialized views over these relations anew, from their definitions as they are read now."""
+    ids = set(tables)
+    if not ids:
+        return
+    for view in writer.catalog.dependents(ids):
+        if view.kind is not RelationKind.MATERIALIZED_VIEW:
+            continue
+        known = writer.catalog.relations[view.id]
+        rel = definition_rel(known, writer.catalog)
+        columns = tuple(replace(c, nullable=s.nullable) for c, s in zip(known.columns, schema(rel), strict=True))
+        writer.exchange(view.id, replace(known, columns=columns), rel)
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,8 @@ class Relation:
     anew when a view is used; its names mean what ``references`` says. ``retain``: microseconds of history kept.
     ``created``: the epoch of the commit that made it. ``dependencies``: ids of the relations that a view's definition
     names, views inside them too. ``key_name``: what the primary key was named, if it was. ``indexes``: all but the
-    primary key's, by id.
+    primary key's, by id. ``parents``: the oids of the tables that it inherits from; ``children``: the ids of those that
+    inherit from it, which the catalog keeps up (they are not persisted).
     """
 
     id: int
@@ -147,6 +148,8 @@ class Relation:
     checks: tuple[Check, ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
     routine: Routine | None = None
+    parents: tuple[int, ...] = ()
+    children: tuple[int, ...] = ()
 
     @property
     def oid(self) -> int:
@@ -186,6 +189,10 @@ class CatalogReader(Protocol):
         ...
 
     def by_id(self, relation: int) -> Relation | None: ...
+    def below(self, relation: Relation) -> tuple[Relation, ...]:
+        """The tables that inherit from a relation, directly or not, each once and after its parents."""
+        ...
+
     def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
         """The users' functions of that name: in the schema, or along the search path."""
         ...
@@ -237,6 +244,22 @@ class Catalog:
     def by_id(self, relation: int) -> Relation | None:
         return self.relations.get(relation) or self.system_ids.get(relation)
 
+    def below(self, relation: Relation) -> tuple[Relation, ...]:
+        """The tables that inherit from a relation, directly or not, each once and after its parents."""
+        found: dict[int, Relation] = {}
+        for child in (self.relations[i] for i in relation.children):
+            found.update({r.id: r for r in (child, *self.below(child)) if r.id not in found})
+        return tuple(found.values())
+
+    def above(self, relation: Relation) -> tuple[Relation, ...]:
+        """The tables that a relation inherits from, directly or not, each once."""
+        if not relation.parents:
+            return ()
+        found: dict[int, Relation] = {}
+        for parent in (r for r in self.relations.values() if r.oid in relation.parents):
+            found.update({r.id: r for r in (parent, *self.above(parent))})
+        return tuple(found.values())
+
     def with_system(self, relations: Iterable[Relation]) -> Catalog:
         """The same catalog with these internal relations."""
         known = tuple(relations)
@@ -281,11 +304,13 @@ class Catalog:
         return self._of({**relations, new.id: new}, max(self.next_id, new.id + 1), version)
 
     def dependents(self, ids: Iterable[int]) -> list[Relation]:
-        """Every relation outside of ``ids`` that needs one of them, in order of creation, transitively."""
-        needed = set(ids)
+        """Every relation outside of ``ids`` that needs one of them, in order of creation, transitively: views over
+        them, and the tables that inherit from them."""
+        given = set(ids)
+        needed = given | {r.id for i in given if i in self.relations for r in self.below(self.relations[i])}
         found = []
         for relation in sorted(self.relations.values(), key=lambda r: r.oid):
-            if relation.id not in needed and needed.intersection(relation.dependencies):
+            if relation.id not in given and (relation.id in needed or needed.intersection(relation.dependencies)):
                 needed.add(relation.id)
                 found.append(relation)
         return found
@@ -297,9 +322,14 @@ class Catalog:
         return [r for r, owner in found if owner is not None and owner[0] in tables]
 
     def stored(self) -> list[Relation]:
-        """Tables and materialized views in an order in which each comes after what it depends on."""
+        """Tables and materialized views in an order in which each comes after what it depends on.
+
+        Tables come first: one may be younger than a view over the table that it inherits from.
+        """
         kinds = (RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW)
-        return sorted((r for r in self.relations.values() if r.kind in kinds), key=lambda r: r.oid)
+        return sorted(
+            (r for r in self.relations.values() if r.kind in kinds), key=lambda r: (kinds.index(r.kind), r.oid)
+        )
 
     def to_json(self) -> bytes:
         """All that is persisted; ``from_json`` reads it back."""
@@ -320,12 +350,27 @@ class Catalog:
         return replace(self, schemas=schemas)._of(relations, body["next_id"], body["version"])
 
     def _of(self, relations: dict[int, Relation], next_id: int, version: int) -> Catalog:
+        relations = _with_children(relations)
         names = {(r.schema_name, r.name): r for r in relations.values()}
         routines: dict[str, tuple[Relation, ...]] = {}
         for relation in relations.values():
             if relation.routine is not None:
                 routines[relation.routine.name] = (*routines.get(relation.routine.name, ()), relation)
         return replace(self, relations=relations, names=names, routines=routines, next_id=next_id, version=version)
+
+
+def _with_children(relations: dict[int, Relation]) -> dict[int, Relation]:
+    """The relations, each with the ids of those that inherit from it."""
+    children: dict[int, list[int]] = {}
+    for relation in relations.values():
+        for parent in relation.parents:
+            children.setdefault(parent, []).append(relation.id)
+    changed = {}
+    for relation in relations.values():
+        found = tuple(sorted(children.get(relation.oid, ()), key=lambda i: relations[i].oid)) if children else ()
+        if found != relation.children:
+            changed[relation.id] = replace(relation, children=found)
+    return {**relations, **changed} if changed else relations
 
 
 def _unlinked(relation: Relation, parents: set[int]) -> Relation:
@@ -363,6 +408,7 @@ def _relation_to_json(relation: Relation) -> dict[str, object]:
         "routine": None if relation.routine is None else routine_to_json(relation.routine),
         "checks": [check_to_json(c) for c in relation.checks],
         "foreign_keys": [foreign_key_to_json(k) for k in relation.foreign_keys],
+        "parents": list(relation.parents),
     }
     return {
         "id": relation.id,
@@ -424,4 +470,5 @@ def _relation_from_json(data: Mapping[str, Any]) -> Relation:
         tuple(check_from_json(c) for c in data.get("checks", ())),
         tuple(foreign_key_from_json(k) for k in data.get("foreign_keys", ())),
         routine_from_json(data["routine"]) if "routine" in data else None,
+        tuple(data.get("parents", ())),
     )

@@ -23,6 +23,7 @@ from planner.lower import lower
 from planner.run import run
 from planner.transform.pipeline import optimize
 from sql.dml import Changed, Changer
+from sql.dml_family import shares
 from sql.fast_insert import constant_source
 from sql.key_index import LATEST
 from sql.prepared import gets
@@ -93,6 +94,12 @@ class CompoundRun:
     def _left(self, part: Update | Delete, source: RowSet) -> RowSet:
         """The source without the rows that are there no more: an earlier part, or a foreign key, took them away."""
         table = part.table
+        if part.branches and self.changed and len(source):
+            kept = np.zeros(len(source), np.bool_)
+            for share in shares(part, source):
+                there = self._present(share.branch.table.id, share.old)
+                kept[share.places] = [row.tobytes() in there for row in share.old]
+            return RowSet(source.rows[kept], source.schema)
         if self.changed and len(source):
             old = pack(source.columns()[: len(table.columns)], table.schema, len(source))
             present = self._present(table.id, old)

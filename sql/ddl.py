@@ -9,7 +9,7 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import INT8
 from planner.identifiers import quoted
 from planner.logical import Rel, schema
-from sql.alter_views import Views
+from sql.alter_views import Views, rebuild_views
 from sql.catalog import (
     INTERNAL_SCHEMAS,
     LABELS,
@@ -64,7 +64,10 @@ class Definer:
         )
         _check_names([c.name for c in columns])
         table = self._relation(statement.schema_name, statement.name, RelationKind.TABLE, columns)
-        table = replace(table, retain=statement.retain or DEFAULT_RETAIN)
+        parents = tuple(p.oid for p in statement.parents)
+        table = replace(table, retain=statement.retain or DEFAULT_RETAIN, parents=parents)
+        for message in statement.notices:
+            self._notice(message)
         table = create_column_sequences(self.writer, table, statement)
         table = with_constraints(table, statement, self.writer)
         for key in statement.foreign_keys:
@@ -72,6 +75,8 @@ class Definer:
         self.writer.create(table, None)
         if statement.goes:
             self.writer.passing.append(table.oid)
+        if not table.temporary:
+            rebuild_views(self.writer, self.writer.catalog.above(table))
         return table
 
     def create_sequence(self, statement: CreateSequence) -> Relation | None:
@@ -193,7 +198,9 @@ class Definer:
         cascaded = release(self.writer, self.names, sequences, ids, statement.cascade)
         self._notice_cascade([*cascaded, *map(link_text, referring), *map(self._described, dependents)])
         if ids:
+            above = [r for i in ids for r in self.writer.catalog.above(self.writer.catalog.relations[i])]
             self.writer.drop(ids | {r.id for r in dependents})
+            rebuild_views(self.writer, above)
 
     def _referring(self, ids: set[int]) -> list[Link]:
         """The foreign keys of other tables to these."""
@@ -228,7 +235,9 @@ class Definer:
         told = [self._described(r) for r in gone if r.id not in with_tables]
         self._notice_cascade([*told, *map(link_text, self._referring(ids)), *cascaded])
         if names:
+            above = [r for i in ids for r in self.writer.catalog.above(self.writer.catalog.relations[i])]
             self.writer.drop_schemas(names, sorted(ids))
+            rebuild_views(self.writer, above)
 
     def _schema_to_drop(self, name: str, missing: bool) -> bool:
         if name in INTERNAL_SCHEMAS:
@@ -335,7 +344,11 @@ class Definer:
         return _dependents_error(self._described(found[0]) if len(found) == 1 else "desired object(s)", lines)
 
     def _needing(self, view: Relation, known: Mapping[int, Relation]) -> str:
-        """What keeps one of the known relations: a view that names it, or names a view that does."""
+        """What keeps one of the known relations: a view that names it, or names a view that does, or one that inherits
+        from it."""
+        parent = next((r for r in known.values() if r.oid in view.parents), None)
+        if parent is not None:
+            return f"{self._described(view)} depends on {self._described(parent)}"
         direct = [r.relation for r in view.references if r.relation in known]
         needed = known[(direct or [i for i in view.dependencies if i in known])[0]]
         return f"{self._described(view)} depends on {self._described(needed)}"

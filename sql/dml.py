@@ -8,14 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.rows import RowSet, Vector, Words, pack
-from ivm.words import ColumnType, Schema
+from ivm.rows import RowSet, Vector, Words, pack, unpack
+from ivm.words import OID, ColumnType, Schema
 from planner.context import Context
 from planner.scalar import Scalar
 from sql.catalog import Relation
 from sql.conflict import upsert
 from sql.constraints import check_conditions, duplicate_key, fit
 from sql.ddl_sequences import restart_sequences
+from sql.dml_family import chosen_rows, new_rows, shares
 from sql.foreign_keys import keep_references, rows_of
 from sql.key_index import LATEST, KeyIndex, TableKey, chosen
 from sql.row_values import RowValues, direct
@@ -49,14 +50,14 @@ class Changer:
         rows = fit(table, source, self.context.dictionary)
         if conflict is None:
             self.insert_rows(table, rows)
-            return Changed(len(rows), self._returning(statement.returning, RowSet(rows, table.schema)))
+            return Changed(len(rows), self._returning(statement.returning, _shown(statement, rows)))
         self._check_conditions(table, rows)
         if conflict.changed is None:
             rows = self._unheld(table, conflict, rows)
             self.insert_rows(table, rows)
         else:
             rows = self._upsert(table, conflict, rows)
-        return Changed(len(rows), self._returning(statement.returning, RowSet(rows, table.schema)))
+        return Changed(len(rows), self._returning(statement.returning, _shown(statement, rows)))
 
     def insert_rows(self, table: Relation, rows: Words) -> None:
         """Adds rows of the table's layout after checking them."""
@@ -103,6 +104,8 @@ class Changer:
 
     def update(self, statement: Update, source: RowSet) -> Changed:
         """Replaces old rows by new ones; of several matches of one row the first counts."""
+        if statement.branches:
+            return self._update_family(statement, source)
         table = statement.table
         width = len(table.columns)
         old = _slice(source, 0, table.schema)
@@ -121,11 +124,38 @@ class Changer:
 
     def delete(self, statement: Delete, source: RowSet) -> Changed:
         """Takes the old rows away, each once."""
+        if statement.branches:
+            return self._delete_family(statement, source)
         old = _slice(source, 0, statement.table.schema)
         kept = self._once(statement.table, old)
         self._apply(statement.table, old[kept], old[:0])
         shown = RowSet(source.rows[kept], source.schema)
         return Changed(len(kept), self._returning(statement.returning, shown))
+
+    def _update_family(self, statement: Update, source: RowSet) -> Changed:
+        kept: list[Words] = []
+        for share in shares(statement, source):
+            table = share.branch.table
+            once = self._once(table, share.old)
+            kept.append(share.places[once])
+            new = new_rows(statement, share, source, kept[-1], self.context.dictionary)
+            self._check_conditions(table, new)
+            self._check_keys(table, share.old[once], new)
+            self._apply(table, share.old[once], new, new)
+        found = chosen_rows(source, kept)
+        shown = found.columns()[statement.width :]
+        schema = source.schema[statement.width :]
+        returned = self._returning(statement.returning, RowSet(pack(shown, schema, len(found)), schema))
+        return Changed(len(found), returned)
+
+    def _delete_family(self, statement: Delete, source: RowSet) -> Changed:
+        kept: list[Words] = []
+        for share in shares(statement, source):
+            once = self._once(share.branch.table, share.old)
+            kept.append(share.places[once])
+            self._apply(share.branch.table, share.old[once], share.old[:0])
+        found = chosen_rows(source, kept)
+        return Changed(len(found), self._returning(statement.returning, found))
 
     def truncate(self, statement: Truncate) -> None:
         """Takes every row away."""
@@ -204,6 +234,16 @@ class Changer:
 
     def _values(self) -> RowValues:
         return direct(self.context) if self.values is None else self.values
+
+
+def _shown(statement: Insert, rows: Words) -> RowSet:
+    """What RETURNING of INSERT sees."""
+    table = statement.table
+    if not statement.oid:
+        return RowSet(rows, table.schema)
+    oids = Vector(np.full(len(rows), table.oid, np.int64))
+    schema = (*table.schema, ColumnType(OID, False))
+    return RowSet(pack([*unpack(rows, table.schema), oids], schema, len(rows)), schema)
 
 
 def _slice(source: RowSet, first: int, schema: Schema) -> Words:

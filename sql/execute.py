@@ -257,7 +257,9 @@ class Executor:
         transaction = self._session.transaction
         assert transaction is not None
         links = self._session.coordinator.keys.links(transaction.catalog)
-        return _light(statement, request) and not links.touch(statement.table.id)
+        tables = statement.branches if not isinstance(statement, Insert) else ()
+        touched = any(map(links.touch, (statement.table.id, *(b.table.id for b in tables))))
+        return _light(statement, request) and not touched
 
     def _changed(self, statement: Query | Insert | Update | Delete, changed: Changed, request: Request) -> Result:
         name = "SELECT" if isinstance(statement, Query) else type(statement).__name__.upper()

@@ -134,7 +134,7 @@ class Statements:
             bound = bind_statement(StatementText(text, 0, statement.tokens), recorder, types)
         if literals and isinstance(bound.statement, CreateView | CreateTable | AlterTable):
             _refuse_session_literal(literals[0])
-        stored = tuple(catalog.relations[i] for i in recorder.seen if i in catalog.relations)
+        stored = tuple(catalog.relations[i] for i in recorder.seen | recorder.inherited if i in catalog.relations)
         found = Prepared(text, bound, frozenset(recorder.seen), stored=stored)
         self._known[key] = found
         self._characters += len(text)

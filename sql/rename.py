@@ -101,6 +101,7 @@ class Renamer:
         self.writer.redefine(replace(relation, indexes=indexes))
 
     def _rename_constraint(self, relation: Relation, old: str, new: str) -> None:
+        self._check_family(relation, [c.name for c in relation.checks], old)
         index = next((i for i in relation.all_indexes if i.constraint and i.name == old), None)
         checks = [c.name for c in relation.checks] + [k.name for k in relation.foreign_keys]
         if index is None and old not in checks:
@@ -115,6 +116,7 @@ class Renamer:
         self.writer.redefine(replace(relation, checks=renamed, foreign_keys=foreign))
 
     def _rename_column(self, relation: Relation, old: str, new: str) -> None:
+        self._check_family(relation, [c.name for c in relation.columns], old)
         names = [c.name for c in relation.columns]
         if relation.kind is RelationKind.SEQUENCE:
             raise SqlError("42809", f'"{relation.name}" is not a table, view or materialized view')
@@ -135,6 +137,13 @@ class Renamer:
         for view, seen in views:
             self.writer.redefine(settled(view, changed, seen, self.writer.catalog))
         self._rename_owner(relation, old, new)
+
+    def _check_family(self, relation: Relation, shared: list[str], name: str) -> None:
+        """Raises 0A000 where the name is one that tables share by inheritance."""
+        above = self.writer.catalog.above(relation)
+        inherited = any(name in (*(c.name for c in r.columns), *(c.name for c in r.checks)) for r in above)
+        if name in shared and (relation.children or inherited):
+            raise unsupported("renaming what tables have by inheritance")
 
     def _rename_keys(self, parent: int, old: str, new: str) -> None:
         """Foreign keys name the columns that they refer to."""

@@ -83,6 +83,11 @@ class Lookup:
     def by_id(self, relation: int) -> Relation | None:
         return self.catalog.by_id(relation)
 
+    def below(self, relation: Relation) -> tuple[Relation, ...]:
+        """Without other sessions' temporary tables."""
+        found = self.catalog.below(relation)
+        return tuple(r for r in found if not r.temporary or r.schema_name == self.path.temporary)
+
     def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
         found = self.catalog.routines.get(name, ())
         if not found:
@@ -138,6 +143,9 @@ class Pinned:
     def by_id(self, relation: int) -> Relation | None:
         return self.catalog.by_id(relation)
 
+    def below(self, relation: Relation) -> tuple[Relation, ...]:
+        return self.catalog.below(relation)
+
     def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
         needed = [r for r in map(self.catalog.by_id, self.view.dependencies) if r is not None]
         found = [r for r in needed if r.routine is not None and r.routine.name == name]
@@ -151,11 +159,13 @@ class Pinned:
 class Recorder:
     """A CatalogReader that notes which relations were asked for: a view's dependencies, a plan's inputs.
 
-    ``seen``: by id. ``names``: what the statement's own names meant, and where (offsets) they stand.
+    ``seen``: by id. ``inherited``: those that are read because they inherit from one of these.
+    ``names``: what the statement's own names meant, and where (offsets) they stand.
     """
 
     catalog: CatalogReader
     seen: set[int] = field(default_factory=set)
+    inherited: set[int] = field(default_factory=set)
     names: dict[tuple[str | None, str], tuple[int, set[int]]] = field(default_factory=dict)
 
     def resolve(self, schema_name: str | None, name: str) -> Relation | None:
@@ -171,6 +181,11 @@ class Recorder:
             self.seen.add(found.id)
         return found
 
+    def below(self, relation: Relation) -> tuple[Relation, ...]:
+        found = self.catalog.below(relation)
+        self.inherited.update(r.id for r in found)
+        return found
+
     def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
         return self.catalog.routines(schema_name, name)
 
@@ -184,6 +199,11 @@ class Recorder:
     def temporary(self) -> bool:
         """Whether any of the relations asked for is a session's own."""
         found = (self.catalog.by_id(i) for i in self.seen)
+        return any(r is not None and r.temporary for r in found)
+
+    def temporary_below(self) -> bool:
+        """Whether any of the tables that are read by inheritance is a session's own."""
+        found = (self.catalog.by_id(i) for i in self.inherited)
         return any(r is not None and r.temporary for r in found)
 
     def references(self, start: int, end: int) -> tuple[Reference, ...]:
@@ -207,7 +227,7 @@ def _as_seen(relation: Relation | None, reference: Reference) -> Relation | None
 def pinned(catalog: CatalogReader, view: Relation) -> CatalogReader:
     """What a view's own definition is bound against."""
     if isinstance(catalog, Recorder):
-        return Recorder(Pinned(catalog.catalog, view), catalog.seen)
+        return Recorder(Pinned(catalog.catalog, view), catalog.seen, catalog.inherited)
     return Pinned(catalog, view)
 
 

@@ -53,10 +53,19 @@ class OnConflict:
 
 
 @dataclass(frozen=True, slots=True)
+class Branch:
+    """One of the tables that a statement changes: where each of its columns stands in the wide rows of the source."""
+
+    table: Relation
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Insert:
     """``source`` yields whole rows in the table's column order, defaults filled in and casts applied.
 
-    ``returning``: expressions over the table's columns, shown as ``columns``. ``finishing``: where a volatile function
+    ``returning``: expressions over the table's columns, shown as ``columns``; ``oid``: the tableoid stands after those.
+    ``finishing``: where a volatile function
     (nextval) makes columns, ``source`` lacks them; they are computed for each row, in the order of the query.
     """
 
@@ -66,6 +75,7 @@ class Insert:
     columns: tuple[OutputColumn, ...] = ()
     conflict: OnConflict | None = None
     finishing: Finishing | None = None
+    oid: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +83,29 @@ class Update:
     """``source`` yields, for each row to change, the old row, the new row, then any columns of FROM.
 
     ``returning`` is over (new row, FROM's columns). When FROM matches a row several times, one match is taken.
+    With ``branches`` the rows are wide, as ``sql.bind.family`` makes them, ``width`` columns of which the last is the
+    tableoid: the oid of the row's table.
     """
 
     table: Relation
     source: Rel
     returning: tuple[Scalar, ...] | None = None
     columns: tuple[OutputColumn, ...] = ()
+    branches: tuple[Branch, ...] = ()
+    width: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """``source`` yields the old row, then any columns of USING; ``returning`` is over all of them."""
+    """``source`` yields the old row, then any columns of USING; ``returning`` is over all of them. ``branches`` and
+    ``width`` as those of ``Update``."""
 
     table: Relation
     source: Rel
     returning: tuple[Scalar, ...] | None = None
     columns: tuple[OutputColumn, ...] = ()
+    branches: tuple[Branch, ...] = ()
+    width: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +171,8 @@ class CreateTable:
     foreign_keys: tuple[NewForeignKey, ...] = ()
     sequences: tuple[ColumnSequence, ...] = ()
     goes: bool = False
+    parents: tuple[Relation, ...] = ()
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
@@ -82,7 +83,7 @@ def _whole_table(env: Environment, table: nodes.TableName, named: Sequence[tuple
         )  # fmt: skip
     columns = _columns(relation, named)
     targets = tuple(nodes.Target(nodes.Name((relation.columns[i].name,), table.at), None, table.at) for i in columns)
-    select = nodes.Select(targets, (table,), None, None, None, None, table.at)
+    select = nodes.Select(targets, (replace(table, only=True),), None, None, None, None, table.at)
     return nodes.Query(select, table.at)
 
 

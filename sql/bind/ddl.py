@@ -13,9 +13,11 @@ from sql.bind.coerce import assign
 from sql.bind.constraints import bind_constraints
 from sql.bind.environment import Environment
 from sql.bind.expression import Binder
+from sql.bind.from_clause import lookup
+from sql.bind.inheritance import inherited_checks, merged_columns
 from sql.bind.query import bind_stored
 from sql.bind.scope import Scope
-from sql.catalog import Generated, Reference, RelationKind, TableColumn, is_temporary
+from sql.catalog import Generated, Reference, Relation, RelationKind, TableColumn, is_temporary
 from sql.search_path import Recorder, check_creatable
 from sql.sequence_options import sequence_type
 from sql.statements import ColumnSequence, CreateTable, CreateView, Drop, DropIndex, Query
@@ -60,25 +62,41 @@ def create_table(env: Environment, node: nodes.CreateTableStatement) -> CreateTa
         if node.with_no_data:
             query = None
         return CreateTable(schema_name, node.table.name, columns, (), retain, node.if_not_exists, query, goes=node.goes)
+    parents = tuple(_parent(env, name, schema_name) for name in node.inherits)
     names = [c.name for c in node.columns]
     for column in node.columns:
         if names.count(column.name) > 1:
             raise SqlError("42701", f'column "{column.name}" specified more than once', position=column.at + 1)
     columns = tuple(column_definition(env, c) for c in node.columns)
+    columns, notices = merged_columns(parents, columns)
     found = bind_constraints(env, node, columns)
     key = () if found.primary_key is None else found.primary_key.columns
     name = None if found.primary_key is None else found.primary_key.name or None
     columns = tuple(replace(c, nullable=c.nullable and i not in key) for i, c in enumerate(columns))
     return CreateTable(
-        schema_name, node.table.name, columns, key, retain, node.if_not_exists, None, name, found.indexes, found.checks,
-        found.foreign_keys, _sequences(node, columns), node.goes,
+        schema_name, node.table.name, columns, key, retain, node.if_not_exists, None, name, found.indexes,
+        (*inherited_checks(parents, columns, found.checks), *found.checks),
+        found.foreign_keys, _sequences(node, columns), node.goes, parents, notices,
     )  # fmt: skip
+
+
+def _parent(env: Environment, name: nodes.TableName, schema_name: str) -> Relation:
+    """What a new table inherits from. Raises 42P01, 42809."""
+    parent = lookup(env, name)
+    if parent.kind is not RelationKind.TABLE:
+        raise SqlError("42809", f'inherited relation "{parent.name}" is not a table')
+    if parent.temporary and not is_temporary(schema_name):
+        raise SqlError("42809", f'cannot inherit from temporary relation "{parent.name}"')
+    return parent
 
 
 def _sequences(node: nodes.CreateTableStatement, columns: tuple[TableColumn, ...]) -> tuple[ColumnSequence, ...]:
     """The sequences of SERIAL and identity columns. Raises 22023."""
     found = []
-    for i, (definition, column) in enumerate(zip(node.columns, columns, strict=True)):
+    names = [c.name for c in columns]
+    for definition in node.columns:
+        i = names.index(definition.name)
+        column = columns[i]
         if definition.generated is not None:
             kind, options = definition.generated
             if kind != "default":
@@ -162,6 +180,8 @@ def create_view(env: Environment, node: nodes.CreateViewStatement) -> CreateView
     if isinstance(env.catalog, Recorder):
         references = env.catalog.references(node.text_at, node.text_at + len(node.text))
         follows = env.catalog.temporary() and not node.temporary and not is_temporary(schema_name)
+        if node.materialized and env.catalog.temporary_below():
+            raise SqlError("0A000", "materialized views must not use temporary tables or views")
     if follows and node.materialized:
         raise SqlError("0A000", "materialized views must not use temporary tables or views")
     if follows:

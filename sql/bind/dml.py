@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
+from ivm.words import OID
 from planner.logical import Filter, Finishing, Project, Rel, schema
 from planner.scalar import Column, Literal, Scalar, ScalarSubquery
 from planner.traverse import has_subquery
@@ -14,13 +15,14 @@ from sql.bind import query as queries
 from sql.bind.coerce import assign, resolve_unknown
 from sql.bind.environment import Environment
 from sql.bind.expression import Binder, position
+from sql.bind.family import TABLEOID, family
 from sql.bind.from_clause import bind_from, lookup
 from sql.bind.scope import Namespace, Range, Scope, Visible
 from sql.bind.selection import bind_targets
 from sql.catalog import Relation, RelationKind, TableColumn
 from sql.keys import Index
 from sql.parse import parse_expression
-from sql.statements import Delete, Insert, OnConflict, OutputColumn, Update
+from sql.statements import Branch, Delete, Insert, OnConflict, OutputColumn, Update
 from sql.syntax import nodes
 
 
@@ -84,9 +86,12 @@ def insert(env: Environment, node: nodes.InsertStatement) -> Insert:
         rel, finishing = _insert_query(env, table, positions, source, node)
     visible = _visible(table, 0)
     namespace = Namespace(visible, (Range(node.table.alias or table.name, visible, table.schema_name, table),))
+    if env.oids:
+        oid = Visible(TABLEOID, Column(len(table.columns), OID, False), table.oid, -6)
+        namespace = Namespace(visible, (replace(namespace.ranges[0], oid=oid),))
     returning, columns = _returning(env, node.returning, namespace)
     conflict = None if node.conflict is None else _on_conflict(env, table, node.table.alias, node.conflict)
-    return Insert(table, rel, returning, columns, conflict, finishing)
+    return Insert(table, rel, returning, columns, conflict, finishing, env.oids)
 
 
 def _on_conflict(env: Environment, table: Relation, alias: str | None, node: nodes.ConflictClause) -> OnConflict:
@@ -263,30 +268,32 @@ def _returning(
 
 def _changed(
     env: Environment, node: nodes.UpdateStatement | nodes.DeleteStatement, others: Sequence[nodes.TableRef]
-) -> tuple[Relation, Rel, Namespace]:
-    """The rows to change with the columns of FROM or USING beside them."""
+) -> tuple[Relation, Rel, Namespace, tuple[Branch, ...], int]:
+    """The rows to change with the columns of FROM or USING beside them; their branches and width."""
     table = target(env, node.table)
     name = replace(node.table, columns=())
     rel, namespace = bind_from(env, (name, *others), None, changed=True)
     if node.where is not None:
         scope = Scope(namespace, clause="WHERE")
         rel = Filter(rel, Binder(env, scope, "WHERE").condition(node.where, "WHERE"))
-    return table, rel, namespace
+    if not env.oids and (name.only or not table.children):
+        return table, rel, namespace, (), len(table.columns)
+    parts = family(env, table, only=name.only, extras=True, oid=True)
+    return table, rel, namespace, parts.branches, len(schema(parts.rel))
 
 
 def update(env: Environment, node: nodes.UpdateStatement) -> Update:
     """Old row, new row, then FROM's columns."""
     if node.with_ is not None:
         env = cte.with_ctes(env, node.with_, None)
-    table, rel, namespace = _changed(env, node, node.from_)
+    table, rel, namespace, branches, width = _changed(env, node, node.from_)
     found = schema(rel)
-    width = len(table.columns)
     new = _new_values(Binder(env, Scope(namespace, clause="UPDATE"), "UPDATE"), table, node.assignments)
     old = tuple(Column(i, c.type, c.nullable) for i, c in enumerate(found))
     changed = tuple(new.get(i, old[i]) for i in range(width))
     source = Project(rel, (*old[:width], *changed, *old[width:]))
     returning, columns = _returning(env, node.returning, namespace)
-    return Update(table, source, returning, columns)
+    return Update(table, source, returning, columns, branches, width if branches else 0)
 
 
 def _new_values(binder: Binder, table: Relation, assignments: Sequence[nodes.Assignment]) -> dict[int, Scalar]:
@@ -351,6 +358,6 @@ def delete(env: Environment, node: nodes.DeleteStatement) -> Delete:
     """The old row, then USING's columns."""
     if node.with_ is not None:
         env = cte.with_ctes(env, node.with_, None)
-    table, rel, namespace = _changed(env, node, node.using)
+    table, rel, namespace, branches, width = _changed(env, node, node.using)
     returning, columns = _returning(env, node.returning, namespace)
-    return Delete(table, rel, returning, columns)
+    return Delete(table, rel, returning, columns, branches, width if branches else 0)

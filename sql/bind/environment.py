@@ -71,6 +71,7 @@ class Environment:
 
     ``origins``: where each untyped literal stands, by its identity, for the error when it turns out not to be a number.
     ``marked``: the tables of FROM (by alias) that get a column which only an outer join makes NULL.
+    ``oids``: stored relations in FROM get a column with their oid, ``tableoid``, which no star shows.
     ``top``: the statement's own WITH, the one place where data-modifying statements may stand: ``changes``.
     """
 
@@ -83,6 +84,7 @@ class Environment:
     marked: frozenset[str] = frozenset()
     top: With | None = None
     changes: list[tuple[int, Insert | Update | Delete]] = field(default_factory=list)
+    oids: bool = False
 
     def with_ctes(self, ctes: Mapping[str, CteBinding | None]) -> Environment:
         return replace(self, ctes=ctes)

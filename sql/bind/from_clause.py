@@ -21,8 +21,9 @@ from sql.bind import routines, table_functions
 from sql.bind.coerce import cast, common_type, resolve_unknown
 from sql.bind.environment import Environment
 from sql.bind.expression import Binder, equal
+from sql.bind.family import family, oid_column
 from sql.bind.names import column_name
-from sql.bind.scope import Namespace, Range, Scope, Visible, never_null, rename, shift
+from sql.bind.scope import HAVE_OIDS, Namespace, Range, Scope, Visible, never_null, rename, shift
 from sql.bind.walk import has_subquery, rel_references
 from sql.catalog import Relation, RelationKind
 from sql.parse import parse
@@ -45,12 +46,36 @@ def bind_from(
     UPDATE or DELETE changes."""
     if not refs:
         return _UNIT, Namespace()
-    rel, namespace = _bind_ref(env, refs[0], outer, outer)
+    first = _changed(env, refs[0]) if changed else None
+    rel, namespace = first or _bind_ref(env, refs[0], outer, outer)
     for ref in refs[1:]:
         left = Scope(namespace, outer, clause="FROM", target=namespace.ranges[0] if changed else None)
         right = _bind_ref(env, ref, left, Scope(parent=outer, hidden=namespace))
         rel, namespace = _cross(rel, namespace, right, ref.at)
     return rel, namespace
+
+
+def _changed(env: Environment, ref: nodes.TableRef) -> Source | None:
+    """The wide rows of what UPDATE or DELETE changes; None where that is one table's rows as they are."""
+    assert isinstance(ref, nodes.TableName), "a target is a table"
+    relation = lookup(env, ref)
+    if not env.oids and (ref.only or not relation.children):
+        return None
+    rel = family(env, relation, only=ref.only, extras=True, oid=True).rel
+    namespace = _named(visible_columns(rel, relation), ref, relation)
+    oid = oid_column(rel, relation)
+    assert isinstance(oid.expr, Column)
+    return rel, Namespace(namespace.visible, (replace(namespace.ranges[0], oid=oid, marker=oid.expr),))
+
+
+def visible_columns(rel: Rel, relation: Relation) -> tuple[Visible, ...]:
+    """A relation's columns, with which its rows begin."""
+    columns = schema(rel)
+    return tuple(
+        Visible(c.name, Column(i, columns[i].type, columns[i].nullable), relation.oid, i + 1)
+        for i, c in enumerate(relation.columns)
+        if c.name  # a view does not see what came after it
+    )
 
 
 def _cross(left: Rel, names: Namespace, right: Source, at: int) -> Source:
@@ -174,15 +199,14 @@ def stored(env: Environment, relation: Relation, ref: nodes.TableName) -> Source
     """A relation of the catalog; a view's definition takes its place."""
     if relation.kind is RelationKind.VIEW:
         rel = _view(env, relation)
+    elif (relation.children and not ref.only) or (env.oids and relation.kind in HAVE_OIDS):
+        rel = family(env, relation, only=ref.only, extras=False, oid=env.oids).rel
     else:
         rel = Get(relation.id, relation.schema)
-    columns = schema(rel)
-    visible = tuple(
-        Visible(c.name, Column(i, columns[i].type, columns[i].nullable), relation.oid, i + 1)
-        for i, c in enumerate(relation.columns)
-        if c.name  # a view does not see what came after it
-    )
-    return rel, _named(visible, ref, relation)
+    namespace = _named(visible_columns(rel, relation), ref, relation)
+    if env.oids and relation.kind in HAVE_OIDS:
+        namespace = Namespace(namespace.visible, (replace(namespace.ranges[0], oid=oid_column(rel, relation)),))
+    return rel, namespace
 
 
 def _view(env: Environment, relation: Relation) -> Rel:

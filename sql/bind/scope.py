@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from ivm.errors import SqlError
 from ivm.words import Schema
 from planner.scalar import Aggregate, Coalesce, Column, OuterColumn, Scalar
-from sql.catalog import Relation
+from sql.catalog import Relation, RelationKind
 from sql.syntax.nodes import Star
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 AGGREGATE_BASE: Final = 1 << 30
 FUNCTION_BASE: Final = 1 << 29
 """Columns from these numbers on stand for aggregates and set-returning functions until the query is put together."""
+HAVE_OIDS: Final = frozenset({RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW})
+"""What has a tableoid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class Range:
     """A table in FROM under its alias. ``relation``: the stored relation that it is, if it is one.
 
     ``padded``: an outer join may put NULLs in place of its rows; ``marker``: a column that is NULL only there.
+    ``oid``: its tableoid, where the statement names one.
     """
 
     alias: str
@@ -45,6 +48,7 @@ class Range:
     relation: Relation | None = None
     marker: Column | None = None
     padded: bool = False
+    oid: Visible | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,15 +172,30 @@ def map_columns(expr: Scalar, change: Callable[[Column], Scalar]) -> Scalar:
 def _in_namespace(namespace: Namespace, parts: tuple[str, ...], at: int) -> Visible | None:
     name = parts[-1]
     if len(parts) == 1:
-        return _one([c for c in namespace.visible if c.name == name], name, at)
+        found = _one([c for c in namespace.visible if c.name == name], name, at)
+        return found or _one(_oids(namespace.ranges, name), name, at)
     range_ = find_range(namespace, parts[:-1], at)
     if range_ is None:
         return None
-    found = _one([c for c in range_.columns if c.name == name], name, at)
+    found = _one([*(c for c in range_.columns if c.name == name), *_oids((range_,), name)], name, at)
     if found is None:
         shown = ".".join(parts[-2:])
         raise SqlError("42703", f"column {shown} does not exist", hint=_hint(namespace, name), position=at + 1)
     return found
+
+
+class OidNeeded(Exception):
+    """The statement names a tableoid: it is bound again with such columns (``Environment.oids``)."""
+
+
+def _oids(ranges: tuple[Range, ...], name: str) -> list[Visible]:
+    """The tableoids of these tables, where that is the column asked for."""
+    if name != "tableoid":
+        return []
+    stored = [r for r in ranges if r.relation is not None and r.relation.kind in HAVE_OIDS]
+    if any(r.oid is None for r in stored):
+        raise OidNeeded
+    return [r.oid for r in stored if r.oid is not None]
 
 
 def _one(found: list[Visible], name: str, at: int) -> Visible | None:
@@ -288,6 +307,7 @@ def _mapped(namespace: Namespace, change: Callable[[Column], Column], padded: bo
             r.relation,
             None if r.marker is None else change(r.marker),
             r.padded or padded,
+            None if r.oid is None else visible(r.oid),
         )
         for r in namespace.ranges
     )

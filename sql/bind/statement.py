@@ -14,7 +14,7 @@ from sql.bind.expression import Binder
 from sql.bind.from_clause import lookup
 from sql.bind.query import bind_stored, bind_top, constant_expression
 from sql.bind.rows import MarkerNeeded
-from sql.bind.scope import Scope
+from sql.bind.scope import OidNeeded, Scope
 from sql.catalog import CatalogReader, RelationKind
 from sql.parse import StatementText, moved, parse
 from sql.row_values import reads_subqueries
@@ -43,14 +43,18 @@ def bind_tree(
 ) -> bound.BoundStatement:
     """The same for a statement that is parsed already (trees may be kept and bound again)."""
     marked: frozenset[str] = frozenset()
+    oids = False
     try:
         while True:
-            env = Environment(catalog, Parameters(parameter_types), marked=marked, top=_own_with(tree))
+            parameters = Parameters(parameter_types)
+            env = Environment(catalog, parameters, marked=marked, top=_own_with(tree), oids=oids)
             try:
                 statement = _with_changes(env, _statement(env, tree))
                 break
             except MarkerNeeded as needed:
                 marked |= {needed.alias}
+            except OidNeeded:
+                oids = True
     except SqlError as error:
         raise moved(error, text.offset) from None
     except RecursionError:
@@ -99,8 +103,9 @@ def _statement(env: Environment, tree: nodes.Statement) -> bound.Statement:
         case nodes_alter.AlterTableStatement():
             return alter.alter_table(env, tree)
         case nodes.TruncateStatement():
-            tables = tuple(dml.target(env, name, "truncate") for name in tree.names)
-            return bound.Truncate(tables, tree.restart, tree.cascade)
+            named = [(name, dml.target(env, name, "truncate")) for name in tree.names]
+            tables = {t.id: t for n, r in named for t in (r, *(() if n.only else env.catalog.below(r)))}
+            return bound.Truncate(tuple(tables.values()), tree.restart, tree.cascade)
         case nodes.CopyStatement():
             return copying.copy(env, tree)
         case nodes.SubscribeStatement():

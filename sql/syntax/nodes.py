@@ -279,13 +279,14 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class TableName:
-    """A relation in FROM, or the target of DML."""
+    """A relation in FROM, or the target of DML. ``only``: without the tables that inherit from it."""
 
     schema_name: str | None
     name: str
     at: int
     alias: str | None = None
     columns: tuple[str, ...] = ()
+    only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -487,6 +488,7 @@ class CreateTableStatement:
     temporary: bool = False
     goes: bool = False
     """ON COMMIT DROP."""
+    inherits: tuple[TableName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

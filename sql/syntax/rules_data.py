@@ -64,9 +64,7 @@ class DataRules(ConstraintRules):
         return self.located(node, token)
 
     def _target_table(self) -> exp.Table:
-        self._match(TokenType.ONLY)
-        table = self._parse_table_parts()
-        self._match(TokenType.STAR)
+        table = self.only_table(bool(self._match(TokenType.ONLY)))
         if self._match(TokenType.ALIAS) or self._curr.token_type in self.UPDATE_ALIAS_TOKENS:
             table.set("alias", exp.TableAlias(this=self.identifier()))
         return table
@@ -318,7 +316,8 @@ class DataRules(ConstraintRules):
                 elements, listed = self._table_elements(), True
         elif self._curr.token_type not in (TokenType.ALIAS, TokenType.WITH, TokenType.ON):
             raise self.syntax_error()
-        for word in ("inherits", "partition by", "partition", "using", "tablespace"):
+        inherits = self._inherits() if listed else []
+        for word in ("partition by", "partition", "using", "tablespace"):
             if self.is_word(word):
                 raise self.refusal(word.split()[0].upper())
         retain = self.storage_options()
@@ -337,7 +336,17 @@ class DataRules(ConstraintRules):
             exists=exists,
         )  # fmt: skip
         create.meta.update(temporary=temporary, retain=retain, no_data=not data, names=names is not None, goes=goes)
+        create.meta["inherits"] = inherits
         return create
+
+    def _inherits(self) -> list[exp.Table]:
+        """``INHERITS (table, …)``, if it is next."""
+        if not self.accept_word("inherits"):
+            return []
+        self.expect(TokenType.L_PAREN)
+        parents: list[exp.Table] = self._parse_csv(self._parse_table_parts)
+        self.expect(TokenType.R_PAREN)
+        return parents
 
     def _on_commit(self, temporary: bool) -> bool:
         """ON COMMIT; whether it says DROP."""
@@ -468,8 +477,8 @@ class DataRules(ConstraintRules):
     def _parse_truncate_table(self) -> exp.TruncateTable:
         self.expect(TokenType.TRUNCATE)
         self._match(TokenType.TABLE)
-        self._match(TokenType.ONLY)
-        names = self._parse_csv(self._parse_table_parts)
+        only = bool(self._match(TokenType.ONLY))
+        names = self._parse_csv(lambda: self.only_table(only))
         restart = not self.accept_word("continue", "identity") and self.accept_word("restart", "identity")
         cascade = not self.accept_word("restrict") and self.accept_word("cascade")
         node = exp.TruncateTable(expressions=names)

@@ -130,7 +130,9 @@ class FromRules(CallRules):
             functions = self._parse_csv(self._function)
             self.expect(TokenType.R_PAREN)
             node = self._function_table(functions)
-        elif not self._match(TokenType.ONLY) and (lateral or self._is_call()):
+        elif self._match(TokenType.ONLY):
+            node = self._plain_table(only=True)
+        elif lateral or self._is_call():
             node = self._function_table([self._function()])
         else:
             node = self._plain_table()
@@ -138,10 +140,20 @@ class FromRules(CallRules):
         node.meta["lateral"] = lateral
         return node
 
-    def _plain_table(self) -> exp.Table:
-        token = self._curr
+    def only_table(self, only: bool) -> exp.Table:
+        """A table's name: ``ONLY name`` or ``ONLY (name)`` once that word is read, ``name`` or ``name *`` without."""
+        listed = only and self._match(TokenType.L_PAREN)
         table = self._parse_table_parts()
-        self._match(TokenType.STAR)
+        if listed:
+            self.expect(TokenType.R_PAREN)
+        elif not only:
+            self._match(TokenType.STAR)
+        table.meta["only"] = only
+        return table
+
+    def _plain_table(self, only: bool = False) -> exp.Table:
+        token = self._curr
+        table = self.only_table(only)
         table.set("alias", self._parse_table_alias())
         self._parse_table_sample()
         if self.is_word("for", "system_time"):

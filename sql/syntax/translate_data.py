@@ -183,6 +183,7 @@ def _create_table(node: exp.Create) -> CreateTableStatement:
         at(node),
         meta["temporary"],
         meta["goes"],
+        tuple(table_name(parent) for parent in meta["inherits"]),
     )
 
 

@@ -231,4 +231,5 @@ def table_name(node: exp.Expr) -> TableName:
     start = node.meta_get("name_at")
     name = TableName(None if schema is None else schema.this, node.this.this, at(node) if start is None else start)
     alias, _ = _alias(node)
+    name = replace(name, only=True) if node.meta_get("only") else name
     return replace(name, alias=alias) if alias is not None else name

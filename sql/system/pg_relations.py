@@ -46,6 +46,7 @@ def pg_class(state: SystemState) -> Iterator[Datums]:
             relam=HEAP if stored else 0, relfilenode=relation.id if stored else 0, reltuples=-1.0,
             relhasindex=bool(relation.all_indexes), relpersistence=_persistence(relation),
             relkind=kind, relnatts=len(relation.columns), relchecks=len(relation.checks),
+            relhassubclass=bool(relation.children),
             relhastriggers=relation.oid in referred or bool(relation.foreign_keys),
             relispopulated=True, relreplident="d" if stored else "n",
         )  # fmt: skip
@@ -159,6 +160,13 @@ def pg_constraint(state: SystemState) -> Iterator[Datums]:
                 convalidated=True, conrelid=relation.oid, confupdtype=" ", confdeltype=" ", confmatchtype=" ",
                 conislocal=True, conkey=tuple(i + 1 for i in check.columns),
             )  # fmt: skip
+
+
+def pg_inherits(state: SystemState) -> Iterator[Datums]:
+    row = definition("pg_catalog", "pg_inherits").row
+    for relation in user_relations(state, RelationKind.TABLE):
+        for number, parent in enumerate(relation.parents):
+            yield row(inhrelid=relation.oid, inhparent=parent, inhseqno=number + 1, inhdetachpending=False)
 
 
 def _foreign_keys(state: SystemState) -> Iterator[Datums]:

@@ -1,0 +1,88 @@
+"""What a table has from those that it inherits from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ivm.errors import SqlError
+from sql.catalog import Relation, TableColumn
+from sql.keys import Check
+from sql.types import format_type
+
+
+def merged_columns(
+    parents: Sequence[Relation], own: tuple[TableColumn, ...]
+) -> tuple[tuple[TableColumn, ...], tuple[str, ...]]:
+    """A new table's columns: its parents' in their order, then its own; and what is said of those merged. Raises 42701,
+    42804, 42611."""
+    found: dict[str, TableColumn] = {}
+    conflicts: set[str] = set()
+    notices: list[str] = []
+    for i, parent in enumerate(parents):
+        if parent.id in (p.id for p in parents[:i]):
+            raise SqlError("42P07", f'relation "{parent.name}" would be inherited from more than once')
+        for column in map(_inherited, parent.columns):
+            known = found.get(column.name)
+            if known is None:
+                found[column.name] = column
+                continue
+            notices.append(f'merging multiple inherited definitions of column "{column.name}"')
+            if (known.default, known.generated) != (column.default, column.generated) and _defaulted(column):
+                if _defaulted(known):
+                    conflicts.add(column.name)
+                known = replace(known, default=column.default, generated=column.generated)
+            found[column.name] = _one(known, column, "inherited column")
+    for column in own:
+        known = found.get(column.name)
+        if known is not None:
+            notices.append(f'merging column "{column.name}" with inherited definition')
+        if _defaulted(column):
+            conflicts.discard(column.name)
+        found[column.name] = column if known is None else _redefined(known, column)
+    for name in conflicts:
+        message = f'column "{name}" inherits conflicting default values'
+        raise SqlError("42611", message, hint="To resolve the conflict, specify a default explicitly.")
+    return tuple(found.values()), tuple(notices)
+
+
+def _defaulted(column: TableColumn) -> bool:
+    return column.default is not None or column.generated is not None
+
+
+def _inherited(column: TableColumn) -> TableColumn:
+    """A column as it is inherited: the numbers of an identity column are its own."""
+    identity = column.generated is not None and column.generated.identity
+    return replace(column, generated=None) if identity else column
+
+
+def _one(known: TableColumn, column: TableColumn, what: str) -> TableColumn:
+    if known.type != column.type:
+        detail = f"{format_type(known.type, True)} versus {format_type(column.type, True)}"
+        raise SqlError("42804", f'{what} "{column.name}" has a type conflict', detail)
+    return replace(known, nullable=known.nullable and column.nullable)
+
+
+def _redefined(known: TableColumn, column: TableColumn) -> TableColumn:
+    """An inherited column with what the table itself says of it."""
+    result = _one(known, column, "column")
+    return replace(result, default=column.default, generated=column.generated) if _defaulted(column) else result
+
+
+def inherited_checks(
+    parents: Sequence[Relation], columns: Sequence[TableColumn], own: Sequence[Check]
+) -> tuple[Check, ...]:
+    """The conditions of the parents, over the new table's columns. Raises 42710 where two of one name differ."""
+    names = [c.name for c in columns]
+    found: dict[str, Check] = {}
+    for parent in parents:
+        for check in parent.checks:
+            places = tuple(sorted(names.index(parent.columns[i].name) for i in check.columns))
+            known = found.setdefault(check.name, replace(check, id=0, columns=places))
+            if known.text != check.text:
+                message = f'check constraint name "{check.name}" appears multiple times but with different expressions'
+                raise SqlError("42710", message)
+    for check in own:
+        if check.name in found:
+            raise SqlError("42710", f'check constraint "{check.name}" already exists')
+    return tuple(found.values())
