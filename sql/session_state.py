@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from ivm.errors import SqlError
 from ivm.rows import Words, pack
 from ivm.words import TEXT
 from planner.row_errors import decode_error
@@ -91,6 +92,8 @@ class SessionState(SequenceFunctions, SystemFunctions):
         self.session.coordinator.advisory.release(self.session.backend_id, transaction=False)
 
     def signal_backend(self, pid: int, terminate: bool) -> bool:
+        if terminate and pid == self.session.backend_id:
+            raise SqlError("57P01", "terminating connection due to administrator command")
         for session in list(self.session.coordinator.sessions):
             if session.backend_id == pid:
                 session.signal(terminate)

@@ -90,8 +90,8 @@ def test_sessions_cancel_and_end_each_other(program: Program) -> None:
             victim.execute("SELECT 1")
         assert victim.closed
         assert admin.execute("SELECT pg_terminate_backend(0)").fetchone() == (False,)
-        with pytest.raises((psycopg.errors.AdminShutdown, psycopg.OperationalError)):
-            admin.execute("SELECT pg_terminate_backend(pg_backend_pid()); SELECT generate_series(1, 1000000)")
+        with pytest.raises(psycopg.errors.AdminShutdown):
+            admin.execute("SELECT pg_terminate_backend(pg_backend_pid())")
     with program.connect() as again:
         assert again.execute("SELECT 1").fetchone() == (1,)
 
