@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 DEMO_FLAGS := $(if $(DEMO_EXIT),--exit) $(if $(LOAD),--load $(LOAD)) $(if $(PORT),--port $(PORT))
 
-.PHONY: demo test lint types layers bench server requirements histories crashes clean
+.PHONY: demo test lint types layers bench server requirements histories laws crashes clean
 
 demo: $(VENV)/server.done $(if $(filter spark,$(LOAD)),$(VENV)/test.done)
 	$(PY) -m examples.debian.demo $(DEMO_FLAGS)
@@ -29,9 +29,12 @@ layers: $(VENV)/test.done
 bench: $(VENV)/test.done
 	$(PY) -m benchmarks.run $(BENCH)
 
-# The long forms: random histories against the oracle, kills at random moments.
+# The long forms: random histories against the oracle, laws over many examples, kills at random moments.
 histories: $(VENV)/test.done
 	$(PY) -m tests.histories --count $(or $(COUNT),2000)
+
+laws: $(VENV)/test.done
+	HYPOTHESIS_PROFILE=long $(PY) -m pytest --timeout 3600 $$(grep -l "^from hypothesis" tests/test_*.py)
 
 crashes: $(VENV)/test.done
 	$(PY) -m tests.crashes --kills $(or $(COUNT),100)

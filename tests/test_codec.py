@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ivm.words import (
@@ -88,7 +88,6 @@ def same(a: Any, b: Any) -> bool:
 def test_decode_inverts_encode(type: SqlType, values: st.SearchStrategy[Any]) -> None:
     dictionary = Dictionary(SECRET)
 
-    @settings(deadline=None)
     @given(st.lists(st.none() | values, max_size=20))
     def check(datums: list[Any]) -> None:
         vector = encode(type, datums, dictionary)
@@ -102,7 +101,6 @@ def test_decode_inverts_encode(type: SqlType, values: st.SearchStrategy[Any]) ->
     check()
 
 
-@settings(deadline=None)
 @given(DECIMALS, DECIMALS)
 def test_a_numeric_has_one_word(a: Decimal, b: Decimal) -> None:
     dictionary = Dictionary(SECRET)
@@ -126,7 +124,6 @@ def test_nan_in_a_scaled_numeric_sorts_last() -> None:
     assert decode_one(type, nan, dictionary).is_nan()
 
 
-@settings(deadline=None)
 @given(st.floats(), st.floats())
 def test_float_words_keep_order(a: float, b: float) -> None:
     x, y = float_to_word(np.array([a, b])).tolist()

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import psycopg
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ivm.errors import SqlError
@@ -37,7 +37,6 @@ ROWS = st.lists(
 ONE = struct.pack("!hi", 1, 4) + b"\0\0\0\7"
 
 
-@settings(deadline=None)
 @given(ROWS, st.lists(st.integers(0, 400), max_size=4))
 def test_rows_come_back(rows: list[tuple[object, ...]], cuts: list[int]) -> None:
     schema = tuple(ColumnType(t) for t in TYPES)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ivm.errors import SqlError
 from ivm.kernels import arena as kernels
 from storage.dictionary import Dictionary
+from tests.profiles import scaled
 
 SECRET = bytes(range(16))
 VALUES = st.lists(st.binary(max_size=40) | st.binary(min_size=0, max_size=3), max_size=60)
@@ -53,7 +54,6 @@ def sip_hash_twin(key: bytes, data: bytes) -> int:
     return v[0] ^ v[1] ^ v[2] ^ v[3]
 
 
-@settings(deadline=None)
 @given(VALUES)
 def test_lookup_inverts_intern(values: list[bytes]) -> None:
     dictionary = Dictionary(SECRET)
@@ -68,7 +68,7 @@ def test_lookup_inverts_intern(values: list[bytes]) -> None:
 
 
 @given(st.binary(min_size=16, max_size=16), st.lists(st.binary(max_size=40), max_size=20, unique=True))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=scaled(40))
 def test_ids_are_keyed_hashes(secret: bytes, values: list[bytes]) -> None:
     ids = Dictionary(secret).intern_packed(*packed(values))
     wanted = [np.uint64(sip_hash_twin(secret, v) | 1).astype(np.int64) for v in values]
@@ -76,7 +76,7 @@ def test_ids_are_keyed_hashes(secret: bytes, values: list[bytes]) -> None:
 
 
 @given(st.permutations(range(40)))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=scaled(30))
 def test_collisions_are_settled(order: list[int]) -> None:
     """Six bits of id: forty values collide all the time, in any order, and stay apart."""
     values = [b"value %d" % i for i in order]
@@ -109,7 +109,7 @@ def test_large_and_empty_values() -> None:
 
 
 @given(VALUES, VALUES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=scaled(40))
 def test_scratch(shared: list[bytes], own: list[bytes]) -> None:
     parent = Dictionary(SECRET)
     ids = parent.intern(shared)
@@ -126,7 +126,6 @@ def test_scratch(shared: list[bytes], own: list[bytes]) -> None:
     assert (scratch.intern(shared + own) == np.concatenate([ids, mine])).all()
 
 
-@settings(deadline=None)
 @given(VALUES)
 def test_drain_and_load(values: list[bytes]) -> None:
     first, second = Dictionary(SECRET, id_bits=9), Dictionary(SECRET, id_bits=9)
@@ -155,7 +154,6 @@ def test_unknown_id() -> None:
         Dictionary(SECRET).lookup(np.array([12345]))
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=12), min_size=2, max_size=30))
 def test_compare_is_memcmp(values: list[bytes]) -> None:
     dictionary = Dictionary(SECRET)

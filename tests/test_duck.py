@@ -34,6 +34,7 @@ from ivm.words import (
 from storage.duck import Store
 from storage.record import NO_ENTRIES, Entries
 from storage.stored import Batch, History, StoredRelation
+from tests.profiles import scaled
 
 
 @pytest.fixture
@@ -156,7 +157,7 @@ def test_forgetting_keeps_later_reads_and_refuses_older_ones(store: Store) -> No
 update = st.tuples(st.tuples(st.integers(0, 2), st.sampled_from([0, -(2**63), 2**63 - 1])), st.sampled_from([1, -1, 2]))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(st.lists(update, max_size=6), st.integers(0, 3)), min_size=1, max_size=5))
 def test_history_against_counters(store: Store, steps: list[tuple[list[tuple[tuple[int, int], int]], int]]) -> None:
     relation = max(store.relations(), default=0) + 1

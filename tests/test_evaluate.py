@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ivm.errors import SqlError
@@ -288,7 +288,6 @@ def kleene_and(values: list[bool | None]) -> bool | None:
     return False if False in values else (None if None in values else True)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(TRUTH, TRUTH, TRUTH), min_size=1, max_size=20), st.booleans())
 def test_three_valued_logic(rows: list[tuple[bool | None, ...]], unsafe: bool) -> None:
     """Both ways of running a junction: on all rows, and only where it is open."""
@@ -303,7 +302,6 @@ def test_three_valued_logic(rows: list[tuple[bool | None, ...]], unsafe: bool) -
     assert run(context, Or(parts), *columns, types=types) == wanted
 
 
-@settings(deadline=None)
 @given(st.lists(st.none() | st.integers(-3, 3), min_size=1, max_size=12), st.data())
 def test_a_batch_is_its_rows(values: list[int | None], data: st.DataObject) -> None:
     """Any expression on a batch gives what it gives on each row alone."""

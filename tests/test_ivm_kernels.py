@@ -20,6 +20,7 @@ from ivm.spine import Spine
 from ivm.time import enter_vector, leave_vector, max_round, pack, unpack
 from ivm.trace import Version
 from tests.ivm_model import gather as naive_gather
+from tests.profiles import scaled
 
 INTS = st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3)
 
@@ -32,7 +33,7 @@ def vectors(draw: st.DrawFn, count: int) -> tuple[int, list[tuple[int, ...]]]:
     return depth, [draw(one) for _ in range(count)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=scaled(200))
 @given(vectors(3))
 def test_times_are_a_lattice(drawn: tuple[int, list[tuple[int, ...]]]) -> None:
     depth, (x, y, z) = drawn
@@ -78,7 +79,7 @@ def test_sorting(count: int, width: int, diff_width: int) -> None:
         assert all(np.array_equal(x, y) for x, y in zip(again.arrays(), block.arrays(), strict=True))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=scaled(100))
 @given(st.data())
 def test_gather(data: st.DataObject) -> None:
     width = data.draw(st.integers(1, 4))

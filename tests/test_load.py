@@ -43,6 +43,7 @@ from storage.load.arrow import check_type, column_vector
 from storage.load.columns import LoadColumn, LoadedRows, load_schema
 from storage.load.parquet import check_parquet, read_parquet
 from storage.load.paths import data_files, resolve_path
+from tests.profiles import scaled
 
 SECRET = b"0123456789abcdef"
 VARCHAR3 = SqlType(Kind.VARCHAR, 3)
@@ -163,7 +164,7 @@ def test_bad_utf8_and_nulls() -> None:
     assert loaded(pa.array([1]), INT4, nullable=False) == [1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled(60))
 @given(
     st.lists(
         st.tuples(

@@ -17,6 +17,7 @@ from ivm.errors import SqlError
 from storage.files import FatalStorageError, ForgetfulFiles, RealFiles, lock_folder
 from storage.log import CommitLog
 from storage.record import NO_ENTRIES, CommitRecord, Entries, Update, decode_record, encode_record
+from tests.profiles import scaled
 
 
 def filled(folder: Path, records: list[list[bytes]], segment_bytes: int = 1 << 20) -> CommitLog:
@@ -296,7 +297,7 @@ def assert_same(left: CommitRecord, right: CommitRecord) -> None:
         assert (one == other).all()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=scaled(150))
 @given(records)
 @example(CommitRecord(0))
 @example(CommitRecord(5, (Update(1, np.zeros((2, 1), np.int64), np.array([1, -1])),), NO_ENTRIES, b"", ""))
@@ -304,7 +305,7 @@ def test_records_round_trip(record: CommitRecord) -> None:
     assert_same(decode_record(encode_record(record)), record)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=scaled(150))
 @given(record=records, at=st.floats(0, 1, exclude_max=True), mask=st.integers(1, 255), cut=st.booleans())
 def test_damaged_records_are_told(record: CommitRecord, at: float, mask: int, cut: bool) -> None:
     data = bytearray(encode_record(record))
@@ -318,14 +319,14 @@ def test_damaged_records_are_told(record: CommitRecord, at: float, mask: int, cu
     assert raised.value.sqlstate == "XX001"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=scaled(150))
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_record_or_an_error(data: bytes) -> None:
     with pytest.raises(SqlError):
         decode_record(data)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(records, min_size=1, max_size=3), max_size=4))
 def test_records_through_the_log(tmp_path: Path, groups: list[list[CommitRecord]]) -> None:
     shutil.rmtree(tmp_path)

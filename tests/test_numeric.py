@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ivm.rows import Vector
@@ -60,7 +60,6 @@ def run(expr: Scalar, *columns: tuple[SqlType, list[Any]]) -> tuple[list[Any], d
 def test_exact_operators(name: str, operation: Any) -> None:
     call = Call(f"{name}(numeric,numeric)", (Column(0, NUMERIC), Column(1, NUMERIC)), NUMERIC)
 
-    @settings(deadline=None)
     @given(PAIRS)
     def check(pairs: list[tuple[Decimal, Decimal]]) -> None:
         got, errors = run(call, (NUMERIC, [a for a, _ in pairs]), (NUMERIC, [b for _, b in pairs]))
@@ -78,7 +77,6 @@ def test_comparisons(name: str) -> None:
     call = Call(f"{name}(numeric,numeric)", (Column(0, NUMERIC), Column(1, NUMERIC)), BOOL)
     operation = {"=": "__eq__", "<>": "__ne__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}[name]
 
-    @settings(deadline=None)
     @given(PAIRS)
     def check(pairs: list[tuple[Decimal, Decimal]]) -> None:
         got, _ = run(call, (NUMERIC, [a for a, _ in pairs]), (NUMERIC, [b for _, b in pairs]))
@@ -106,7 +104,6 @@ def fitted(value: Decimal, type: SqlType) -> Decimal | None:
 def test_typmods(target: SqlType) -> None:
     call = Call("cast", (Column(0, NUMERIC),), target)
 
-    @settings(deadline=None)
     @given(st.lists(VALUES, min_size=1, max_size=15))
     def check(values: list[Decimal]) -> None:
         got, errors = run(call, (NUMERIC, values))
@@ -136,7 +133,6 @@ def test_from_typmods(source: SqlType, target: SqlType) -> None:
         assert (errors.get(row) == "22003") if wanted is None else (got[row] == wanted and row not in errors)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.sampled_from([2**63 - 1, -(2**63), 2**57, -(2**57)]), min_size=1))
 def test_integers_become_numerics_and_return(values: list[int]) -> None:
     got, errors = run(Call("cast", (Column(0, INT8),), NUMERIC), (INT8, values))
@@ -147,7 +143,6 @@ def test_integers_become_numerics_and_return(values: list[int]) -> None:
     assert back == values
 
 
-@settings(deadline=None)
 @given(st.lists(VALUES, min_size=1, max_size=15))
 def test_rounding_to_integer(values: list[Decimal]) -> None:
     got, errors = run(Call("cast", (Column(0, NUMERIC),), INT8), (NUMERIC, values))
@@ -159,7 +154,6 @@ def test_rounding_to_integer(values: list[Decimal]) -> None:
             assert errors[row] == "22003"
 
 
-@settings(deadline=None)
 @given(PAIRS)
 def test_division_is_the_rounded_quotient(pairs: list[tuple[Decimal, Decimal]]) -> None:
     call = Call("/(numeric,numeric)", (Column(0, NUMERIC), Column(1, NUMERIC)), NUMERIC)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ivm.words import FLOAT8, INT4, INTERVAL, NUMERIC, TEXT, Kind, SqlType
@@ -69,7 +69,6 @@ CASES: list[tuple[SqlType, st.SearchStrategy[Any], Any]] = [
 def test_order_and_equality(type: SqlType, values: st.SearchStrategy[Any], rank: Any) -> None:
     dictionary = Dictionary(b"0123456789abcdef")
 
-    @settings(deadline=None)
     @given(st.lists(values, min_size=1, max_size=12))
     def check(datums: list[Any]) -> None:
         words = encode(type, datums, dictionary).words
@@ -94,7 +93,6 @@ def test_order_and_equality(type: SqlType, values: st.SearchStrategy[Any], rank:
     check()
 
 
-@settings(deadline=None)
 @given(st.lists(NUMERICS, min_size=1, max_size=20))
 def test_equality_class_is_canonical(datums: list[Decimal]) -> None:
     dictionary = Dictionary(b"0123456789abcdef")

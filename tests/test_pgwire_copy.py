@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ivm.errors import SqlError
@@ -56,7 +56,6 @@ PIECES = st.sampled_from(
 CUTS = st.lists(st.integers(0, 60), max_size=4)
 
 
-@settings(deadline=None)
 @given(st.lists(PIECES, max_size=25).map("".join), st.integers(1, 3), CUTS)
 def test_text_is_as_the_twin_reads_it(data: str, width: int, cuts: list[int]) -> None:
     expected = outcome(parse_text, data, width)
@@ -75,7 +74,6 @@ CSV_VARIANTS = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(PIECES, max_size=25).map("".join), st.integers(1, 3), CUTS, CSV_VARIANTS)
 def test_csv_is_as_the_twin_reads_it(data: str, width: int, cuts: list[int], options: CopyOptions) -> None:
     expected = outcome(parse_csv, data, width, options.delimiter, options.null, options.quote, options.escape)
@@ -91,7 +89,6 @@ def test_csv_is_as_the_twin_reads_it(data: str, width: int, cuts: list[int], opt
 INTEGERS = [(INT2, 15), (INT4, 31), (INT8, 63)]
 
 
-@settings(deadline=None)
 @given(st.sampled_from(INTEGERS), st.data())
 def test_integers_are_parsed_within_their_range(kind: tuple[SqlType, int], data: st.DataObject) -> None:
     type_, bits = kind
@@ -199,7 +196,6 @@ WRITERS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(VALUES, st.one_of(st.none(), st.integers(-99, 99))), max_size=6), WRITERS)
 def test_what_is_written_reads_back(rows: list[tuple[str | None, int | None]], options: CopyOptions) -> None:
     written = format_copy(rowset(rows), options, DICTIONARY)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ivm.errors import Subject
@@ -72,7 +72,6 @@ def everything(protocol: ServerProtocol) -> list[front.Frontend]:
     return found
 
 
-@settings(deadline=None)
 @given(st.lists(FRONTEND, max_size=5), st.lists(st.integers(0, 200), max_size=5))
 def test_messages_come_out_as_they_went_in_however_cut(messages: list[front.Frontend], cuts: list[int]) -> None:
     data = b"".join(message.encode() for message in messages)
@@ -108,7 +107,6 @@ def test_startup_round_trips(parameters: tuple[tuple[str, str], ...]) -> None:
     assert protocol.next_opening() == startup
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_any_startup_bytes_parse_or_are_refused(data: bytes) -> None:
     protocol = ServerProtocol()
@@ -129,7 +127,6 @@ SHORT = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(st.one_of(st.binary(max_size=100), st.lists(SHORT, max_size=4).map(b"".join)))
 def test_any_bytes_parse_or_are_a_protocol_error(data: bytes) -> None:
     protocol = started(data)

@@ -48,6 +48,7 @@ from storage import codec
 from storage.dictionary import Dictionary
 from storage.text import format_datum, parse_datum, parse_rows, parse_text
 from storage.text_array import leaf_test, parse_array, parse_plain_array
+from tests.profiles import scaled
 
 DICTIONARY = Dictionary(bytes(16))
 STAMPS = st.integers(-211_813_488_000_000_000, 9_223_371_331_199_999_999) | st.sampled_from(
@@ -91,7 +92,7 @@ def same(left: Any, right: Any) -> bool:
 
 @pytest.mark.parametrize("type_", DATUMS, ids=format_type)
 def test_text_and_binary_are_inverses(type_: SqlType) -> None:
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=scaled(60))
     @given(DATUMS[type_])
     def law(datum: Any) -> None:
         text = format_datum(type_, datum)
@@ -167,7 +168,7 @@ def test_bulk_equals_small(formats: list[int]) -> None:
 NUMERICS = st.lists(DECIMALS | st.integers(-99, 99).map(Decimal) | st.none(), min_size=25, max_size=40)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled(60))
 @given(NUMERICS, st.booleans())
 def test_numerics_are_written_from_their_words(values: list[Decimal | None], whole: bool) -> None:
     if whole:
@@ -216,7 +217,7 @@ def test_bulk_parse_equals_one_by_one() -> None:
         assert bulk == [None if t is None else parse_datum(type_, t) for t in texts]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=scaled(300))
 @given(st.text('0123456789-+,{} "\\nulNULab\t٣', max_size=14), st.sampled_from([INT2, INT4, INT8, TEXT]))
 def test_plain_arrays_parse_as_all_do(inside: str, element: SqlType) -> None:
     text = "{" + inside + "}"
@@ -280,7 +281,7 @@ def totals(call: AggregateCall, values: list[Any], kept: list[bool]) -> Any:
 FLOATS = st.lists(st.tuples(st.floats(-1e300, 1e300), st.booleans()), min_size=1, max_size=12)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=scaled(150))
 @given(FLOATS)
 def test_float_sums_are_exact_and_forget_what_is_retracted(rows: list[tuple[float, bool]]) -> None:
     kept = [Fraction(v) for v, k in rows if k]
@@ -301,7 +302,7 @@ NUMBERS = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=scaled(100))
 @given(NUMBERS)
 def test_numeric_sums_keep_value_and_scale(rows: list[tuple[int, int, bool]]) -> None:
     values = [parse_datum(NUMERIC, f"{Fraction(m)}e-{s}") for m, s, _ in rows]
@@ -314,7 +315,7 @@ def test_numeric_sums_keep_value_and_scale(rows: list[tuple[int, int, bool]]) ->
     assert -got.as_tuple().exponent == max(s for _, s in kept)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=scaled(100))
 @given(st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.booleans()), min_size=1, max_size=10))
 def test_integer_sums_are_128_bit(rows: list[tuple[int, bool]]) -> None:
     values, kept = [v for v, _ in rows], [k for _, k in rows]
