@@ -82,6 +82,10 @@ class SessionFunctions(Protocol):
         """pg_backend_pid."""
         ...
 
+    def notify(self, channel: str, payload: str) -> None:
+        """pg_notify."""
+        ...
+
     def advisory_lock(self, key: tuple[int, ...], transaction: bool) -> None:
         """55P03: another session has it."""
         ...

@@ -12,7 +12,9 @@ from sql.portal import NamedStatement
 from sql.results import CommandResult, Notice, Result
 from sql.statements import (
     Deallocate,
+    Listen,
     NoOperation,
+    Notify,
     OutputColumn,
     Prepare,
     SetTransaction,
@@ -39,6 +41,16 @@ def run_control(session: Session, executor: Executor, statement: Statement) -> R
             return _prepare(session, statement)
         case Deallocate():
             return _deallocate(session, statement)
+        case Listen():
+            if statement.stop:
+                session.notifications.unlisten(statement.channel)
+                return CommandResult("UNLISTEN")
+            assert statement.channel is not None, "LISTEN names a channel"
+            session.notifications.listen(statement.channel)
+            return CommandResult("LISTEN")
+        case Notify():
+            session.notifications.notify(statement.channel, statement.payload)
+            return CommandResult("NOTIFY")
         case NoOperation():
             if statement.notice is not None:
                 session.notices.append(Notice("NOTICE", "00000", statement.notice))

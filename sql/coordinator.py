@@ -22,6 +22,7 @@ from sql.engine_thread import EngineThread
 from sql.hydration import Hydrators
 from sql.indexing import Wish
 from sql.key_index import KeyIndex
+from sql.notifications import Channels
 from sql.persist import Persistence, Tuning
 from sql.prepared import Statements
 from sql.recovery import restore
@@ -60,6 +61,7 @@ class Coordinator:
         engine.dataflow.limit_memory(query_memory)
         self.files = files
         self.advisory = AdvisoryLocks()
+        self.channels = Channels()
         self.keys = KeyIndex(engine)
         self.token = WriteToken()
         self.statements = Statements()

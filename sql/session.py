@@ -17,6 +17,7 @@ from sql.control import show_columns
 from sql.cursors import Cursor, Cursors
 from sql.ddl import drop_temporary
 from sql.execute import Executor, Request
+from sql.notifications import Notifications
 from sql.parse import StatementText, split
 from sql.pgwire.values import decode_parameter
 from sql.portal import NamedStatement, Portal, Rows
@@ -70,6 +71,7 @@ class Session:
         """What each sequence gave last, by its id: currval."""
         self.last_sequence = 0
         self.backend_id = next(_BACKENDS)
+        self.notifications = Notifications(coordinator.channels, self.backend_id)
         self._query = ""
         self._started = wall_clock() - POSTGRES_EPOCH
         self._set_defaults(parameters)
@@ -238,6 +240,7 @@ class Session:
         self._stop_timer()
         self.coordinator.sessions.discard(self)
         self.cursors.close_all()
+        self.notifications.close()
         transaction, self.transaction = self.transaction, None
         if transaction is not None:
             await transaction.rollback()
@@ -252,6 +255,8 @@ class Session:
                 raise SqlError("25001", "DISCARD ALL cannot run inside a transaction block")
             self.statements.clear()
             self.cursors.close_all()
+            self.notifications.unlisten(None)
+            self.coordinator.advisory.release(self.backend_id, transaction=False)
             self.settings.set("all", None)
         if what in ("all", "temp", "temporary"):
             names = {self.temporary_schema}
@@ -439,6 +444,7 @@ class Session:
         self.settings.end(committed)
         self._report_settings()
         self.cursors.end_transaction(committed)
+        self.notifications.end_transaction(committed)
         self.portals.clear()
         self.coordinator.advisory.release(self.backend_id, transaction=True)
 

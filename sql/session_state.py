@@ -76,6 +76,9 @@ class SessionState(SequenceFunctions, SystemFunctions):
             if name
         ]
 
+    def notify(self, channel: str, payload: str) -> None:
+        self.session.notifications.notify(channel, payload)
+
     def advisory_lock(self, key: tuple[int, ...], transaction: bool) -> None:
         self.session.coordinator.advisory.demand(self.session.backend_id, key, transaction)
 

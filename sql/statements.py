@@ -557,8 +557,22 @@ class Discard:
 
 
 @dataclass(frozen=True, slots=True)
+class Listen:
+    """LISTEN, or (``stop``) UNLISTEN; ``channel`` None is every channel."""
+
+    channel: str | None
+    stop: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Notify:
+    channel: str
+    payload: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class NoOperation:
-    """Accepted for compatibility, does nothing (ANALYZE, VACUUM, LISTEN, COMMENT, GRANT …); answers ``tag``."""
+    """Accepted for compatibility, does nothing (ANALYZE, VACUUM, COMMENT, GRANT …); answers ``tag``."""
 
     tag: str
     notice: str | None = None
@@ -569,7 +583,7 @@ Statement = (
     | CreateFunction | DropFunction
     | CreateIndex | CreateSchema | Drop | DropIndex | DropSchema | CopyFrom | CopyTo | Subscribe | Explain | Verify
     | Begin | Commit | Rollback | Savepoint | SetVariable | SetTransaction | Show | Prepare | Execute | Deallocate
-    | Declare | Fetch | Close | Discard | AlterTable | Renaming | NoOperation
+    | Listen | Notify | Declare | Fetch | Close | Discard | AlterTable | Renaming | NoOperation
 )  # fmt: skip
 
 

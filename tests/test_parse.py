@@ -144,7 +144,7 @@ def test_syntax_errors(sql: str, near: str | None, position: int) -> None:
         ("close all", bound.Close(None)),
         ("deallocate prepare p", bound.Deallocate("p")),
         ("discard all", bound.Discard("all")),
-        ("listen x", bound.NoOperation("LISTEN")),
+        ("listen x", bound.Listen("x")),
         ("vacuum analyze t", bound.NoOperation("VACUUM")),
     ],
 )

@@ -18,6 +18,7 @@ from ivm.errors import SqlError
 from ivm.rows import RowSet
 from ivm.words import INT4, INT8, TEXT, ColumnType, SqlType
 from sql.catalog import TableColumn
+from sql.notifications import Channels, Notifications
 from sql.pgwire.copy import CopyParser
 from sql.pgwire.copy_out import CopyRows
 from sql.results import CommandResult, CopyInResult, CopyOutResult, EmptyResult, Notice, Result, RowsResult
@@ -37,6 +38,7 @@ class FakeSession:
         self.user, self.database, self.parameters = user, database, parameters or {}
         self.backend_id = next(BACKENDS)
         self.signalled: Callable[[bool], None] | None = None
+        self.notifications = Notifications(Channels(), self.backend_id)
         self.notices: list[Notice] = []
         application = self.parameters.get("application_name", "")
         self.parameter_changes: list[tuple[str, str]] = [("application_name", application)]

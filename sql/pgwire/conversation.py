@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, Protocol, assert_never
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet
 from ivm.words import SqlType
+from sql.notifications import Notifications
 from sql.pgwire.copy_out import frame_copy
 from sql.pgwire.messages import HEADER, ProtocolError
 from sql.pgwire.messages_backend import (
@@ -26,6 +27,7 @@ from sql.pgwire.messages_backend import (
     CommandComplete,
     CopyResponse,
     Field,
+    NotificationResponse,
     ParameterDescription,
     ParameterStatus,
     Report,
@@ -80,6 +82,7 @@ class WireSession(Protocol):
     parameter_changes: list[tuple[str, str]]
     """Reported settings with new values, drained by the wire; at first the session's own starting values."""
 
+    notifications: Notifications
     signalled: Callable[[bool], None] | None
     """Set by the wire: another session asks to cancel what this one runs, or (True) to end it."""
 
@@ -333,12 +336,24 @@ class Conversation:
             self._out += [ParameterStatus(name, value).encode() for name, value in session.parameter_changes]
             session.parameter_changes.clear()
 
+    def notify(self) -> None:
+        """What other sessions told the client goes out, unless it is in a transaction or in the middle of something."""
+        if not self._out and self._session.transaction_status == "I":
+            self._take_notifications()
+            self._flush()
+
+    def _take_notifications(self) -> None:
+        arrived = self._session.notifications.arrived
+        self._out += [NotificationResponse(n.sender, n.channel, n.payload).encode() for n in arrived]
+        arrived.clear()
+
     def _ready(self) -> None:
         """ReadyForQuery, and everything out in one write."""
         self._drain_session()
         status = self._session.transaction_status
         if status == "I":
             self._formats.clear()
+            self._take_notifications()
         self._out.append(READY[status])
         self._flush()
         self._protocol.end_pipeline()

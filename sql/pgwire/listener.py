@@ -206,7 +206,14 @@ class Connection(asyncio.Protocol):
         out += [ParameterStatus(name, value).encode() for name, value in reported.items()]
         out += [BackendKeyData(self.backend_id, self.secret).encode(), READY[session.transaction_status]]
         self.write(b"".join(out))
-        await Conversation(self, self._protocol, session).run()
+        conversation = Conversation(self, self._protocol, session)
+
+        def arrives() -> None:
+            if self._arrived is not None and self._protocol.phase is Phase.QUERIES:
+                conversation.notify()
+
+        session.notifications.arrives = arrives
+        await conversation.run()
 
     def _signalled(self, terminate: bool) -> None:
         if terminate:

@@ -48,6 +48,26 @@ class NegotiateProtocolVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class NotificationResponse:
+    """What another session, the backend ``sender``, told a channel that the client listens to."""
+
+    sender: int
+    channel: str
+    payload: str
+
+    def encode(self) -> bytes:
+        return frame(b"A", INT32.pack(self.sender) + cstring(self.channel) + cstring(self.payload))
+
+    @staticmethod
+    def decode(body: bytes) -> NotificationResponse:
+        (sender,) = INT32.unpack_from(body)
+        channel, at = string_at(body, 4)
+        payload, at = string_at(body, at)
+        finish(body, at)
+        return NotificationResponse(sender, channel, payload)
+
+
+@dataclass(frozen=True, slots=True)
 class ParameterStatus:
     """A setting that clients follow."""
 

@@ -33,7 +33,7 @@ _SQLGLOT_WORDS = frozenset(
 )
 _NOOPS = {
     "analyze": "ANALYZE", "analyse": "ANALYZE", "vacuum": "VACUUM", "comment": "COMMENT", "grant": "GRANT",
-    "revoke": "REVOKE", "notify": "NOTIFY", "listen": "LISTEN", "unlisten": "UNLISTEN", "checkpoint": "CHECKPOINT",
+    "revoke": "REVOKE", "checkpoint": "CHECKPOINT",
     "cluster": "CLUSTER", "reindex": "REINDEX",
 }  # fmt: skip
 _UNSUPPORTED = ("merge", "lock", "call", "do", "security", "import", "reassign", "load")
@@ -118,6 +118,15 @@ class StatementGrammar(AlterGrammar):
             case "close":
                 self.advance()
                 return bound.Close(None if self.accept("all") else self.label())
+            case "listen" | "unlisten":
+                self.advance()
+                if word == "unlisten" and self.accept_symbol("*"):
+                    return bound.Listen(None, stop=True)
+                return bound.Listen(self.name(), stop=word == "unlisten")
+            case "notify":
+                self.advance()
+                channel = self.name()
+                return bound.Notify(channel, self.string() if self.accept_symbol(",") else "")
             case "discard":
                 self.advance()
                 return bound.Discard(self.label())

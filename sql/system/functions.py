@@ -109,6 +109,9 @@ class SystemFunctions:
         """pg_backend_pid()."""
         return self._backend_id
 
+    def notify(self, channel: str, payload: str) -> None:
+        raise unsupported("to notify anyone outside a session")
+
     def advisory_lock(self, key: tuple[int, ...], transaction: bool) -> None:
         raise unsupported("to take a lock outside a session")
 

@@ -1,8 +1,8 @@
-"""Advisory locks: the session keeps them (``SessionFunctions``)."""
+"""Advisory locks and pg_notify: the session does it (``SessionFunctions``)."""
 
 from __future__ import annotations
 
-from ivm.words import BOOL, INT4, INT8, VOID
+from ivm.words import BOOL, INT4, INT8, TEXT, VOID
 from planner.context import SessionFunctions
 from planner.functions import Site, per_value
 
@@ -39,4 +39,10 @@ def pg_advisory_unlock(site: Site, *key: int) -> bool:
 @per_value("pg_advisory_unlock_all", (), VOID, volatility="volatile", needs_site=True)
 def pg_advisory_unlock_all(site: Site) -> int:
     _session(site).advisory_unlock_all()
+    return 0
+
+
+@per_value("pg_notify", (TEXT, TEXT), VOID, strict=False, volatility="volatile", needs_site=True)
+def pg_notify(site: Site, channel: str | None, payload: str | None) -> int:
+    _session(site).notify(channel or "", payload or "")
     return 0
