@@ -2,7 +2,8 @@
 
 Every SQL value is one int64 *word*. Its codec depends on the type's storage:
 
-- ``DIRECT``: an order-preserving integer. bool 0/1; int2/4/8, oid and reg* as they are; date in days and
+- ``DIRECT``: an order-preserving integer. bool 0/1; int2/4/8, oid and reg* as they are; a label's place in its
+  enum; date in days and
   timestamp, timestamptz, time in microseconds (dates and timestamps since 2000-01-01, the reserved words
   ``NEGATIVE_INFINITY`` and ``POSITIVE_INFINITY`` for the infinities); numeric(p, s) with p <= 18 as value * 10**s;
   float4 and float8 as the order-preserving image of the double's bits (``float_to_word``).
@@ -16,7 +17,8 @@ bit ``i % 64`` of null word ``i // 64`` is set when column i is NULL, and the co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
@@ -53,6 +55,7 @@ class Kind(Enum):
     REGTYPE = "regtype"
     REGPROC = "regproc"
     REGNAMESPACE = "regnamespace"
+    ENUM = "enum"
     ARRAY = "array"
     UNKNOWN = "unknown"
     RECORD = "record"
@@ -75,13 +78,40 @@ _INTERNED: Final = frozenset(
 )  # fmt: skip
 
 
+@dataclass(slots=True, eq=False, repr=False)
+class EnumType:
+    """An enum: labels in an order. A label's position is its values' word, which it keeps; positions have gaps, for
+    labels that come in between later.
+
+    Invariant: a server has one object for each enum, so that equal means the same object, and the labels in it are
+    those of now.
+    """
+
+    oid: int
+    array_oid: int
+    name: str
+    shown: str
+    """The name as SQL text."""
+    labels: dict[int, str] = field(default_factory=dict)
+    """By word, in order."""
+    words: dict[str, int] = field(default_factory=dict)
+
+    def hold(self, labels: Iterable[tuple[int, str]]) -> None:
+        """These labels, in order."""
+        self.labels = dict(labels)
+        self.words = {label: word for word, label in self.labels.items()}
+
+    def __repr__(self) -> str:
+        return f"EnumType({self.oid})"
+
+
 @dataclass(frozen=True, slots=True)
 class SqlType:
     """A column's type: its kind and what narrows it.
 
     ``precision``: digits of a numeric, characters of varchar/bpchar, fractional digits of times; ``scale`` of a
     numeric; ``element`` of an array. None means unconstrained. ``fields`` of a row (RECORD): names and types; none
-    where it stands for rows of any type.
+    where it stands for rows of any type. ``enum``: of an ENUM.
     """
 
     kind: Kind
@@ -89,6 +119,7 @@ class SqlType:
     scale: int | None = None
     element: SqlType | None = None
     fields: tuple[tuple[str, SqlType], ...] = ()
+    enum: EnumType | None = None
 
     @property
     def storage(self) -> Storage:

@@ -63,7 +63,7 @@ from ivm.words import (
     Kind,
     SqlType,
 )  # fmt: skip
-from planner.functions import ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY, ArgumentType, function_key
+from planner.functions import ANY, ANYARRAY, ANYELEMENT, ANYENUM, ANYNONARRAY, ArgumentType, function_key
 from planner.scalar import Aggregate, Case, Literal
 
 
@@ -181,6 +181,8 @@ def _registry() -> list[AggregateFunction]:
         _make("array_agg", (ANYNONARRAY,), None, basic, Family.ARRAY_AGG),
         _make("array_agg", (ANYARRAY,), None, basic, Family.ARRAY_AGG),
         _make("any_value", (ANYELEMENT,), None, ordered, Family.ANY_VALUE),
+        _make("min", (ANYENUM,), None, ordered, Family.MIN),
+        _make("max", (ANYENUM,), None, ordered, Family.MAX),
         _make("min", (ANYARRAY,), None, ordered, Family.MIN),
         _make("max", (ANYARRAY,), None, ordered, Family.MAX),
     ]

@@ -108,6 +108,9 @@ def _register(kinds: tuple[Kind, ...], volatility: Volatility) -> None:
     cast_vectorised((*STRINGS, Kind.UNKNOWN), kinds, volatility=volatility)(_input)
 
 
+# a label that is missing may be added; those that are there stay (what is renamed, no view depends on)
+cast_vectorised((Kind.ENUM,), STRINGS, needs_assignment=True)(_output)
+cast_vectorised((*STRINGS, Kind.UNKNOWN), (Kind.ENUM,), volatility="stable")(_input)
 _register(_OTHERS, "immutable")
 _register(_BY_SETTINGS, "settings")
 _register(_BY_CATALOG, "stable")

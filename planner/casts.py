@@ -68,6 +68,8 @@ def cast_context(source: SqlType, target: SqlType) -> CastContext | None:
         return cast_context(source.element, target.element)
     if a is b is Kind.RECORD:
         return "implicit" if not target.fields or _same_types(source, target) else None
+    if a is b is Kind.ENUM:
+        return "implicit" if source.enum is target.enum else None
     if a is b or (a is Kind.UNKNOWN and b is not Kind.RECORD) or b in _IMPLICIT.get(a, _NONE):
         return "implicit"
     if b in _ASSIGNMENT.get(a, _NONE) or (b in _STRINGS and b is not Kind.UNKNOWN):

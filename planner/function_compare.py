@@ -32,7 +32,7 @@ from ivm.words import (
     Storage,
 )  # fmt: skip
 from planner import ordering
-from planner.functions import ANY, ANYARRAY, ANYCOMPATIBLE, ArgumentType, Site, vectorised
+from planner.functions import ANY, ANYARRAY, ANYCOMPATIBLE, ANYENUM, ArgumentType, Site, vectorised
 from storage.numeric import SCALE_BITS, aligned, inline_parts
 
 BPCHAR: Final = SqlType(Kind.BPCHAR)
@@ -42,7 +42,7 @@ _INTEGERS: Final = (INT2, INT4, INT8)
 _FLOATS: Final = (FLOAT4, FLOAT8)
 _OTHERS: Final[tuple[ArgumentType, ...]] = (
     BOOL, NUMERIC, TEXT, BPCHAR, NAME, BYTEA, CHAR1, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL, UUID, JSONB, OID,
-    ANYARRAY, RECORD,
+    ANYARRAY, ANYENUM, RECORD,
 )  # fmt: skip
 _PAIRS: Final[tuple[tuple[ArgumentType, ArgumentType], ...]] = (
     *((a, b) for a in _INTEGERS for b in _INTEGERS),
@@ -118,13 +118,13 @@ def _implementation(type: ArgumentType, name: str) -> Callable[[Site, Words, Wor
         return _floats(operator)
     if type == NUMERIC:
         return _numerics(operator)
-    if isinstance(type, SqlType) and type.storage is Storage.DIRECT:
+    if type is ANYENUM or (isinstance(type, SqlType) and type.storage is Storage.DIRECT):
         return _plain(operator)
     return _identical(operator) if name in ("=", "<>") else _ordered(operator)
 
 
 for _left, _right in _PAIRS:
-    _direct = isinstance(_left, SqlType) and _left.storage is Storage.DIRECT
+    _direct = _left is ANYENUM or (isinstance(_left, SqlType) and _left.storage is Storage.DIRECT)
     for _name in _OPERATORS:
         vectorised(_name, (_left, _right), BOOL, total=_direct)(_implementation(_left, _name))
 

@@ -65,6 +65,7 @@ class Polymorphic(Enum):
     ANYELEMENT = "anyelement"
     ANYARRAY = "anyarray"
     ANYNONARRAY = "anynonarray"
+    ANYENUM = "anyenum"
     ANYCOMPATIBLE = "anycompatible"
     ANYCOMPATIBLEARRAY = "anycompatiblearray"
 
@@ -73,6 +74,7 @@ ANY: Final = Polymorphic.ANY
 ANYELEMENT: Final = Polymorphic.ANYELEMENT
 ANYARRAY: Final = Polymorphic.ANYARRAY
 ANYNONARRAY: Final = Polymorphic.ANYNONARRAY
+ANYENUM: Final = Polymorphic.ANYENUM
 ANYCOMPATIBLE: Final = Polymorphic.ANYCOMPATIBLE
 ANYCOMPATIBLEARRAY: Final = Polymorphic.ANYCOMPATIBLEARRAY
 

@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 
 from ivm.errors import SqlError
 from ivm.words import BOOL, INT8, ColumnType, Kind, Schema, SqlType
+from sql.enumeration import Enumeration, enum_from_json, enum_to_json
 from sql.keys import (
     INDEX_BASE,
     Check,
@@ -25,7 +26,7 @@ from sql.keys import (
     index_to_json,
     object_name,
 )  # fmt: skip
-from sql.routine import Routine, routine_from_json, routine_to_json
+from sql.routine import Enums, Routine, routine_from_json, routine_to_json, type_from_json, type_to_json
 
 
 class RelationKind(Enum):
@@ -33,6 +34,8 @@ class RelationKind(Enum):
     VIEW = "v"
     MATERIALIZED_VIEW = "m"
     SEQUENCE = "S"
+    TYPE = "t"
+    """A user's type."""
     FUNCTION = "f"
     """A user's function: the relation of what it returns, named by its signature."""
     SYSTEM = "s"
@@ -46,6 +49,7 @@ LABELS: Final = {
     RelationKind.SYSTEM: "view",
     RelationKind.SEQUENCE: "sequence",
     RelationKind.FUNCTION: "function",
+    RelationKind.TYPE: "type",
 }
 
 
@@ -150,6 +154,13 @@ class Relation:
     routine: Routine | None = None
     parents: tuple[int, ...] = ()
     children: tuple[int, ...] = ()
+    enum: Enumeration | None = None
+
+    @property
+    def own_type(self) -> SqlType:
+        """The type that it is."""
+        assert self.enum is not None, "a type"
+        return SqlType(Kind.ENUM, enum=self.enum.type)
 
     @property
     def oid(self) -> int:
@@ -197,6 +208,10 @@ class CatalogReader(Protocol):
         """The users' functions of that name: in the schema, or along the search path."""
         ...
 
+    def type(self, schema_name: str | None, name: str) -> Relation | None:
+        """The user's type of that name: in the schema, or along the search path."""
+        ...
+
     def home(self, schema_name: str | None, temporary: bool) -> str:
         """The schema that CREATE with such a name makes its object in. Raises 3F000, 42P16, 42501."""
         ...
@@ -230,6 +245,7 @@ class Catalog:
     next_id: int = FIRST_USER_ID
     version: int = 0
     routines: Mapping[str, tuple[Relation, ...]] = field(default_factory=dict)
+    types: Mapping[tuple[str, str], Relation] = field(default_factory=dict)
     system: Mapping[tuple[str, str], Relation] = field(default_factory=dict)
     system_ids: Mapping[int, Relation] = field(default_factory=dict)
     schemas: Mapping[str, int] = field(default_factory=lambda: {PUBLIC: PUBLIC_ID})
@@ -273,6 +289,8 @@ class Catalog:
         """The catalog with one relation added, or replaced when its id is known."""
         relations = {**self.relations, relation.id: relation}
         objects = [i.id for i in relation.indexes] + [c.id for c in relation.checks]
+        if relation.enum is not None:
+            objects += [relation.enum.type.array_oid, *(label.oid for label in relation.enum.labels)]
         newest = max((relation.id, *objects, *(k.id for k in relation.foreign_keys)))
         return self._of(relations, max(self.next_id, newest + 1), version)
 
@@ -345,18 +363,33 @@ class Catalog:
         body = json.loads(data)
         if body["format"] != 1:
             raise SqlError("XX001", f"the catalog has format {body['format']}, this version reads format 1")
-        relations = {r.id: r for r in map(_relation_from_json, body["relations"])}
+        enums = {r["id"]: self._enum_from_json(r) for r in body["relations"] if "enum" in r}
+        relations = {r.id: r for r in (_relation_from_json(each, enums) for each in body["relations"])}
         schemas = body.get("schemas", {PUBLIC: PUBLIC_ID})
         return replace(self, schemas=schemas)._of(relations, body["next_id"], body["version"])
 
+    def _enum_from_json(self, data: Mapping[str, Any]) -> Enumeration:
+        known = self.relations.get(data["id"])
+        of_now = None if known is None or known.enum is None else known.enum.type
+        return enum_from_json(data["id"], data["name"], data["enum"], of_now)
+
+    def using(self, type_: Relation) -> list[tuple[Relation, TableColumn]]:
+        """The tables' columns of a type, or of arrays of it."""
+        enum = type_.own_type.enum
+        tables = sorted((r for r in self.relations.values() if r.kind is RelationKind.TABLE), key=lambda r: r.oid)
+        return [(t, c) for t in tables for c in t.columns if (c.type.element or c.type).enum is enum]
+
     def _of(self, relations: dict[int, Relation], next_id: int, version: int) -> Catalog:
         relations = _with_children(relations)
-        names = {(r.schema_name, r.name): r for r in relations.values()}
+        names = {(r.schema_name, r.name): r for r in relations.values() if r.kind is not RelationKind.TYPE}
+        types = {(r.schema_name, r.name): r for r in relations.values() if r.kind is RelationKind.TYPE}
         routines: dict[str, tuple[Relation, ...]] = {}
         for relation in relations.values():
             if relation.routine is not None:
                 routines[relation.routine.name] = (*routines.get(relation.routine.name, ()), relation)
-        return replace(self, relations=relations, names=names, routines=routines, next_id=next_id, version=version)
+        return replace(
+            self, relations=relations, names=names, types=types, routines=routines, next_id=next_id, version=version
+        )
 
 
 def _with_children(relations: dict[int, Relation]) -> dict[int, Relation]:
@@ -387,16 +420,6 @@ def _redirected(relation: Relation, old: int, new: int) -> Relation:
     return replace(relation, dependencies=dependencies, references=references)
 
 
-def _type_to_json(type_: SqlType) -> list[object]:
-    element = None if type_.element is None else _type_to_json(type_.element)
-    return [type_.kind.value, type_.precision, type_.scale, element]
-
-
-def _type_from_json(data: abc.Sequence[Any]) -> SqlType:
-    kind, precision, scale, element = data
-    return SqlType(Kind(kind), precision, scale, None if element is None else _type_from_json(element))
-
-
 def _relation_to_json(relation: Relation) -> dict[str, object]:
     columns = [_column_to_json(c) for c in relation.columns]
     newer: dict[str, object] = {
@@ -406,6 +429,7 @@ def _relation_to_json(relation: Relation) -> dict[str, object]:
         "first_id": relation.first_id,
         "sequence": None if relation.sequence is None else _sequence_to_json(relation.sequence),
         "routine": None if relation.routine is None else routine_to_json(relation.routine),
+        "enum": None if relation.enum is None else enum_to_json(relation.enum),
         "checks": [check_to_json(c) for c in relation.checks],
         "foreign_keys": [foreign_key_to_json(k) for k in relation.foreign_keys],
         "parents": list(relation.parents),
@@ -432,25 +456,27 @@ def _reference_to_json(reference: Reference) -> list[object]:
 
 def _column_to_json(column: TableColumn) -> list[object]:
     generated = () if column.generated is None else ([column.generated.sequence, column.generated.kind],)
-    return [column.name, _type_to_json(column.type), column.nullable, column.default, *generated]
+    return [column.name, type_to_json(column.type), column.nullable, column.default, *generated]
 
 
-def _column_from_json(data: abc.Sequence[Any]) -> TableColumn:
+def _column_from_json(data: abc.Sequence[Any], enums: Enums) -> TableColumn:
     name, type_, nullable, default, *generated = data
-    return TableColumn(name, _type_from_json(type_), nullable, default, Generated(*generated[0]) if generated else None)
+    return TableColumn(
+        name, type_from_json(type_, enums), nullable, default, Generated(*generated[0]) if generated else None
+    )
 
 
 def _sequence_to_json(sequence: Sequence) -> dict[str, object]:
-    return {**asdict(sequence), "type": _type_to_json(sequence.type)}
+    return {**asdict(sequence), "type": type_to_json(sequence.type)}
 
 
 def _sequence_from_json(data: Mapping[str, Any]) -> Sequence:
     owner = None if data["owner"] is None else (data["owner"][0], data["owner"][1])
-    return Sequence(**{**data, "type": _type_from_json(data["type"]), "owner": owner})
+    return Sequence(**{**data, "type": type_from_json(data["type"], {}), "owner": owner})
 
 
-def _relation_from_json(data: Mapping[str, Any]) -> Relation:
-    columns = tuple(map(_column_from_json, data["columns"]))
+def _relation_from_json(data: Mapping[str, Any], enums: Enums) -> Relation:
+    columns = tuple(_column_from_json(c, enums) for c in data["columns"])
     return Relation(
         data["id"],
         data["schema"],
@@ -469,6 +495,7 @@ def _relation_from_json(data: Mapping[str, Any]) -> Relation:
         _sequence_from_json(data["sequence"]) if "sequence" in data else None,
         tuple(check_from_json(c) for c in data.get("checks", ())),
         tuple(foreign_key_from_json(k) for k in data.get("foreign_keys", ())),
-        routine_from_json(data["routine"]) if "routine" in data else None,
+        routine_from_json(data["routine"], enums) if "routine" in data else None,
         tuple(data.get("parents", ())),
+        enum=enums.get(data["id"]),
     )

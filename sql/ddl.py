@@ -229,6 +229,7 @@ class Definer:
         outside = self.writer.catalog.dependents([r.id for r in inside])
         if inside and not statement.cascade:
             raise self._schema_needed(names, inside, outside)
+        self._check_types(inside, {r.id for r in (*inside, *outside)})
         gone = sorted((*inside, *outside), key=lambda r: r.oid)
         ids, cascaded = _closed(self.writer, self.names, gone)
         with_tables = {r.id for r in self.writer.catalog.owned(ids)}
@@ -238,6 +239,14 @@ class Definer:
             above = [r for i in ids for r in self.writer.catalog.above(self.writer.catalog.relations[i])]
             self.writer.drop_schemas(names, sorted(ids))
             rebuild_views(self.writer, above)
+
+    def _check_types(self, inside: list[Relation], gone: set[int]) -> None:
+        """Raises 0A000 where a table that stays has a column of a type that goes."""
+        for type_ in (r for r in inside if r.kind is RelationKind.TYPE):
+            for table, _ in self.writer.catalog.using(type_):
+                if table.id not in gone:
+                    hint = f"Drop the type first: DROP TYPE {type_.schema_name}.{type_.name} CASCADE."
+                    raise unsupported(f"dropping a schema whose types {self._described(table)} has columns of", hint)
 
     def _schema_to_drop(self, name: str, missing: bool) -> bool:
         if name in INTERNAL_SCHEMAS:

@@ -70,7 +70,8 @@ def _check_types(name: str, table: Relation, column: int, parent: Relation, key:
     one, two = table.columns[column].type, parent.columns[_place(parent, key)].type
     if one == two or any(one.kind in kinds and two.kind in kinds for kinds in _ALIKE):
         return
-    if one.kind is two.kind or any(one.kind in kinds and two.kind in kinds for kinds in _COMPARABLE):
+    alike = one.kind is two.kind and one.enum is two.enum
+    if alike or any(one.kind in kinds and two.kind in kinds for kinds in _COMPARABLE):
         raise unsupported(f"a foreign key from {_shown(one)} to {_shown(two)}")
     raise SqlError(
         "42804", f'foreign key constraint "{name}" cannot be implemented',

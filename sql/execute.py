@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ivm.errors import SqlError, unsupported
@@ -24,6 +25,7 @@ from sql.compound import CompoundRun
 from sql.control import run_control
 from sql.ddl import Definer
 from sql.ddl_indexes import create_index, drop_indexes
+from sql.ddl_types import TypeDefiner
 from sql.definition import view_rel
 from sql.dml import Changed, Changer
 from sql.engine import TooLongHereError
@@ -71,6 +73,7 @@ from sql.statements import (
     Verify,
 )  # fmt: skip
 from sql.statements_rename import Rename, Renaming, SetOwner, SetSchema
+from sql.statements_types import AddLabel, CreateEnum, DropType, RenameLabel, TypeStatement
 from sql.streams import Streams
 from sql.writer import Writer
 from storage.codec import encode
@@ -83,7 +86,7 @@ if TYPE_CHECKING:
 
 Definition = (
     CreateTable | CreateView | CreateIndex | CreateSequence | AlterSequence | Drop | DropIndex | AlterTable | Renaming
-    | CreateSchema | DropSchema | CreateFunction | DropFunction
+    | CreateSchema | DropSchema | CreateFunction | DropFunction | TypeStatement
 )  # fmt: skip
 
 LIGHT_ROWS: Final = 200
@@ -131,7 +134,7 @@ class Executor:
                 return await self._define(statement, prepared, request)
             case CreateSequence() | AlterSequence() | Rename() | SetSchema() | SetOwner():
                 return await self._define(statement, prepared, request)
-            case CreateFunction() | DropFunction():
+            case CreateFunction() | DropFunction() | CreateEnum() | AddLabel() | RenameLabel() | DropType():
                 return await self._define(statement, prepared, request)
             case Explain():
                 return self._explain(statement)
@@ -414,6 +417,11 @@ class Executor:
             case DropFunction():
                 definer.drop_function(statement)
                 return "DROP FUNCTION"
+            case CreateEnum() | AddLabel() | RenameLabel() | DropType():
+                alter = partial(self._alter, definer, request=request)
+                transaction = self._session.transaction
+                alone = transaction is not None and not transaction.explicit
+                return TypeDefiner(writer, notify, definer.names, alone, alter).run(statement)
             case AlterSequence():
                 definer.alter_sequence(statement)
                 return "ALTER SEQUENCE"

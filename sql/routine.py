@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ivm.words import Kind, SqlType
+from sql.enumeration import Enumeration
+
+Enums = Mapping[int, Enumeration]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,24 +48,30 @@ class Routine:
 
 
 def routine_to_json(routine: Routine) -> dict[str, object]:
+    """``routine_from_json`` reads it back."""
     return {
         "name": routine.name,
-        "arguments": [[a.name, _type_to_json(a.type), a.default] for a in routine.arguments],
-        "result": _type_to_json(routine.result),
+        "arguments": [[a.name, type_to_json(a.type), a.default] for a in routine.arguments],
+        "result": type_to_json(routine.result),
         "flags": [routine.returns_set, routine.table, routine.volatility, routine.strict, routine.expression],
     }
 
 
-def routine_from_json(data: Mapping[str, Any]) -> Routine:
-    arguments = tuple(Argument(name, _type_from_json(type_), default) for name, type_, default in data["arguments"])
-    return Routine(data["name"], arguments, _type_from_json(data["result"]), *data["flags"])
+def routine_from_json(data: Mapping[str, Any], enums: Enums) -> Routine:
+    """``enums``: the users' types by oid."""
+    arguments = tuple(Argument(n, type_from_json(type_, enums), default) for n, type_, default in data["arguments"])
+    return Routine(data["name"], arguments, type_from_json(data["result"], enums), *data["flags"])
 
 
-def _type_to_json(type_: SqlType) -> list[object]:
-    element = None if type_.element is None else _type_to_json(type_.element)
-    return [type_.kind.value, type_.precision, type_.scale, element]
+def type_to_json(type_: SqlType) -> list[object]:
+    """``type_from_json`` reads it back."""
+    element = None if type_.element is None else type_to_json(type_.element)
+    enum = () if type_.enum is None else (type_.enum.oid,)
+    return [type_.kind.value, type_.precision, type_.scale, element, *enum]
 
 
-def _type_from_json(data: Sequence[Any]) -> SqlType:
-    kind, precision, scale, element = data
-    return SqlType(Kind(kind), precision, scale, None if element is None else _type_from_json(element))
+def type_from_json(data: Sequence[Any], enums: Enums) -> SqlType:
+    """``enums``: the users' types by oid."""
+    kind, precision, scale, element, *enum = data
+    of = None if element is None else type_from_json(element, enums)
+    return SqlType(Kind(kind), precision, scale, of, enum=enums[enum[0]].type if enum else None)

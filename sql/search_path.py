@@ -9,7 +9,7 @@ from typing import Final
 
 from ivm.errors import SqlError
 from planner.identifiers import quoted
-from sql.catalog import INTERNAL_SCHEMAS, PUBLIC, Catalog, CatalogReader, Reference, Relation
+from sql.catalog import INTERNAL_SCHEMAS, PUBLIC, Catalog, CatalogReader, Reference, Relation, RelationKind
 
 TEMPORARY: Final = "pg_temp"
 """What a session calls its own schema for temporary relations."""
@@ -96,6 +96,10 @@ class Lookup:
         inside = [r for place in places for r in found if r.schema_name == place]
         return tuple({r.name: r for r in reversed(inside)}.values())
 
+    def type(self, schema_name: str | None, name: str) -> Relation | None:
+        places = self.path.places if schema_name is None else (self.schema(schema_name),)
+        return next((t for t in (self.catalog.types.get((place, name)) for place in places) if t is not None), None)
+
     def schema(self, name: str) -> str:
         """The schema that a name of one means."""
         return self.path.temporary if name == TEMPORARY else name
@@ -151,6 +155,11 @@ class Pinned:
         found = [r for r in needed if r.routine is not None and r.routine.name == name]
         return tuple(r for r in found if schema_name in (None, r.schema_name))
 
+    def type(self, schema_name: str | None, name: str) -> Relation | None:
+        needed = [r for r in map(self.catalog.by_id, self.view.dependencies) if r is not None]
+        found = (r for r in needed if r.kind is RelationKind.TYPE and r.name == name)
+        return next((r for r in found if schema_name in (None, r.schema_name)), None)
+
     def home(self, schema_name: str | None, temporary: bool) -> str:
         return self.catalog.home(schema_name, temporary)
 
@@ -188,6 +197,12 @@ class Recorder:
 
     def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
         return self.catalog.routines(schema_name, name)
+
+    def type(self, schema_name: str | None, name: str) -> Relation | None:
+        found = self.catalog.type(schema_name, name)
+        if found is not None:
+            self.seen.add(found.id)
+        return found
 
     def home(self, schema_name: str | None, temporary: bool) -> str:
         return self.catalog.home(schema_name, temporary)

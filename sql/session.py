@@ -16,6 +16,7 @@ from sql.clock import POSTGRES_EPOCH, wall_clock
 from sql.control import show_columns
 from sql.cursors import Cursor, Cursors
 from sql.ddl import drop_temporary
+from sql.enumeration import type_of_oid
 from sql.execute import Executor, Request
 from sql.notifications import Notifications
 from sql.parse import StatementText, split
@@ -115,7 +116,7 @@ class Session:
         self._arrive()
         if name and name in self.statements:
             raise SqlError("42P05", f'prepared statement "{name}" already exists')
-        types = tuple(None if oid in (0, 705) else type_from_oid(oid) for oid in parameter_oids)
+        types = tuple(None if oid in (0, 705) else self._type(oid) for oid in parameter_oids)
         statements = split(text)
         if len(statements) > 1:
             raise SqlError("42601", "cannot insert multiple commands into a prepared statement")
@@ -123,6 +124,10 @@ class Session:
         self.statements[name] = NamedStatement(
             statements[0].text if statements else "", types, prepared, wall_clock() - POSTGRES_EPOCH
         )
+
+    def _type(self, oid: int) -> SqlType | None:
+        own = self._catalog().types.values()
+        return type_from_oid(oid) or type_of_oid((t.own_type.enum for t in own), oid)
 
     def describe_statement(self, name: str) -> tuple[tuple[SqlType, ...], tuple[OutputColumn, ...] | None]:
         """Parameters and columns (None: no rows)."""
@@ -285,9 +290,12 @@ class Session:
             self._path = setting, catalog.version, path_of(setting, self.user, self.temporary_schema, catalog)
         return self._path[2]
 
+    def _catalog(self) -> Catalog:
+        return self.coordinator.engine.published.catalog if self.transaction is None else self.transaction.catalog
+
     def prepare(self, statement: StatementText, types: tuple[SqlType | None, ...]) -> Prepared:
         """Parse and bind, or find what was bound before; positions of errors count from the query string's start."""
-        catalog = self.coordinator.engine.published.catalog if self.transaction is None else self.transaction.catalog
+        catalog = self._catalog()
         try:
             return self.coordinator.statements.prepare(statement, catalog, self.path(catalog), types, self.settings)
         except SqlError as error:

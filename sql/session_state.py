@@ -48,7 +48,11 @@ class SessionState(SequenceFunctions, SystemFunctions):
         return self.session.database
 
     def relations(self) -> Iterable[Relation]:
-        return (VIEW_ERRORS, *(r for r in self.catalog.relations.values() if r.routine is None))
+        others = (RelationKind.FUNCTION, RelationKind.TYPE)
+        return (VIEW_ERRORS, *(r for r in self.catalog.relations.values() if r.kind not in others))
+
+    def types(self) -> Iterable[Relation]:
+        return self.catalog.types.values()
 
     def routines(self) -> Iterable[Relation]:
         return tuple(r for functions in self.catalog.routines.values() for r in functions)

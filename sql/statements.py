@@ -12,6 +12,7 @@ from sql.catalog import Reference, Relation, RelationKind, TableColumn
 from sql.keys import Check, Index
 from sql.sequence_options import SequenceOptions
 from sql.statements_rename import Renaming
+from sql.statements_types import TypeStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -583,7 +584,7 @@ Statement = (
     | CreateFunction | DropFunction
     | CreateIndex | CreateSchema | Drop | DropIndex | DropSchema | CopyFrom | CopyTo | Subscribe | Explain | Verify
     | Begin | Commit | Rollback | Savepoint | SetVariable | SetTransaction | Show | Prepare | Execute | Deallocate
-    | Listen | Notify | Declare | Fetch | Close | Discard | AlterTable | Renaming | NoOperation
+    | Listen | Notify | Declare | Fetch | Close | Discard | AlterTable | Renaming | TypeStatement | NoOperation
 )  # fmt: skip
 
 

@@ -24,8 +24,9 @@ from storage.type_names import (
 )
 
 __all__ = [
-    "INFO", "TYPE_INFOS", "TypeInfo", "array_of", "format_type", "internal_name", "is_preferred", "parse_type",
-    "type_category", "type_from_name", "type_from_oid", "type_length", "type_oid", "typmod", "with_typmod",
+    "INFO", "TYPE_INFOS", "TypeInfo", "array_of", "format_type", "internal_name", "is_preferred", "is_type_name",
+    "parse_type", "type_category", "type_from_name", "type_from_oid", "type_length", "type_oid", "typmod",
+    "with_typmod",
 ]  # fmt: skip
 
 _ALIASES: Final[dict[str, Kind]] = {
@@ -73,6 +74,11 @@ def array_of(element: SqlType) -> SqlType:
     if element.kind is Kind.RECORD and element.fields:
         raise unsupported("an array of rows")
     return element if element.kind is Kind.ARRAY else SqlType(Kind.ARRAY, element=element)
+
+
+def is_type_name(name: str) -> bool:
+    """Whether a (folded) name is one of Postgres's own types."""
+    return name in _ALIASES or name.removeprefix("_") in _ALIASES or name in ("int2vector", "oidvector")
 
 
 def parse_type(text: str, position: int | None = None) -> SqlType:

@@ -122,7 +122,7 @@ class Writer:
 
     def _install(self, relation: Relation, rel: Rel | None) -> None:
         engine = self.engine
-        if relation.kind in (RelationKind.VIEW, RelationKind.SEQUENCE, RelationKind.FUNCTION):
+        if relation.kind in (RelationKind.VIEW, RelationKind.SEQUENCE, RelationKind.FUNCTION, RelationKind.TYPE):
             return
         if relation.kind is RelationKind.TABLE:
             engine.add_table(relation)
@@ -187,6 +187,9 @@ class Writer:
             del self.created[mark.created :]
         engine.settle()
         self.catalog = mark.catalog
+        for type_ in mark.catalog.types.values():
+            if type_.enum is not None:
+                type_.enum.publish()
         if engine.broken:
             engine.restore(self.catalog)
             self._feed()

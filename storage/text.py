@@ -212,6 +212,20 @@ def _format_uuid(type_: SqlType, datum: bytes, style: TextStyle) -> str:
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
+def _enum_in(type_: SqlType, text: str, style: TextStyle) -> int:
+    enum = type_.enum
+    assert enum is not None, "an enum has labels"
+    word = enum.words.get(text)
+    if word is None:
+        raise SqlError("22P02", f'invalid input value for enum {format_type(type_)}: "{text}"')
+    return word
+
+
+def _enum_out(type_: SqlType, datum: int, style: TextStyle) -> str:
+    assert type_.enum is not None, "an enum has labels"
+    return type_.enum.labels[datum]
+
+
 def _reg_in(type_: SqlType, text: str, style: TextStyle) -> int:
     if text == "-":
         return 0
@@ -272,6 +286,7 @@ _PARSERS: Final[dict[Kind, _Parser]] = {
     Kind.UUID: _uuid,
     Kind.JSONB: lambda type_, text, style: canonical_json(text),
     Kind.OID: lambda type_, text, style: parse_oid(text),
+    Kind.ENUM: _enum_in,
     Kind.REGCLASS: _reg_in,
     Kind.REGTYPE: _reg_in,
     Kind.REGPROC: _reg_in,
@@ -295,6 +310,7 @@ _WRITERS: Final[dict[Kind, _Writer]] = {
     Kind.INT4: _as_str,
     Kind.INT8: _as_str,
     Kind.OID: _as_str,
+    Kind.ENUM: _enum_out,
     Kind.FLOAT4: lambda type_, datum, style: format_float4(datum),
     Kind.FLOAT8: lambda type_, datum, style: format_float8(datum),
     Kind.NUMERIC: lambda type_, datum, style: format_numeric(datum),

@@ -64,11 +64,19 @@ _TIMES: Final = (Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 _FULL_RANGE: Final = 0x7FFF
 
 
+def info(type_: SqlType) -> TypeInfo:
+    """What is known of a type that is no array."""
+    enum = type_.enum
+    if enum is None:
+        return INFO[type_.kind]
+    return TypeInfo(Kind.ENUM, enum.oid, enum.array_oid, 4, "E", enum.shown)
+
+
 def type_oid(type_: SqlType) -> int:
     """The OID of a type, 0 for an array of an element that has no array type."""
     if type_.kind is Kind.ARRAY:
-        return INFO[type_.element.kind].array_oid if type_.element is not None else 0
-    return INFO[type_.kind].oid
+        return info(type_.element).array_oid if type_.element is not None else 0
+    return info(type_).oid
 
 
 def type_from_oid(oid: int, typmod: int = -1) -> SqlType | None:
@@ -117,31 +125,31 @@ def with_typmod(type_: SqlType, modifier: int) -> SqlType:
 
 def type_length(type_: SqlType) -> int:
     """pg_type.typlen, what RowDescription sends."""
-    return -1 if type_.kind is Kind.ARRAY else INFO[type_.kind].length
+    return -1 if type_.kind is Kind.ARRAY else info(type_).length
 
 
 def type_category(type_: SqlType) -> str:
     """pg_type.typcategory."""
-    return "A" if type_.kind is Kind.ARRAY else INFO[type_.kind].category
+    return "A" if type_.kind is Kind.ARRAY else info(type_).category
 
 
 def is_preferred(type_: SqlType) -> bool:
     """pg_type.typispreferred: the type that its category resolves to."""
-    return type_.kind is not Kind.ARRAY and INFO[type_.kind].preferred
+    return type_.kind is not Kind.ARRAY and info(type_).preferred
 
 
 def internal_name(type_: SqlType) -> str:
     """pg_type.typname: int4, _text, …"""
     if type_.kind is Kind.ARRAY:
         return "_" + (internal_name(type_.element) if type_.element is not None else "")
-    return str(type_.kind.value)
+    return str(type_.kind.value) if type_.enum is None else type_.enum.name
 
 
 def format_type(type_: SqlType, modifier: bool = True) -> str:
     """SQL's name of a type as Postgres's ``format_type`` prints it, with its modifiers unless told otherwise."""
     if type_.kind is Kind.ARRAY:
         return (format_type(type_.element, modifier) if type_.element is not None else "anyarray") + "[]"
-    label = INFO[type_.kind].label
+    label = info(type_).label
     if not modifier:
         return label
     if type_.precision is None:

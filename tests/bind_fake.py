@@ -29,6 +29,9 @@ class FakeCatalog:
     def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
         return ()
 
+    def type(self, schema_name: str | None, name: str) -> Relation | None:
+        return None
+
     def home(self, schema_name: str | None, temporary: bool) -> str:
         return schema_name or "public"
 

@@ -31,6 +31,9 @@ class State:
     user = "me"
     database = "db"
 
+    def types(self) -> list[Relation]:
+        return []
+
     def routines(self) -> list[Relation]:
         return []
 

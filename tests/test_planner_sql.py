@@ -120,6 +120,9 @@ def bound(text: str) -> Query:
         def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
             return ()
 
+        def type(self, schema_name: str | None, name: str) -> Relation | None:
+            return None
+
         def home(self, schema_name: str | None, temporary: bool) -> str:
             return "public"
 

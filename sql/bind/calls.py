@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import INT8, Kind, SqlType
+from ivm.words import INT8, Kind
 from planner.aggregates import AggregateFunction, aggregate_overloads, result_nullable
 from planner.functions import Function, overloads
 from planner.levels import unlift
@@ -17,7 +17,7 @@ from sql.bind.overloads import no_function, resolve, result_type
 from sql.bind.scope import AGGREGATE_BASE, Scope
 from sql.bind.walk import has_subquery, references
 from sql.syntax import nodes
-from sql.types import type_from_name
+from sql.types import is_type_name, type_from_name
 
 if TYPE_CHECKING:
     from sql.bind.expression import Binder
@@ -135,14 +135,15 @@ def _as_cast(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar
     """``int4(x)``: a cast in a function's clothes, where a type has the name (func_get_detail)."""
     if len(args) != 1:
         return None
+    own = None if is_type_name(name) else env.catalog.type(None, name)
     try:
-        target = type_from_name(name)
+        target = type_from_name(name) if own is None else own.own_type
     except SqlError:
         return None
     source = args[0].type
     if source.kind is not Kind.UNKNOWN and not castable(source, target, "explicit"):
         return None
-    return cast(env, args[0], SqlType(target.kind, element=target.element), "explicit", at)
+    return cast(env, args[0], plain(target), "explicit", at)
 
 
 def aggregate(b: Binder, node: nodes.Apply, name: str) -> Scalar:

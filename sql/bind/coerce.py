@@ -26,7 +26,7 @@ def type_name(type_: SqlType) -> str:
 
 def same_family(a: SqlType, b: SqlType) -> bool:
     """Whether two types differ in modifiers at most."""
-    if a.kind is not b.kind:
+    if a.kind is not b.kind or a.enum is not b.enum:
         return False
     if a.element is not None and b.element is not None:
         return same_family(a.element, b.element)
@@ -166,7 +166,8 @@ def _common(types: Sequence[SqlType]) -> SqlType | int:
 
 def plain(type_: SqlType) -> SqlType:
     """The type without modifiers."""
-    return SqlType(type_.kind, element=None if type_.element is None else plain(type_.element), fields=type_.fields)
+    element = None if type_.element is None else plain(type_.element)
+    return SqlType(type_.kind, element=element, fields=type_.fields, enum=type_.enum)
 
 
 def assign(env: Environment, expr: Scalar, target: SqlType, column: str, at: int) -> Scalar:

@@ -14,7 +14,7 @@ from sql.catalog import CatalogReader, Relation
 from sql.search_path import pinned
 from sql.statements import Delete, Insert, Update
 from sql.syntax.nodes import TypeName, With
-from sql.types import array_of, type_from_name
+from sql.types import array_of, is_type_name, type_from_name
 
 MAX_PARAMETERS = 65535
 
@@ -46,7 +46,7 @@ class Parameters:
 
 def _plain(type_: SqlType) -> SqlType:
     """A type without modifiers, as Postgres gives to parameters."""
-    return SqlType(type_.kind, element=type_.element, fields=type_.fields)
+    return SqlType(type_.kind, element=type_.element, fields=type_.fields, enum=type_.enum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +109,18 @@ class Environment:
         text = name.name
         if text.startswith("interval "):
             return array_of(SqlType(Kind.INTERVAL)) if name.array else SqlType(Kind.INTERVAL)
-        type_ = type_from_name(text, name.args, name.at + 1)
+        own = None if is_type_name(text) and name.schema in (None, "pg_catalog") else self._own_type(name)
+        type_ = type_from_name(text, name.args, name.at + 1) if own is None else own
         return array_of(type_) if name.array else type_
+
+    def _own_type(self, name: TypeName) -> SqlType | None:
+        """A user's type of that name."""
+        found = self.catalog.type(name.schema, name.name)
+        if found is None and name.schema is not None:
+            raise SqlError("42704", f'type "{name.schema}.{name.name}" does not exist', position=name.at + 1)
+        if found is not None and name.args:
+            raise SqlError("42601", f'type modifier is not allowed for type "{found.name}"', position=name.at + 1)
+        return None if found is None else found.own_type
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,8 @@ def typed_literal(value: object, target: SqlType, context: CastContext, at: int,
     assert isinstance(value, str)
     element = target.element or target
     deferred = element.kind in _SESSION_KINDS or (element.kind in _CLOCK_KINDS and _CLOCK_WORDS.search(value))
-    base = SqlType(target.kind, element=SqlType(element.kind) if target.element is not None else None)
+    of = SqlType(element.kind, enum=element.enum)
+    base = of if target.element is None else SqlType(target.kind, element=of)
     style = _STYLE.get()
     _note(base, value, style)
     if deferred or attempt:

@@ -14,6 +14,7 @@ from planner.functions import (
     ANYARRAY,
     ANYCOMPATIBLE,
     ANYCOMPATIBLEARRAY,
+    ANYENUM,
     ANYNONARRAY,
     ArgumentType,
     Polymorphic,
@@ -132,7 +133,10 @@ def _fits(candidate: Candidate[Entry], types: tuple[SqlType, ...]) -> bool:
                 return False
         elif given.kind is not Kind.UNKNOWN and cast_context(given, declared) != "implicit":
             return False
-    return not any(isinstance(a, Polymorphic) for a in candidate.args) or _element(candidate.args, types) is not None
+    if not any(isinstance(a, Polymorphic) for a in candidate.args):
+        return True
+    element = _element(candidate.args, types)
+    return element is not None and (element.kind is Kind.ENUM or ANYENUM not in candidate.args)
 
 
 def _polymorphic_fits(declared: Polymorphic, given: SqlType) -> bool:
@@ -141,6 +145,8 @@ def _polymorphic_fits(declared: Polymorphic, given: SqlType) -> bool:
     is_array = given.kind is Kind.ARRAY
     if declared in (ANYARRAY, ANYCOMPATIBLEARRAY):
         return is_array
+    if declared is ANYENUM:
+        return given.kind is Kind.ENUM
     return not is_array if declared is ANYNONARRAY else True
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ivm.errors import SqlError, unsupported
 from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, SqlType
 from storage.numeric import from_parts, mantissa_of, scale_of
-from storage.text import parse_datum
+from storage.text import format_datum, parse_datum
 from storage.text_array import array_shape, leaf_test
 from storage.text_number import fit_numeric
 from storage.text_style import DEFAULT_STYLE, TextStyle
@@ -55,6 +55,8 @@ def encode_binary(type_: SqlType, datum: Any) -> bytes:
             return _INTERVAL.pack(datum[2], datum[1], datum[0])
         case Kind.NUMERIC:
             return _encode_numeric(datum)
+        case Kind.ENUM:
+            return format_datum(type_, datum).encode()
         case Kind.ARRAY:
             return _encode_array(type_, datum)
         case Kind.RECORD:
@@ -72,7 +74,7 @@ def decode_binary(type_: SqlType, data: bytes, style: TextStyle = DEFAULT_STYLE)
     try:
         if packer is not None:
             return packer.unpack(data)[0]
-        if kind in _TEXTS or kind is Kind.CHAR1:
+        if kind in _TEXTS or kind in (Kind.CHAR1, Kind.ENUM):
             return parse_datum(
                 type_, data.decode("latin-1").rstrip("\0") if kind is Kind.CHAR1 else data.decode(), style
             )

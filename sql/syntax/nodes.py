@@ -66,6 +66,7 @@ class TypeName:
     args: tuple[int, ...]
     array: bool
     at: int
+    schema: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

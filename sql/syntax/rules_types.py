@@ -62,7 +62,7 @@ class TypeRules(CoreRules):
         token = self._curr
         if self.is_word("setof"):
             raise self.refusal("SETOF")
-        name = self._base_type_name()
+        schema_name, name = self._base_type_name()
         args = self._type_arguments()
         if name in ("time", "timestamp"):
             if self.accept_word("with", "time", "zone"):
@@ -70,6 +70,7 @@ class TypeRules(CoreRules):
             else:
                 self.accept_word("without", "time", "zone")
         type_ = self.located(exp.DataType(this=exp.DType.USERDEFINED, kind=name, expressions=args), token)
+        type_.set("schema", schema_name)
         if check_func:
             return type_
         if name == "interval":
@@ -77,7 +78,8 @@ class TypeRules(CoreRules):
         type_.set("nested", self._array_bounds())
         return type_
 
-    def _base_type_name(self) -> str:
+    def _base_type_name(self) -> tuple[str | None, str]:
+        """The schema, where one is written, and the name."""
         token = self._curr
         quoted = token.token_type == TokenType.IDENTIFIER
         if not quoted and (token.text in RESERVED or (token.text in COLUMN_ONLY and token.text not in TYPE_WORDS)):
@@ -86,16 +88,18 @@ class TypeRules(CoreRules):
         if quoted:
             name = '"char"' if name == "char" else name
         elif name == "double" and self.accept_word("precision"):
-            return "double precision"
+            return None, "double precision"
         elif name == "national":
             raise self.refusal("NATIONAL CHARACTER", token)
         elif name in ("character", "char", "bit") and self.accept_word("varying"):
-            return "varbit" if name == "bit" else "varchar"
+            return None, "varbit" if name == "bit" else "varchar"
+        schema_name = None
         while self._match(TokenType.DOT):
+            schema_name = name
             quoted = self._curr.token_type == TokenType.IDENTIFIER
             name = str(self.label().name)
             name = '"char"' if quoted and name == "char" else name
-        return name
+        return schema_name, name
 
     def _type_arguments(self) -> list[int]:
         args: list[int] = []

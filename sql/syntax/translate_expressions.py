@@ -71,7 +71,7 @@ def subquery(node: exp.Expr) -> Query:
 
 def type_name(node: exp.Expr) -> TypeName:
     args = node.args
-    return TypeName(args["kind"], tuple(args["expressions"]), bool(args.get("nested")), at(node))
+    return TypeName(args["kind"], tuple(args["expressions"]), bool(args.get("nested")), at(node), args.get("schema"))
 
 
 def order_items(node: exp.Expr | None) -> tuple[OrderItem, ...]:

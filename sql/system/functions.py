@@ -10,6 +10,7 @@ from ivm.rows import Words
 from ivm.words import Kind, SqlType
 from planner.identifiers import quoted
 from sql.catalog import Relation, RelationKind, is_temporary
+from sql.enumeration import type_of_oid
 from sql.keys import Index
 from sql.search_path import TEMPORARY, no_schema
 from sql.system import pg_routines
@@ -29,7 +30,7 @@ from sql.system.state import (
     indexed,
 )
 from sql.system.view_text import view_definition
-from sql.types import format_type, parse_type, type_from_oid, type_oid
+from sql.types import format_type, is_type_name, parse_type, type_from_oid, type_oid
 
 VECTORS: Final = (22, 30)
 """int2vector and oidvector: arrays to everything but their names."""
@@ -138,7 +139,7 @@ class SystemFunctions:
             return type_names()[oid]
         type_ = type_from_oid(oid, -1 if typmod is None else typmod)
         if type_ is None:
-            return type_names().get(oid, "???")
+            return self._own_type_name(oid) or type_names().get(oid, "???")
         return format_type(type_, typmod is not None)
 
     # Relations.
@@ -214,7 +215,9 @@ class SystemFunctions:
                 return self._relation_name(oid)
             case Kind.REGTYPE:
                 known = None if oid in VECTORS else type_from_oid(oid)
-                return format_type(known, False) if known is not None else type_names().get(oid, str(oid))
+                if known is not None:
+                    return format_type(known, False)
+                return self._own_type_name(oid) or type_names().get(oid, str(oid))
             case Kind.REGPROC:
                 return functions().get(oid, str(oid))
             case Kind.REGNAMESPACE:
@@ -262,6 +265,9 @@ class SystemFunctions:
         for oid in VECTORS:
             if text == type_names()[oid]:
                 return oid
+        own = self._own_type_oid(text)
+        if own is not None:
+            return own
         try:
             return type_oid(parse_type(text))
         except SqlError as error:
@@ -269,6 +275,36 @@ class SystemFunctions:
             if error.sqlstate != "0A000":
                 raise
             raise SqlError("42704", f'type "{text}" does not exist') from None
+
+    def _own_type_name(self, oid: int) -> str | None:
+        """A user's type as SQL text, with its schema where the name alone means another."""
+        for type_ in self._state.types():
+            found = type_of_oid((type_.own_type.enum,), oid)
+            if found is not None:
+                name = format_type(found)
+                return name if self._own_type(type_.name) == type_ else f"{quoted(type_.schema_name)}.{name}"
+        return None
+
+    def _own_type(self, name: str, schema: str | None = None) -> Relation | None:
+        types = {t.schema_name: t for t in self._state.types() if t.name == name}
+        places = self._state.path.places if schema is None else (schema,)
+        return next((types[place] for place in places if place in types), None)
+
+    def _own_type_oid(self, text: str) -> int | None:
+        """The oid of a user's type, or of arrays of it; None where Postgres's own names or nothing fits."""
+        base = text.strip().removesuffix("[]").rstrip()
+        try:
+            schema, name = split_name(base)
+        except SqlError:
+            return None
+        if schema is None and is_type_name(name):
+            return None
+        element = None if name[:1] != "_" else self._own_type(name[1:], schema)
+        found = self._own_type(name, schema) or element
+        enum = None if found is None else found.own_type.enum
+        if enum is None:
+            return None
+        return enum.array_oid if base != text.strip() or found is element else enum.oid
 
     def _relation_oid(self, schema: str | None, name: str, text: str) -> int:
         path = self._state.path

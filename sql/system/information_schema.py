@@ -66,11 +66,15 @@ def _column(state: SystemState, relation: Relation, kind: str, i: int, column: T
     type_ = column.type
     not_null = kind == "r" and (not column.nullable or i in relation.primary_key)
     data_type = "ARRAY" if type_.kind is Kind.ARRAY else format_type(type_, False)
+    own = next((t for t in state.types() if t.own_type.enum is (type_.element or type_).enum), None)
+    if type_.kind is Kind.ENUM:
+        data_type = "USER-DEFINED"
     return definition("information_schema", "columns").row(
         table_catalog=state.database, table_schema=relation.schema_name, table_name=relation.name,
         column_name=column.name, ordinal_position=i + 1, column_default=default_text(state, column),
         is_nullable="NO" if not_null else "YES", data_type=data_type, udt_catalog=state.database,
-        udt_schema="pg_catalog", udt_name=internal_name(type_), dtd_identifier=str(i + 1),
+        udt_schema="pg_catalog" if own is None else own.schema_name, udt_name=internal_name(type_),
+        dtd_identifier=str(i + 1),
         is_self_referencing="NO", is_generated="NEVER", **_identity(state, column),
         is_updatable="YES" if relation.kind is RelationKind.TABLE else "NO", **_limits(type_),
     )  # fmt: skip

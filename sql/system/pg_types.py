@@ -61,6 +61,30 @@ def _types() -> tuple[Datums, ...]:
 
 def pg_type(state: SystemState) -> Iterator[Datums]:
     yield from _types()
+    row, oids, schemas = definition("pg_catalog", "pg_type").row, function_oids(), state.schemas()
+    for type_ in sorted(state.types(), key=lambda r: r.id):
+        enum, namespace = type_.own_type.enum, schemas.get(type_.schema_name, 0)
+        assert enum is not None, "types are enums"
+        yield row(
+            oid=enum.oid, typname=enum.name, typnamespace=namespace, typowner=OWNER, typlen=4, typbyval=True,
+            typtype="e", typcategory="E", typisdefined=True, typdelim=",", typarray=enum.array_oid,
+            typinput=oids.get("enum_in", 0), typoutput=oids.get("enum_out", 0), typreceive=oids.get("enum_recv", 0),
+            typsend=oids.get("enum_send", 0), typalign="i", typstorage="p", typtypmod=-1,
+        )  # fmt: skip
+        yield row(
+            oid=enum.array_oid, typname=f"_{enum.name}"[:63], typnamespace=namespace, typowner=OWNER, typlen=-1,
+            typbyval=False, typtype="b", typcategory="A", typisdefined=True, typdelim=",",
+            typsubscript=oids.get("array_subscript_handler", 0), typelem=enum.oid, typinput=oids.get("array_in", 0),
+            typoutput=oids.get("array_out", 0), typreceive=oids.get("array_recv", 0),
+            typsend=oids.get("array_send", 0), typalign="i", typstorage="x", typtypmod=-1,
+        )  # fmt: skip
+
+
+def pg_enum(state: SystemState) -> Iterator[Datums]:
+    row = definition("pg_catalog", "pg_enum").row
+    for type_ in sorted(state.types(), key=lambda r: r.id):
+        for i, label in enumerate(type_.enum.labels if type_.enum is not None else ()):
+            yield row(oid=label.oid, enumtypid=type_.id, enumsortorder=float(i + 1), enumlabel=label.text)
 
 
 def pg_proc(state: SystemState) -> Iterator[Datums]:

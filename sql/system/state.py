@@ -68,6 +68,10 @@ class SystemState(Protocol):
         """All relations but those of pg_catalog and information_schema."""
         ...
 
+    def types(self) -> Iterable[Relation]:
+        """The users' types."""
+        ...
+
     def routines(self) -> Iterable[Relation]:
         """Users' functions."""
         ...

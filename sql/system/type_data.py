@@ -94,6 +94,7 @@ FUNCTIONS: Final = """
 2914:bpchartypmodout 2915:varchartypmodin 2916:varchartypmodout 2917:numerictypmodin 2918:numerictypmodout
 2952:uuid_in 2953:uuid_out 2961:uuid_recv 2962:uuid_send 3120:void_recv 3121:void_send 3803:jsonb_send
 3804:jsonb_out 3805:jsonb_recv 3806:jsonb_in 4084:regnamespacein 4085:regnamespaceout 4087:regnamespacerecv
-4088:regnamespacesend 6098:jsonb_subscript_handler 6179:array_subscript_handler 6180:raw_array_subscript_handler
+4088:regnamespacesend 3506:enum_in 3507:enum_out 3532:enum_recv 3533:enum_send 6098:jsonb_subscript_handler
+6179:array_subscript_handler 6180:raw_array_subscript_handler
 """
 """Functions by oid: what the columns of pg_type and pg_am of type regproc point at."""

@@ -36,7 +36,7 @@ _LIMITS: Final = {
 }
 _PER_UNIT: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _STRINGS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME)
-_PARSED: Final = (Kind.UUID, Kind.JSONB)
+_PARSED: Final = (Kind.UUID, Kind.JSONB, Kind.ENUM)
 """Types that files hold as strings for want of one of their own."""
 _FLOAT4_MAX: Final = float(np.finfo(np.float32).max)
 

@@ -1,0 +1,126 @@
+"""Enums in the catalog: their labels, and where a new one stands among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from ivm.errors import SqlError, unsupported
+from ivm.words import EnumType, Kind, SqlType
+from planner.identifiers import quoted
+
+GAP: Final = 1 << 40
+"""Between the positions of labels that were declared together: room for forty halvings."""
+LONGEST: Final = 63
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """``word``: its position. ``oid``: pg_enum.oid."""
+
+    word: int
+    text: str
+    oid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Enumeration:
+    """``type``: the one object that types of columns and expressions hold; it has the labels of the catalog that was
+    made last, this one those of its own catalog."""
+
+    type: EnumType
+    labels: tuple[Label, ...]
+
+    def publish(self) -> None:
+        """Values are read and shown by these labels from now on."""
+        self.type.hold((label.word, label.text) for label in self.labels)
+
+    def find(self, text: str) -> int | None:
+        """A label's place."""
+        return next((i for i, label in enumerate(self.labels) if label.text == text), None)
+
+
+def type_of_oid(enums: Iterable[EnumType | None], oid: int) -> SqlType | None:
+    """The enum, or the array of an enum, that has this oid."""
+    for enum in enums:
+        if enum is not None and enum.oid == oid:
+            return SqlType(Kind.ENUM, enum=enum)
+        if enum is not None and enum.array_oid == oid:
+            return SqlType(Kind.ARRAY, element=SqlType(Kind.ENUM, enum=enum))
+    return None
+
+
+def declared(oid: int, name: str, texts: tuple[str, ...]) -> Enumeration:
+    """A new enum of these labels; the oids after its own are its array's and the labels'. Raises 42602, 23505."""
+    for text in texts:
+        check_label(text)
+    for i, text in enumerate(texts):
+        if text in texts[:i]:
+            detail = f"Key (enumtypid, enumlabel)=({oid}, {text}) already exists."
+            message = 'duplicate key value violates unique constraint "pg_enum_typid_label_index"'
+            raise SqlError("23505", message, detail)
+    labels = tuple(Label(i * GAP, text, oid + 2 + i) for i, text in enumerate(texts))
+    made = Enumeration(EnumType(oid, oid + 1, name, quoted(name)), labels)
+    made.publish()
+    return made
+
+
+def check_label(text: str) -> None:
+    """Raises 42602 for one that is too long."""
+    if len(text.encode()) > LONGEST:
+        detail = f"Labels must be {LONGEST} bytes or less."
+        raise SqlError("42602", f'invalid enum label "{text}"', detail)
+
+
+def added(enum: Enumeration, text: str, oid: int, neighbor: tuple[str, bool] | None) -> Enumeration:
+    """With one label more: last, or before (True) or after a neighbor. Raises 22023."""
+    labels = enum.labels
+    place = len(labels)
+    if neighbor is not None:
+        found = enum.find(neighbor[0])
+        if found is None:
+            raise SqlError("22023", f'"{neighbor[0]}" is not an existing enum label')
+        place = found if neighbor[1] else found + 1
+    word = _between(labels, place)
+    return replace(enum, labels=(*labels[:place], Label(word, text, oid), *labels[place:]))
+
+
+def _between(labels: tuple[Label, ...], place: int) -> int:
+    if not labels:
+        return 0
+    if place == 0:
+        return labels[0].word - GAP
+    if place == len(labels):
+        return labels[-1].word + GAP
+    low, high = labels[place - 1].word, labels[place].word
+    if high - low < 2:
+        hint = "Make a new type, and change the columns to it through text."
+        raise unsupported("one more label between two that have had so many put between them", hint)
+    return (low + high) // 2
+
+
+def renamed(enum: Enumeration, old: str, new: str) -> Enumeration:
+    """With a label by another name. Raises 22023, 42710."""
+    check_label(new)
+    place = enum.find(old)
+    if place is None:
+        raise SqlError("22023", f'"{old}" is not an existing enum label')
+    if enum.find(new) is not None:
+        raise SqlError("42710", f'enum label "{new}" already exists')
+    label = replace(enum.labels[place], text=new)
+    return replace(enum, labels=(*enum.labels[:place], label, *enum.labels[place + 1 :]))
+
+
+def enum_to_json(enum: Enumeration) -> dict[str, object]:
+    """``enum_from_json`` reads it back."""
+    labels = [[label.word, label.text, label.oid] for label in enum.labels]
+    return {"array_oid": enum.type.array_oid, "labels": labels}
+
+
+def enum_from_json(oid: int, name: str, data: Mapping[str, Any], known: EnumType | None) -> Enumeration:
+    """``known``: the type's object, where there is one."""
+    labels = tuple(Label(*label) for label in data["labels"])
+    made = Enumeration(known or EnumType(oid, data["array_oid"], name, quoted(name)), labels)
+    made.publish()
+    return made

@@ -1,0 +1,41 @@
+"""Bound statements about users' types; names are looked up when they are run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CreateEnum:
+    schema_name: str | None
+    name: str
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddLabel:
+    """``neighbor``: the label that it stands before (True) or after; None: it is the last."""
+
+    schema_name: str | None
+    name: str
+    label: str
+    neighbor: tuple[str, bool] | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameLabel:
+    schema_name: str | None
+    name: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropType:
+    names: tuple[tuple[str | None, str], ...]
+    if_exists: bool = False
+    cascade: bool = False
+
+
+TypeStatement = CreateEnum | AddLabel | RenameLabel | DropType
