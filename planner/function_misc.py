@@ -218,6 +218,11 @@ def _asked(site: Site, name: str, *args: object) -> str | None:
     return None if hook is None else hook(*args)
 
 
+@per_value("pg_get_partkeydef", (OID,), TEXT, volatility="stable", needs_site=True)
+def pg_get_partkeydef(site: Site, oid: int) -> str | None:
+    return _asked(site, "partition_key", oid)
+
+
 @per_value("pg_get_indexdef", (OID,), TEXT, volatility="stable", needs_site=True)
 def pg_get_indexdef(site: Site, oid: int) -> str | None:
     return _asked(site, "index_definition", oid, 0)
@@ -264,10 +269,9 @@ def pg_get_function_identity_arguments(site: Site, oid: int) -> str | None:
 @per_value("col_description", (OID, INT4), TEXT, volatility="stable")
 @per_value("pg_get_ruledef", (OID, BOOL), TEXT, volatility="stable")
 @per_value("pg_get_triggerdef", (OID, BOOL), TEXT, volatility="stable")
-@per_value("pg_get_partkeydef", (OID,), TEXT, volatility="stable")
 @per_value("pg_get_statisticsobjdef_columns", (OID,), TEXT, volatility="stable")
 def no_description(*args: object) -> None:
-    """There are no comments, rules, triggers, partitions or statistics to tell of."""
+    """There are no comments, rules, triggers or statistics to tell of."""
     return
 
 

@@ -23,6 +23,11 @@ _KEYWORD_TEXT: Final = (
 _KEYWORDS: Final = frozenset(_KEYWORD_TEXT.split())
 
 
+def quoted_literal(text: str) -> str:
+    """A string constant as SQL text."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 def quoted(name: str) -> str:
     """An identifier as SQL text, in quotes where it needs them, as Postgres's quote_identifier decides."""
     return name if _SAFE_NAME.match(name) and name not in _KEYWORDS else '"' + name.replace('"', '""') + '"'

@@ -5,8 +5,21 @@ from __future__ import annotations
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from sql.catalog import Catalog
-from sql.statements import AddCheck, AddColumn, AlterTable, Change, DropColumn, DropConstraint, SetNotNull, SetType
+from planner.traverse import columns_of
+from sql.bind.partitions import key_expressions
+from sql.catalog import Catalog, Relation
+from sql.statements import (
+    AddCheck,
+    AddColumn,
+    AddPrimaryKey,
+    AddUnique,
+    AlterTable,
+    Change,
+    DropColumn,
+    DropConstraint,
+    SetNotNull,
+    SetType,
+)
 
 _SHARED: Final = (AddCheck, AddColumn, DropColumn, DropConstraint, SetNotNull, SetType)
 """What a table's children would have to be changed along with."""
@@ -16,6 +29,8 @@ def check_inherited(statement: AlterTable, catalog: Catalog) -> None:
     """Raises 0A000 for changes that others must share, 42P16 for those of what a table has inherited."""
     table = statement.table
     assert table is not None, "the caller has looked"
+    if table.partitioning is not None:
+        _check_partitioned(table, statement)
     if table.children and any(isinstance(c, _SHARED) for c in statement.changes):
         raise unsupported("ALTER TABLE of columns and checks that other tables inherit")
     parents = catalog.above(table)
@@ -32,6 +47,33 @@ def check_inherited(statement: AlterTable, catalog: Catalog) -> None:
         if isinstance(change, DropConstraint) and change.name in checks:
             message = f'cannot drop inherited constraint "{change.name}" of relation "{table.name}"'
             raise SqlError("42P16", message)
+
+
+def _check_partitioned(table: Relation, statement: AlterTable) -> None:
+    key = table.partitioning
+    assert key is not None
+    for change in statement.changes:
+        if isinstance(change, AddPrimaryKey | AddUnique):
+            raise unsupported("a new key of a partitioned table", hint="Make it a constraint of the new table.")
+        name = _column(change)
+        if name in key.columns and isinstance(change, DropColumn):
+            message = f'cannot drop column "{name}" because it is part of the partition key of relation "{table.name}"'
+            raise SqlError("42P16", message)
+        if name in key.columns and isinstance(change, SetType):
+            message = f'cannot alter column "{name}" because it is part of the partition key of relation "{table.name}"'
+            raise SqlError("42P16", message)
+        if not all(key.columns) and isinstance(change, DropColumn | SetType):
+            _check_expressions(table, change)
+
+
+def _check_expressions(table: Relation, change: DropColumn | SetType) -> None:
+    """0A000 where a key's expressions need a column that goes or changes."""
+    key = table.partitioning
+    assert key is not None
+    name = change.name if isinstance(change, DropColumn) else change.column
+    for expr in key_expressions(table.name, table.columns, key):
+        if name in {table.columns[i].name for i in columns_of(expr)}:
+            raise unsupported(f"changing column {name}, which the partition key of {table.name} needs")
 
 
 def _column(change: Change) -> str | None:

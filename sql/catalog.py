@@ -26,6 +26,14 @@ from sql.keys import (
     index_to_json,
     object_name,
 )  # fmt: skip
+from sql.partitioning import (
+    Bound,
+    Partitioning,
+    bound_from_json,
+    bound_to_json,
+    partitioning_from_json,
+    partitioning_to_json,
+)  # fmt: skip
 from sql.routine import Enums, Routine, routine_from_json, routine_to_json, type_from_json, type_to_json
 
 
@@ -131,7 +139,8 @@ class Relation:
     ``created``: the epoch of the commit that made it. ``dependencies``: ids of the relations that a view's definition
     names, views inside them too. ``key_name``: what the primary key was named, if it was. ``indexes``: all but the
     primary key's, by id. ``parents``: the oids of the tables that it inherits from; ``children``: the ids of those that
-    inherit from it, which the catalog keeps up (they are not persisted).
+    inherit from it, which the catalog keeps up (they are not persisted). ``partitioning``: a
+    partitioned table's, which has no rows of its own; ``bound``: that of a partition of the one parent.
     """
 
     id: int
@@ -154,6 +163,8 @@ class Relation:
     routine: Routine | None = None
     parents: tuple[int, ...] = ()
     children: tuple[int, ...] = ()
+    partitioning: Partitioning | None = None
+    bound: Bound | None = None
     enum: Enumeration | None = None
 
     @property
@@ -176,6 +187,11 @@ class Relation:
     def schema(self) -> Schema:
         """The columns as the planner sees them."""
         return tuple(ColumnType(c.type, c.nullable) for c in self.columns)
+
+    @property
+    def row_schema(self) -> Schema:
+        """What rows on their way to the table look like: a partitioned one leaves NOT NULL to its partitions."""
+        return tuple(ColumnType(c.type, c.nullable or self.partitioning is not None) for c in self.columns)
 
     @property
     def all_indexes(self) -> tuple[Index, ...]:
@@ -433,6 +449,8 @@ def _relation_to_json(relation: Relation) -> dict[str, object]:
         "checks": [check_to_json(c) for c in relation.checks],
         "foreign_keys": [foreign_key_to_json(k) for k in relation.foreign_keys],
         "parents": list(relation.parents),
+        "partitioning": None if relation.partitioning is None else partitioning_to_json(relation.partitioning),
+        "bound": None if relation.bound is None else bound_to_json(relation.bound),
     }
     return {
         "id": relation.id,
@@ -498,4 +516,6 @@ def _relation_from_json(data: Mapping[str, Any], enums: Enums) -> Relation:
         routine_from_json(data["routine"], enums) if "routine" in data else None,
         tuple(data.get("parents", ())),
         enum=enums.get(data["id"]),
+        partitioning=partitioning_from_json(data["partitioning"]) if "partitioning" in data else None,
+        bound=bound_from_json(data["bound"]) if "bound" in data else None,
     )

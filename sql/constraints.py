@@ -19,9 +19,9 @@ from storage.text import format_text
 def fit(table: Relation, source: RowSet, dictionary: Dictionary, first: int = 0) -> Words:
     """The source's columns from ``first`` on as rows of the table; 23502 when a NOT NULL column is NULL."""
     columns = source.columns()[first : first + len(table.columns)]
-    schema = table.schema
+    schema = table.row_schema
     given = source.schema[first : first + len(table.columns)]
-    for i, (column, vector) in enumerate(zip(table.columns, columns, strict=True)):
+    for i, (column, vector) in enumerate(zip(schema, columns, strict=True)):
         if not column.nullable and vector.nulls is not None and vector.nulls.any():
             row = int(np.flatnonzero(vector.nulls)[0])
             raise not_null_violation(table, i, [_cell(v, row) for v in columns], dictionary)
@@ -40,7 +40,7 @@ def not_null_violation(table: Relation, column: int, row: list[Vector], dictiona
     return SqlError(
         "23502",
         f'null value in column "{name}" of relation "{table.name}" violates not-null constraint',
-        f"Failing row contains {_row_text(table, row, dictionary)}.",
+        f"Failing row contains {row_text(table, row, dictionary)}.",
         subject=Subject(table.schema_name, table.name, column=name),
     )
 
@@ -61,7 +61,7 @@ def check_conditions(table: Relation, rows: Words, conditions: tuple[Scalar, ...
         row = [_cell(v, worst[0]) for v in columns]
         raise SqlError(
             "23514", f'new row for relation "{table.name}" violates check constraint "{worst[1]}"',
-            f"Failing row contains {_row_text(table, row, context.dictionary)}.",
+            f"Failing row contains {row_text(table, row, context.dictionary)}.",
             subject=Subject(table.schema_name, table.name, constraint=worst[1]),
         )  # fmt: skip
 
@@ -85,7 +85,8 @@ def _cell(vector: Vector, row: int) -> Vector:
     return Vector(vector.words[row : row + 1], None if vector.nulls is None else vector.nulls[row : row + 1])
 
 
-def _row_text(table: Relation, row: list[Vector], dictionary: Dictionary) -> str:
+def row_text(table: Relation, row: list[Vector], dictionary: Dictionary) -> str:
+    """A row, given as columns of one row, as Postgres's errors show it."""
     return "(" + ", ".join(_text(table, i, vector, dictionary) for i, vector in enumerate(row)) + ")"
 
 

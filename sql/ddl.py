@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import INT8
@@ -21,6 +22,7 @@ from sql.catalog import (
 )  # fmt: skip
 from sql.ddl_foreign_keys import link_text, needed_by, with_foreign_key
 from sql.ddl_indexes import index_named, taken_names, with_constraints
+from sql.ddl_partitions import check_keys, partition_parts
 from sql.ddl_sequences import alter_sequence, create_column_sequences, new_sequence, owner_of, release
 from sql.definition import view_rel
 from sql.links import Link, links_of
@@ -43,6 +45,9 @@ from sql.statements import (
 )
 from sql.writer import Writer
 
+if TYPE_CHECKING:
+    from sql.dml import Changer
+
 
 @dataclass(frozen=True, slots=True)
 class Definer:
@@ -55,7 +60,7 @@ class Definer:
     names: Lookup
     settings: Settings
 
-    def create_table(self, statement: CreateTable) -> Relation | None:
+    def create_table(self, statement: CreateTable, changer: Changer) -> Relation | None:
         """The new table, None when it exists and that is accepted."""
         if self._exists(statement.schema_name, statement.name, statement.if_not_exists):
             return None
@@ -68,8 +73,10 @@ class Definer:
         table = replace(table, retain=statement.retain or DEFAULT_RETAIN, parents=parents)
         for message in statement.notices:
             self._notice(message)
+        table = partition_parts(changer, table, statement)
         table = create_column_sequences(self.writer, table, statement)
         table = with_constraints(table, statement, self.writer)
+        check_keys(table)
         for key in statement.foreign_keys:
             table = with_foreign_key(self.writer, table, key)
         self.writer.create(table, None)
@@ -182,9 +189,10 @@ class Definer:
         return view, rel
 
     def drop(self, statement: Drop) -> None:
-        """Drops the named relations, and with CASCADE what depends on them."""
+        """Drops the named relations, partitions with their table, and with CASCADE what depends on them."""
         found = [r for r in (self._to_drop(statement, *name) for name in statement.names) if r is not None]
         ids = {r.id for r in found}
+        ids |= {c.id for r in found if r.partitioning is not None for c in self.writer.catalog.below(r)}
         owned = self.writer.catalog.owned(ids)
         ids |= {r.id for r in owned}
         dependents = self.writer.catalog.dependents(ids)

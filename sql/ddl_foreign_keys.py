@@ -28,6 +28,8 @@ _COMPARABLE: Final = (
 def with_foreign_key(writer: Writer, table: Relation, new: NewForeignKey) -> Relation:
     """The table with one more foreign key. 42809, 42704, 42703, 42830, 42804, 42710; 0A000 for keys of other words."""
     parent = new.parent or table
+    if table.partitioning is not None or parent.partitioning is not None:
+        raise unsupported("a foreign key of a partitioned table, or to one")
     if parent.kind is not RelationKind.TABLE:
         raise SqlError("42809", f'referenced relation "{parent.name}" is not a table')
     if parent.temporary != table.temporary:

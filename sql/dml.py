@@ -17,6 +17,7 @@ from sql.conflict import upsert
 from sql.constraints import check_conditions, duplicate_key, fit
 from sql.ddl_sequences import restart_sequences
 from sql.dml_family import chosen_rows, new_rows, shares
+from sql.dml_partitions import insert_routed, insert_unless_held, router, update_routed
 from sql.foreign_keys import keep_references, rows_of
 from sql.key_index import LATEST, KeyIndex, TableKey, chosen
 from sql.row_values import RowValues, direct
@@ -48,22 +49,45 @@ class Changer:
         """Adds the source's rows."""
         table, conflict = statement.table, statement.conflict
         rows = fit(table, source, self.context.dictionary)
-        if conflict is None:
-            self.insert_rows(table, rows)
-            return Changed(len(rows), self._returning(statement.returning, _shown(statement, rows)))
-        self._check_conditions(table, rows)
-        if conflict.changed is None:
-            rows = self._unheld(table, conflict, rows)
+        oids: Words | None = None
+        if table.partitioning is not None:
+            if conflict is None:
+                oids = insert_routed(self, table, rows)
+            else:
+                rows, oids = insert_unless_held(self, statement, rows)
+        elif conflict is None:
             self.insert_rows(table, rows)
         else:
-            rows = self._upsert(table, conflict, rows)
-        return Changed(len(rows), self._returning(statement.returning, _shown(statement, rows)))
+            rows = self.insert_conflicting(table, conflict, rows)
+        return Changed(len(rows), self._returning(statement.returning, _shown(statement, rows, oids)))
+
+    def insert_conflicting(self, table: Relation, conflict: OnConflict, rows: Words) -> Words:
+        """Adds rows, or does what ON CONFLICT says; the rows that are new or changed."""
+        self._check_conditions(table, rows)
+        if conflict.changed is not None:
+            return self._upsert(table, conflict, rows)
+        rows = self._unheld(table, conflict, rows)
+        self.insert_rows(table, rows)
+        return rows
 
     def insert_rows(self, table: Relation, rows: Words) -> None:
-        """Adds rows of the table's layout after checking them."""
+        """Adds rows of the table's layout after checking them; a partitioned table's go to its partitions."""
+        if table.partitioning is not None:
+            insert_routed(self, table, rows)
+            return
         self._check_conditions(table, rows)
         self._check_keys(table, rows[:0], rows)
-        self._apply(table, rows[:0], rows)
+        self.apply(table, rows[:0], rows)
+
+    def insert_own(self, table: Relation, rows: Words) -> None:
+        """Adds rows that have found their partition."""
+        self.check_rows(table, rows[:0], rows)
+        self.apply(table, rows[:0], rows)
+
+    def check_rows(self, table: Relation, old: Words, new: Words) -> None:
+        """23514, 23505 for rows that have found their partition, in the place of the old ones."""
+        self._check_conditions(table, new, routed=True)
+        self._check_keys(table, old, new)
 
     def _unheld(self, table: Relation, conflict: OnConflict, rows: Words) -> Words:
         """The rows that DO NOTHING adds."""
@@ -78,13 +102,15 @@ class Changer:
         done = upsert(table, conflict, rows, self.keys, self.context, self.writer.settle, self._values())
         self._check_conditions(table, done.new)
         self._check_keys(table, done.old, done.new)
-        self._apply(table, done.old, done.new, done.new[done.updates])
+        self.apply(table, done.old, done.new, done.new[done.updates])
         return done.new
 
-    def _check_conditions(self, table: Relation, rows: Words) -> None:
+    def _check_conditions(self, table: Relation, rows: Words, routed: bool = False) -> None:
         conditions = self.keys.rules(table).conditions
         if conditions:
             check_conditions(table, rows, conditions, self.context)
+        if table.bound is not None and not routed:
+            router(self).check(table, rows)
 
     def _check_keys(self, table: Relation, old: Words, new: Words) -> None:
         """23505 for the first new row whose key is taken once the old rows, stored ones all, are gone."""
@@ -104,18 +130,21 @@ class Changer:
 
     def update(self, statement: Update, source: RowSet) -> Changed:
         """Replaces old rows by new ones; of several matches of one row the first counts."""
+        if statement.branches and statement.table.partitioning is not None:
+            shown = update_routed(self, statement, source)
+            return Changed(len(shown), self._returning(statement.returning, shown))
         if statement.branches:
             return self._update_family(statement, source)
         table = statement.table
         width = len(table.columns)
         old = _slice(source, 0, table.schema)
-        kept = self._once(table, old)
+        kept = self.once(table, old)
         if len(kept) < len(old):
             source, old = RowSet(source.rows[kept], source.schema), old[kept]
         new = fit(table, source, self.context.dictionary, first=width)
         self._check_conditions(table, new)
         self._check_keys(table, old, new)
-        self._apply(table, old, new, new)
+        self.apply(table, old, new, new)
         if statement.returning is None:
             return Changed(len(new))
         columns = source.columns()[width:]
@@ -127,8 +156,8 @@ class Changer:
         if statement.branches:
             return self._delete_family(statement, source)
         old = _slice(source, 0, statement.table.schema)
-        kept = self._once(statement.table, old)
-        self._apply(statement.table, old[kept], old[:0])
+        kept = self.once(statement.table, old)
+        self.apply(statement.table, old[kept], old[:0])
         shown = RowSet(source.rows[kept], source.schema)
         return Changed(len(kept), self._returning(statement.returning, shown))
 
@@ -136,12 +165,12 @@ class Changer:
         kept: list[Words] = []
         for share in shares(statement, source):
             table = share.branch.table
-            once = self._once(table, share.old)
+            once = self.once(table, share.old)
             kept.append(share.places[once])
             new = new_rows(statement, share, source, kept[-1], self.context.dictionary)
             self._check_conditions(table, new)
             self._check_keys(table, share.old[once], new)
-            self._apply(table, share.old[once], new, new)
+            self.apply(table, share.old[once], new, new)
         found = chosen_rows(source, kept)
         shown = found.columns()[statement.width :]
         schema = source.schema[statement.width :]
@@ -151,9 +180,9 @@ class Changer:
     def _delete_family(self, statement: Delete, source: RowSet) -> Changed:
         kept: list[Words] = []
         for share in shares(statement, source):
-            once = self._once(share.branch.table, share.old)
+            once = self.once(share.branch.table, share.old)
             kept.append(share.places[once])
-            self._apply(share.branch.table, share.old[once], share.old[:0])
+            self.apply(share.branch.table, share.old[once], share.old[:0])
         found = chosen_rows(source, kept)
         return Changed(len(found), self._returning(statement.returning, found))
 
@@ -188,17 +217,18 @@ class Changer:
 
     def delete_rows(self, table: Relation, rows: Words) -> None:
         """Takes away rows that are there, with what foreign keys make of that."""
-        self._apply(table, rows, rows[:0])
+        self.apply(table, rows, rows[:0])
 
     def update_rows(self, table: Relation, old: Words, columns: list[Vector]) -> None:
         """Puts other rows, given as columns, in the place of rows that are there."""
         new = rows_of(self, table, columns)
         self._check_conditions(table, new)
         self._check_keys(table, old, new)
-        self._apply(table, old, new, new)
+        self.apply(table, old, new, new)
 
-    def _apply(self, table: Relation, old: Words, new: Words, replaced: Words | None = None) -> None:
-        """``replaced``: the new row in the place of each old one; None when the old ones are deleted."""
+    def apply(self, table: Relation, old: Words, new: Words, replaced: Words | None = None) -> None:
+        """Takes old rows away and adds new ones, checked before. ``replaced``: the new row in the place of each old
+        one; None when the old ones are deleted."""
         for rows, diff in ((old, -1), (new, 1)):
             if len(rows):
                 self.keys.note(table, rows, diff, self.context)
@@ -206,7 +236,7 @@ class Changer:
         if self.keys.links(self.writer.catalog).touch(table.id):
             keep_references(self, table, old, replaced, new)
 
-    def _once(self, table: Relation, old: Words) -> Words:
+    def once(self, table: Relation, old: Words) -> Words:
         """Positions of the rows to act on: each stored row once, however often the source gives it."""
         if len(old) < 2:
             return np.arange(len(old))
@@ -236,14 +266,14 @@ class Changer:
         return direct(self.context) if self.values is None else self.values
 
 
-def _shown(statement: Insert, rows: Words) -> RowSet:
+def _shown(statement: Insert, rows: Words, given: Words | None) -> RowSet:
     """What RETURNING of INSERT sees."""
     table = statement.table
     if not statement.oid:
-        return RowSet(rows, table.schema)
-    oids = Vector(np.full(len(rows), table.oid, np.int64))
-    schema = (*table.schema, ColumnType(OID, False))
-    return RowSet(pack([*unpack(rows, table.schema), oids], schema, len(rows)), schema)
+        return RowSet(rows, table.row_schema)
+    oids = Vector(np.full(len(rows), table.oid, np.int64) if given is None else given)
+    schema = (*table.row_schema, ColumnType(OID, False))
+    return RowSet(pack([*unpack(rows, table.row_schema), oids], schema, len(rows)), schema)
 
 
 def _slice(source: RowSet, first: int, schema: Schema) -> Words:

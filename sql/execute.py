@@ -25,6 +25,7 @@ from sql.compound import CompoundRun
 from sql.control import run_control
 from sql.ddl import Definer
 from sql.ddl_indexes import create_index, drop_indexes
+from sql.ddl_partitions import attach, detach
 from sql.ddl_types import TypeDefiner
 from sql.definition import view_rel
 from sql.dml import Changed, Changer
@@ -72,6 +73,7 @@ from sql.statements import (
     Update,
     Verify,
 )  # fmt: skip
+from sql.statements_partitions import Attach, Detach
 from sql.statements_rename import Rename, Renaming, SetOwner, SetSchema
 from sql.statements_types import AddLabel, CreateEnum, DropType, RenameLabel, TypeStatement
 from sql.streams import Streams
@@ -86,7 +88,7 @@ if TYPE_CHECKING:
 
 Definition = (
     CreateTable | CreateView | CreateIndex | CreateSequence | AlterSequence | Drop | DropIndex | AlterTable | Renaming
-    | CreateSchema | DropSchema | CreateFunction | DropFunction | TypeStatement
+    | CreateSchema | DropSchema | CreateFunction | DropFunction | TypeStatement | Attach | Detach
 )  # fmt: skip
 
 LIGHT_ROWS: Final = 200
@@ -134,7 +136,9 @@ class Executor:
                 return await self._define(statement, prepared, request)
             case CreateSequence() | AlterSequence() | Rename() | SetSchema() | SetOwner():
                 return await self._define(statement, prepared, request)
-            case CreateFunction() | DropFunction() | CreateEnum() | AddLabel() | RenameLabel() | DropType():
+            case CreateFunction() | DropFunction() | Attach() | Detach():
+                return await self._define(statement, prepared, request)
+            case CreateEnum() | AddLabel() | RenameLabel() | DropType():
                 return await self._define(statement, prepared, request)
             case Explain():
                 return self._explain(statement)
@@ -260,6 +264,8 @@ class Executor:
         transaction = self._session.transaction
         assert transaction is not None
         links = self._session.coordinator.keys.links(transaction.catalog)
+        if statement.table.partitioning is not None:
+            return False
         tables = statement.branches if not isinstance(statement, Insert) else ()
         touched = any(map(links.touch, (statement.table.id, *(b.table.id for b in tables))))
         return _light(statement, request) and not touched
@@ -401,7 +407,7 @@ class Executor:
         definer = self._definer(writer, prepared, notify)
         match statement:
             case CreateTable(source=None):
-                definer.create_table(statement)
+                definer.create_table(statement, self._changer(writer, request))
                 return "CREATE TABLE"
             case CreateTable():
                 return self._create_table_as(definer, statement, prepared, request)
@@ -436,6 +442,12 @@ class Executor:
                 return f"DROP {statement.kind.name.replace('_', ' ')}"
             case AlterTable():
                 return self._alter(definer, statement, request)
+            case Attach():
+                attach(definer, self._changer(writer, request), statement)
+                return "ALTER TABLE"
+            case Detach():
+                detach(definer, statement)
+                return "ALTER TABLE"
             case Rename() | SetSchema() | SetOwner():
                 Renamer(writer, definer.names, notify, self._session.user).run(statement)
                 return f"ALTER {statement.target.kind.upper()}"
@@ -445,6 +457,12 @@ class Executor:
             case DropSchema():
                 definer.drop_schema(statement)
                 return "DROP SCHEMA"
+
+    def _changer(self, writer: Writer, request: Request) -> Changer:
+        engine = writer.engine
+        state = SessionState(self._session, writer.catalog)
+        context = self.context(engine.dictionary, request, engine.timeline.epoch(engine.timeline.last), state)
+        return Changer(writer, self._session.coordinator.keys, context)
 
     def _alter(self, definer: Definer, statement: AlterTable, request: Request) -> str:
         writer = definer.writer
@@ -467,10 +485,10 @@ class Executor:
         epoch = writer.engine.timeline.epoch(writer.engine.timeline.last)
         context = self.context(writer.engine.dictionary, request, epoch, state)
         rows = self.source(writer, view_rel(query), prepared, context, state)
-        table = definer.create_table(statement)
+        changer = Changer(writer, self._session.coordinator.keys, context)
+        table = definer.create_table(statement, changer)
         if table is None:
             return "CREATE TABLE AS"
-        changer = Changer(writer, self._session.coordinator.keys, context)
         count = changer.insert(Insert(table, query.rel), rows).count
         return f"SELECT {count}"
 

@@ -13,10 +13,12 @@ from planner.context import Context
 from planner.guards import Guard, guard
 from planner.scalar import Scalar
 from sql.bind.constraints import check_conditions
+from sql.bind.partitions import conditions
 from sql.catalog import Catalog, Relation
 from sql.engine import Engine
 from sql.keys import Index
 from sql.links import Links, links_of
+from sql.partitioning import Bound
 
 FEW: Final = 64
 """Rows of one statement up to which their keys are remembered one by one instead of stepping first."""
@@ -90,6 +92,7 @@ class KeyIndex:
         self._since: dict[tuple[int, tuple[int, ...], bool], dict[bytes, int]] = {}
         self._bulk: set[int] = set()
         self._known: dict[int, Rules] = {}
+        self._partitions: dict[int, tuple[Relation, tuple[Bound, ...], tuple[Scalar, ...]]] = {}
         self._links = Links(-1, {}, {})
 
     def links(self, catalog: Catalog) -> Links:
@@ -113,6 +116,13 @@ class KeyIndex:
             known = Rules(table, keys, tracked, check_conditions(table) if table.checks else ())
             self._known[table.id] = known
         return known
+
+    def partitions(self, table: Relation, bounds: tuple[Bound, ...]) -> tuple[Scalar, ...]:
+        """For each bound but a default's the condition that its rows meet, over a partitioned table's columns."""
+        known = self._partitions.get(table.id)
+        if known is None or known[0] is not table or known[1] != bounds:
+            self._partitions[table.id] = known = (table, bounds, conditions(table, bounds))
+        return known[2]
 
     def probe(
         self, table: Relation, key: TableKey, removed: Words, rows: Words, context: Context, settle: Settle

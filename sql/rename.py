@@ -142,7 +142,7 @@ class Renamer:
         """Raises 0A000 where the name is one that tables share by inheritance."""
         above = self.writer.catalog.above(relation)
         inherited = any(name in (*(c.name for c in r.columns), *(c.name for c in r.checks)) for r in above)
-        if name in shared and (relation.children or inherited):
+        if name in shared and (relation.children or relation.partitioning is not None or inherited):
             raise unsupported("renaming what tables have by inheritance")
 
     def _rename_keys(self, parent: int, old: str, new: str) -> None:

@@ -10,7 +10,9 @@ from planner.logical import Finishing, Rel
 from planner.scalar import Scalar
 from sql.catalog import Reference, Relation, RelationKind, TableColumn
 from sql.keys import Check, Index
+from sql.partitioning import Partitioning, WrittenBound
 from sql.sequence_options import SequenceOptions
+from sql.statements_partitions import Attachment
 from sql.statements_rename import Renaming
 from sql.statements_types import TypeStatement
 
@@ -174,6 +176,8 @@ class CreateTable:
     goes: bool = False
     parents: tuple[Relation, ...] = ()
     notices: tuple[str, ...] = ()
+    partitioning: Partitioning | None = None
+    bound: WrittenBound | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -584,7 +588,8 @@ Statement = (
     | CreateFunction | DropFunction
     | CreateIndex | CreateSchema | Drop | DropIndex | DropSchema | CopyFrom | CopyTo | Subscribe | Explain | Verify
     | Begin | Commit | Rollback | Savepoint | SetVariable | SetTransaction | Show | Prepare | Execute | Deallocate
-    | Listen | Notify | Declare | Fetch | Close | Discard | AlterTable | Renaming | TypeStatement | NoOperation
+    | Listen | Notify | Declare | Fetch | Close | Discard | AlterTable | Attachment | Renaming | TypeStatement
+    | NoOperation
 )  # fmt: skip
 
 

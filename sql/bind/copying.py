@@ -81,6 +81,9 @@ def _whole_table(env: Environment, table: nodes.TableName, named: Sequence[tuple
         raise SqlError(
             "42809", f'cannot copy from view "{relation.name}"', hint="Try the COPY (SELECT ...) TO variant.",
         )  # fmt: skip
+    if relation.partitioning is not None:
+        message, hint = f'cannot copy from partitioned table "{relation.name}"', "Try the COPY (SELECT ...) TO variant."
+        raise SqlError("42809", message, hint=hint)
     columns = _columns(relation, named)
     targets = tuple(nodes.Target(nodes.Name((relation.columns[i].name,), table.at), None, table.at) for i in columns)
     select = nodes.Select(targets, (replace(table, only=True),), None, None, None, None, table.at)

@@ -14,7 +14,8 @@ from sql.bind.constraints import bind_constraints
 from sql.bind.environment import Environment
 from sql.bind.expression import Binder
 from sql.bind.from_clause import lookup
-from sql.bind.inheritance import inherited_checks, merged_columns
+from sql.bind.inheritance import inherited_checks, inherited_keys, merged_columns
+from sql.bind.partitions import check_partitioning
 from sql.bind.query import bind_stored
 from sql.bind.scope import Scope
 from sql.catalog import Generated, Reference, Relation, RelationKind, TableColumn, is_temporary
@@ -62,29 +63,50 @@ def create_table(env: Environment, node: nodes.CreateTableStatement) -> CreateTa
         if node.with_no_data:
             query = None
         return CreateTable(schema_name, node.table.name, columns, (), retain, node.if_not_exists, query, goes=node.goes)
-    parents = tuple(_parent(env, name, schema_name) for name in node.inherits)
+    parents = tuple(_parent(env, name, schema_name, node.bound is not None) for name in node.inherits)
     names = [c.name for c in node.columns]
     for column in node.columns:
         if names.count(column.name) > 1:
             raise SqlError("42701", f'column "{column.name}" specified more than once', position=column.at + 1)
     columns = tuple(column_definition(env, c) for c in node.columns)
     columns, notices = merged_columns(parents, columns)
+    if node.bound is not None and node.columns:
+        raise unsupported("columns in CREATE TABLE … PARTITION OF", position=node.columns[0].at + 1)
+    if node.partitioning is not None and node.bound is None and parents:
+        raise SqlError("42809", "cannot create partitioned table as inheritance child")
     found = bind_constraints(env, node, columns)
-    key = () if found.primary_key is None else found.primary_key.columns
-    name = None if found.primary_key is None else found.primary_key.name or None
+    indexes = found.indexes
+    primary = found.primary_key
+    if node.bound is not None:
+        own, others = inherited_keys(parents[0])
+        primary, indexes = primary or own, (*others, *indexes)
+    key = () if primary is None else primary.columns
+    name = None if primary is None else primary.name or None
+    if node.partitioning is not None:
+        check_partitioning(env, node.table.name, columns, node.partitioning)
     columns = tuple(replace(c, nullable=c.nullable and i not in key) for i, c in enumerate(columns))
     return CreateTable(
-        schema_name, node.table.name, columns, key, retain, node.if_not_exists, None, name, found.indexes,
+        schema_name, node.table.name, columns, key, retain, node.if_not_exists, None, name, indexes,
         (*inherited_checks(parents, columns, found.checks), *found.checks),
         found.foreign_keys, _sequences(node, columns), node.goes, parents, notices,
+        node.partitioning, node.bound,
     )  # fmt: skip
 
 
-def _parent(env: Environment, name: nodes.TableName, schema_name: str) -> Relation:
+def _parent(env: Environment, name: nodes.TableName, schema_name: str, partition: bool) -> Relation:
     """What a new table inherits from. Raises 42P01, 42809."""
     parent = lookup(env, name)
     if parent.kind is not RelationKind.TABLE:
         raise SqlError("42809", f'inherited relation "{parent.name}" is not a table')
+    if partition and parent.partitioning is None:
+        raise SqlError("42P17", f'"{parent.name}" is not partitioned', position=name.at + 1)
+    if not partition and parent.partitioning is not None:
+        raise SqlError("42809", f'cannot inherit from partitioned table "{parent.name}"')
+    if not partition and parent.bound is not None:
+        raise SqlError("42809", f'cannot inherit from partition "{parent.name}"')
+    if partition and is_temporary(schema_name) and not parent.temporary:
+        message = f'cannot create a temporary relation as partition of permanent relation "{parent.name}"'
+        raise SqlError("42809", message)
     if parent.temporary and not is_temporary(schema_name):
         raise SqlError("42809", f'cannot inherit from temporary relation "{parent.name}"')
     return parent

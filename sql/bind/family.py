@@ -30,8 +30,8 @@ def family(env: Environment, relation: Relation, *, only: bool, extras: bool, oi
     """The rows of a table and of those below it, or ``only`` of itself."""
     known = env.catalog.by_id(relation.id) or relation
     below = () if only else env.catalog.below(known)
-    members = (known, *below)
-    others = _others(members) if extras else ()
+    members = tuple(r for r in (known, *below) if r.partitioning is None) or (known,)
+    others = _others(known, members) if extras else ()
     rels, branches = [], []
     for member in members:
         rel, branch = _member(known, member, others, oid)
@@ -43,10 +43,10 @@ def family(env: Environment, relation: Relation, *, only: bool, extras: bool, oi
     return Family(result, tuple(branches))
 
 
-def _others(members: Sequence[Relation]) -> tuple[tuple[Relation, int], ...]:
-    """The columns that tables have beyond those of the first."""
-    known = {c.name for c in members[0].columns}
-    return tuple((m, i) for m in members[1:] for i, c in enumerate(m.columns) if c.name not in known)
+def _others(parent: Relation, members: Sequence[Relation]) -> tuple[tuple[Relation, int], ...]:
+    """The columns that tables have beyond those of the parent."""
+    known = {c.name for c in parent.columns}
+    return tuple((m, i) for m in members for i, c in enumerate(m.columns) if c.name not in known)
 
 
 def _member(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ivm.errors import SqlError
 from sql.catalog import Relation, TableColumn
-from sql.keys import Check
+from sql.keys import Check, Index
 from sql.types import format_type
 
 
@@ -67,6 +67,12 @@ def _redefined(known: TableColumn, column: TableColumn) -> TableColumn:
     """An inherited column with what the table itself says of it."""
     result = _one(known, column, "column")
     return replace(result, default=column.default, generated=column.generated) if _defaulted(column) else result
+
+
+def inherited_keys(parent: Relation) -> tuple[Index | None, tuple[Index, ...]]:
+    """A partition's primary key and its other indexes, unnamed, from those of its table, whose columns it has."""
+    primary = next((replace(i, id=0, name="") for i in parent.all_indexes if i.primary), None)
+    return primary, tuple(replace(i, id=0, name="") for i in parent.indexes)
 
 
 def inherited_checks(

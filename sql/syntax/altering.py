@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ivm.errors import unsupported
+from sql.statements_partitions import Attach, Detach
 from sql.syntax.lexer import TokenKind
-from sql.syntax.nodes import Utility
+from sql.syntax.nodes import TableName, Utility
 from sql.syntax.nodes_alter import (
     AddColumn,
     AddConstraint,
@@ -21,6 +22,7 @@ from sql.syntax.renaming import renaming
 from sql.syntax.schemas import SchemaGrammar
 
 _KINDS = ("table", "view", "materialized view", "index")
+_ATTACHMENTS = ("attach partition", "detach partition", "inherit", "no inherit")
 _OTHER_CONSTRAINTS = ("check", "unique", "foreign", "exclude")
 
 
@@ -47,10 +49,32 @@ class AlterGrammar(SchemaGrammar):
             if self.at_end():
                 raise self.error()
             raise unsupported(f"ALTER {kind.upper()} … {self.token.value.upper()}", position=start + 1)
+        if (attached := self._attachment(table)) is not None:
+            return Utility(attached)
         changes = [self._change()]
         while self.accept_symbol(","):
             changes.append(self._change())
         return AlterTableStatement(table, if_exists, tuple(changes), at)
+
+    def _attachment(self, table: TableName) -> Attach | Detach | None:
+        """ATTACH or DETACH PARTITION, INHERIT or NO INHERIT, if one is next."""
+        own = (table.schema_name, table.name)
+        kind = next((k for k in _ATTACHMENTS if self.accept(*k.split())), None)
+        if kind is None:
+            return None
+        other = self.table_name()
+        named = (other.schema_name, other.name)
+        match kind:
+            case "attach partition":
+                return Attach(own, named, self.hand(lambda rules: rules.partition_bound()))
+            case "detach partition":
+                if self.is_word("concurrently") or self.is_word("finalize"):
+                    raise unsupported("DETACH PARTITION CONCURRENTLY", position=self.token.start + 1)
+                return Detach(own, named, True)
+            case "inherit":
+                return Attach(named, own, None)
+            case _:
+                return Detach(named, own, False)
 
     def _change(self) -> Change:
         start = self.token

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sql.partitioning import Partitioning, WrittenBound
 from sql.sequence_options import SequenceOptions
 from sql.syntax.nodes_alter import AlterTableStatement
 from sql.syntax.nodes_constraints import Constraint, CreateIndexStatement
@@ -490,6 +491,9 @@ class CreateTableStatement:
     goes: bool = False
     """ON COMMIT DROP."""
     inherits: tuple[TableName, ...] = ()
+    bound: WrittenBound | None = None
+    """That of a partition of the one table that it ``inherits`` from."""
+    partitioning: Partitioning | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from ivm.errors import SqlError
-from sql.syntax.rules_constraints import ConstraintRules
+from sql.syntax.rules_partitions import PartitionRules
 
 _STORAGE_PARAMETERS: Final = ("fillfactor", "security_barrier", "security_invoker", "oids")
 
@@ -23,7 +23,7 @@ _OTHER_OBJECTS = frozenset(
 )
 
 
-class DataRules(ConstraintRules):
+class DataRules(PartitionRules):
     """Statements. ``meta["at"]`` of a statement is its first token's offset, WITH included."""
 
     def statement(self) -> exp.Expr:
@@ -304,8 +304,9 @@ class DataRules(ConstraintRules):
     def _create_table(self, temporary: bool) -> exp.Create:
         exists = self.accept_word("if", "not", "exists")
         table = self._parse_table_parts()
-        if self.is_word("of") or self.is_word("partition"):
-            raise self.refusal(f"CREATE TABLE … {self._curr.text.upper()}")
+        if self.is_word("of"):
+            raise self.refusal("CREATE TABLE … OF")
+        parent = self._parse_table_parts() if self.accept_word("partition", "of") else None
         names: list[exp.Identifier] | None = None
         elements: list[exp.Expr] = []
         listed = False
@@ -314,10 +315,14 @@ class DataRules(ConstraintRules):
                 names = self.identifiers()
             else:
                 elements, listed = self._table_elements(), True
+        elif parent is not None:
+            listed = True
         elif self._curr.token_type not in (TokenType.ALIAS, TokenType.WITH, TokenType.ON):
             raise self.syntax_error()
-        inherits = self._inherits() if listed else []
-        for word in ("partition by", "partition", "using", "tablespace"):
+        bound = None if parent is None else self.partition_bound()
+        inherits = self._inherits() if listed and parent is None else []
+        partitioning = self.partition_by() if listed else None
+        for word in ("partition", "using", "tablespace"):
             if self.is_word(word):
                 raise self.refusal(word.split()[0].upper())
         retain = self.storage_options()
@@ -336,7 +341,7 @@ class DataRules(ConstraintRules):
             exists=exists,
         )  # fmt: skip
         create.meta.update(temporary=temporary, retain=retain, no_data=not data, names=names is not None, goes=goes)
-        create.meta["inherits"] = inherits
+        create.meta.update(inherits=inherits if parent is None else [parent], bound=bound, partitioning=partitioning)
         return create
 
     def _inherits(self) -> list[exp.Table]:

@@ -184,6 +184,8 @@ def _create_table(node: exp.Create) -> CreateTableStatement:
         meta["temporary"],
         meta["goes"],
         tuple(table_name(parent) for parent in meta["inherits"]),
+        meta["bound"],
+        meta["partitioning"],
     )
 
 

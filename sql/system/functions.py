@@ -9,6 +9,7 @@ from ivm.errors import SqlError, unsupported
 from ivm.rows import Words
 from ivm.words import Kind, SqlType
 from planner.identifiers import quoted
+from sql.bind.partitions import key_text
 from sql.catalog import Relation, RelationKind, is_temporary
 from sql.enumeration import type_of_oid
 from sql.keys import Index
@@ -174,6 +175,11 @@ class SystemFunctions:
             for relation, index in indexed(self._state):
                 self._by_name.setdefault(index.name, {}).setdefault(relation.schema_name, index.id)
         return self._by_name.get(name, {})
+
+    def partition_key(self, oid: int) -> str | None:
+        """pg_get_partkeydef: None for what is not partitioned."""
+        found = self._relations().get(oid)
+        return None if found is None or found.partitioning is None else key_text(found.partitioning)
 
     def view_definition(self, oid: int) -> str | None:
         relation = self._relations().get(oid)

@@ -8,6 +8,7 @@ from typing import Final
 
 from ivm.words import Kind, SqlType
 from planner.identifiers import quoted
+from sql.bind.partitions import bound_text
 from sql.catalog import Relation, RelationKind, TableColumn
 from sql.keys import Check, ForeignKey, Index
 from sql.links import key_index
@@ -39,8 +40,10 @@ def pg_class(state: SystemState) -> Iterator[Datums]:
     row = definition("pg_catalog", "pg_class").row
     schemas = state.schemas()
     referred = {k.parent for r in user_relations(state, RelationKind.TABLE) for k in r.foreign_keys}
+    tables = {r.oid: r for r in user_relations(state, RelationKind.TABLE)}
     for relation, kind in all_relations(state):
         stored = kind in "rm"
+        bound = relation.bound
         yield row(
             oid=relation.oid, relname=relation.name, relnamespace=schemas[relation.schema_name], relowner=OWNER,
             relam=HEAP if stored else 0, relfilenode=relation.id if stored else 0, reltuples=-1.0,
@@ -48,7 +51,8 @@ def pg_class(state: SystemState) -> Iterator[Datums]:
             relkind=kind, relnatts=len(relation.columns), relchecks=len(relation.checks),
             relhassubclass=bool(relation.children),
             relhastriggers=relation.oid in referred or bool(relation.foreign_keys),
-            relispopulated=True, relreplident="d" if stored else "n",
+            relispopulated=True, relreplident="d" if kind in "rmp" else "n", relispartition=bound is not None,
+            relpartbound=None if bound is None else bound_text(tables[relation.parents[0]], bound),
         )  # fmt: skip
     for relation, index in indexed(state):
         yield row(
@@ -94,7 +98,7 @@ def _identity(column: TableColumn) -> str:
 
 
 def _attributes(relation: Relation) -> Iterator[Datums]:
-    constrained = relkind(relation) == "r"
+    constrained = relkind(relation) in "rp"
     for i, column in enumerate(relation.columns):
         yield _attribute(
             relation.oid, i + 1, column,
@@ -169,6 +173,22 @@ def pg_inherits(state: SystemState) -> Iterator[Datums]:
             yield row(inhrelid=relation.oid, inhparent=parent, inhseqno=number + 1, inhdetachpending=False)
 
 
+def pg_partitioned_table(state: SystemState) -> Iterator[Datums]:
+    row = definition("pg_catalog", "pg_partitioned_table").row
+    tables = user_relations(state, RelationKind.TABLE)
+    for relation in tables:
+        key = relation.partitioning
+        if key is None:
+            continue
+        own = {r.oid for r in tables if r.bound is not None and r.bound.kind == "default" and relation.oid in r.parents}
+        names = [c.name for c in relation.columns]
+        places = tuple(names.index(column) + 1 if column else 0 for column in key.columns)
+        yield row(
+            partrelid=relation.oid, partstrat=key.strategy[0], partnatts=len(places), partdefid=next(iter(own), 0),
+            partattrs=places,
+        )  # fmt: skip
+
+
 def _foreign_keys(state: SystemState) -> Iterator[Datums]:
     row, schemas = definition("pg_catalog", "pg_constraint").row, state.schemas()
     tables = {r.oid: r for r in user_relations(state, RelationKind.TABLE)}
@@ -239,7 +259,7 @@ def check_definition(check: Check, pretty: bool) -> str:
 def pg_tables(state: SystemState) -> Iterator[Datums]:
     row = definition("pg_catalog", "pg_tables").row
     for relation, kind in all_relations(state):
-        if kind == "r":
+        if kind in "rp":
             yield row(
                 schemaname=relation.schema_name, tablename=relation.name, tableowner=state.user,
                 hasindexes=bool(relation.all_indexes), hasrules=False, hastriggers=False, rowsecurity=False,

@@ -125,6 +125,8 @@ def relkind(relation: Relation) -> str:
     known = definitions().get(relation.oid)
     if known is not None:
         return known.relkind
+    if relation.partitioning is not None:
+        return "p"
     return "v" if relation.kind is RelationKind.SYSTEM else relation.kind.value
 
 

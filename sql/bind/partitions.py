@@ -1,0 +1,162 @@
+"""Keys and bounds of partitions as expressions over a partitioned table's columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ivm.errors import SqlError, unsupported
+from ivm.words import Kind
+from planner.identifiers import quoted, quoted_literal
+from planner.scalar import Column, Scalar
+from planner.traverse import has_subquery
+from sql.bind import volatile
+from sql.bind.coerce import assign
+from sql.bind.environment import Environment, Parameters
+from sql.bind.expression import Binder
+from sql.bind.scope import Namespace, Range, Scope, Visible
+from sql.catalog import Catalog, Relation, TableColumn
+from sql.parse import parse_expression
+from sql.partitioning import MAXIMUM, MINIMUM, Bound, Edge, Partitioning
+from sql.search_path import Lookup
+from sql.types import format_type
+
+_KEY = "partition key expressions"
+_KINDS = frozenset({
+    Kind.INT2, Kind.INT4, Kind.INT8, Kind.TEXT, Kind.VARCHAR, Kind.NUMERIC, Kind.DATE, Kind.TIMESTAMP,
+    Kind.TIMESTAMPTZ, Kind.BOOL, Kind.BPCHAR,
+})  # fmt: skip
+
+
+def _environment() -> Environment:
+    return Environment(Lookup(Catalog()), Parameters())
+
+
+def _binder(env: Environment, table: str, columns: Sequence[TableColumn]) -> Binder:
+    visible = tuple(Visible(c.name, Column(i, c.type, True)) for i, c in enumerate(columns))
+    return Binder(env, Scope(Namespace(visible, (Range(table, visible),)), clause=_KEY), _KEY)
+
+
+def key_expressions(table: str, columns: Sequence[TableColumn], key: Partitioning) -> tuple[Scalar, ...]:
+    """The key's expressions over the table's columns, NULLs allowed."""
+    binder = _binder(_environment(), table, columns)
+    return tuple(binder.bind(parse_expression(text)) for text in key.keys)
+
+
+def check_partitioning(env: Environment, table: str, columns: Sequence[TableColumn], key: Partitioning) -> None:
+    """Raises 42703, 42P17, 0A000 for what is no key of a partitioned table."""
+    names = [c.name for c in columns]
+    if key.strategy == "list" and len(key.keys) > 1:
+        raise SqlError("42P17", 'cannot use "list" partition strategy with more than one column')
+    for column in key.columns:
+        if column and column not in names:
+            raise SqlError("42703", f'column "{column}" named in partition key does not exist')
+    for column, expr in zip(key.columns, key_expressions(table, columns, key), strict=True):
+        if has_subquery(expr):
+            raise SqlError("0A000", "cannot use subquery in partition key expression")
+        if volatile.is_volatile(expr):
+            raise SqlError("42P17", "functions in partition key expression must be marked IMMUTABLE")
+        if expr.type.kind not in _KINDS:
+            raise unsupported(f"a partition key of type {format_type(expr.type, True)}")
+        assert column or expr is not None
+
+
+def bound_value(key: Scalar, text: str, name: str) -> Scalar:
+    """One value of a bound as the key's type. Raises 42804, 0A000."""
+    env = _environment()
+    try:
+        expr = Binder(env, Scope(clause="partition bound"), "partition bound").bind(parse_expression(text))
+    except SqlError as error:
+        if error.sqlstate == "42703":
+            raise SqlError("0A000", "cannot use column reference in partition bound expression") from None
+        raise
+    if has_subquery(expr):
+        raise SqlError("0A000", "cannot use subquery in partition bound")
+    try:
+        return assign(env, expr, key.type, name, 0)
+    except SqlError as error:
+        if error.sqlstate != "42804":
+            raise
+        message = f'specified value cannot be cast to type {format_type(key.type, True)} for column "{name}"'
+        raise SqlError("42804", message) from None
+
+
+def conditions(table: Relation, bounds: Sequence[Bound]) -> tuple[Scalar, ...]:
+    """For each bound but a default's the condition that its rows meet, over a partitioned table's columns."""
+    key = table.partitioning
+    assert key is not None, "a partitioned table has a key"
+    types = [format_type(e.type, True) for e in key_expressions(table.name, table.columns, key)]
+    terms = [f"({text})" for text in key.keys]
+    binder = _binder(_environment(), table.name, table.columns)
+    return tuple(
+        binder.condition(parse_expression(_condition(bound, terms, types)), "partition bound")
+        for bound in bounds
+        if bound.kind != "default"
+    )
+
+
+def _condition(bound: Bound, terms: list[str], types: list[str]) -> str:
+    if bound.kind == "list":
+        values = [f"{terms[0]} = {_literal(v, types[0])}" for v in bound.values if v is not None]
+        values += [f"{terms[0]} IS NULL"] if None in bound.values else []
+        return " OR ".join(values)
+    present = " AND ".join(f"{term} IS NOT NULL" for term in terms)
+    lower, upper = _from(bound.lower, terms, types), _to(bound.upper, terms, types)
+    return f"{present} AND ({lower}) AND ({upper})"
+
+
+def _from(edges: tuple[Edge, ...], terms: list[str], types: list[str]) -> str:
+    """At or above the edges."""
+    (kind, text), *rest = edges
+    if kind != 0:
+        return "true" if kind == MINIMUM else "false"
+    value = _literal(text, types[0])
+    if not rest:
+        return f"{terms[0]} >= {value}"
+    return f"{terms[0]} > {value} OR ({terms[0]} = {value} AND ({_from(tuple(rest), terms[1:], types[1:])}))"
+
+
+def _to(edges: tuple[Edge, ...], terms: list[str], types: list[str]) -> str:
+    """Below the edges."""
+    (kind, text), *rest = edges
+    if kind != 0:
+        return "true" if kind == MAXIMUM else "false"
+    value = _literal(text, types[0])
+    if not rest:
+        return f"{terms[0]} < {value}"
+    return f"{terms[0]} < {value} OR ({terms[0]} = {value} AND ({_to(tuple(rest), terms[1:], types[1:])}))"
+
+
+def _literal(text: str, type_: str) -> str:
+    return f"{quoted_literal(text)}::{type_}"
+
+
+def edge_text(edges: tuple[Edge, ...], exprs: Sequence[Scalar]) -> str:
+    """One end of a range as Postgres shows it."""
+    words = {MINIMUM: "MINVALUE", MAXIMUM: "MAXVALUE"}
+    shown = (words.get(kind) or _shown(text, e.type.kind) for (kind, text), e in zip(edges, exprs, strict=True))
+    return f"({', '.join(shown)})"
+
+
+def _shown(text: str | None, kind: Kind) -> str:
+    if text is None:
+        return "NULL"
+    if kind is Kind.BOOL:
+        return "true" if text == "t" else "false"
+    return text if kind in (Kind.INT4, Kind.NUMERIC) else quoted_literal(text)
+
+
+def bound_text(parent: Relation, bound: Bound) -> str:
+    """pg_class.relpartbound of a partition of ``parent`` as pg_get_expr shows it."""
+    assert parent.partitioning is not None, "a partition's parent is partitioned"
+    exprs = key_expressions(parent.name, parent.columns, parent.partitioning)
+    if bound.kind == "default":
+        return "DEFAULT"
+    if bound.kind == "list":
+        return f"FOR VALUES IN ({', '.join(_shown(v, exprs[0].type.kind) for v in bound.values)})"
+    return f"FOR VALUES FROM {edge_text(bound.lower, exprs)} TO {edge_text(bound.upper, exprs)}"
+
+
+def key_text(key: Partitioning) -> str:
+    """What pg_get_partkeydef gives, but in the words in which it was written."""
+    keys = (quoted(column) if column else text for column, text in zip(key.columns, key.keys, strict=True))
+    return f"{key.strategy.upper()} ({', '.join(keys)})"

@@ -1,0 +1,65 @@
+"""Partitioned tables as the catalog keeps them: the key of a table, and the bound of each partition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+MINIMUM: Final = -1
+VALUE: Final = 0
+MAXIMUM: Final = 1
+
+Edge = tuple[int, str]
+"""One column of a range's end: MINIMUM or MAXIMUM, or VALUE with the value as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioning:
+    """PARTITION BY. ``strategy``: list or range. ``keys``: expressions as SQL text; ``columns``: for each the name of
+    the column that it is, "" for anything else."""
+
+    strategy: str
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Which rows a partition takes. ``kind``: list, range or default. ``values``: of a list, as text (None: NULL).
+    A range is from ``lower``, inclusive, to ``upper``, exclusive."""
+
+    kind: str
+    values: tuple[str | None, ...] = ()
+    lower: tuple[Edge, ...] = ()
+    upper: tuple[Edge, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenBound:
+    """A bound as it is written: the texts of its expressions (minvalue and maxvalue among them)."""
+
+    kind: str
+    values: tuple[str, ...] = ()
+    lower: tuple[str, ...] = ()
+    upper: tuple[str, ...] = ()
+
+
+def partitioning_to_json(found: Partitioning) -> dict[str, object]:
+    """``partitioning_from_json`` reads it back."""
+    return asdict(found)
+
+
+def partitioning_from_json(data: Mapping[str, Any]) -> Partitioning:
+    return Partitioning(data["strategy"], tuple(data["keys"]), tuple(data["columns"]))
+
+
+def bound_to_json(bound: Bound) -> dict[str, object]:
+    """``bound_from_json`` reads it back."""
+    return asdict(bound)
+
+
+def bound_from_json(data: Mapping[str, Any]) -> Bound:
+    lower = tuple((kind, text) for kind, text in data["lower"])
+    upper = tuple((kind, text) for kind, text in data["upper"])
+    return Bound(data["kind"], tuple(data["values"]), lower, upper)
