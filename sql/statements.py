@@ -585,11 +585,10 @@ class NoOperation:
 
 Statement = (
     Query | Insert | Update | Delete | Compound | Truncate | CreateTable | CreateSequence | AlterSequence | CreateView
-    | CreateFunction | DropFunction
+    | CreateFunction | DropFunction | Attachment
     | CreateIndex | CreateSchema | Drop | DropIndex | DropSchema | CopyFrom | CopyTo | Subscribe | Explain | Verify
     | Begin | Commit | Rollback | Savepoint | SetVariable | SetTransaction | Show | Prepare | Execute | Deallocate
-    | Listen | Notify | Declare | Fetch | Close | Discard | AlterTable | Attachment | Renaming | TypeStatement
-    | NoOperation
+    | Listen | Notify | Declare | Fetch | Close | Discard | AlterTable | Renaming | TypeStatement | NoOperation
 )  # fmt: skip
 
 

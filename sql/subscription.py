@@ -21,6 +21,7 @@ from planner.logical import schema as schema_of
 from planner.lower import lower
 from planner.scalar import Column
 from planner.transform.pipeline import optimize
+from sql.catalog import Catalog
 from sql.group import Delta
 from sql.maintainable import check_maintainable
 from sql.prepared import gets, subscribe_columns
@@ -75,6 +76,9 @@ class Subscription:
         self._temporary = False
         self._inputs: frozenset[int] = frozenset()
         """What is read: when one of these goes, or is altered, nothing more is known."""
+        self._families: dict[int, tuple[int, ...]] = {}
+        """Tables that are read together with all that inherit from them, and what these are, by id: nor when another
+        comes or goes."""
         self._reached = 0
         """The epoch up to which everything has been handed over."""
 
@@ -113,6 +117,7 @@ class Subscription:
         engine.flush()
         check_maintainable(rel, engine.catalog, self._settings)
         self._inputs = frozenset(gets(rel))
+        self._families = families(engine.catalog, self._inputs)
         if isinstance(rel, Get):
             self._relation = rel.relation
         else:
@@ -167,7 +172,9 @@ class Subscription:
         """On the engine thread, for each published group."""
         history = delta.changes.get(self._relation)
         failure = published.failures.get(self._relation)
-        gone = not published.catalog.relations.keys() >= self._inputs
+        known = published.catalog.relations
+        gone = not known.keys() >= self._inputs
+        gone = gone or any(i not in known or known[i].children != c for i, c in self._families.items())
         self._loop.call_soon_threadsafe(self._deliver, history, delta.epoch, failure, gone)
 
     def _deliver(self, history: History | None, epoch: int, failure: SqlError | None, gone: bool) -> None:
@@ -269,3 +276,14 @@ class Subscription:
             if self._temporary:
                 engine.flush()
                 engine.drop_relation(self._relation)
+
+
+def families(catalog: Catalog, inputs: frozenset[int]) -> dict[int, tuple[int, ...]]:
+    """The tables that are read with all that inherit from them, by id, with their children."""
+    found = {}
+    read = [catalog.relations[i] for i in inputs if i in catalog.relations]
+    for table in {r.id: r for own in read for r in (own, *catalog.above(own))}.values():
+        members = (r for r in (table, *catalog.below(table)) if r.partitioning is None)
+        if {r.id for r in members} <= inputs:
+            found[table.id] = table.children
+    return found

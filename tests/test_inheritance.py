@@ -164,3 +164,17 @@ def test_a_prepared_statement_sees_new_children(client: Client) -> None:
     client.run("CREATE TABLE f () INHERITS (p)")
     client.run("INSERT INTO f VALUES (1, 'f')")
     assert client.rows("EXECUTE q") == [("1",)]
+
+
+@pytest.mark.parametrize("source", ["p", "(SELECT a + 1 FROM p)", "e"])
+def test_a_subscription_ends_when_a_child_comes(client: Client, server: Server, source: str) -> None:
+    client.run("INSERT INTO e VALUES (1, 'x')")
+    other = server.client()
+    other.run("BEGIN")
+    other.run(f"DECLARE s CURSOR FOR SUBSCRIBE {source}")
+    assert len(other.rows("FETCH ALL s WITH (timeout = '10s')")) == 1
+    client.run("UPDATE p SET a = 5")
+    assert len(other.rows("FETCH ALL s WITH (timeout = '10s')")) == 2
+    client.run("CREATE TABLE f () INHERITS (e)")
+    error = other.error("FETCH ALL s WITH (timeout = '10s')")
+    assert (error.sqlstate, error.message) == ("42P01", "what was subscribed to has been dropped or altered")
