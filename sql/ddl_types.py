@@ -13,7 +13,7 @@ from sql.enumeration import Enumeration, added, check_label, declared, renamed
 from sql.results import Notice, Notify
 from sql.search_path import Lookup, check_creatable, no_schema
 from sql.statements import AlterTable, DropColumn
-from sql.statements_types import AddLabel, CreateEnum, DropType, RenameLabel, TypeStatement
+from sql.statements_types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType, TypeStatement
 from sql.writer import Writer
 
 
@@ -40,6 +40,9 @@ class TypeDefiner:
             case RenameLabel():
                 self._rename(statement)
                 return "ALTER TYPE"
+            case RenameType():
+                self._rename_type(statement)
+                return "ALTER TYPE"
             case DropType():
                 self._drop(statement)
                 return "DROP TYPE"
@@ -54,12 +57,16 @@ class TypeDefiner:
             raise unsupported("a temporary type")
         if not catalog.has_schema(schema_name):
             raise no_schema(schema_name)
-        if (schema_name, name) in catalog.types or (schema_name, name) in catalog.names:
-            raise SqlError("42710", f'type "{name}" already exists')
+        self._check_free(schema_name, name)
         oid = engine.next_id(catalog)
         created = engine.timeline.epoch(engine.timeline.last) + 1
         enum = declared(oid, name, statement.labels)
         self.writer.create(Relation(oid, schema_name, name, RelationKind.TYPE, (), created=created, enum=enum), None)
+
+    def _check_free(self, schema_name: str, name: str) -> None:
+        catalog = self.writer.catalog
+        if (schema_name, name) in catalog.types or (schema_name, name) in catalog.names:
+            raise SqlError("42710", f'type "{name}" already exists')
 
     def _find(self, schema_name: str | None, name: str) -> tuple[Relation, Enumeration]:
         found = self.names.type(schema_name, name)
@@ -94,6 +101,18 @@ class TypeDefiner:
             what = f"{LABELS[other.kind]} {other.name}"
             raise unsupported(f"renaming a label that {what} may mention", f"Drop {what} first and create it again.")
         self._redefine(found, changed)
+
+    def _rename_type(self, statement: RenameType) -> None:
+        """Raises 0A000 where a definition's text may have the name in it: it would mean another type, or none."""
+        found, enum = self._find(statement.schema_name, statement.name)
+        self._check_free(found.schema_name, statement.new)
+        catalog = self.writer.catalog
+        texts = {r.id: [c.default or "" for c in r.columns] + [c.text for c in r.checks] for r in catalog.stored()}
+        naming = [catalog.relations[i] for i, each in texts.items() if any(found.name in text for text in each)]
+        for other in [*catalog.dependents([found.id]), *naming]:
+            what = f"{LABELS[other.kind]} {other.name}"
+            raise unsupported(f"renaming a type that {what} may name", f"Drop {what} first and create it again.")
+        self._redefine(replace(found, name=statement.new), replace(enum, name=statement.new))
 
     def _redefine(self, type_: Relation, enum: Enumeration) -> None:
         self.writer.redefine(replace(type_, enum=enum))

@@ -26,14 +26,16 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Enumeration:
-    """``type``: the one object that types of columns and expressions hold; it has the labels of the catalog that was
-    made last, this one those of its own catalog."""
+    """``type``: the one object that types of columns and expressions hold; it has the name and the labels of the
+    catalog that was made last, this one those of its own catalog."""
 
     type: EnumType
+    name: str
     labels: tuple[Label, ...]
 
     def publish(self) -> None:
-        """Values are read and shown by these labels from now on."""
+        """The type is called so, and its values are read and shown by these labels, from now on."""
+        self.type.name, self.type.shown = self.name, quoted(self.name)
         self.type.hold((label.word, label.text) for label in self.labels)
 
     def find(self, text: str) -> int | None:
@@ -61,7 +63,7 @@ def declared(oid: int, name: str, texts: tuple[str, ...]) -> Enumeration:
             message = 'duplicate key value violates unique constraint "pg_enum_typid_label_index"'
             raise SqlError("23505", message, detail)
     labels = tuple(Label(i * GAP, text, oid + 2 + i) for i, text in enumerate(texts))
-    made = Enumeration(EnumType(oid, oid + 1, name, quoted(name)), labels)
+    made = Enumeration(EnumType(oid, oid + 1, name, quoted(name)), name, labels)
     made.publish()
     return made
 
@@ -121,6 +123,6 @@ def enum_to_json(enum: Enumeration) -> dict[str, object]:
 def enum_from_json(oid: int, name: str, data: Mapping[str, Any], known: EnumType | None) -> Enumeration:
     """``known``: the type's object, where there is one."""
     labels = tuple(Label(*label) for label in data["labels"])
-    made = Enumeration(known or EnumType(oid, data["array_oid"], name, quoted(name)), labels)
+    made = Enumeration(known or EnumType(oid, data["array_oid"], name, quoted(name)), name, labels)
     made.publish()
     return made

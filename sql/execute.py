@@ -75,7 +75,7 @@ from sql.statements import (
 )  # fmt: skip
 from sql.statements_partitions import Attach, Detach
 from sql.statements_rename import Rename, Renaming, SetOwner, SetSchema
-from sql.statements_types import AddLabel, CreateEnum, DropType, RenameLabel, TypeStatement
+from sql.statements_types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType, TypeStatement
 from sql.streams import Streams
 from sql.writer import Writer
 from storage.codec import encode
@@ -138,7 +138,7 @@ class Executor:
                 return await self._define(statement, prepared, request)
             case CreateFunction() | DropFunction() | Attach() | Detach():
                 return await self._define(statement, prepared, request)
-            case CreateEnum() | AddLabel() | RenameLabel() | DropType():
+            case CreateEnum() | AddLabel() | RenameLabel() | RenameType() | DropType():
                 return await self._define(statement, prepared, request)
             case Explain():
                 return self._explain(statement)
@@ -423,7 +423,7 @@ class Executor:
             case DropFunction():
                 definer.drop_function(statement)
                 return "DROP FUNCTION"
-            case CreateEnum() | AddLabel() | RenameLabel() | DropType():
+            case CreateEnum() | AddLabel() | RenameLabel() | RenameType() | DropType():
                 alter = partial(self._alter, definer, request=request)
                 transaction = self._session.transaction
                 alone = transaction is not None and not transaction.explicit

@@ -32,10 +32,17 @@ class RenameLabel:
 
 
 @dataclass(frozen=True, slots=True)
+class RenameType:
+    schema_name: str | None
+    name: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
 class DropType:
     names: tuple[tuple[str | None, str], ...]
     if_exists: bool = False
     cascade: bool = False
 
 
-TypeStatement = CreateEnum | AddLabel | RenameLabel | DropType
+TypeStatement = CreateEnum | AddLabel | RenameLabel | RenameType | DropType

@@ -113,7 +113,7 @@ def test_labels_may_come_in_between(client: Client) -> None:
 
 
 def test_a_gap_may_be_used_up() -> None:
-    enum = Enumeration(EnumType(1, 2, "e", "e"), (Label(0, "a", 3), Label(4, "z", 4)))
+    enum = Enumeration(EnumType(1, 2, "e", "e"), "e", (Label(0, "a", 3), Label(4, "z", 4)))
     enum = added(added(enum, "b", 5, ("a", False)), "c", 6, ("z", True))
     assert [(label.word, label.text) for label in enum.labels] == [(0, "a"), (2, "b"), (3, "c"), (4, "z")]
     with pytest.raises(SqlError, match="one more label between two"):
@@ -152,6 +152,32 @@ def test_a_label_is_renamed_where_nothing_mentions_it(client: Client) -> None:
     client.run("ALTER TYPE mood RENAME VALUE 'ok' TO 'fine'")
     assert client.rows("SELECT m FROM p ORDER BY m") == [("sad",), ("fine",), ("happy",), (None,)]
     assert client.state("SELECT 'ok'::mood") == "22P02"
+
+
+def test_a_type_is_replaced_by_another(client: Client) -> None:
+    """What migrations do to take a label away."""
+    client.run("CREATE VIEW w AS SELECT 'ok'::mood AS m")
+    assert client.state("ALTER TYPE mood RENAME TO old_mood") == "0A000"
+    client.run("DROP VIEW w")
+    assert client.error("ALTER TYPE mood RENAME TO other_mood").message == 'type "other_mood" already exists'
+    client.run("BEGIN")
+    client.run("ALTER TYPE mood RENAME TO old_mood")
+    assert client.state("SELECT 'ok'::mood") == "42704"
+    client.run("ROLLBACK")
+    assert client.error("SELECT 'x'::mood").message == 'invalid input value for enum mood: "x"'
+    client.run("CREATE MATERIALIZED VIEW v AS SELECT m, count(*) FROM p GROUP BY m")
+    client.run("BEGIN")
+    client.run("ALTER TYPE mood RENAME TO old_mood")
+    client.run("CREATE TYPE mood AS ENUM ('happy', 'sad', 'fine')")
+    client.run("ALTER TABLE p ALTER m DROP DEFAULT")
+    client.run("UPDATE p SET m = 'happy' WHERE m = 'ok'")
+    client.run("DROP MATERIALIZED VIEW v")
+    client.run("ALTER TABLE p ALTER m TYPE mood USING m::text::mood, ALTER ms TYPE mood[] USING NULL")
+    client.run("DROP TABLE key")
+    client.run("DROP TYPE old_mood")
+    client.run("COMMIT")
+    assert client.rows("SELECT m FROM p ORDER BY m") == [("happy",), ("happy",), ("sad",), (None,)]
+    assert client.rows("SELECT typname FROM pg_type WHERE typtype = 'e' ORDER BY 1") == [("mood",), ("other_mood",)]
 
 
 def test_keys_joins_and_sets(client: Client) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ivm.errors import unsupported
-from sql.statements_types import AddLabel, CreateEnum, DropType, RenameLabel, TypeStatement
+from sql.statements_types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType, TypeStatement
 from sql.syntax.cursor import Cursor
 
 
@@ -37,7 +37,7 @@ def _create(cursor: Cursor) -> CreateEnum:
     return CreateEnum(name.schema_name, name.name, tuple(labels))
 
 
-def _alter(cursor: Cursor) -> AddLabel | RenameLabel:
+def _alter(cursor: Cursor) -> AddLabel | RenameLabel | RenameType:
     name = cursor.table_name()
     at = cursor.token.start
     if cursor.accept("add", "value"):
@@ -50,7 +50,9 @@ def _alter(cursor: Cursor) -> AddLabel | RenameLabel:
         old = cursor.string()
         cursor.expect("to")
         return RenameLabel(name.schema_name, name.name, old, cursor.string())
-    raise unsupported("such an ALTER TYPE", "ADD VALUE and RENAME VALUE are there.", at + 1)
+    if cursor.accept("rename", "to"):
+        return RenameType(name.schema_name, name.name, cursor.label())
+    raise unsupported("such an ALTER TYPE", "ADD VALUE, RENAME VALUE and RENAME TO are there.", at + 1)
 
 
 def _drop(cursor: Cursor) -> DropType:
