@@ -174,7 +174,11 @@ def pg_is_other_temp_schema(site: Site, oid: int) -> bool:
     return _session(site).is_other_temporary(oid)
 
 
-@per_value("pg_type_is_visible", (OID,), BOOL, volatility="stable")
+@per_value("pg_type_is_visible", (OID,), BOOL, volatility="stable", needs_site=True)
+def pg_type_is_visible(site: Site, oid: int) -> bool:
+    return _session(site).type_is_visible(oid)
+
+
 @per_value("pg_function_is_visible", (OID,), BOOL, volatility="stable")
 @per_value("pg_operator_is_visible", (OID,), BOOL, volatility="stable")
 @per_value("pg_collation_is_visible", (OID,), BOOL, volatility="stable")

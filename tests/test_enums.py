@@ -225,7 +225,11 @@ def test_names_follow_the_search_path(client: Client) -> None:
     assert client.rows(
         "SELECT 'low'::s.mood, pg_typeof(m)::text, 's.mood'::regtype::text, 'mood[]'::regtype::text FROM w"
     ) == [("low", "s.mood", "s.mood", "mood[]")]
+    text = "SELECT n.nspname, pg_type_is_visible(t.oid), pg_type_is_visible(23) FROM pg_type t, pg_namespace n"
+    text += " WHERE n.oid = t.typnamespace AND typname = 'mood' ORDER BY 1"
+    assert client.rows(text) == [("public", "t", "t"), ("s", "f", "t")]
     client.run("SET search_path = s, public")
+    assert client.rows(text) == [("public", "f", "t"), ("s", "t", "t")]
     assert client.rows("SELECT 'low'::mood, (SELECT m FROM w)") == [("low", "high")]
     client.run("RESET search_path")
     assert client.state("SELECT m = 'sad'::mood FROM w") == "42883"

@@ -291,6 +291,11 @@ class SystemFunctions:
                 return name if self._own_type(type_.name) == type_ else f"{quoted(type_.schema_name)}.{name}"
         return None
 
+    def type_is_visible(self, oid: int) -> bool:
+        """Postgres's own types always are."""
+        found = next((t for t in self._state.types() if type_of_oid((t.own_type.enum,), oid) is not None), None)
+        return found is None or self._own_type(found.name) == found
+
     def _own_type(self, name: str, schema: str | None = None) -> Relation | None:
         types = {t.schema_name: t for t in self._state.types() if t.name == name}
         places = self._state.path.places if schema is None else (schema,)
