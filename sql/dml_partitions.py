@@ -9,8 +9,8 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, Words, pack
+from planner.levels import relevel
 from planner.scalar import Scalar
-from planner.traverse import renumber
 from sql.catalog import Relation
 from sql.constraints import fit
 from sql.dml_family import Share, chosen_rows, shares
@@ -67,7 +67,7 @@ def conflict_of(conflict: OnConflict, table: Relation, leaf: Relation) -> OnConf
         return own.index(table.columns[i % width].name) + (i // width) * width
 
     def moved(expr: Scalar) -> Scalar:
-        return renumber(expr, place)
+        return relevel(expr, lambda level, i: (level, i if level else place(i)))
 
     changed = {table.columns[i].name: moved(expr) for i, expr in enumerate(conflict.changed)}
     where = None if conflict.where is None else moved(conflict.where)

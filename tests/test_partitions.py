@@ -198,6 +198,11 @@ def test_keys_and_on_conflict(client: Client) -> None:
         "ON CONFLICT (a) DO UPDATE SET b = excluded.b || u.b WHERE u.a < 10 RETURNING tableoid::regclass::text, *"
     )
     assert found == [("u1", "1", "px"), ("u1", "11", "n"), ("u2", "2", "qy")]
+    found = client.sorted(
+        "WITH c AS (SELECT ' w' AS s) INSERT INTO u VALUES (1, 'p'), (2, 'q') "
+        "ON CONFLICT (a) DO UPDATE SET (b, a) = (SELECT u.b || s || excluded.b, u.a FROM c) RETURNING *"
+    )
+    assert found == [("1", "px wp"), ("2", "qy wq")]
     assert client.rows("VERIFY MATERIALIZED VIEW w") == []
     client.run("CREATE TABLE o (z int)")
     assert client.state("CREATE TABLE r (a int REFERENCES u)") == "0A000"
