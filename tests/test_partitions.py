@@ -203,6 +203,12 @@ def test_keys_and_on_conflict(client: Client) -> None:
         "ON CONFLICT (a) DO UPDATE SET (b, a) = (SELECT u.b || s || excluded.b, u.a FROM c) RETURNING *"
     )
     assert found == [("1", "px wp"), ("2", "qy wq")]
+    asked = client.rows(
+        "INSERT INTO u VALUES (2, 's') ON CONFLICT (a) DO UPDATE "
+        "SET b = (SELECT string_agg(x.b, ',' ORDER BY x.b) FROM u x WHERE x.a >= u.a) || (SELECT excluded.b) "
+        "RETURNING (SELECT tableoid::regclass::text || '/' || u.b)"
+    )
+    assert asked == [("u2/n,qy wqs",)]
     assert client.rows("VERIFY MATERIALIZED VIEW w") == []
     client.run("CREATE TABLE o (z int)")
     assert client.state("CREATE TABLE r (a int REFERENCES u)") == "0A000"
