@@ -227,6 +227,11 @@ def pg_get_partkeydef(site: Site, oid: int) -> str | None:
     return _asked(site, "partition_key", oid)
 
 
+@per_value("pg_get_partition_constraintdef", (OID,), TEXT, volatility="stable", needs_site=True)
+def pg_get_partition_constraintdef(site: Site, oid: int) -> str | None:
+    return _asked(site, "partition_constraint", oid)
+
+
 @per_value("pg_get_indexdef", (OID,), TEXT, volatility="stable", needs_site=True)
 def pg_get_indexdef(site: Site, oid: int) -> str | None:
     return _asked(site, "index_definition", oid, 0)

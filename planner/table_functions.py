@@ -258,6 +258,12 @@ def _string_to_table(context: Context, value: str, delimiter: str) -> Sequence[A
     return string_to_array_null(value, delimiter, None) or ()
 
 
+def _partition_ancestors(context: Context, relation: int) -> Sequence[int]:
+    """A hook that a session may have."""
+    hook = getattr(context.session, "partition_ancestors", None)
+    return () if hook is None else hook(relation)
+
+
 def _add(
     name: str, args: tuple[ArgumentType, ...], result: SqlType | None, implementation: Implementation,
     nullable: bool = False, key: str | None = None,
@@ -282,9 +288,7 @@ def _register() -> None:
     _add("generate_subscripts", (ANYARRAY, INT4, SqlType(Kind.BOOL)), INT4, _subscripts_back)
     _add("regexp_split_to_table", (TEXT, TEXT), TEXT, _each(TEXT, lambda c, v, p: regexp_split(v, p, "")))
     _add("regexp_split_to_table", (TEXT,) * 3, TEXT, _each(TEXT, lambda c, v, p, f: regexp_split(v, p, f)))
-    _add(
-        "pg_partition_ancestors", (REGCLASS,), REGCLASS, _each(REGCLASS, lambda c, relation: ())
-    )  # none is partitioned
+    _add("pg_partition_ancestors", (REGCLASS,), REGCLASS, _each(REGCLASS, _partition_ancestors))
     _add("string_to_table", (TEXT, TEXT), TEXT, _each(TEXT, _string_to_table))
     _add("regexp_matches", (TEXT, TEXT), TEXTS, _each(TEXTS, lambda c, v, p: all_matches(v, p, "")))
     _add("regexp_matches", (TEXT,) * 3, TEXTS, _each(TEXTS, lambda c, v, p, f: all_matches(v, p, f)))

@@ -49,10 +49,21 @@ def insert_unless_held(changer: Changer, statement: Insert, rows: Words) -> tupl
     found, oids = [rows[:0]], [np.zeros(0, np.int64)]
     for part in routed(changer, statement.table, rows):
         conflict = conflict_of(statement.conflict, statement.table, part.leaf)
-        done = changer.insert_conflicting(part.leaf, conflict, part.rows)
+        done = _conflicting(changer, part, conflict)
         found.append(router(changer).converted(part.leaf, statement.table, done))
         oids.append(np.full(len(done), part.leaf.oid, np.int64))
     return np.concatenate(found), np.concatenate(oids)
+
+
+def _conflicting(changer: Changer, part: Routed, conflict: OnConflict) -> Words:
+    """0A000 where a row that is changed would have to leave its partition."""
+    try:
+        return changer.insert_conflicting(part.leaf, conflict, part.rows)
+    except SqlError as error:
+        if not error.message.endswith("violates partition constraint"):
+            raise
+        detail = "The result tuple would appear in a different partition than the original tuple."
+        raise SqlError("0A000", "invalid ON UPDATE specification", detail) from None
 
 
 def conflict_of(conflict: OnConflict, table: Relation, leaf: Relation) -> OnConflict:

@@ -294,7 +294,8 @@ def _table_function(binder: Binder, ref: nodes.FunctionTable, name: str) -> tupl
             raise SqlError("42809", message, position=function.at + 1)
         args += [binder.bind(a) for a in function.args]
     key, bound, columns = table_functions.apply(binder.env, name, args, ref.at)
-    names = [name] * len(columns) + (["ordinality"] if ref.ordinality else [])
+    known = "relid" if name == "pg_partition_ancestors" else name
+    names = [known] * len(columns) + (["ordinality"] if ref.ordinality else [])
     return TableFunction(_UNIT, key, bound, columns, ref.ordinality), names
 
 

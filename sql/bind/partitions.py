@@ -160,3 +160,15 @@ def key_text(key: Partitioning) -> str:
     """What pg_get_partkeydef gives, but in the words in which it was written."""
     keys = (quoted(column) if column else text for column, text in zip(key.columns, key.keys, strict=True))
     return f"{key.strategy.upper()} ({', '.join(keys)})"
+
+
+def constraint_text(parent: Relation, bound: Bound, bounds: Sequence[Bound]) -> str:
+    """The condition of a partition's rows as it is evaluated. ``bounds``: of all partitions of the parent."""
+    key = parent.partitioning
+    assert key is not None, "a partition's parent is partitioned"
+    types = [format_type(e.type, True) for e in key_expressions(parent.name, parent.columns, key)]
+    terms = [quoted(column) if column else text for column, text in zip(key.columns, key.keys, strict=True)]
+    if bound.kind != "default":
+        return f"({_condition(bound, terms, types)})"
+    others = [f"({_condition(b, terms, types)})" for b in bounds if b.kind != "default"]
+    return f"(NOT ({' OR '.join(others)}))" if others else ""

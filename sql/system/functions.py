@@ -9,7 +9,7 @@ from ivm.errors import SqlError, unsupported
 from ivm.rows import Words
 from ivm.words import Kind, SqlType
 from planner.identifiers import quoted
-from sql.bind.partitions import key_text
+from sql.bind.partitions import constraint_text, key_text
 from sql.catalog import Relation, RelationKind, is_temporary
 from sql.enumeration import type_of_oid
 from sql.keys import Index
@@ -180,6 +180,26 @@ class SystemFunctions:
         """pg_get_partkeydef: None for what is not partitioned."""
         found = self._relations().get(oid)
         return None if found is None or found.partitioning is None else key_text(found.partitioning)
+
+    def partition_constraint(self, oid: int) -> str | None:
+        """pg_get_partition_constraintdef, without the constraints of the tables above."""
+        found, known = self._relations().get(oid), self._relations()
+        if found is None or found.bound is None:
+            return None
+        parent = known[found.parents[0]]
+        bounds = [r.bound for r in known.values() if r.bound is not None and r.parents == found.parents]
+        return constraint_text(parent, found.bound, bounds)
+
+    def partition_ancestors(self, oid: int) -> list[int]:
+        """pg_partition_ancestors: a partition or partitioned table, and those above it."""
+        known, found = self._relations(), self._relations().get(oid)
+        if found is None or (found.bound is None and found.partitioning is None):
+            return []
+        result = [oid]
+        while found.bound is not None:
+            found = known[found.parents[0]]
+            result.append(found.oid)
+        return result
 
     def view_definition(self, oid: int) -> str | None:
         relation = self._relations().get(oid)
