@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from planner.traverse import columns_of
 from sql.bind.partitions import key_expressions
 from sql.catalog import Catalog, Relation
+from sql.keys import Index
 from sql.statements import (
     AddCheck,
     AddColumn,
@@ -17,11 +19,14 @@ from sql.statements import (
     Change,
     DropColumn,
     DropConstraint,
+    SetDefault,
     SetNotNull,
     SetType,
 )
 
-_SHARED: Final = (AddCheck, AddColumn, DropColumn, DropConstraint, SetNotNull, SetType)
+_SHARED: Final = (
+    AddCheck, AddColumn, AddPrimaryKey, DropColumn, DropConstraint, SetDefault, SetNotNull, SetType,
+)  # fmt: skip
 """What a table's children would have to be changed along with."""
 
 
@@ -34,6 +39,9 @@ def check_inherited(statement: AlterTable, catalog: Catalog) -> None:
     if table.children and any(isinstance(c, _SHARED) for c in statement.changes):
         raise unsupported("ALTER TABLE of columns and checks that other tables inherit")
     parents = catalog.above(table)
+    keys = {i.name for i in table.keys if table.bound is not None and _is_of(table, i, parents)}
+    if table.bound is not None and any(isinstance(c, AddColumn) for c in statement.changes):
+        raise SqlError("42809", "cannot add column to a partition")
     inherited = {c.name for p in parents for c in p.columns}
     checks = {c.name for p in parents for c in p.checks}
     for change in statement.changes:
@@ -44,9 +52,15 @@ def check_inherited(statement: AlterTable, catalog: Catalog) -> None:
             if isinstance(change, SetType):
                 raise SqlError("42P16", f'cannot alter inherited column "{name}"')
             raise unsupported(f"ALTER TABLE of the inherited column {name}")
-        if isinstance(change, DropConstraint) and change.name in checks:
+        if isinstance(change, DropConstraint) and change.name in checks | keys:
             message = f'cannot drop inherited constraint "{change.name}" of relation "{table.name}"'
             raise SqlError("42P16", message)
+
+
+def _is_of(table: Relation, index: Index, parents: Sequence[Relation]) -> bool:
+    """Whether a partition's key is one that a table above it has."""
+    own = {table.columns[i].name for i in index.columns}
+    return any({p.columns[i].name for i in key.columns} == own for p in parents for key in p.keys)
 
 
 def _check_partitioned(table: Relation, statement: AlterTable) -> None:
