@@ -65,7 +65,7 @@ def _queried(exprs: Sequence[Scalar], rows: RowSet, run: RunGiven) -> list[Vecto
     count, width = len(rows), len(rows.schema)
     if not count or not exprs:
         return [Vector(np.zeros(0, np.int64)) for _ in exprs]
-    schema = (*(ColumnType(c.type, True) for c in rows.schema), ColumnType(INT8, False))
+    schema = (*(ColumnType(c.type, c.nullable) for c in rows.schema), ColumnType(INT8, False))
     numbered = pack([*rows.columns(), Vector(np.arange(count))], schema, count)
     given = np.ascontiguousarray(numbered[np.lexsort(numbered.T[::-1])])
     result = run(Project(Get(ROWS, schema), (Column(width, INT8, False), *exprs)), given)

@@ -380,7 +380,7 @@ def test_a_view_s_limit_is_part_of_its_plan() -> None:
         ("create index on t (lower(b))", "CREATE INDEX on an expression"),
         ('select b collate "de_DE" from t', 'collation "de_DE"'),
         ("explain analyze select 1", "EXPLAIN ANALYZE"),
-        ("alter table t attach partition x default", "ALTER TABLE … ATTACH"),
+        ("alter table t cluster on x", "ALTER TABLE … CLUSTER"),
     ],
 )
 def test_what_is_not_there_is_named(sql: str, what: str) -> None:

@@ -157,3 +157,14 @@ def test_subqueries_in_a_transaction_see_its_own_rows(client: Client) -> None:
     assert client.rows(text) == [("4",)]
     client.run("ROLLBACK")
     assert client.rows("SELECT * FROM v") == [("2", "3")]
+
+
+def test_subqueries_over_columns_that_are_not_null(client: Client) -> None:
+    client.run("CREATE TABLE bt (a int PRIMARY KEY, b text)")
+    client.run("INSERT INTO bt VALUES (1, 'x'), (2, 'y')")
+    found = client.sorted(
+        "INSERT INTO bt VALUES (1, 'p'), (2, 'q'), (3, 'r') ON CONFLICT (a) DO UPDATE "
+        "SET b = bt.b || (SELECT max(b) || min(a) FROM bt x WHERE x.a <= excluded.a) || (SELECT excluded.b) "
+        "WHERE (SELECT bt.a) = 2 OR EXISTS (SELECT 1 FROM bt y WHERE y.b = bt.b) RETURNING *"
+    )
+    assert found == [("1", "xx1p"), ("2", "yy1q"), ("3", "r")]

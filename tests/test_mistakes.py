@@ -33,7 +33,7 @@ OURS: Final = {
     "CREATE TRIGGER x BEFORE INSERT ON people EXECUTE FUNCTION f()": ("0A000", "CREATE TRIGGER", ""),
     "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN END'": ("0A000", "", ""),
     "CREATE PUBLICATION p FOR ALL TABLES": ("0A000", "CREATE PUBLICATION", ""),
-    "CREATE TABLE parts (a int) PARTITION BY LIST (a)": ("0A000", "PARTITION", ""),
+    "CREATE TABLE parts (a int) PARTITION BY HASH (a)": ("0A000", "PARTITION BY HASH", ""),
     "CREATE TYPE s AS (a int)": ("0A000", "CREATE TYPE", ""),
     "LOCK TABLE people": ("0A000", "LOCK", ""),
     "CREATE MATERIALIZED VIEW v AS SELECT now() AS n": ("0A000", "now()", "Its result changes"),
