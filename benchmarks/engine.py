@@ -48,6 +48,15 @@ class Tables:
     def by_id(self, relation: int) -> Relation | None:
         return next((r for r in self.relations.values() if r.id == relation), None)
 
+    def below(self, relation: Relation) -> tuple[Relation, ...]:
+        return ()
+
+    def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
+        return ()
+
+    def type(self, schema_name: str | None, name: str) -> None:
+        return None
+
     def home(self, schema_name: str | None, temporary: bool) -> str:
         return "public"
 
