@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from ivm.errors import SqlError
 from ivm.rows import Words
 from ivm.words import SqlType
 from storage.dictionary import Dictionary
@@ -123,3 +124,11 @@ class Bounds:
 
     cancel: threading.Event | None = None
     memory: int = 0
+
+    def check(self, size: int) -> None:
+        """Raises where the query was cancelled, or one of its results would take ``size`` bytes and may not."""
+        if self.memory and size > self.memory:
+            raise SqlError("53200", "out of memory", f"A join's result would take {size >> 20} MiB.",
+                           "Make the query smaller, or start the server with a larger --memory.")  # fmt: skip
+        if self.cancel is not None and self.cancel.is_set():
+            raise SqlError("57014", "canceling statement due to user request")

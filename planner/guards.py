@@ -47,7 +47,9 @@ class Guard:
     def keys(self, rows: Words, context: Context) -> tuple[Words, Words | None]:
         """(key words int64[m, key_width], the row of each; None: all in order). Rows without a key are left out."""
         if self.plain and not self.layout.gather.drop_if:
-            return np.ascontiguousarray(rows[:, list(self.columns)]), None
+            first = self.columns[0]
+            words = rows[:, first : first + 1] if len(self.columns) == 1 else rows[:, list(self.columns)]
+            return np.ascontiguousarray(words), None
         moved, source = moves.apply(self.layout.gather, self._classed(rows, context))
         return np.ascontiguousarray(moved[:, : self.layout.key_width]), source
 

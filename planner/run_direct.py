@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ivm.errors import SqlError
 from ivm.graph import Arrange, Concat, Errors, Gather, Join, Keep, Mapped, NodeId, Project, Threshold, Words
 from planner import moves
 from planner.context import Bounds, Context
 from planner.memo import by_identity
 from planner.physical import Constants, Map, Node, Plan, Table, TableErrors, inputs
 from planner.render import constant_rows
+from planner.run_keyed import is_keyed, run_keyed
 
 if TYPE_CHECKING:
     from planner.run import Snapshot
@@ -29,10 +29,14 @@ def run_direct(
     plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds | None = None
 ) -> tuple[Words, Words, Words | None] | None:
     """(rows, diffs, error rows), or None when the plan needs a dataflow. 53200: a join's rows are too many."""
+    bounds = bounds or Bounds()
+    keyed = run_keyed(plan, snapshot, context, bounds)
+    if keyed is not None:
+        return keyed
     course = _course_of(plan, snapshot)
     if course is None:
         return None
-    direct = _Direct(plan, course, snapshot, context, bounds or Bounds())
+    direct = _Direct(plan, course, snapshot, context, bounds)
     rows, diffs = direct.rows(plan.rows)
     errors = None if plan.errors is None else direct.errors(plan.errors)
     return rows, diffs, errors
@@ -40,6 +44,8 @@ def run_direct(
 
 def is_short(plan: Plan, snapshot: Snapshot, rows: int) -> bool:
     """Whether a plan is run directly, reading relations of at most so many rows in all whole."""
+    if is_keyed(plan, snapshot):
+        return True
     course = _course_of(plan, snapshot)
     if course is None:
         return False
@@ -200,13 +206,6 @@ class _Direct:
         out = diffs if mapped.source is None else diffs[mapped.source]
         return mapped.rows, out if mapped.weights is None else out * mapped.weights[:, 0]
 
-    def _check(self, size: int) -> None:
-        if self.bounds.memory and size > self.bounds.memory:
-            raise SqlError("53200", "out of memory", f"A join's result would take {size >> 20} MiB.",
-                           "Make the query smaller, or start the server with a larger --memory.")  # fmt: skip
-        if self.bounds.cancel is not None and self.bounds.cancel.is_set():
-            raise SqlError("57014", "canceling statement due to user request")
-
     def _join(self, number: NodeId, node: Join) -> Counted:
         """[key | left val | right val] of the moving side's rows and what a lookup finds for their keys."""
         from planner.run import stored_version
@@ -220,7 +219,7 @@ class _Direct:
         keys, place = _distinct(rows[:, :width])
         found, counts, index = version.lookup(np.ascontiguousarray(keys), self.snapshot.at)
         matches = int(np.bincount(index, minlength=len(keys))[place].sum())
-        self._check(8 * matches * (version.width + rows.shape[1] + 4))
+        self.bounds.check(8 * matches * (version.width + rows.shape[1] + 4))
         one, two = _pairs(place, index, len(keys))
         first, second = (rows[one], found[two]) if side == "right" else (found[two], rows[one])
         whole = np.concatenate([first, second[:, width:]], axis=1)

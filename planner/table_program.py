@@ -74,14 +74,14 @@ def given_arrays(args: tuple[Scalar, ...], context: Context) -> list[Sequence[ob
     """
     found: list[Sequence[object]] = []
     for arg in args:
-        array = _given_array(arg, context)
+        array = given_array(arg, context)
         if array is None:
             return None
         found.append(array)
     return found
 
 
-def _given_array(arg: Scalar, context: Context) -> Sequence[object] | None:
+def given_array(arg: Scalar, context: Context) -> Sequence[object] | None:
     """One of them; ANY and ALL ask for ``COALESCE($1, a constant)``."""
     datum: object = ()
     match arg:

@@ -137,7 +137,7 @@ class Changer:
             return self._update_family(statement, source)
         table = statement.table
         width = len(table.columns)
-        old = _slice(source, 0, table.schema)
+        old = _stored_rows(source, table.schema)
         kept = self.once(table, old)
         if len(kept) < len(old):
             source, old = RowSet(source.rows[kept], source.schema), old[kept]
@@ -155,7 +155,7 @@ class Changer:
         """Takes the old rows away, each once."""
         if statement.branches:
             return self._delete_family(statement, source)
-        old = _slice(source, 0, statement.table.schema)
+        old = _stored_rows(source, statement.table.schema)
         kept = self.once(statement.table, old)
         self.apply(statement.table, old[kept], old[:0])
         shown = RowSet(source.rows[kept], source.schema)
@@ -276,9 +276,11 @@ def _shown(statement: Insert, rows: Words, given: Words | None) -> RowSet:
     return RowSet(pack([*unpack(rows, table.row_schema), oids], schema, len(rows)), schema)
 
 
-def _slice(source: RowSet, first: int, schema: Schema) -> Words:
-    """The source's columns from ``first`` on as rows of ``schema``, where they are stored rows."""
-    columns = source.columns()[first : first + len(schema)]
+def _stored_rows(source: RowSet, schema: Schema) -> Words:
+    """The source's first columns as rows of ``schema``, which they are as stored."""
+    if source.schema == schema:
+        return source.rows
+    columns = source.columns()[: len(schema)]
     for column, vector in zip(schema, columns, strict=True):
         if not column.nullable and vector.nulls is not None and vector.nulls.any():
             raise SqlError("XX000", "internal error: a stored row has NULL in a column that is NOT NULL")

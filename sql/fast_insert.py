@@ -1,7 +1,7 @@
-"""INSERT … VALUES without a plan: rows that need no relation are computed where they stand.
+"""INSERT … VALUES, and of unnested arrays, without a plan: rows that need no relation are computed where they stand.
 
-A prepared single-row INSERT is the commonest write of all; planning and running a dataflow for it would cost more
-than everything else in its commit.
+A prepared single-row INSERT is the commonest write of all, arrays the commonest way to send many rows; planning and
+running a dataflow for them would cost more than everything else in their commit.
 """
 
 from __future__ import annotations
@@ -13,33 +13,51 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, pack
-from ivm.words import ColumnType, Kind, SqlType
+from ivm.words import ColumnType, Kind, Schema, SqlType
 from planner.context import Context
 from planner.evaluate import evaluate
 from planner.finishing import projected
 from planner.function_sequence import NEXTVAL
-from planner.logical import Project, Rel, Values
+from planner.logical import Project, Rel, TableFunction, Values
 from planner.memo import by_identity
-from planner.scalar import Call, Literal, Parameter, Scalar
-from planner.table_program import widens
+from planner.scalar import Call, Column, Literal, Parameter, Scalar
+from planner.table_program import given_arrays, spread, widens
 from planner.traverse import has_subquery
 from storage.codec import encode
 
 
 def constant_source(rel: Rel, context: Context) -> RowSet | None:
-    """The rows of VALUES and projections of it, None for other sources. Raises what an expression raises."""
+    """The rows of VALUES, of the client's arrays unnested, and projections of them; None for other sources.
+
+    Raises what an expression raises.
+    """
     match rel:
         case Values() if not any(
             not isinstance(e, Literal | Parameter) and has_subquery(e) for r in rel.rows for e in r
         ):
             return _values(rel, context)
+        case TableFunction(function="unnest", ordinality=False) if rel.input == _ONE_ROW:
+            arrays = given_arrays(rel.args, context)
+            if arrays is None:
+                return None
+            expansion = spread(arrays, tuple(c.type for c in rel.columns), context)
+            return RowSet(pack(expansion.columns, rel.columns, len(expansion.source)), rel.columns)
         case Project() if not any(map(has_subquery, rel.exprs)):
             source = constant_source(rel.input, context)
-            if source is None:
-                return None
+            if source is None or _is_whole(rel.exprs, source.schema):
+                return source
             return projected(source, rel.exprs, context)
         case _:
             return None
+
+
+_ONE_ROW: Final = Values(((),), ())
+"""What a table function in FROM stands beside when it stands alone."""
+
+
+def _is_whole(exprs: tuple[Scalar, ...], schema: Schema) -> bool:
+    """Whether the expressions are the columns in their order."""
+    return len(exprs) == len(schema) and all(isinstance(e, Column) and e.index == i for i, e in enumerate(exprs))
 
 
 def _values(rel: Values, context: Context) -> RowSet:

@@ -75,7 +75,7 @@ class Prepared:
     counted: int | None = None
     """The relation whose rows the statement counts, if that is all that it does."""
     plain: bool = False
-    """Whether the plan only moves what is stored: it makes no new values."""
+    """Whether the plan makes no new values: it moves what is stored, or counts it."""
     runs: int = 0
     _arranged: int = -1
 
@@ -96,7 +96,8 @@ class Prepared:
             self.wishes = wishes(optimized, published)
             self.counted = counted_relation(optimized)
             self.plan = lower(optimized, StoredIndexes(published, one_shot=True))
-            self.plain = all(isinstance(node, Table | TableErrors | Project) for node in self.plan.nodes)
+            moves = all(isinstance(node, Table | TableErrors | Project) for node in self.plan.nodes)
+            self.plain = moves or self.counted is not None
         self.runs += 1
         return self.plan
 

@@ -8,7 +8,7 @@ import pytest
 
 from ivm.errors import SqlError
 from ivm.words import BOOL, INT4, INT8, NUMERIC, TEXT, ColumnType, Kind, SqlType
-from planner.context import Context
+from planner.context import Bounds, Context
 from planner.explain import explain
 from planner.finishing import finish
 from planner.logical import (
@@ -29,6 +29,7 @@ from planner.logical import (
 from planner.lower import lower
 from planner.run import run
 from planner.run_direct import run_direct
+from planner.run_keyed import run_keyed
 from planner.scalar import Call, Case, Literal, Or, Parameter, Quantified, ScalarSubquery, SortKey
 from planner.transform.pipeline import optimize
 from tests.planner_bench import Row, World, decode
@@ -86,6 +87,29 @@ def test_reads_by_key_are_lookups(world: World, name: str) -> None:
     if name != "any":  # the model has no unnest
         assert world.query(rel, parameters) == world.model(rel, parameters)
     assert "(shared)" in explain(rel, "physical", world.indexes(True))
+
+
+KEYED: dict[str, tuple[Rel, list[Row]]] = {
+    "one": (Filter(U, eq(c(0), Parameter(1, INT4))), [(7,), (-7,), (None,)]),
+    "literal": (Filter(U, eq(lit(5), c(0))), [()]),
+    "any": (Filter(U, any_of(1)), [((),), ((3,),), ((3, 4, 4, -1, None),), (None,), ((None,),), (tuple(range(90)),)]),
+    "columns": (Project(Filter(U, eq(c(0), Parameter(1, INT4))), (c(2, TEXT), c(0))), [(7,), (3,)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KEYED)
+def test_keys_that_the_client_gives_are_looked_up_at_once(world: World, name: str) -> None:
+    """By a way of their own, which finds what the plan without a lookup finds."""
+    rel, given = KEYED[name]
+    world.commit(
+        [(2, (5, 5, "x"), -1), (2, (5, 1, None), 1), (2, (3, 3, "x"), -1), (2, (3, 8, None), 1), (2, (5000, 3, ""), 1)]
+    )
+    plan, scan = lower(optimize(rel), world.indexes(True)), lower(optimize(rel), world.indexes(False))
+    for parameters in given:
+        context = Context(world.dictionary, parameters)
+        assert run_keyed(plan, world, context, Bounds()) is not None
+        rows = run(plan, world, context)
+        assert Counter(decode(rows, world.dictionary)) == Counter(decode(run(scan, world, context), world.dictionary))
 
 
 def test_plans_without_indexes_agree(world: World) -> None:
