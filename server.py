@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ivm.errors import SqlError
 
 if TYPE_CHECKING:
-    from sql.persist import Tuning
+    from sql.engine.persist import Tuning
 
 UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 END_SECONDS = 4.5
@@ -56,9 +56,9 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: os._exit(0))  # a start can be cut short anywhere, as by a kill
     say("freshet: starting")
-    from sql.coordinator import Coordinator
+    from sql.coordination.coordinator import Coordinator
+    from sql.coordination.warm import warm
     from sql.pgwire.listener import serve
-    from sql.warm import warm
 
     await warm(say)
     files = tuple(path.resolve() for path in options.files)

@@ -23,9 +23,9 @@ from planner.lower import lower
 from planner.lower_state import KnownIndexes
 from planner.render import Renderer
 from planner.transform.pipeline import optimize
-from sql import statements
 from sql.bind.statement import bind_statement
-from sql.catalog import Relation, RelationKind
+from sql.catalog.catalog import Relation, RelationKind
+from sql.statements import statements
 from storage.dictionary import Dictionary
 
 VIEW = 1

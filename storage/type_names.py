@@ -1,7 +1,7 @@
 """What Postgres calls our types: OIDs, names, aliases, lengths and categories, and the text of ``format_type``.
 
-It stands this low because error messages of text input and ``pg_typeof`` need it; ``sql/types.py`` adds the parser
-of type names. The numbers are those of PostgreSQL's ``pg_type.dat``.
+It stands this low because error messages of text input and ``pg_typeof`` need it; ``column_types.py`` in
+``sql/catalog/`` adds the parser of type names. The numbers are those of PostgreSQL's ``pg_type.dat``.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import count
 
 from sql.bind.statement import bind_statement
-from sql.catalog import Relation, RelationKind, TableColumn
+from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.parse import split
-from sql.statements import CreateTable, CreateView, Query, Statement
+from sql.statements.statements import CreateTable, CreateView, Query, Statement
 
 
 class FakeCatalog:

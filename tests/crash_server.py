@@ -16,7 +16,7 @@ import time
 from random import Random
 
 import server
-from sql.persist import Tuning
+from sql.engine.persist import Tuning
 from storage.checkpoint import Pace
 from storage.files import ForgetfulFiles
 

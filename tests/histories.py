@@ -16,7 +16,7 @@ from typing import Any
 import psycopg
 
 from ivm.errors import SqlError
-from sql.results import RowsResult
+from sql.statements.results import RowsResult
 from storage.codec import decode
 from tests.grammar import History, history
 from tests.program import Program

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ivm.errors import SqlError
-from sql.coordinator import Coordinator
-from sql.results import CommandResult, CopyInResult, CopyOutResult, Notice, Result, RowsResult
-from sql.session import Session
+from sql.coordination.coordinator import Coordinator
+from sql.session.session import Session
+from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, Notice, Result, RowsResult
 from storage.text import format_text
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ import pytest
 
 from ivm.errors import SqlError
 from sql.pgwire.startup import REPORTED
-from sql.results import RowsResult
+from sql.statements.results import RowsResult
 from tests.answers.make_queries import ANSWERS, SETTINGS, Answer, lines
 from tests.sessions import Server, text_rows
 

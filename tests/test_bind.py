@@ -42,10 +42,10 @@ from planner.scalar import (
     ScalarSubquery,
     SortKey,
 )
-from sql import statements as bound
 from sql.bind.statement import bind_statement
 from sql.bind.walk import rel_references, relations, volatile_functions
-from sql.types import type_oid, typmod
+from sql.catalog.column_types import type_oid, typmod
+from sql.statements import statements as bound
 from tests.bind_fake import FakeCatalog, query
 
 ANSWERS = Path(__file__).parent / "answers"

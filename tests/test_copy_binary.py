@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ivm.errors import SqlError
 from ivm.rows import RowSet, pack
 from ivm.words import FLOAT8, INT4, NUMERIC, TEXT, TIMESTAMP, ColumnType
-from sql.catalog import TableColumn
+from sql.catalog.catalog import TableColumn
 from sql.pgwire.copy_binary import HEADER, TRAILER, BinaryParser, format_binary
 from storage import codec
 from storage.dictionary import Dictionary

@@ -10,7 +10,7 @@ import pytest
 
 from ivm.errors import SqlError
 from ivm.words import EnumType, Kind, SqlType
-from sql.enumeration import Enumeration, Label, added
+from sql.catalog.enumeration import Enumeration, Label, added
 from tests.sessions import Client, Server
 
 LABELS = ("sad", "ok", "happy")

@@ -14,7 +14,7 @@ import pytest
 
 from ivm.detached import Detached
 from ivm.errors import SqlError
-from sql import hydration
+from sql.coordination import hydration
 from tests.sessions import Client, Server
 
 VIEWS = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ivm.operators.reduce import ReduceOperator
-from sql.guard import Watch
+from sql.engine.guard import Watch
 from tests.sessions import Client, Server
 
 STEP = "SELECT 1 UNION ALL SELECT y FROM r JOIN e ON e.x = r.n"

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ivm.errors import SqlError
-from sql import statements as bound
 from sql.parse import StatementText, parse, parse_expression, parse_type_name, split
+from sql.statements import statements as bound
 from sql.syntax import nodes
 from sql.syntax.lexer import TokenKind, tokenize
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, pack
 from ivm.words import BOOL, DATE, INT2, INT4, INT8, OID, TEXT, VARCHAR, ColumnType, SqlType
-from sql.catalog import TableColumn
+from sql.catalog.catalog import TableColumn
 from sql.pgwire.copy import CopyParser
 from sql.pgwire.copy_out import CopyRows, format_copy, format_header, frame_copy
 from sql.pgwire.messages_frontend import CopyData
-from sql.statements import CopyFormat, CopyOptions
+from sql.statements.statements import CopyFormat, CopyOptions
 from storage import codec
 from storage.dictionary import Dictionary
 from tests.copy_twin import Row, TwinError, parse_csv, parse_text

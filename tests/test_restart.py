@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ivm.errors import SqlError
-from sql.catalog import Catalog, Relation, RelationKind, TableColumn
-from sql.clock import EpochClock
+from sql.catalog.catalog import Catalog, Relation, RelationKind, TableColumn
+from sql.engine.clock import EpochClock
 from tests.sessions import Server
 
 

@@ -8,11 +8,11 @@ import pytest
 
 from ivm.words import INT4, INT8, NUMERIC, TEXT, Kind, SqlType
 from planner.ordering import comparable
-from sql.catalog import Catalog
+from sql.catalog.catalog import Catalog
+from sql.catalog.search_path import DEFAULT_PATH
+from sql.coordination.prepared import StaleError, Statements
 from sql.parse import StatementText
-from sql.prepared import StaleError, Statements
-from sql.search_path import DEFAULT_PATH
-from sql.settings import Settings
+from sql.settings.settings import Settings
 from storage.codec import from_bytes, to_bytes
 from storage.order import canonical, sort_key
 from storage.text import format_datum
@@ -194,7 +194,7 @@ def test_a_statement_bound_to_a_table_that_went_is_bound_again(client: Client) -
 
 
 def test_the_cache_of_statements_holds_so_many_characters(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sql.prepared.CACHED_CHARACTERS", 100)
+    monkeypatch.setattr("sql.coordination.prepared.CACHED_CHARACTERS", 100)
     catalog, statements, settings = client.session.coordinator.engine.published.catalog, Statements(), Settings()
 
     def prepare(text: str) -> object:

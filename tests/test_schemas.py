@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ivm.errors import SqlError
-from sql.catalog import Catalog, RelationKind
-from sql.search_path import path_of, schema_list
+from sql.catalog.catalog import Catalog, RelationKind
+from sql.catalog.search_path import path_of, schema_list
 from tests.sessions import Client, Server
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sql.engine import Engine
-from sql.sequences import AHEAD
+from sql.catalog.sequences import AHEAD
+from sql.engine.engine import Engine
 from storage.record import CommitRecord, SequenceMark, decode_record, encode_record
 from tests.sessions import Client, Server
 

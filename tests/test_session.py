@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sql.results import CommandResult, EmptyResult, RowsResult
+from sql.statements.results import CommandResult, EmptyResult, RowsResult
 from tests.sessions import Client, Server, text_rows
 
 

@@ -9,8 +9,8 @@ import pytest
 from ivm.errors import SqlError
 from ivm.words import DATE, INTERVAL, TIMESTAMP, TIMESTAMPTZ
 from planner.format_number import format_number, parse_number
-from sql.date_style import date_style
-from sql.settings import Settings
+from sql.settings.date_style import date_style
+from sql.settings.settings import Settings
 from storage.text import TextStyle, format_datum, parse_datum
 from storage.text_style import DEFAULT_FORMATS, DateFormats
 

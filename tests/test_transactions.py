@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-import sql.coordinator
-import sql.engine_thread
+import sql.coordination.coordinator
+import sql.coordination.thread
 from tests.sessions import Client, Server
 
 
@@ -22,8 +22,8 @@ from tests.sessions import Client, Server
 def server(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Server]:
     """Small commits are made in each of the three ways."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sql.coordinator, "ALONE_SECONDS", request.param[0])
-        patch.setattr(sql.engine_thread, "HERE_SECONDS", request.param[1])
+        patch.setattr(sql.coordination.coordinator, "ALONE_SECONDS", request.param[0])
+        patch.setattr(sql.coordination.thread, "HERE_SECONDS", request.param[1])
         server = Server(tmp_path_factory.mktemp("data"))
         yield server
         server.close()

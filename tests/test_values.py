@@ -23,7 +23,7 @@ from planner.reducers import Accumulate, basic_layout, ordered_layout
 from planner.row_errors import decode_error
 from planner.scalar import Aggregate, Call, Column, Literal
 from planner.table_functions import table_overloads
-from sql.types import array_of, parse_type
+from sql.catalog.column_types import array_of, parse_type
 from storage import codec
 from storage.dictionary import Dictionary
 from storage.text import TextStyle, format_datum, format_text, parse_datum

@@ -41,9 +41,9 @@ from ivm.words import (
 )
 from planner.accumulate import Accumulation, AggregateCall
 from planner.reducers import Accumulate
+from sql.catalog.column_types import array_of, format_type, parse_type, type_from_oid, type_oid, typmod
 from sql.pgwire.binary import decode_binary, encode_binary
 from sql.pgwire.values import column_formats, decode_parameter, encode_rows
-from sql.types import array_of, format_type, parse_type, type_from_oid, type_oid, typmod
 from storage import codec
 from storage.dictionary import Dictionary
 from storage.text import format_datum, parse_datum, parse_rows, parse_text

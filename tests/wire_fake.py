@@ -17,12 +17,12 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.rows import RowSet
 from ivm.words import INT4, INT8, TEXT, ColumnType, SqlType
-from sql.catalog import TableColumn
-from sql.notifications import Channels, Notifications
+from sql.catalog.catalog import TableColumn
+from sql.coordination.notifications import Channels, Notifications
 from sql.pgwire.copy import CopyParser
 from sql.pgwire.copy_out import CopyRows
-from sql.results import CommandResult, CopyInResult, CopyOutResult, EmptyResult, Notice, Result, RowsResult
-from sql.statements import CopyOptions, OutputColumn
+from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, EmptyResult, Notice, Result, RowsResult
+from sql.statements.statements import CopyOptions, OutputColumn
 from storage.dictionary import Dictionary
 from storage.text_style import DEFAULT_STYLE
 

@@ -8,7 +8,6 @@ from typing import Final, assert_never
 from ivm.errors import SqlError, unsupported
 from ivm.words import SqlType
 from planner.scalar import Scalar
-from sql import statements as bound
 from sql.bind import ddl
 from sql.bind.coerce import assign
 from sql.bind.constraints import foreign_key
@@ -17,11 +16,12 @@ from sql.bind.environment import Environment
 from sql.bind.expression import Binder
 from sql.bind.from_clause import lookup, stored
 from sql.bind.scope import Scope
-from sql.catalog import Relation, RelationKind, TableColumn
+from sql.catalog.catalog import Relation, RelationKind, TableColumn
+from sql.catalog.column_types import format_type
 from sql.parse import parse_expression
+from sql.statements import statements as bound
 from sql.syntax import nodes, nodes_alter
 from sql.syntax.nodes_constraints import CheckConstraint, Constraint, ForeignKeyConstraint, KeyConstraint
-from sql.types import format_type
 
 SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"})
 _KINDS: Final = {RelationKind.VIEW: "views", RelationKind.MATERIALIZED_VIEW: "materialized views"}

@@ -9,8 +9,8 @@ from ivm.words import INT4, Kind, SqlType
 from planner.functions import overloads
 from planner.scalar import Call, Literal, Scalar
 from sql.bind.coerce import cast, common_type, resolve_unknown, type_name
+from sql.catalog.column_types import array_of
 from sql.syntax import nodes
-from sql.types import array_of
 
 if TYPE_CHECKING:
     from sql.bind.expression import Binder

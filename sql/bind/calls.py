@@ -16,8 +16,8 @@ from sql.bind.environment import Environment
 from sql.bind.overloads import no_function, resolve, result_type
 from sql.bind.scope import AGGREGATE_BASE, Scope
 from sql.bind.walk import has_subquery, references
+from sql.catalog.column_types import is_type_name, type_from_name
 from sql.syntax import nodes
-from sql.types import is_type_name, type_from_name
 
 if TYPE_CHECKING:
     from sql.bind.expression import Binder

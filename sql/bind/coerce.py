@@ -14,7 +14,7 @@ from planner.casts import CastContext, cast_context
 from planner.scalar import Call, Case, Coalesce, Literal, Parameter, Scalar
 from sql.bind.environment import Environment
 from sql.bind.literals import typed_literal
-from sql.types import format_type, is_preferred, type_category
+from sql.catalog.column_types import format_type, is_preferred, type_category
 
 _RANK: Final[dict[CastContext, int]] = {"implicit": 0, "assignment": 1, "explicit": 2}
 

@@ -13,8 +13,8 @@ from planner.scalar import And, Call, Coalesce, Column, Literal, Or, Parameter, 
 from sql.bind import table_functions
 from sql.bind.coerce import cast, resolve_unknown, to_boolean, try_common_type, type_name
 from sql.bind.rows import null_test
+from sql.catalog.column_types import array_of
 from sql.syntax import nodes
-from sql.types import array_of
 
 if TYPE_CHECKING:
     from sql.bind.expression import Binder

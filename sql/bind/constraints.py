@@ -14,11 +14,11 @@ from sql.bind.environment import Environment, Parameters
 from sql.bind.expression import Binder
 from sql.bind.from_clause import lookup
 from sql.bind.scope import Namespace, Range, Scope, Visible
-from sql.catalog import Catalog, Relation, RelationKind, TableColumn
-from sql.keys import Check, Index
+from sql.catalog.catalog import Catalog, Relation, RelationKind, TableColumn
+from sql.catalog.keys import Check, Index
+from sql.catalog.search_path import Lookup
 from sql.parse import parse_expression
-from sql.search_path import Lookup
-from sql.statements import CreateIndex, NewForeignKey
+from sql.statements.statements import CreateIndex, NewForeignKey
 from sql.syntax import nodes
 from sql.syntax.lexer import TokenKind, tokenize
 from sql.syntax.nodes_constraints import CheckConstraint, CreateIndexStatement, ForeignKeyConstraint, KeyConstraint

@@ -11,8 +11,8 @@ from sql.bind.dml import default, target
 from sql.bind.environment import Environment
 from sql.bind.from_clause import lookup
 from sql.bind.query import bind_top
-from sql.catalog import Relation, RelationKind
-from sql.statements import CopyFormat, CopyFrom, CopyOptions, CopyTo, Query, Subscribe
+from sql.catalog.catalog import Relation, RelationKind
+from sql.statements.statements import CopyFormat, CopyFrom, CopyOptions, CopyTo, Query, Subscribe
 from sql.syntax import nodes
 
 Given = dict[str, tuple["str | bool | tuple[str, ...]", int]]

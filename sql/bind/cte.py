@@ -14,9 +14,9 @@ from sql.bind.coerce import castable, try_common_type
 from sql.bind.environment import CteBinding, Environment
 from sql.bind.recursion import check_recursion, mentions
 from sql.bind.scope import Scope
-from sql.statements import Delete, Insert, Update
+from sql.catalog.column_types import format_type
+from sql.statements.statements import Delete, Insert, Update
 from sql.syntax import nodes
-from sql.types import format_type
 
 
 def with_ctes(env: Environment, with_: nodes.With, outer: Scope | None) -> Environment:

@@ -18,10 +18,10 @@ from sql.bind.inheritance import inherited_checks, inherited_keys, merged_column
 from sql.bind.partitions import check_partitioning
 from sql.bind.query import bind_stored
 from sql.bind.scope import Scope
-from sql.catalog import Generated, Reference, Relation, RelationKind, TableColumn, is_temporary
-from sql.search_path import Recorder, check_creatable
-from sql.sequence_options import sequence_type
-from sql.statements import ColumnSequence, CreateTable, CreateView, Drop, DropIndex, Query
+from sql.catalog.catalog import Generated, Reference, Relation, RelationKind, TableColumn, is_temporary
+from sql.catalog.search_path import Recorder, check_creatable
+from sql.catalog.sequence_options import sequence_type
+from sql.statements.statements import ColumnSequence, CreateTable, CreateView, Drop, DropIndex, Query
 from sql.syntax import nodes
 from storage.text import parse_datum
 

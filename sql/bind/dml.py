@@ -19,10 +19,10 @@ from sql.bind.family import TABLEOID, family
 from sql.bind.from_clause import bind_from, lookup
 from sql.bind.scope import Namespace, Range, Scope, Visible
 from sql.bind.selection import bind_targets
-from sql.catalog import Relation, RelationKind, TableColumn
-from sql.keys import Index
+from sql.catalog.catalog import Relation, RelationKind, TableColumn
+from sql.catalog.keys import Index
 from sql.parse import parse_expression
-from sql.statements import Branch, Delete, Insert, OnConflict, OutputColumn, Update
+from sql.statements.statements import Branch, Delete, Insert, OnConflict, OutputColumn, Update
 from sql.syntax import nodes
 
 

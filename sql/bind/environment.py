@@ -10,11 +10,11 @@ from ivm.errors import SqlError
 from ivm.words import TEXT, UNKNOWN, Kind, SqlType
 from planner.logical import Rel
 from planner.scalar import Literal, Parameter
-from sql.catalog import CatalogReader, Relation
-from sql.search_path import pinned
-from sql.statements import Delete, Insert, Update
+from sql.catalog.catalog import CatalogReader, Relation
+from sql.catalog.column_types import array_of, is_type_name, type_from_name
+from sql.catalog.search_path import pinned
+from sql.statements.statements import Delete, Insert, Update
 from sql.syntax.nodes import TypeName, With
-from sql.types import array_of, is_type_name, type_from_name
 
 MAX_PARAMETERS = 65535
 

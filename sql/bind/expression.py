@@ -17,8 +17,8 @@ from sql.bind.environment import Environment, Table
 from sql.bind.literals import interval_literal, number
 from sql.bind.overloads import no_operator, resolve, result_type
 from sql.bind.scope import Scope, find_column, find_range_columns, missing_table
+from sql.catalog.column_types import array_of
 from sql.syntax import nodes
-from sql.types import array_of
 
 NEVER_NULL = frozenset(
     """

@@ -11,8 +11,8 @@ from planner.logical import Get, Project, Rel, SetKind, SetOperation, schema
 from planner.scalar import Column, Literal, Scalar
 from sql.bind.environment import Environment
 from sql.bind.scope import Visible
-from sql.catalog import Relation
-from sql.statements import Branch
+from sql.catalog.catalog import Relation
+from sql.statements.statements import Branch
 
 TABLEOID: Final = "tableoid"
 

@@ -25,9 +25,9 @@ from sql.bind.family import family, oid_column
 from sql.bind.names import column_name
 from sql.bind.scope import HAVE_OIDS, Namespace, Range, Scope, Visible, never_null, rename, shift
 from sql.bind.walk import has_subquery, rel_references
-from sql.catalog import Relation, RelationKind
+from sql.catalog.catalog import Relation, RelationKind
+from sql.catalog.search_path import Lookup, Recorder
 from sql.parse import parse
-from sql.search_path import Lookup, Recorder
 from sql.syntax import nodes
 
 Source = tuple[Rel, Namespace]

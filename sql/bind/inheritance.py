@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ivm.errors import SqlError
-from sql.catalog import Relation, TableColumn
-from sql.keys import Check, Index
-from sql.types import format_type
+from sql.catalog.catalog import Relation, TableColumn
+from sql.catalog.column_types import format_type
+from sql.catalog.keys import Check, Index
 
 
 def merged_columns(

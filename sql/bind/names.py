@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sql.bind.environment import Environment
+from sql.catalog.column_types import internal_name
 from sql.syntax import nodes
-from sql.types import internal_name
 
 UNNAMED = "?column?"
 

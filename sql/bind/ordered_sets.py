@@ -12,8 +12,8 @@ from planner.scalar import Call, Scalar
 from sql.bind.coerce import cast, castable, resolve_unknown
 from sql.bind.overloads import no_function, resolve, result_type
 from sql.bind.walk import has_subquery
+from sql.catalog.column_types import array_of
 from sql.syntax import nodes
-from sql.types import array_of
 
 if TYPE_CHECKING:
     from sql.bind.expression import Binder

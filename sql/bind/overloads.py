@@ -20,7 +20,7 @@ from planner.functions import (
     Polymorphic,
 )
 from sql.bind.coerce import plain, same_family, try_common_type, type_name
-from sql.types import array_of, is_preferred, type_category
+from sql.catalog.column_types import array_of, is_preferred, type_category
 
 
 class Overload(Protocol):

@@ -14,11 +14,11 @@ from sql.bind.coerce import assign
 from sql.bind.environment import Environment, Parameters
 from sql.bind.expression import Binder
 from sql.bind.scope import Namespace, Range, Scope, Visible
-from sql.catalog import Catalog, Relation, TableColumn
+from sql.catalog.catalog import Catalog, Relation, TableColumn
+from sql.catalog.column_types import format_type
+from sql.catalog.partitioning import MAXIMUM, MINIMUM, Bound, Edge, Partitioning
+from sql.catalog.search_path import Lookup
 from sql.parse import parse_expression
-from sql.partitioning import MAXIMUM, MINIMUM, Bound, Edge, Partitioning
-from sql.search_path import Lookup
-from sql.types import format_type
 
 _KEY = "partition key expressions"
 _KINDS = frozenset({

@@ -16,7 +16,7 @@ from sql.bind.environment import Environment, Table
 from sql.bind.expression import Binder, sort_key
 from sql.bind.scope import Namespace, Scope, Visible
 from sql.bind.walk import has_subquery
-from sql.statements import OutputColumn, Query
+from sql.statements.statements import OutputColumn, Query
 from sql.syntax import nodes
 
 

@@ -24,13 +24,13 @@ from sql.bind.overloads import Choice, no_function, resolve_anew
 from sql.bind.scope import Namespace, Range, Scope, Visible
 from sql.bind.volatile import is_volatile
 from sql.bind.walk import has_subquery
-from sql.catalog import Relation, RelationKind, TableColumn
+from sql.catalog.catalog import Relation, RelationKind, TableColumn
+from sql.catalog.column_types import format_type
+from sql.catalog.routine import Argument, Routine
+from sql.catalog.search_path import Recorder, pinned
 from sql.parse import parse, parse_expression
-from sql.routine import Argument, Routine
-from sql.search_path import Recorder, pinned
-from sql.statements import CreateFunction, DropFunction
+from sql.statements.statements import CreateFunction, DropFunction
 from sql.syntax import nodes, nodes_routines
-from sql.types import format_type
 
 if TYPE_CHECKING:
     from sql.bind.expression import Binder

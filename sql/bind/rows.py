@@ -10,7 +10,7 @@ from ivm.words import BOOL, INT4, OID, Kind, SqlType
 from planner.scalar import Call, Case, Literal, Scalar
 from sql.bind.coerce import plain, resolve_unknown, same_family, type_name
 from sql.bind.scope import Range, Scope, at_level, find_range, note_columns
-from sql.catalog import RelationKind
+from sql.catalog.catalog import RelationKind
 from sql.syntax import nodes
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from ivm.errors import SqlError
 from ivm.words import Schema
 from planner.scalar import Aggregate, Coalesce, Column, OuterColumn, Scalar
-from sql.catalog import Relation, RelationKind
+from sql.catalog.catalog import Relation, RelationKind
 from sql.syntax.nodes import Star
 
 if TYPE_CHECKING:

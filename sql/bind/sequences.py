@@ -9,7 +9,7 @@ from ivm.words import INT8, REGCLASS, Kind
 from planner.function_sequence import NEXTVAL
 from planner.scalar import Call, Literal, Scalar
 from sql.bind.environment import Environment
-from sql.catalog import RelationKind
+from sql.catalog.catalog import RelationKind
 from sql.system.functions import split_name
 
 FUNCTIONS: Final = frozenset({"nextval", "currval", "setval"})

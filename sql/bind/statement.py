@@ -1,4 +1,4 @@
-"""Statements: syntax → ``sql.statements``, with names, types and parameters resolved."""
+"""Statements: syntax → ``sql.statements.statements``, with names, types and parameters resolved."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import assert_never
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import SqlType
-from sql import statements as bound
 from sql.bind import alter, copying, ddl, dml, routines, vectors
 from sql.bind.constraints import create_index
 from sql.bind.environment import Environment, Parameters
@@ -15,9 +14,10 @@ from sql.bind.from_clause import lookup
 from sql.bind.query import bind_stored, bind_top, constant_expression
 from sql.bind.rows import MarkerNeeded
 from sql.bind.scope import OidNeeded, Scope
-from sql.catalog import CatalogReader, RelationKind
+from sql.catalog.catalog import CatalogReader, RelationKind
+from sql.dml.row_values import reads_subqueries
 from sql.parse import StatementText, moved, parse
-from sql.row_values import reads_subqueries
+from sql.statements import statements as bound
 from sql.syntax import nodes, nodes_alter, nodes_routines
 from sql.syntax.nodes_constraints import CreateIndexStatement
 

@@ -12,7 +12,8 @@ from typing import Any, Final, Literal, Protocol, assert_never
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet
 from ivm.words import SqlType
-from sql.notifications import Notifications
+from sql.catalog.column_types import type_length, type_oid, typmod
+from sql.coordination.notifications import Notifications
 from sql.pgwire.copy_out import frame_copy
 from sql.pgwire.messages import HEADER, ProtocolError
 from sql.pgwire.messages_backend import (
@@ -52,9 +53,8 @@ from sql.pgwire.messages_frontend import (
 )
 from sql.pgwire.protocol import ServerProtocol
 from sql.pgwire.values import column_formats, encode_rows
-from sql.results import CommandResult, CopyInResult, CopyOutResult, EmptyResult, Notice, Result, RowsResult
-from sql.statements import OutputColumn
-from sql.types import type_length, type_oid, typmod
+from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, EmptyResult, Notice, Result, RowsResult
+from sql.statements.statements import OutputColumn
 from storage.text_style import TextStyle
 
 log = logging.getLogger("freshet.wire")
@@ -74,7 +74,7 @@ class ConnectionLostError(Exception):
 
 
 class WireSession(Protocol):
-    """What the wire asks of a session (``sql.session.Session``, or a fake one in tests)."""
+    """What the wire asks of a session (``sql.session.session.Session``, or a fake one in tests)."""
 
     backend_id: int
     """What a CancelRequest names it by; no two sessions of a server have the same."""

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from ivm.errors import SqlError, unsupported
 from ivm.rows import Mask, Vector, Words
 from ivm.words import Kind
-from sql.catalog import TableColumn
+from sql.catalog.catalog import TableColumn
 from sql.pgwire import copy_kernels as k
 from sql.pgwire.copy_out import check_options
 from sql.pgwire.messages import invalid_bytes
-from sql.statements import CopyFormat, CopyOptions
+from sql.statements.statements import CopyFormat, CopyOptions
 from storage.dictionary import Dictionary
 from storage.text import parse_rows
 from storage.text_style import DEFAULT_STYLE, TextStyle

@@ -10,7 +10,7 @@ import numpy as np
 
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet, Vector
-from sql.catalog import TableColumn
+from sql.catalog.catalog import TableColumn
 from sql.pgwire.binary import decode_binary
 from sql.pgwire.copy_out import CopyRows
 from sql.pgwire.values import BINARY_FORMAT, decode_words, encode_rows

@@ -16,7 +16,7 @@ from ivm.errors import SqlError
 from ivm.rows import RowSet, Words
 from ivm.words import Kind, SqlType
 from sql.pgwire.copy_kernels import frame_rows
-from sql.statements import CopyFormat, CopyOptions
+from sql.statements.statements import CopyFormat, CopyOptions
 from storage.dictionary import Dictionary
 from storage.text import format_text
 from storage.text_style import DEFAULT_STYLE, TextStyle

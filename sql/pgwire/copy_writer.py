@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ivm.rows import RowSet
 from sql.pgwire.copy_binary import HEADER, TRAILER, format_binary
 from sql.pgwire.copy_out import CopyRows, format_copy, format_header
-from sql.statements import CopyFormat, CopyOptions
+from sql.statements.statements import CopyFormat, CopyOptions
 from storage.dictionary import Dictionary
 from storage.text_style import TextStyle
 

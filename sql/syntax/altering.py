@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ivm.errors import unsupported
-from sql.statements_partitions import Attach, Detach
+from sql.statements.partitions import Attach, Detach
 from sql.syntax.lexer import TokenKind
 from sql.syntax.nodes import TableName, Utility
 from sql.syntax.nodes_alter import (

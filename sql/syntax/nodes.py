@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sql.partitioning import Partitioning, WrittenBound
-from sql.sequence_options import SequenceOptions
+from sql.catalog.partitioning import Partitioning, WrittenBound
+from sql.catalog.sequence_options import SequenceOptions
 from sql.syntax.nodes_alter import AlterTableStatement
 from sql.syntax.nodes_constraints import Constraint, CreateIndexStatement
 from sql.syntax.nodes_routines import CreateFunctionStatement, DropFunctionStatement
@@ -465,7 +465,7 @@ class DeleteStatement:
 @dataclass(frozen=True, slots=True)
 class ColumnDefinition:
     """``default``: the expression and its own text. ``constraints``: those that stand at it. ``generated``: a kind of
-    ``sql.catalog.Generated``, options."""
+    ``sql.catalog.catalog.Generated``, options."""
 
     name: str
     type: TypeName
@@ -585,7 +585,7 @@ class DeclareStatement:
 
 @dataclass(frozen=True, slots=True)
 class Utility:
-    """A statement that names nothing to bind: already in its final form (``sql.statements``)."""
+    """A statement that names nothing to bind: already in its final form (``sql.statements.statements``)."""
 
     statement: object
 

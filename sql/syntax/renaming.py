@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sql.statements_rename import Named, Rename, Renaming, SetOwner, SetSchema
+from sql.statements.rename import Named, Rename, Renaming, SetOwner, SetSchema
 from sql.syntax.cursor import Cursor
 from sql.syntax.lexer import TokenKind
 from sql.syntax.nodes import TableName

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot.tokenizer_core import TokenType
 
-from sql.partitioning import Partitioning, WrittenBound
+from sql.catalog.partitioning import Partitioning, WrittenBound
 from sql.syntax.rules_constraints import ConstraintRules
 
 _STRATEGIES = ("list", "range", "hash")

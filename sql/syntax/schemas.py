@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ivm.errors import SqlError, unsupported
-from sql import statements as bound
+from sql.statements import statements as bound
 from sql.syntax.copying import CopyGrammar
 from sql.syntax.lexer import TokenKind
 from sql.syntax.nodes import Utility

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
-from sql import statements as bound
-from sql.sequence_options import NoBound, SequenceOptions
-from sql.statements_rename import Renaming
+from sql.catalog.sequence_options import NoBound, SequenceOptions
+from sql.statements import statements as bound
+from sql.statements.rename import Renaming
 from sql.syntax.cursor import Cursor
 from sql.syntax.lexer import TokenKind, tokenize
 from sql.syntax.renaming import renaming

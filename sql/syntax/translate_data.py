@@ -8,7 +8,7 @@ from typing import Final
 from sqlglot import exp
 
 from ivm.errors import SqlError, unsupported
-from sql.sequence_options import SequenceOptions
+from sql.catalog.sequence_options import SequenceOptions
 from sql.syntax.nodes import (
     Assignment,
     ColumnDefinition,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ivm.errors import unsupported
-from sql.statements_types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType, TypeStatement
+from sql.statements.types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType, TypeStatement
 from sql.syntax.cursor import Cursor
 
 

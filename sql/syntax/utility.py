@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
 from planner.identifiers import quoted
-from sql import statements as bound
+from sql.statements import statements as bound
 from sql.syntax.altering import AlterGrammar
 from sql.syntax.lexer import Token, TokenKind
 from sql.syntax.nodes import (

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from ivm.words import Kind, SqlType
-from sql.catalog import Relation, RelationKind, TableColumn
+from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.system import tables_pg_catalog, views_information_schema, views_pg_catalog
 
 Datums = tuple[object, ...]

@@ -10,10 +10,11 @@ from ivm.rows import Words
 from ivm.words import Kind, SqlType
 from planner.identifiers import quoted
 from sql.bind.partitions import constraint_text, key_text
-from sql.catalog import Relation, RelationKind, is_temporary
-from sql.enumeration import type_of_oid
-from sql.keys import Index
-from sql.search_path import TEMPORARY, no_schema
+from sql.catalog.catalog import Relation, RelationKind, is_temporary
+from sql.catalog.column_types import format_type, is_type_name, parse_type, type_from_oid, type_oid
+from sql.catalog.enumeration import type_of_oid
+from sql.catalog.keys import Index
+from sql.catalog.search_path import TEMPORARY, no_schema
 from sql.system import pg_routines
 from sql.system.definitions import definitions
 from sql.system.pg_relations import (
@@ -31,7 +32,6 @@ from sql.system.state import (
     indexed,
 )
 from sql.system.view_text import view_definition
-from sql.types import format_type, is_type_name, parse_type, type_from_oid, type_oid
 
 VECTORS: Final = (22, 30)
 """int2vector and oidvector: arrays to everything but their names."""

@@ -9,9 +9,10 @@ from typing import Final
 from ivm.words import Kind, SqlType
 from planner.identifiers import quoted
 from sql.bind.partitions import bound_text
-from sql.catalog import Relation, RelationKind, TableColumn
-from sql.keys import Check, ForeignKey, Index
-from sql.links import key_index
+from sql.catalog.catalog import Relation, RelationKind, TableColumn
+from sql.catalog.column_types import type_length, type_oid, typmod
+from sql.catalog.keys import Check, ForeignKey, Index
+from sql.catalog.links import key_index
 from sql.system.definitions import Datums, definition, definitions
 from sql.system.state import (
     OWNER,
@@ -24,7 +25,6 @@ from sql.system.state import (
     user_relations,
 )
 from sql.system.view_text import view_definition
-from sql.types import type_length, type_oid, typmod
 
 HEAP: Final = 2
 ACTIONS: Final = {"no action": "a", "restrict": "r", "cascade": "c", "set null": "n", "set default": "d"}

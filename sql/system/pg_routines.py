@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from ivm.words import Kind, SqlType
 from planner.identifiers import quoted
-from sql.catalog import Relation
-from sql.routine import Argument, Routine
+from sql.catalog.catalog import Relation
+from sql.catalog.column_types import format_type, type_oid
+from sql.catalog.routine import Argument, Routine
 from sql.system.definitions import Datums, definition
 from sql.system.state import OWNER, SystemState
-from sql.types import format_type, type_oid
 
 SQL_LANGUAGE = 14
 _RECORD = 2249

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sql.catalog import Relation, RelationKind, Sequence
+from sql.catalog.catalog import Relation, RelationKind, Sequence
+from sql.catalog.column_types import type_oid
 from sql.system.definitions import Datums, definition
 from sql.system.state import SystemState, defaults_of, user_relations
-from sql.types import type_oid
 
 CLASS, ATTRDEF = 1259, 2604
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from sql.catalog import INTERNAL_SCHEMAS
+from sql.catalog.catalog import INTERNAL_SCHEMAS
+from sql.catalog.column_types import type_oid
 from sql.system.definitions import Datums, definition
 from sql.system.pg_types import function_oids
 from sql.system.state import DATABASE, OWNER, SystemState
-from sql.types import type_oid
 
 _UTF8: Final = 6
 _TABLESPACE: Final = 1663

@@ -7,7 +7,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final
 
-from sql.catalog import INTERNAL_SCHEMAS
+from sql.catalog.catalog import INTERNAL_SCHEMAS
 from sql.system import pg_routines
 from sql.system.definitions import Datums, definition
 from sql.system.state import OWNER, SystemState

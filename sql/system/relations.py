@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import Final
 
-from sql.catalog import Relation
+from sql.catalog.catalog import Relation
 from sql.system import information_schema, pg_relations, pg_sequences, pg_server, pg_types
 from sql.system.definitions import Datums, definition, definitions
 from sql.system.state import SystemState

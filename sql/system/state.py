@@ -8,9 +8,9 @@ from typing import Final, Protocol
 
 from ivm.words import SqlType
 from planner.identifiers import quoted
-from sql.catalog import Relation, RelationKind, TableColumn
-from sql.keys import INDEX_BASE, Index
-from sql.search_path import SearchPath
+from sql.catalog.catalog import Relation, RelationKind, TableColumn
+from sql.catalog.keys import INDEX_BASE, Index
+from sql.catalog.search_path import SearchPath
 from sql.system.definitions import definitions
 
 OWNER: Final = 10
@@ -58,7 +58,7 @@ class StatementInfo:
 
 
 class SystemState(Protocol):
-    """What rows are computed from: one catalog, and the session that asks. ``sql.session`` implements it."""
+    """What rows are computed from: one catalog, and the session that asks. ``sql.session.session`` implements it."""
 
     @property
     def user(self) -> str: ...

@@ -164,7 +164,7 @@ def _is_remote(settings: SparkSettings) -> bool:
 
 def _options(settings: SparkSettings) -> dict[str, str]:
     options = {
-        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.session.session.timeZone": "UTC",
         "spark.sql.caseSensitive": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
         "spark.sql.files.ignoreCorruptFiles": "false",

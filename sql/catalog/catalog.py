@@ -1,0 +1,521 @@
+"""Names → objects. The dataclasses are what the binder sees; ``Catalog`` (below) keeps and persists them."""
+
+from __future__ import annotations
+
+import json
+from collections import abc
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, Final, Protocol
+
+from ivm.errors import SqlError
+from ivm.words import BOOL, INT8, ColumnType, Kind, Schema, SqlType
+from sql.catalog.enumeration import Enumeration, enum_from_json, enum_to_json
+from sql.catalog.keys import (
+    INDEX_BASE,
+    Check,
+    ForeignKey,
+    Index,
+    check_from_json,
+    check_to_json,
+    foreign_key_from_json,
+    foreign_key_to_json,
+    index_from_json,
+    index_to_json,
+    object_name,
+)  # fmt: skip
+from sql.catalog.partitioning import (
+    Bound,
+    Partitioning,
+    bound_from_json,
+    bound_to_json,
+    partitioning_from_json,
+    partitioning_to_json,
+)  # fmt: skip
+from sql.catalog.routine import Enums, Routine, routine_from_json, routine_to_json, type_from_json, type_to_json
+
+
+class RelationKind(Enum):
+    TABLE = "r"
+    VIEW = "v"
+    MATERIALIZED_VIEW = "m"
+    SEQUENCE = "S"
+    TYPE = "t"
+    """A user's type."""
+    FUNCTION = "f"
+    """A user's function: the relation of what it returns, named by its signature."""
+    SYSTEM = "s"
+    """A relation of pg_catalog or information_schema; shown to clients as a table or view of that schema."""
+
+
+LABELS: Final = {
+    RelationKind.TABLE: "table",
+    RelationKind.VIEW: "view",
+    RelationKind.MATERIALIZED_VIEW: "materialized view",
+    RelationKind.SYSTEM: "view",
+    RelationKind.SEQUENCE: "sequence",
+    RelationKind.FUNCTION: "function",
+    RelationKind.TYPE: "type",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A column's numbers come from a sequence, by its id. ``kind``: default (``DEFAULT nextval(…)``, as SERIAL makes
+    it), or identity ``always`` or ``by default``."""
+
+    sequence: int
+    kind: str = "default"
+
+    @property
+    def identity(self) -> bool:
+        return self.kind != "default"
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column of a stored relation. ``default`` is the DEFAULT expression's SQL text; ``generated`` stands for it."""
+
+    name: str
+    type: SqlType
+    nullable: bool = True
+    default: str | None = None
+    generated: Generated | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """What a sequence is; where it stands is known to ``sequences.py`` by ``storage``, a number never used again.
+
+    ``initial`` and ``called``: where it begins. A change that can be rolled back (ALTER, RESTART) gives it a new
+    storage, as Postgres does. ``owner``: the oid of a table and a column's name; ``internal``: an identity column's.
+    """
+
+    storage: int
+    type: SqlType
+    start: int
+    increment: int
+    minimum: int
+    maximum: int
+    cache: int
+    cycle: bool
+    initial: int
+    called: bool = False
+    owner: tuple[int, str] | None = None
+    internal: bool = False
+
+
+SEQUENCE_COLUMNS: Final = (
+    TableColumn("last_value", INT8, False), TableColumn("log_cnt", INT8, False), TableColumn("is_called", BOOL, False)
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What a name in a view's definition meant when the view was made. ``places``: its offsets in the definition.
+
+    ``columns``: what the definition calls the relation's columns, by position, where that is not what they are called
+    now; empty for a column that came later. () where the relation's own names will do.
+    """
+
+    schema_name: str | None
+    name: str
+    relation: int
+    places: tuple[int, ...] = ()
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A table, view or system relation, by an ``id`` from 16384 on (system relations have Postgres's oids).
+
+    A change of the rows' layout (ALTER TABLE) makes a new relation in place of the old one, as a new relfilenode is in
+    Postgres; ``first_id`` is then the id that it was created with and 0 otherwise: ``oid`` stays what it was.
+
+    ``primary_key``: positions of the key's columns, empty without one. ``definition``: a view's SELECT text, bound
+    anew when a view is used; its names mean what ``references`` says. ``retain``: microseconds of history kept.
+    ``created``: the epoch of the commit that made it. ``dependencies``: ids of the relations that a view's definition
+    names, views inside them too. ``key_name``: what the primary key was named, if it was. ``indexes``: all but the
+    primary key's, by id. ``parents``: the oids of the tables that it inherits from; ``children``: the ids of those that
+    inherit from it, which the catalog keeps up (they are not persisted). ``partitioning``: a
+    partitioned table's, which has no rows of its own; ``bound``: that of a partition of the one parent.
+    """
+
+    id: int
+    schema_name: str
+    name: str
+    kind: RelationKind
+    columns: tuple[TableColumn, ...]
+    primary_key: tuple[int, ...] = ()
+    definition: str | None = None
+    retain: int = 0
+    created: int = 0
+    dependencies: tuple[int, ...] = ()
+    key_name: str | None = None
+    indexes: tuple[Index, ...] = ()
+    references: tuple[Reference, ...] = ()
+    first_id: int = 0
+    sequence: Sequence | None = None
+    checks: tuple[Check, ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    routine: Routine | None = None
+    parents: tuple[int, ...] = ()
+    children: tuple[int, ...] = ()
+    partitioning: Partitioning | None = None
+    bound: Bound | None = None
+    enum: Enumeration | None = None
+
+    @property
+    def own_type(self) -> SqlType:
+        """The type that it is."""
+        assert self.enum is not None, "a type"
+        return SqlType(Kind.ENUM, enum=self.enum.type)
+
+    @property
+    def oid(self) -> int:
+        """What clients know it by: pg_class.oid. Relations in the order of their oids are in order of creation."""
+        return self.first_id or self.id
+
+    @property
+    def temporary(self) -> bool:
+        """Whether it goes with the session that made it."""
+        return is_temporary(self.schema_name)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns as the planner sees them."""
+        return tuple(ColumnType(c.type, c.nullable) for c in self.columns)
+
+    @property
+    def row_schema(self) -> Schema:
+        """What rows on their way to the table look like: a partitioned one leaves NOT NULL to its partitions."""
+        return tuple(ColumnType(c.type, c.nullable or self.partitioning is not None) for c in self.columns)
+
+    @property
+    def all_indexes(self) -> tuple[Index, ...]:
+        """Every index, the primary key's first."""
+        if not self.primary_key:
+            return self.indexes
+        name = self.key_name or object_name(self.name, "", "pkey")
+        key = Index(INDEX_BASE + self.oid, name, self.primary_key, unique=True, primary=True, constraint=True)
+        return (key, *self.indexes)
+
+    @property
+    def keys(self) -> tuple[Index, ...]:
+        """The indexes that are unique."""
+        return tuple(i for i in self.all_indexes if i.unique)
+
+
+class CatalogReader(Protocol):
+    """What the binder asks of the catalog."""
+
+    def resolve(self, schema_name: str | None, name: str) -> Relation | None:
+        """The relation of that name: in the schema, or along the search path."""
+        ...
+
+    def by_id(self, relation: int) -> Relation | None: ...
+    def below(self, relation: Relation) -> tuple[Relation, ...]:
+        """The tables that inherit from a relation, directly or not, each once and after its parents."""
+        ...
+
+    def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
+        """The users' functions of that name: in the schema, or along the search path."""
+        ...
+
+    def type(self, schema_name: str | None, name: str) -> Relation | None:
+        """The user's type of that name: in the schema, or along the search path."""
+        ...
+
+    def home(self, schema_name: str | None, temporary: bool) -> str:
+        """The schema that CREATE with such a name makes its object in. Raises 3F000, 42P16, 42501."""
+        ...
+
+
+FIRST_USER_ID: Final = 16384
+PUBLIC: Final = "public"
+PUBLIC_ID: Final = 2200
+INTERNAL_SCHEMAS: Final = MappingProxyType(
+    {"pg_catalog": 11, "pg_toast": 99, "information_schema": 13207, "freshet": 13999}
+)
+"""The schemas that no client makes or drops, by oid."""
+
+
+def is_temporary(schema_name: str) -> bool:
+    """Whether a schema is a session's own, for its temporary relations."""
+    return schema_name.startswith("pg_temp_")
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The user's schemas (by name, with their oids) and relations, immutable: a change makes a new catalog, so that
+    readers keep the one they began with.
+
+    ``system`` holds the relations of the internal schemas, which are the same in every catalog and not persisted.
+    Invariant: ``version`` differs between any two catalogs that a server has ever shown.
+    """
+
+    relations: Mapping[int, Relation] = field(default_factory=dict)
+    names: Mapping[tuple[str, str], Relation] = field(default_factory=dict)
+    next_id: int = FIRST_USER_ID
+    version: int = 0
+    routines: Mapping[str, tuple[Relation, ...]] = field(default_factory=dict)
+    types: Mapping[tuple[str, str], Relation] = field(default_factory=dict)
+    system: Mapping[tuple[str, str], Relation] = field(default_factory=dict)
+    system_ids: Mapping[int, Relation] = field(default_factory=dict)
+    schemas: Mapping[str, int] = field(default_factory=lambda: {PUBLIC: PUBLIC_ID})
+
+    def find(self, schema_name: str, name: str) -> Relation | None:
+        """The relation of that name in that schema."""
+        return self.names.get((schema_name, name)) or self.system.get((schema_name, name))
+
+    def has_schema(self, name: str) -> bool:
+        return name in self.schemas or name in INTERNAL_SCHEMAS
+
+    def by_id(self, relation: int) -> Relation | None:
+        return self.relations.get(relation) or self.system_ids.get(relation)
+
+    def below(self, relation: Relation) -> tuple[Relation, ...]:
+        """The tables that inherit from a relation, directly or not, each once and after its parents."""
+        found: dict[int, Relation] = {}
+        for child in (self.relations[i] for i in relation.children):
+            found.update({r.id: r for r in (child, *self.below(child)) if r.id not in found})
+        return tuple(found.values())
+
+    def above(self, relation: Relation) -> tuple[Relation, ...]:
+        """The tables that a relation inherits from, directly or not, each once."""
+        if not relation.parents:
+            return ()
+        found: dict[int, Relation] = {}
+        for parent in (r for r in self.relations.values() if r.oid in relation.parents):
+            found.update({r.id: r for r in (parent, *self.above(parent))})
+        return tuple(found.values())
+
+    def with_system(self, relations: Iterable[Relation]) -> Catalog:
+        """The same catalog with these internal relations."""
+        known = tuple(relations)
+        return replace(
+            self,
+            system={(r.schema_name, r.name): r for r in known},
+            system_ids={r.id: r for r in known},
+        )
+
+    def with_relation(self, relation: Relation, version: int) -> Catalog:
+        """The catalog with one relation added, or replaced when its id is known."""
+        relations = {**self.relations, relation.id: relation}
+        objects = [i.id for i in relation.indexes] + [c.id for c in relation.checks]
+        if relation.enum is not None:
+            objects += [relation.enum.type.array_oid, *(label.oid for label in relation.enum.labels)]
+        newest = max((relation.id, *objects, *(k.id for k in relation.foreign_keys)))
+        return self._of(relations, max(self.next_id, newest + 1), version)
+
+    def without(self, ids: Iterable[int], version: int) -> Catalog:
+        """The catalog without these relations, and without foreign keys to them."""
+        gone = frozenset(ids)
+        parents = {self.relations[i].oid for i in gone if i in self.relations}
+        relations = {i: _unlinked(r, parents) for i, r in self.relations.items() if i not in gone}
+        return self._of(relations, self.next_id, version)
+
+    def with_schema(self, name: str, oid: int, version: int) -> Catalog:
+        """The catalog with one more schema, empty."""
+        return replace(self, schemas={**self.schemas, name: oid}, next_id=max(self.next_id, oid + 1), version=version)
+
+    def without_schemas(self, names: Iterable[str], version: int) -> Catalog:
+        """The catalog without these schemas, whose relations have gone before."""
+        gone = frozenset(names)
+        assert not any(r.schema_name in gone for r in self.relations.values()), "the schemas are empty"
+        return replace(self, schemas={n: i for n, i in self.schemas.items() if n not in gone}, version=version)
+
+    def inside(self, schemas: Iterable[str]) -> list[Relation]:
+        """The relations of these schemas, in order of creation."""
+        wanted = frozenset(schemas)
+        return sorted((r for r in self.relations.values() if r.schema_name in wanted), key=lambda r: r.oid)
+
+    def exchanged(self, old: int, new: Relation, version: int) -> Catalog:
+        """The catalog with a relation of another id in the place of ``old``, and what depends on it told so."""
+        relations = {i: _redirected(r, old, new.id) for i, r in self.relations.items() if i != old}
+        return self._of({**relations, new.id: new}, max(self.next_id, new.id + 1), version)
+
+    def dependents(self, ids: Iterable[int]) -> list[Relation]:
+        """Every relation outside of ``ids`` that needs one of them, in order of creation, transitively: views over
+        them, and the tables that inherit from them."""
+        given = set(ids)
+        needed = given | {r.id for i in given if i in self.relations for r in self.below(self.relations[i])}
+        found = []
+        for relation in sorted(self.relations.values(), key=lambda r: r.oid):
+            if relation.id not in given and (relation.id in needed or needed.intersection(relation.dependencies)):
+                needed.add(relation.id)
+                found.append(relation)
+        return found
+
+    def owned(self, ids: Iterable[int]) -> list[Relation]:
+        """The sequences that go with these tables."""
+        tables = {self.relations[i].oid for i in ids if i in self.relations}
+        found = ((r, r.sequence.owner) for r in self.relations.values() if r.sequence is not None)
+        return [r for r, owner in found if owner is not None and owner[0] in tables]
+
+    def stored(self) -> list[Relation]:
+        """Tables and materialized views in an order in which each comes after what it depends on.
+
+        Tables come first: one may be younger than a view over the table that it inherits from.
+        """
+        kinds = (RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW)
+        return sorted(
+            (r for r in self.relations.values() if r.kind in kinds), key=lambda r: (kinds.index(r.kind), r.oid)
+        )
+
+    def to_json(self) -> bytes:
+        """All that is persisted; ``from_json`` reads it back."""
+        relations = [_relation_to_json(r) for r in sorted(self.relations.values(), key=lambda r: r.id)]
+        body = {
+            "format": 1, "next_id": self.next_id, "version": self.version, "schemas": dict(self.schemas),
+            "relations": relations,
+        }  # fmt: skip
+        return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
+
+    def from_json(self, data: bytes) -> Catalog:
+        """The persisted catalog, with this one's internal relations."""
+        body = json.loads(data)
+        if body["format"] != 1:
+            raise SqlError("XX001", f"the catalog has format {body['format']}, this version reads format 1")
+        enums = {r["id"]: self._enum_from_json(r) for r in body["relations"] if "enum" in r}
+        relations = {r.id: r for r in (_relation_from_json(each, enums) for each in body["relations"])}
+        schemas = body.get("schemas", {PUBLIC: PUBLIC_ID})
+        return replace(self, schemas=schemas)._of(relations, body["next_id"], body["version"])
+
+    def _enum_from_json(self, data: Mapping[str, Any]) -> Enumeration:
+        known = self.relations.get(data["id"])
+        of_now = None if known is None or known.enum is None else known.enum.type
+        return enum_from_json(data["id"], data["name"], data["enum"], of_now)
+
+    def using(self, type_: Relation) -> list[tuple[Relation, TableColumn]]:
+        """The tables' columns of a type, or of arrays of it."""
+        enum = type_.own_type.enum
+        tables = sorted((r for r in self.relations.values() if r.kind is RelationKind.TABLE), key=lambda r: r.oid)
+        return [(t, c) for t in tables for c in t.columns if (c.type.element or c.type).enum is enum]
+
+    def _of(self, relations: dict[int, Relation], next_id: int, version: int) -> Catalog:
+        relations = _with_children(relations)
+        names = {(r.schema_name, r.name): r for r in relations.values() if r.kind is not RelationKind.TYPE}
+        types = {(r.schema_name, r.name): r for r in relations.values() if r.kind is RelationKind.TYPE}
+        routines: dict[str, tuple[Relation, ...]] = {}
+        for relation in relations.values():
+            if relation.routine is not None:
+                routines[relation.routine.name] = (*routines.get(relation.routine.name, ()), relation)
+        return replace(
+            self, relations=relations, names=names, types=types, routines=routines, next_id=next_id, version=version
+        )
+
+
+def _with_children(relations: dict[int, Relation]) -> dict[int, Relation]:
+    """The relations, each with the ids of those that inherit from it."""
+    children: dict[int, list[int]] = {}
+    for relation in relations.values():
+        for parent in relation.parents:
+            children.setdefault(parent, []).append(relation.id)
+    changed = {}
+    for relation in relations.values():
+        found = tuple(sorted(children.get(relation.oid, ()), key=lambda i: relations[i].oid)) if children else ()
+        if found != relation.children:
+            changed[relation.id] = replace(relation, children=found)
+    return {**relations, **changed} if changed else relations
+
+
+def _unlinked(relation: Relation, parents: set[int]) -> Relation:
+    """The relation without its foreign keys to tables that go."""
+    kept = tuple(k for k in relation.foreign_keys if k.parent not in parents)
+    return relation if len(kept) == len(relation.foreign_keys) else replace(relation, foreign_keys=kept)
+
+
+def _redirected(relation: Relation, old: int, new: int) -> Relation:
+    if old not in relation.dependencies:
+        return relation
+    references = tuple(replace(r, relation=new) if r.relation == old else r for r in relation.references)
+    dependencies = tuple(sorted(new if i == old else i for i in relation.dependencies))
+    return replace(relation, dependencies=dependencies, references=references)
+
+
+def _relation_to_json(relation: Relation) -> dict[str, object]:
+    columns = [_column_to_json(c) for c in relation.columns]
+    newer: dict[str, object] = {
+        "key_name": relation.key_name,
+        "indexes": [index_to_json(i) for i in relation.indexes],
+        "references": [_reference_to_json(r) for r in relation.references],
+        "first_id": relation.first_id,
+        "sequence": None if relation.sequence is None else _sequence_to_json(relation.sequence),
+        "routine": None if relation.routine is None else routine_to_json(relation.routine),
+        "enum": None if relation.enum is None else enum_to_json(relation.enum),
+        "checks": [check_to_json(c) for c in relation.checks],
+        "foreign_keys": [foreign_key_to_json(k) for k in relation.foreign_keys],
+        "parents": list(relation.parents),
+        "partitioning": None if relation.partitioning is None else partitioning_to_json(relation.partitioning),
+        "bound": None if relation.bound is None else bound_to_json(relation.bound),
+    }
+    return {
+        "id": relation.id,
+        "schema": relation.schema_name,
+        "name": relation.name,
+        "kind": relation.kind.value,
+        "columns": columns,
+        "primary_key": list(relation.primary_key),
+        "definition": relation.definition,
+        "retain": relation.retain,
+        "created": relation.created,
+        "dependencies": list(relation.dependencies),
+        **{name: value for name, value in newer.items() if value},
+    }
+
+
+def _reference_to_json(reference: Reference) -> list[object]:
+    columns = (list(reference.columns),) if reference.columns else ()
+    return [reference.schema_name, reference.name, reference.relation, list(reference.places), *columns]
+
+
+def _column_to_json(column: TableColumn) -> list[object]:
+    generated = () if column.generated is None else ([column.generated.sequence, column.generated.kind],)
+    return [column.name, type_to_json(column.type), column.nullable, column.default, *generated]
+
+
+def _column_from_json(data: abc.Sequence[Any], enums: Enums) -> TableColumn:
+    name, type_, nullable, default, *generated = data
+    return TableColumn(
+        name, type_from_json(type_, enums), nullable, default, Generated(*generated[0]) if generated else None
+    )
+
+
+def _sequence_to_json(sequence: Sequence) -> dict[str, object]:
+    return {**asdict(sequence), "type": type_to_json(sequence.type)}
+
+
+def _sequence_from_json(data: Mapping[str, Any]) -> Sequence:
+    owner = None if data["owner"] is None else (data["owner"][0], data["owner"][1])
+    return Sequence(**{**data, "type": type_from_json(data["type"], {}), "owner": owner})
+
+
+def _relation_from_json(data: Mapping[str, Any], enums: Enums) -> Relation:
+    columns = tuple(_column_from_json(c, enums) for c in data["columns"])
+    return Relation(
+        data["id"],
+        data["schema"],
+        data["name"],
+        RelationKind(data["kind"]),
+        columns,
+        tuple(data["primary_key"]),
+        data["definition"],
+        data["retain"],
+        data["created"],
+        tuple(data["dependencies"]),
+        data.get("key_name"),
+        tuple(index_from_json(i) for i in data.get("indexes", ())),
+        tuple(Reference(s, n, i, *map(tuple, rest)) for s, n, i, *rest in data.get("references", ())),
+        data.get("first_id", 0),
+        _sequence_from_json(data["sequence"]) if "sequence" in data else None,
+        tuple(check_from_json(c) for c in data.get("checks", ())),
+        tuple(foreign_key_from_json(k) for k in data.get("foreign_keys", ())),
+        routine_from_json(data["routine"], enums) if "routine" in data else None,
+        tuple(data.get("parents", ())),
+        enum=enums.get(data["id"]),
+        partitioning=partitioning_from_json(data["partitioning"]) if "partitioning" in data else None,
+        bound=bound_from_json(data["bound"]) if "bound" in data else None,
+    )

@@ -1,0 +1,77 @@
+"""Users' functions: what the catalog keeps of one beside its body, which is its relation's ``definition``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ivm.words import Kind, SqlType
+from sql.catalog.enumeration import Enumeration
+
+Enums = Mapping[int, Enumeration]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """``default``: an expression's text."""
+
+    name: str | None
+    type: SqlType
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Routine:
+    """``result``: one column's type; the columns of RETURNS TABLE are the relation's, and ``table`` says so.
+
+    ``expression``: the body is RETURN's expression, not a query. ``volatility``: as declared, for clients to see.
+    """
+
+    name: str
+    arguments: tuple[Argument, ...]
+    result: SqlType
+    returns_set: bool = False
+    table: bool = False
+    volatility: str = "volatile"
+    strict: bool = False
+    expression: bool = False
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        return tuple(a.type for a in self.arguments)
+
+    @property
+    def optional(self) -> int:
+        """How many arguments, the last ones, may be left out."""
+        return sum(a.default is not None for a in self.arguments)
+
+
+def routine_to_json(routine: Routine) -> dict[str, object]:
+    """``routine_from_json`` reads it back."""
+    return {
+        "name": routine.name,
+        "arguments": [[a.name, type_to_json(a.type), a.default] for a in routine.arguments],
+        "result": type_to_json(routine.result),
+        "flags": [routine.returns_set, routine.table, routine.volatility, routine.strict, routine.expression],
+    }
+
+
+def routine_from_json(data: Mapping[str, Any], enums: Enums) -> Routine:
+    """``enums``: the users' types by oid."""
+    arguments = tuple(Argument(n, type_from_json(type_, enums), default) for n, type_, default in data["arguments"])
+    return Routine(data["name"], arguments, type_from_json(data["result"], enums), *data["flags"])
+
+
+def type_to_json(type_: SqlType) -> list[object]:
+    """``type_from_json`` reads it back."""
+    element = None if type_.element is None else type_to_json(type_.element)
+    enum = () if type_.enum is None else (type_.enum.oid,)
+    return [type_.kind.value, type_.precision, type_.scale, element, *enum]
+
+
+def type_from_json(data: Sequence[Any], enums: Enums) -> SqlType:
+    """``enums``: the users' types by oid."""
+    kind, precision, scale, element, *enum = data
+    of = None if element is None else type_from_json(element, enums)
+    return SqlType(Kind(kind), precision, scale, of, enum=enums[enum[0]].type if enum else None)

@@ -1,0 +1,257 @@
+"""Where names without a schema are looked up: search_path, and the catalog as it is seen along one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Final
+
+from ivm.errors import SqlError
+from planner.identifiers import quoted
+from sql.catalog.catalog import INTERNAL_SCHEMAS, PUBLIC, Catalog, CatalogReader, Reference, Relation, RelationKind
+
+TEMPORARY: Final = "pg_temp"
+"""What a session calls its own schema for temporary relations."""
+_ITEM: Final = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s,"]+))\s*')
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPath:
+    """``places``: the schemas that are searched, in this order, the implied ones included. ``named``: those of them
+    that search_path names. ``temporary``: the session's own schema, whether or not it exists yet."""
+
+    places: tuple[str, ...] = ("pg_catalog", PUBLIC)
+    named: tuple[str, ...] = (PUBLIC,)
+    temporary: str = TEMPORARY
+
+
+DEFAULT_PATH: Final = SearchPath()
+
+
+@lru_cache(1000)
+def schema_list(text: str) -> tuple[str, ...]:
+    """The names of a search_path as its text has them. Raises 22023."""
+    found: list[str] = []
+    at = 0
+    while text.strip() and at <= len(text):
+        item = _ITEM.match(text, at)
+        if item is None or text[item.end() : item.end() + 1] not in (",", ""):
+            message = f'invalid value for parameter "search_path": "{text}"'
+            raise SqlError("22023", message, detail="List syntax is invalid.")
+        found.append(item[2].lower() if item[1] is None else item[1].replace('""', '"'))
+        at = item.end() + 1
+    return tuple(found)
+
+
+def path_of(setting: str, user: str, temporary: str, catalog: Catalog) -> SearchPath:
+    """What a search_path means in a catalog: schemas that do not exist are passed over, as in Postgres.
+
+    A user may have an internal schema's name: that schema is not their own.
+    """
+    named: list[str] = []
+    for name in schema_list(setting):
+        if name == "$user" and user in INTERNAL_SCHEMAS:
+            continue  # a user named freshet makes tables like any other
+        meant = user if name == "$user" else temporary if name == TEMPORARY else name
+        if name == "$user" and user in INTERNAL_SCHEMAS:
+            continue
+        if meant not in named and (meant == temporary or catalog.has_schema(meant)):
+            named.append(meant)
+    implied = [] if "pg_catalog" in named else ["pg_catalog"]
+    if temporary in catalog.schemas and temporary not in named:
+        implied.insert(0, temporary)
+    return SearchPath((*implied, *named), tuple(named), temporary)
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """The ``CatalogReader`` of one search path."""
+
+    catalog: Catalog
+    path: SearchPath = DEFAULT_PATH
+
+    def resolve(self, schema_name: str | None, name: str) -> Relation | None:
+        if schema_name is not None:
+            return self.catalog.find(self.schema(schema_name), name)
+        for place in self.path.places:
+            found = self.catalog.find(place, name)
+            if found is not None:
+                return found
+        return None
+
+    def by_id(self, relation: int) -> Relation | None:
+        return self.catalog.by_id(relation)
+
+    def below(self, relation: Relation) -> tuple[Relation, ...]:
+        """Without other sessions' temporary tables."""
+        found = self.catalog.below(relation)
+        return tuple(r for r in found if not r.temporary or r.schema_name == self.path.temporary)
+
+    def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
+        found = self.catalog.routines.get(name, ())
+        if not found:
+            return ()
+        places = self.path.places if schema_name is None else (self.schema(schema_name),)
+        inside = [r for place in places for r in found if r.schema_name == place]
+        return tuple({r.name: r for r in reversed(inside)}.values())
+
+    def type(self, schema_name: str | None, name: str) -> Relation | None:
+        places = self.path.places if schema_name is None else (self.schema(schema_name),)
+        return next((t for t in (self.catalog.types.get((place, name)) for place in places) if t is not None), None)
+
+    def schema(self, name: str) -> str:
+        """The schema that a name of one means."""
+        return self.path.temporary if name == TEMPORARY else name
+
+    def home(self, schema_name: str | None, temporary: bool) -> str:
+        own = self.path.temporary
+        if schema_name is None:
+            if temporary:
+                return own
+            if not self.path.named:
+                raise SqlError("3F000", "no schema has been selected to create in")
+            return self.path.named[0]
+        found = self.schema(schema_name)
+        if found != own and not self.catalog.has_schema(found):
+            raise no_schema(schema_name)
+        if temporary and found != own:
+            raise SqlError("42P16", "cannot create temporary relation in non-temporary schema")
+        return found
+
+    def visible(self, relation: Relation) -> bool:
+        """Whether the name alone means this relation."""
+        found = self.resolve(None, relation.name)
+        return found is not None and found.id == relation.id
+
+    def shown(self, relation: Relation) -> str:
+        """The relation's name as SQL text, with its schema where that is needed."""
+        name = quoted(relation.name)
+        return name if self.visible(relation) else f"{quoted(relation.schema_name)}.{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """A ``CatalogReader`` in which names mean what they meant when a view was made; public's, where nobody noted it."""
+
+    catalog: CatalogReader
+    view: Relation
+
+    def resolve(self, schema_name: str | None, name: str) -> Relation | None:
+        for reference in self.view.references:
+            if (reference.schema_name, reference.name) == (schema_name, name):
+                return _as_seen(self.catalog.by_id(reference.relation), reference)
+        places = ("pg_catalog", PUBLIC) if schema_name is None else (schema_name,)
+        return next(filter(None, (self.catalog.resolve(place, name) for place in places)), None)
+
+    def by_id(self, relation: int) -> Relation | None:
+        return self.catalog.by_id(relation)
+
+    def below(self, relation: Relation) -> tuple[Relation, ...]:
+        return self.catalog.below(relation)
+
+    def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
+        needed = [r for r in map(self.catalog.by_id, self.view.dependencies) if r is not None]
+        found = [r for r in needed if r.routine is not None and r.routine.name == name]
+        return tuple(r for r in found if schema_name in (None, r.schema_name))
+
+    def type(self, schema_name: str | None, name: str) -> Relation | None:
+        needed = [r for r in map(self.catalog.by_id, self.view.dependencies) if r is not None]
+        found = (r for r in needed if r.kind is RelationKind.TYPE and r.name == name)
+        return next((r for r in found if schema_name in (None, r.schema_name)), None)
+
+    def home(self, schema_name: str | None, temporary: bool) -> str:
+        return self.catalog.home(schema_name, temporary)
+
+
+@dataclass(slots=True)
+class Recorder:
+    """A CatalogReader that notes which relations were asked for: a view's dependencies, a plan's inputs.
+
+    ``seen``: by id. ``inherited``: those that are read because they inherit from one of these.
+    ``names``: what the statement's own names meant, and where (offsets) they stand.
+    """
+
+    catalog: CatalogReader
+    seen: set[int] = field(default_factory=set)
+    inherited: set[int] = field(default_factory=set)
+    names: dict[tuple[str | None, str], tuple[int, set[int]]] = field(default_factory=dict)
+
+    def resolve(self, schema_name: str | None, name: str) -> Relation | None:
+        relation = self.catalog.resolve(schema_name, name)
+        if relation is not None:
+            self.seen.add(relation.id)
+            self.names.setdefault((schema_name, name), (relation.id, set()))
+        return relation
+
+    def by_id(self, relation: int) -> Relation | None:
+        found = self.catalog.by_id(relation)
+        if found is not None:
+            self.seen.add(found.id)
+        return found
+
+    def below(self, relation: Relation) -> tuple[Relation, ...]:
+        found = self.catalog.below(relation)
+        self.inherited.update(r.id for r in found)
+        return found
+
+    def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
+        return self.catalog.routines(schema_name, name)
+
+    def type(self, schema_name: str | None, name: str) -> Relation | None:
+        found = self.catalog.type(schema_name, name)
+        if found is not None:
+            self.seen.add(found.id)
+        return found
+
+    def home(self, schema_name: str | None, temporary: bool) -> str:
+        return self.catalog.home(schema_name, temporary)
+
+    def note(self, schema_name: str | None, name: str, at: int) -> None:
+        """A name that was resolved stands at this offset."""
+        self.names[schema_name, name][1].add(at)
+
+    def temporary(self) -> bool:
+        """Whether any of the relations asked for is a session's own."""
+        found = (self.catalog.by_id(i) for i in self.seen)
+        return any(r is not None and r.temporary for r in found)
+
+    def temporary_below(self) -> bool:
+        """Whether any of the tables that are read by inheritance is a session's own."""
+        found = (self.catalog.by_id(i) for i in self.inherited)
+        return any(r is not None and r.temporary for r in found)
+
+    def references(self, start: int, end: int) -> tuple[Reference, ...]:
+        """The names noted between two offsets of the statement, which become places from ``start`` on."""
+        found = []
+        for (schema_name, name), (relation, places) in self.names.items():
+            inside = tuple(sorted(at - start for at in places if start <= at < end))
+            if inside:
+                found.append(Reference(schema_name, name, relation, inside))
+        return tuple(found)
+
+
+def _as_seen(relation: Relation | None, reference: Reference) -> Relation | None:
+    """A relation with its columns called as a view's definition calls them."""
+    if relation is None or not reference.columns:
+        return relation
+    columns = zip(relation.columns, reference.columns, strict=True)
+    return replace(relation, columns=tuple(replace(c, name=name) for c, name in columns))
+
+
+def pinned(catalog: CatalogReader, view: Relation) -> CatalogReader:
+    """What a view's own definition is bound against."""
+    if isinstance(catalog, Recorder):
+        return Recorder(Pinned(catalog.catalog, view), catalog.seen, catalog.inherited)
+    return Pinned(catalog, view)
+
+
+def no_schema(name: str) -> SqlError:
+    return SqlError("3F000", f'schema "{name}" does not exist')
+
+
+def check_creatable(schema_name: str, name: str) -> None:
+    """Raises 42501 for a schema in which no client makes anything."""
+    if schema_name in INTERNAL_SCHEMAS:
+        message = f'permission denied to create "{schema_name}.{name}"'
+        raise SqlError("42501", message, detail="System catalog modifications are currently disallowed.")

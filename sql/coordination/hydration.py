@@ -1,0 +1,243 @@
+"""CREATE MATERIALIZED VIEW beside the engine: commits go on while a new view is hydrated.
+
+The engine thread only begins (the view's nodes, over immutable versions of what they read), says a few times what was
+committed meanwhile, and ends: it catches up with the last of it, takes the nodes over, and commits the definition. All
+that is long, planning included, runs on a thread of its own. The view appears in one commit or not at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import numpy as np
+
+from ivm.dataflow import Changes
+from ivm.detached import Detached, NotDetachableError, detach
+from ivm.errors import SqlError
+from planner.logical import Rel
+from planner.lower import lower
+from planner.physical import Plan
+from planner.render import Installed, Renderer
+from planner.transform.pipeline import optimize
+from sql.catalog.catalog import Relation
+from sql.coordination.prepared import Prepared, StaleError
+from sql.ddl.create import Definer
+from sql.engine.engine import Engine
+from sql.engine.snapshot import StoredIndexes
+from sql.engine.writer import Writer
+from sql.statements.statements import CreateView
+from storage.stored import History
+
+if TYPE_CHECKING:
+    from sql.coordination.coordinator import Coordinator
+
+T = TypeVar("T")
+AT_ONCE: Final = 2
+"""Views hydrated at the same time; more wait their turn."""
+FEW: Final = 200
+"""Updates that the engine thread may catch up with while commits wait."""
+ROUNDS: Final = 8
+"""How often the rest is made smaller beside it, at most: a view may be slower than the commits are."""
+
+
+class Way(Enum):
+    """How a view is to be made: not at all, since it exists and that is accepted; beside the engine; or within it,
+    since the definition changes more than that."""
+
+    NOT_AT_ALL = 0
+    BESIDE = 1
+    WITHIN = 2
+
+
+class Hydrators:
+    """The threads for it, and what runs there."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(AT_ONCE, "hydrator")
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._running: set[threading.Event] = set()
+
+    async def create(self, coordinator: Coordinator, creation: Creation) -> bool:
+        """Makes the view, which is committed on return. False: only the engine itself can; nothing was done."""
+        async with self._turns:
+            way = await self._job(coordinator, creation.describe)
+            if way is not Way.BESIDE:
+                return way is Way.NOT_AT_ALL
+            await self._beside(creation.plan, creation.cancel)
+            self._running.add(creation.cancel)
+            try:
+                return await self._go(coordinator, creation)
+            finally:
+                self._running.discard(creation.cancel)
+
+    async def _go(self, coordinator: Coordinator, creation: Creation) -> bool:
+        try:
+            if not await self._job(coordinator, creation.begin):
+                return False
+            for _ in range(ROUNDS):
+                await self._beside(creation.run, creation.cancel)
+                if await self._job(coordinator, creation.advance) <= FEW:
+                    break
+            await self._beside(creation.run, creation.cancel)
+            await coordinator.autocommit(creation.finish)
+        except BaseException:
+            creation.cancel.set()
+            coordinator.clean_up(creation.abandon)
+            raise
+        return True
+
+    async def _job(self, coordinator: Coordinator, work: Callable[[], T]) -> T:
+        """A job of the engine thread that changes nothing for others; a cancel that it outran holds still."""
+        task = asyncio.current_task()
+        assert task is not None
+        before = task.cancelling()
+        result = await coordinator.autocommit(work)
+        if task.cancelling() > before:
+            raise asyncio.CancelledError
+        return result
+
+    async def _beside(self, work: Callable[[], None], cancel: threading.Event) -> None:
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        except asyncio.CancelledError:
+            cancel.set()
+            raise
+
+    def close(self) -> None:
+        """What runs ends soon, to no effect."""
+        for cancel in self._running:
+            cancel.set()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+@dataclass(slots=True)
+class Creation:
+    """One view on its way. ``plan`` and ``run`` are for any one thread, everything else for the engine's."""
+
+    engine: Engine
+    statement: CreateView
+    prepared: Prepared
+    definer: Callable[[Writer], Definer]
+    cancel: threading.Event = field(default_factory=threading.Event)
+    _view: Relation | None = None
+    _rel: Rel | None = None
+    _plan: Plan | None = None
+    _flow: Detached | None = None
+    _renderer: Renderer | None = None
+    _installed: Installed | None = None
+    _contents: list[Changes] = field(default_factory=list)
+
+    def describe(self) -> Way:
+        """Check the definition."""
+        self.engine.flush()
+        writer = Writer.begin(self.engine)
+        self.prepared.check_current(writer.catalog)
+        described = self.definer(writer).described(self.statement)
+        if described is None:
+            return Way.NOT_AT_ALL
+        self._view, self._rel = described
+        return Way.BESIDE if writer.catalog is self.engine.catalog else Way.WITHIN
+
+    def plan(self) -> None:
+        """The physical plan, over what is arranged now."""
+        indexes = StoredIndexes(self.engine.published, one_shot=False)
+        assert self._rel is not None
+        self._plan = lower(optimize(self._rel), indexes)
+
+    def begin(self) -> bool:
+        """Make the view's nodes; False when they must read the running dataflow itself."""
+        engine, plan, view = self.engine, self._plan, self._view
+        assert plan is not None
+        assert view is not None
+        engine.flush()
+        engine.settle()
+        self.prepared.check_current(engine.catalog)
+
+        def make(flow: Detached) -> tuple[Renderer, Installed]:
+            renderer = engine.renderer.beside(flow)
+            return renderer, renderer.install(plan, view.id)
+
+        try:
+            self._flow, (self._renderer, self._installed) = detach(engine.dataflow, make, self.cancel)
+        except NotDetachableError:
+            return False
+        return True
+
+    def run(self) -> None:
+        """Hydrate, or catch up with what the last ``advance`` took up."""
+        self._catch_up()
+        if len(self._contents) > 1:
+            self._contents = [_added_up(self._contents)]
+
+    def _catch_up(self) -> None:
+        assert self._flow is not None
+        assert self._installed is not None
+        self._flow.run()
+        failure = self._flow.failure(self._installed.output)
+        if failure is not None:
+            raise SqlError(failure.sqlstate, failure.message, failure.detail, failure.hint)
+        changes = self._flow.changes(self._installed.output)
+        if len(changes.rows):
+            self._contents.append(changes)
+
+    def advance(self) -> int:
+        """Take up what was committed since; how many updates."""
+        assert self._flow is not None
+        self.engine.flush()
+        self.engine.settle()
+        return self._flow.advance()
+
+    def finish(self) -> None:
+        """Catch up, take the view over and commit it. StaleError: what it reads has changed, or its name is taken."""
+        engine, flow = self.engine, self._flow
+        assert flow is not None
+        assert self._installed is not None
+        assert self._renderer is not None
+        assert self._view is not None
+        self.advance()
+        self.prepared.check_current(engine.catalog)
+        if not flow.sound:
+            raise StaleError
+        writer = Writer.begin(engine)
+        view = self._view
+        if (view.schema_name, view.name) in writer.catalog.names or not writer.catalog.has_schema(view.schema_name):
+            raise StaleError
+        self._catch_up()
+        view = replace(view, created=engine.timeline.epoch(engine.timeline.last) + 1)
+        writer.catalog = writer.catalog.with_relation(view, engine.next_version())
+        writer.created.append(view)
+        flow.attach()
+        engine.adopt(self._renderer, view.id, self._history(view.created))
+        try:
+            writer.commit()
+        except BaseException:
+            writer.rollback()
+            raise
+        engine.let_go()
+
+    def abandon(self) -> None:
+        """Leave nothing behind."""
+        if self._flow is not None:
+            self._flow.abandon()
+            self.engine.let_go()
+
+    def _history(self, epoch: int) -> History | None:
+        """What the view holds, all of it since its creation; None: nothing."""
+        if not self._contents:
+            return None
+        found = _added_up(self._contents)
+        return History(found.rows, np.full(len(found.rows), epoch, np.int64), found.diffs)
+
+
+def _added_up(parts: list[Changes]) -> Changes:
+    if len(parts) == 1:
+        return parts[0]
+    return Changes(
+        *(np.concatenate(arrays) for arrays in zip(*((c.rows, c.times, c.diffs) for c in parts), strict=True))
+    )

@@ -1,0 +1,138 @@
+"""A restart: the store's state, then the log after it, then the views.
+
+Tables come back from the store as of its high water, views are computed anew over them (the store has their contents
+already, so these first changes go nowhere); then the log's records follow as the commits that they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from planner.lower import lower
+from planner.transform.pipeline import optimize
+from sql.catalog.catalog import Catalog, Relation, RelationKind, is_temporary
+from sql.ddl.create import drop_temporary
+from sql.engine.clock import EpochClock
+from sql.engine.definition import definition_rel
+from sql.engine.engine import Engine
+from sql.engine.persist import Persistence
+from sql.engine.snapshot import StoredIndexes
+from sql.engine.writer import Writer
+from sql.session.state import VIEW_ERRORS
+from sql.system.relations import system_relations
+from storage.checkpoint import Recovered
+from storage.dictionary import Dictionary
+from storage.record import CommitRecord
+
+Progress = Callable[[str], None]
+
+
+def restore(persistence: Persistence, clock: EpochClock, progress: Progress) -> Engine:
+    """The engine as of the newest durable commit. XX001 when the folder is damaged."""
+    found = persistence.recovered
+    dictionary = Dictionary(persistence.store.secret)
+    dictionary.load(*found.entries)
+    catalog = Catalog().with_system((*system_relations(), VIEW_ERRORS))
+    if found.catalog is not None:
+        catalog = catalog.from_json(found.catalog)
+    clock.restore(found.high_water)
+    persistence.clock = clock
+    persistence.catalog = catalog
+    engine = Engine(dictionary, clock, catalog, persistence)
+    engine.since = engine.timeline.append(_base_epoch(found, clock))
+    engine.sequences.load(found.sequences)
+    _restore_stored(engine, persistence, progress)
+    persistence.start()
+    for sequence, record in found.tail:
+        clock.restore(record.epoch)
+        engine.load_entries(record.entries)
+        engine.load_marks(record.sequences)
+        _replay(engine, sequence, record)
+    if found.tail:
+        engine.flush_replayed(found.tail[-1][0])
+    engine.republish()
+    _drop_temporary(engine)
+    return engine
+
+
+def _drop_temporary(engine: Engine) -> None:
+    """Temporary relations whose sessions ended with the server go now, as a commit."""
+    left = [name for name in engine.catalog.schemas if is_temporary(name)]
+    if left:
+        writer = Writer.begin(engine)
+        drop_temporary(writer, left)
+        writer.commit()
+        engine.flush()
+
+
+def _base_epoch(found: Recovered, clock: EpochClock) -> int:
+    """The epoch that the store's state stands for: before every record of the log."""
+    if found.high_water:
+        return found.high_water
+    return found.tail[0][1].epoch - 1 if found.tail else clock.advance()
+
+
+def _restore_stored(engine: Engine, persistence: Persistence, progress: Progress) -> None:
+    stored = engine.catalog.stored()
+    tables = [r for r in stored if r.kind is RelationKind.TABLE]
+    for relation in stored:
+        if relation.kind is RelationKind.TABLE:
+            engine.add_table(relation)
+        else:
+            install_view(engine, engine.catalog, relation)
+    engine.hydrate()
+    for table in tables:
+        rows, diffs = persistence.recovered.rows(table.id)
+        if len(rows):
+            progress(f"{table.name}: {len(rows):,} rows")
+            engine.feed(table.id, rows, diffs, engine.timeline.last)
+            engine.count(table.id, diffs)
+    if len(stored) > len(tables):
+        progress(f"hydrating {len(stored) - len(tables)} views")
+    engine.settle_watched()
+    engine.drain()
+    engine.republish()
+
+
+def install_view(engine: Engine, catalog: Catalog, view: Relation) -> None:
+    """A materialized view's dataflow from its definition, not yet hydrated."""
+    rel = definition_rel(view, catalog)
+    engine.install(lower(optimize(rel), StoredIndexes(engine.published, one_shot=False)), view.id)
+    engine.add_indexes(view)
+
+
+def _replay(engine: Engine, sequence: int, record: CommitRecord) -> None:
+    """One record of the log, as the commit that it was."""
+    ordinal = engine.timeline.last + 1
+    before, after = engine.catalog, engine.catalog
+    if record.catalog is not None:
+        engine.flush_replayed(sequence - 1)
+        after = before.from_json(record.catalog)
+    created = [r for r in after.stored() if r.id not in before.relations]
+    for table in created:
+        if table.kind is RelationKind.TABLE:
+            engine.add_table(table)
+    if created:
+        engine.hydrate()
+    for update in record.updates:
+        engine.feed(update.relation, update.rows, update.diffs, ordinal)
+    views = [r for r in created if r.kind is RelationKind.MATERIALIZED_VIEW]
+    if views:
+        engine.settle()
+    for view in views:
+        install_view(engine, after, view)
+        engine.hydrate()
+    altered = [
+        r for i, r in after.relations.items() if i in before.relations and _arranged_otherwise(before.relations[i], r)
+    ]
+    if altered:
+        engine.settle()
+        for relation in altered:
+            engine.add_indexes(relation)
+        engine.hydrate()
+    dropped = [i for i in before.relations if i not in after.relations]
+    engine.admit(record, after, dropped)
+
+
+def _arranged_otherwise(old: Relation, new: Relation) -> bool:
+    return (new.indexes, new.foreign_keys) != (old.indexes, old.foreign_keys)

@@ -1,0 +1,80 @@
+"""The first start: compiles every kernel once, telling how far it is, on a throw-away database.
+
+Compiled kernels are kept (``ivm.kernels.cache``); a marker beside them, named by a hash of all kernel sources, tells
+that nothing is left to compile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from ivm.kernels.cache import base_folder
+from sql.coordination.coordinator import Coordinator
+from sql.pgwire.values import encode_rows
+from sql.statements.results import CopyInResult, CopyOutResult, RowsResult
+
+_ROOT: Final = Path(__file__).resolve().parent.parent
+_STATEMENTS: Final = (
+    "CREATE TABLE a (id int PRIMARY KEY, g text, x numeric, f float8)",
+    "CREATE TABLE b (g text NOT NULL, n bigint)",
+    "INSERT INTO a SELECT i, 'g' || i % 50, i * 0.5, i / 3.0 FROM generate_series(1, 6000) i",
+    "INSERT INTO b SELECT 'g' || i % 60, i FROM generate_series(1, 3000) i",
+    "COPY b FROM STDIN",
+    "CREATE MATERIALIZED VIEW v AS SELECT g, count(*) AS c, sum(x) AS s, avg(f) AS f, min(g) AS m, max(x) AS y"
+    " FROM a LEFT JOIN b USING (g) GROUP BY g",
+    "CREATE MATERIALIZED VIEW d AS SELECT DISTINCT g FROM a EXCEPT SELECT g FROM b WHERE n > 100",
+    "CREATE MATERIALIZED VIEW t AS SELECT * FROM a ORDER BY g, id LIMIT 5",
+    "CREATE MATERIALIZED VIEW r AS WITH RECURSIVE r(n) AS ("
+    "SELECT id FROM a WHERE id < 5 UNION SELECT a.id FROM r JOIN a ON a.id = r.n * 2) SELECT n FROM r",
+    "INSERT INTO a VALUES (10000, 'g1', 1, 1), (10001, NULL, NULL, NULL)",
+    "UPDATE a SET x = x + 1, g = 'h' WHERE id % 1000 = 3",
+    "DELETE FROM a WHERE id IN (1, 2, 4, 8)",
+    "DELETE FROM a WHERE id > 3000",
+    "SELECT * FROM a ORDER BY g, x DESC",
+    "SELECT a.g, sum(b.n) FROM a JOIN b ON a.g = b.g GROUP BY a.g ORDER BY 2",
+    "COPY (SELECT * FROM a) TO STDOUT",
+    "VERIFY MATERIALIZED VIEW v",
+    "VERIFY MATERIALIZED VIEW r",
+)
+
+
+def marker() -> Path:
+    """The file that stands when all kernels are compiled."""
+    digest = hashlib.sha256()
+    for path in sorted(_ROOT.glob("*/**/*kernels*")):
+        for source in sorted(path.glob("*.py")) if path.is_dir() else [path]:
+            if source.suffix == ".py":
+                digest.update(source.read_bytes())
+    return base_folder() / f"warm-{digest.hexdigest()[:16]}"
+
+
+async def warm(say: Callable[[str], None]) -> None:
+    """Compiles what is not compiled yet; at once when nothing is left."""
+    mark = marker()
+    if mark.exists():
+        return
+    say("freshet: first start: compiling kernels, once (about a minute)")
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="freshet-warm-") as folder:
+        coordinator = await Coordinator.open(Path(folder) / "data")
+        session = coordinator.session("freshet", "warm", {})
+        for i, text in enumerate(_STATEMENTS):
+            async for result in session.simple(text):
+                if isinstance(result, RowsResult):
+                    encode_rows(result.rows, (), result.dictionary)
+                elif isinstance(result, CopyInResult):
+                    await result.feed(b"g1\t5\ng2\t\\N\n" * 20000)
+                    await result.finish()
+                elif isinstance(result, CopyOutResult):
+                    async for _ in result.data:
+                        pass
+            done = (i + 1) * 100 // len(_STATEMENTS)
+            say(f"freshet: compiling kernels: {done}% after {time.monotonic() - start:.0f} s")
+        await coordinator.close()
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    mark.touch()

@@ -1,0 +1,351 @@
+"""ALTER TABLE: what it makes of a table's columns and rows.
+
+A change that leaves the rows' layout alone (a DEFAULT, a name) changes the catalog only. Any other makes a new relation
+with the rows converted, in place of the old one, which goes with the commit, and the materialized views over it are
+made anew. Cost: the table, and the state of those views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Final, assert_never
+
+import numpy as np
+
+from ivm.errors import SqlError
+from ivm.rows import Words, pack, unpack
+from planner.context import Context
+from planner.evaluate import evaluate
+from planner.scalar import Column, Scalar
+from sql.bind.constraints import added_check
+from sql.bind.constraints import check_conditions as bound_conditions
+from sql.catalog.catalog import Relation, TableColumn
+from sql.catalog.keys import Index
+from sql.catalog.search_path import Lookup
+from sql.ddl.alter_inherited import check_inherited
+from sql.ddl.alter_views import Views, remade
+from sql.ddl.foreign_keys import check_keys_stay, with_foreign_key
+from sql.ddl.indexes import check_duplicates, named_check, named_index
+from sql.dml.changes import Changer
+from sql.dml.constraints import check_conditions
+from sql.dml.foreign_keys import check_present
+from sql.dml.key_index import KeyIndex
+from sql.engine.writer import Writer
+from sql.statements.results import Notice, Notify
+from sql.statements.statements import (
+    AddCheck,
+    AddColumn,
+    AddPrimaryKey,
+    AddUnique,
+    AlterTable,
+    Change,
+    DropColumn,
+    DropConstraint,
+    NewForeignKey,
+    SetDefault,
+    SetNotNull,
+    SetType,
+)
+
+_PASSES: Final = (
+    (DropConstraint, DropColumn), SetType, AddColumn, (SetDefault, SetNotNull), AddPrimaryKey,
+    (AddUnique, AddCheck, NewForeignKey),
+)  # fmt: skip
+"""Postgres's order of the changes of one statement."""
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A table while it is being changed. ``values``: each column over the rows as they are."""
+
+    table: Relation
+    columns: list[TableColumn]
+    values: list[Scalar]
+    origins: list[int | None]
+    """Where each column was, None for a new one."""
+    key: list[str]
+    key_name: str | None
+    added: list[AddUnique | AddCheck | NewForeignKey] = field(default_factory=list)
+    dropped: set[str] = field(default_factory=set)
+    """Constraints to come, and the names of those that go."""
+    gone: dict[int, bool] = field(default_factory=dict)
+    """The positions of columns that go, and whether what needs them goes along."""
+    retyped: list[int] = field(default_factory=list)
+    touched: bool = False
+    """Whether columns came, went or changed their type."""
+
+    @classmethod
+    def of(cls, table: Relation) -> _Draft:
+        columns = list(table.columns)
+        values: list[Scalar] = [Column(i, c.type, c.nullable) for i, c in enumerate(columns)]
+        origins: list[int | None] = list(range(len(columns)))
+        return cls(table, columns, values, origins, [columns[i].name for i in table.primary_key], table.key_name)
+
+    def find(self, name: str) -> int:
+        """A column's position. Raises 42703."""
+        for i, column in enumerate(self.columns):
+            if column.name == name:
+                return i
+        raise SqlError("42703", f'column "{name}" of relation "{self.table.name}" does not exist')
+
+    def check_identity(self, i: int, hint: str | None = None) -> None:
+        """Raises 42601 for an identity column."""
+        column = self.columns[i]
+        if column.generated is not None and column.generated.identity:
+            message = f'column "{column.name}" of relation "{self.table.name}" is an identity column'
+            raise SqlError("42601", message, hint=hint)
+
+    def has(self, name: str) -> bool:
+        return any(c.name == name for c in self.columns)
+
+    def result(self) -> Relation:
+        key = tuple(self.find(name) for name in self.key)
+        indexes = [self._moved(i) for i in self.table.indexes if i.name not in self.dropped]
+        checks = [(c, self._places(c.columns)) for c in self.table.checks if c.name not in self.dropped]
+        foreign = [(k, self._places(k.columns)) for k in self.table.foreign_keys if k.name not in self.dropped]
+        return replace(
+            self.table, columns=tuple(self.columns), primary_key=key, key_name=self.key_name,
+            indexes=tuple(i for i in indexes if i is not None),
+            checks=tuple(replace(c, columns=places) for c, places in checks if places is not None),
+            foreign_keys=tuple(
+                replace(k, columns=places, changed=self._places(k.changed) or ())
+                for k, places in foreign if places is not None
+            ),
+        )  # fmt: skip
+
+    def _moved(self, index: Index) -> Index | None:
+        """An index as it is then: None where a column of it goes."""
+        columns, included = self._places(index.columns), self._places(index.included)
+        if columns is None or included is None:
+            return None
+        return replace(index, columns=columns, included=included)
+
+    def _places(self, columns: tuple[int, ...]) -> tuple[int, ...] | None:
+        """Where columns of the table are then, None where one of them goes."""
+        names = [self.table.columns[i].name for i in columns]
+        return tuple(self.find(name) for name in names) if all(map(self.has, names)) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Alterer:
+    """Runs ALTER for one writer."""
+
+    writer: Writer
+    keys: KeyIndex
+    context: Context
+    notify: Notify
+    names: Lookup
+
+    def alter(self, statement: AlterTable) -> None:
+        """All changes, or an error and none that the caller does not roll back."""
+        if statement.table is None:
+            self.notify(Notice("NOTICE", "00000", f'relation "{statement.name}" does not exist, skipping'))
+            return
+        check_inherited(statement, self.writer.catalog)
+        draft = _Draft.of(statement.table)
+        for kinds in _PASSES:
+            for change in statement.changes:
+                if isinstance(change, kinds):
+                    self._change(draft, change)
+        views = Views(self.writer, self.names, self.notify, draft.table)
+        views.check(draft.gone, draft.retyped)
+        old, new = draft.table, draft.result()
+        check_keys_stay(self.keys.links(self.writer.catalog).incoming.get(old.id, ()), old, new)
+        new = self._constrained(new, draft.added)
+        conditions = bound_conditions(new)
+        if new.schema == old.schema and new.primary_key == old.primary_key and not draft.touched:
+            self._check_rows(old, new, conditions)
+            if (new.indexes, new.foreign_keys) == (old.indexes, old.foreign_keys):
+                self.writer.redefine(new)
+            else:
+                self.writer.alter(new)
+                self._check_references(old, new)
+        else:
+            self._rewrite(views, new, draft)
+
+    def _change(self, draft: _Draft, change: Change) -> None:
+        match change:
+            case AddPrimaryKey():
+                self._add_key(draft, change)
+            case AddUnique() | AddCheck() | NewForeignKey():
+                draft.added.append(change)
+            case DropConstraint():
+                self._drop_constraint(draft, change)
+            case AddColumn():
+                self._add_column(draft, change)
+            case DropColumn():
+                self._drop_column(draft, change)
+            case SetDefault():
+                i = draft.find(change.column)
+                draft.check_identity(i, "Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead.")
+                draft.columns[i] = replace(draft.columns[i], default=change.default, generated=None)
+            case SetNotNull():
+                self._set_not_null(draft, change)
+            case SetType():
+                i = draft.find(change.column)
+                origin = draft.origins[i]
+                assert origin is not None, "types change before columns are added"
+                draft.retyped.append(origin)
+                draft.columns[i] = replace(draft.columns[i], type=change.type, default=change.default)
+                draft.values[i] = change.value
+                draft.touched = True
+            case _:
+                assert_never(change)
+
+    def _add_key(self, draft: _Draft, change: AddPrimaryKey) -> None:
+        name = draft.table.name
+        if draft.key:
+            raise SqlError("42P16", f'multiple primary keys for table "{name}" are not allowed')
+        for column in change.columns:
+            i = draft.find(column)
+            draft.columns[i] = replace(draft.columns[i], nullable=False)
+        draft.key = list(change.columns)
+        draft.key_name = change.constraint
+
+    def _drop_constraint(self, draft: _Draft, change: DropConstraint) -> None:
+        table = draft.table
+        found = next((i for i in table.all_indexes if i.constraint and i.name == change.name), None)
+        if found is not None and found.primary:
+            draft.key.clear()
+            draft.key_name = None
+        elif found is None and change.name not in _other_constraints(table):
+            message = f'constraint "{change.name}" of relation "{table.name}" does not exist'
+            if not change.if_exists:
+                raise SqlError("42704", message)
+            self.notify(Notice("NOTICE", "00000", f"{message}, skipping"))
+        draft.dropped.add(change.name)
+
+    def _constrained(self, table: Relation, added: list[AddUnique | AddCheck | NewForeignKey]) -> Relation:
+        """The table with more constraints. Raises 42703, 42701, 42P07, 42710, and what is wrong with a condition."""
+        for change in added:
+            match change:
+                case AddUnique():
+                    index = named_index(self.writer, table, _index_of(table, change))
+                    table = replace(table, indexes=(*table.indexes, index))
+                case AddCheck():
+                    check = named_check(self.writer, table, added_check(table, change.name, change.text))
+                    table = replace(table, checks=(*table.checks, check))
+                case NewForeignKey():
+                    table = with_foreign_key(self.writer, table, change)
+        return table
+
+    def _check_rows(self, old: Relation, new: Relation, conditions: tuple[Scalar, ...]) -> None:
+        """Whether the rows that are there keep the new constraints. Raises 23505, 23514."""
+        for index in new.indexes:
+            if index not in old.indexes:
+                check_duplicates(self.writer, new, index)
+        if new.checks != old.checks:
+            published = self.writer.snapshot()
+            rows, _ = published.rows(old.id, published.ordinal)
+            with _said_of_a_table(new):
+                check_conditions(new, rows, conditions, self.context)
+
+    def _check_references(self, old: Relation, new: Relation) -> None:
+        """Whether the rows that are there keep the new foreign keys. Raises 23503."""
+        published = self.writer.snapshot()
+        rows, _ = published.rows(new.id, published.ordinal)
+        changer = Changer(self.writer, self.keys, self.context)
+        for link in self.keys.links(self.writer.catalog).outgoing.get(new.id, ()):
+            if link.key not in old.foreign_keys:
+                check_present(changer, link, rows)
+
+    def _add_column(self, draft: _Draft, change: AddColumn) -> None:
+        name, table = change.column.name, draft.table.name
+        if draft.has(name):
+            message = f'column "{name}" of relation "{table}" already exists'
+            if not change.if_not_exists:
+                raise SqlError("42701", message)
+            self.notify(Notice("NOTICE", "42701", f"{message}, skipping"))
+            return
+        draft.columns.append(change.column)
+        draft.values.append(change.value)
+        draft.origins.append(None)
+        draft.touched = True
+        if change.key:
+            self._add_key(draft, AddPrimaryKey((name,)))
+
+    def _drop_column(self, draft: _Draft, change: DropColumn) -> None:
+        if change.if_exists and not draft.has(change.name):
+            message = f'column "{change.name}" of relation "{draft.table.name}" does not exist, skipping'
+            self.notify(Notice("NOTICE", "00000", message))
+            return
+        i = draft.find(change.name)
+        owner = draft.table.oid, change.name
+        owned = self.writer.catalog.owned([draft.table.id])
+        self.writer.drop([r.id for r in owned if r.sequence is not None and r.sequence.owner == owner])
+        origin = draft.origins[i]
+        assert origin is not None, "columns go before others are added"
+        draft.gone[origin] = change.cascade
+        del draft.columns[i], draft.values[i], draft.origins[i]
+        draft.touched = True
+        if change.name in draft.key:
+            draft.key.clear()
+
+    def _set_not_null(self, draft: _Draft, change: SetNotNull) -> None:
+        i = draft.find(change.column)
+        if not change.not_null and change.column in draft.key:
+            raise SqlError("42P16", f'column "{change.column}" is in a primary key')
+        if not change.not_null:
+            draft.check_identity(i)
+        draft.columns[i] = replace(draft.columns[i], nullable=not change.not_null)
+
+    def _rewrite(self, views: Views, new: Relation, draft: _Draft) -> None:
+        """A new relation with the rows converted, and the views over it anew."""
+        old = draft.table
+        rows = self._converted(old, new, draft.values)
+        seen = views.seen()
+        above = [r.id for r in self.writer.catalog.above(old)]
+        table = self.writer.exchange(old.id, new, None)
+        with _said_of_a_table(new):
+            Changer(self.writer, self.keys, self.context).insert_rows(table, rows)
+        views.renew(table, seen, draft.origins)
+        remade(self.writer, [table.id, *above])
+
+    def _converted(self, old: Relation, new: Relation, values: list[Scalar]) -> Words:
+        """The table's rows in the new layout. Raises 23502, and what a conversion raises."""
+        published = self.writer.snapshot()
+        rows, diffs = published.rows(old.id, published.ordinal)
+        rows = np.repeat(rows, diffs, axis=0)
+        vectors, failures = evaluate(tuple(values), unpack(rows, old.schema), len(rows), self.context)
+        if failures is not None:
+            raise failures.errors[0]
+        for column, vector in zip(new.columns, vectors, strict=True):
+            if not column.nullable and vector.nulls is not None and vector.nulls.any():
+                message = f'column "{column.name}" of relation "{new.name}" contains null values'
+                raise SqlError("23502", message)
+        return pack(vectors, new.schema, len(rows))
+
+
+def _other_constraints(table: Relation) -> set[str]:
+    return {c.name for c in table.checks} | {k.name for k in table.foreign_keys}
+
+
+def _index_of(table: Relation, change: AddUnique) -> Index:
+    names = [c.name for c in table.columns]
+    for name in (*change.columns, *change.included):
+        if name not in names:
+            raise SqlError("42703", f'column "{name}" named in key does not exist')
+        if change.columns.count(name) > 1:
+            raise SqlError("42701", f'column "{name}" appears twice in unique constraint')
+    return Index(
+        0, change.name or "", tuple(map(names.index, change.columns)), unique=True, constraint=True,
+        nulls_distinct=change.nulls_distinct, included=tuple(map(names.index, change.included)),
+    )  # fmt: skip
+
+
+@contextmanager
+def _said_of_a_table(table: Relation) -> Iterator[None]:
+    """What rows that are there already do not keep, as Postgres says it of them."""
+    try:
+        yield
+    except SqlError as error:
+        if error.sqlstate not in ("23505", "23514"):
+            raise
+        name = error.message.split('"')[-2]
+        if error.sqlstate == "23514":
+            message = f'check constraint "{name}" of relation "{table.name}" is violated by some row'
+            raise SqlError("23514", message) from None
+        detail = None if error.detail is None else error.detail.replace(" already exists.", " is duplicated.")
+        raise SqlError("23505", f'could not create unique index "{name}"', detail) from None

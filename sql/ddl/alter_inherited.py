@@ -1,0 +1,103 @@
+"""What ALTER TABLE does not do to tables that inherit from one another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ivm.errors import SqlError, unsupported
+from planner.traverse import columns_of
+from sql.bind.partitions import key_expressions
+from sql.catalog.catalog import Catalog, Relation
+from sql.catalog.keys import Index
+from sql.statements.statements import (
+    AddCheck,
+    AddColumn,
+    AddPrimaryKey,
+    AddUnique,
+    AlterTable,
+    Change,
+    DropColumn,
+    DropConstraint,
+    SetDefault,
+    SetNotNull,
+    SetType,
+)
+
+_SHARED: Final = (
+    AddCheck, AddColumn, AddPrimaryKey, DropColumn, DropConstraint, SetDefault, SetNotNull, SetType,
+)  # fmt: skip
+"""What a table's children would have to be changed along with."""
+
+
+def check_inherited(statement: AlterTable, catalog: Catalog) -> None:
+    """Raises 0A000 for changes that others must share, 42P16 for those of what a table has inherited."""
+    table = statement.table
+    assert table is not None, "the caller has looked"
+    if table.partitioning is not None:
+        _check_partitioned(table, statement)
+    if table.children and any(isinstance(c, _SHARED) for c in statement.changes):
+        raise unsupported("ALTER TABLE of columns and checks that other tables inherit")
+    parents = catalog.above(table)
+    keys = {i.name for i in table.keys if table.bound is not None and _is_of(table, i, parents)}
+    if table.bound is not None and any(isinstance(c, AddColumn) for c in statement.changes):
+        raise SqlError("42809", "cannot add column to a partition")
+    inherited = {c.name for p in parents for c in p.columns}
+    checks = {c.name for p in parents for c in p.checks}
+    for change in statement.changes:
+        name = _column(change)
+        if name in inherited:
+            if isinstance(change, DropColumn):
+                raise SqlError("42P16", f'cannot drop inherited column "{name}"')
+            if isinstance(change, SetType):
+                raise SqlError("42P16", f'cannot alter inherited column "{name}"')
+            raise unsupported(f"ALTER TABLE of the inherited column {name}")
+        if isinstance(change, DropConstraint) and change.name in checks | keys:
+            message = f'cannot drop inherited constraint "{change.name}" of relation "{table.name}"'
+            raise SqlError("42P16", message)
+
+
+def _is_of(table: Relation, index: Index, parents: Sequence[Relation]) -> bool:
+    """Whether a partition's key is one that a table above it has."""
+    own = {table.columns[i].name for i in index.columns}
+    return any({p.columns[i].name for i in key.columns} == own for p in parents for key in p.keys)
+
+
+def _check_partitioned(table: Relation, statement: AlterTable) -> None:
+    key = table.partitioning
+    assert key is not None
+    for change in statement.changes:
+        if isinstance(change, AddPrimaryKey | AddUnique):
+            raise unsupported("a new key of a partitioned table", hint="Make it a constraint of the new table.")
+        name = _column(change)
+        if name in key.columns and isinstance(change, DropColumn):
+            message = f'cannot drop column "{name}" because it is part of the partition key of relation "{table.name}"'
+            raise SqlError("42P16", message)
+        if name in key.columns and isinstance(change, SetType):
+            message = f'cannot alter column "{name}" because it is part of the partition key of relation "{table.name}"'
+            raise SqlError("42P16", message)
+        if not all(key.columns) and isinstance(change, DropColumn | SetType):
+            _check_expressions(table, change)
+
+
+def _check_expressions(table: Relation, change: DropColumn | SetType) -> None:
+    """0A000 where a key's expressions need a column that goes or changes."""
+    key = table.partitioning
+    assert key is not None
+    name = change.name if isinstance(change, DropColumn) else change.column
+    for expr in key_expressions(table.name, table.columns, key):
+        if name in {table.columns[i].name for i in columns_of(expr)}:
+            raise unsupported(f"changing column {name}, which the partition key of {table.name} needs")
+
+
+def _column(change: Change) -> str | None:
+    """The column that must stay as it is inherited."""
+    match change:
+        case DropColumn():
+            return change.name
+        case SetType():
+            return change.column
+        case SetNotNull(not_null=False):
+            return change.column
+        case _:
+            return None

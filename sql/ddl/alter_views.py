@@ -1,0 +1,99 @@
+"""The views over a table whose columns change: which keep a column from going, and what the others see afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ivm.errors import SqlError
+from planner.logical import schema
+from sql.catalog.catalog import LABELS, Relation, RelationKind
+from sql.catalog.search_path import Lookup
+from sql.ddl.view_names import called, names_in, seen_by, settled, uses
+from sql.engine.definition import definition_rel
+from sql.engine.writer import Writer
+from sql.statements.results import Notice, Notify
+
+
+def rebuild_views(writer: Writer, tables: Iterable[Relation]) -> None:
+    """Makes the materialized views over these tables anew: other tables, or others than before, inherit from them."""
+    remade(writer, [t.id for t in tables if t.id in writer.catalog.relations])
+
+
+def remade(writer: Writer, tables: Iterable[int]) -> None:
+    """Makes the materialized views over these relations anew, from their definitions as they are read now."""
+    ids = set(tables)
+    if not ids:
+        return
+    for view in writer.catalog.dependents(ids):
+        if view.kind is not RelationKind.MATERIALIZED_VIEW:
+            continue
+        known = writer.catalog.relations[view.id]
+        rel = definition_rel(known, writer.catalog)
+        columns = tuple(replace(c, nullable=s.nullable) for c, s in zip(known.columns, schema(rel), strict=True))
+        writer.exchange(view.id, replace(known, columns=columns), rel)
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """The views that name a table, for one change of it."""
+
+    writer: Writer
+    names: Lookup
+    notify: Notify
+    table: Relation
+
+    def check(self, dropped: Mapping[int, bool], retyped: Sequence[int]) -> None:
+        """Columns that go (with CASCADE or without) and columns that change their type, by position. Raises 0A000,
+        2BP01; what CASCADE takes along goes."""
+        catalog = self.writer.catalog
+        gone: dict[int, str] = {}
+        lines: list[str] = []
+        for view in seen_by(catalog, self.table.id):
+            for column in (*retyped, *dropped):
+                if not uses(view, self.table, column, catalog):
+                    continue
+                name = self.table.columns[column].name
+                if column in retyped:
+                    detail = f'rule _RETURN on {self._described(view)} depends on column "{name}"'
+                    raise SqlError("0A000", "cannot alter type of a column used by a view or rule", detail)
+                gone.setdefault(view.id, self._described(view))
+                if not dropped[column]:
+                    lines.append(f"{self._described(view)} depends on column {name} of table {self.table.name}")
+        if lines:
+            name = next(self.table.columns[i].name for i, cascade in dropped.items() if not cascade)
+            message = f"cannot drop column {name} of table {self.table.name} because other objects depend on it"
+            hint = "Use DROP ... CASCADE to drop the dependent objects too."
+            raise SqlError("2BP01", message, "\n".join(lines), hint)
+        self._drop(gone)
+
+    def _drop(self, gone: dict[int, str]) -> None:
+        if not gone:
+            return
+        further = self.writer.catalog.dependents(gone)
+        told = [f"drop cascades to {what}" for what in (*gone.values(), *map(self._described, further))]
+        if len(told) == 1:
+            self.notify(Notice("NOTICE", "00000", told[0]))
+        else:
+            self.notify(Notice("NOTICE", "00000", f"drop cascades to {len(told)} other objects", "\n".join(told)))
+        self.writer.drop({*gone, *(r.id for r in further)})
+
+    def seen(self) -> dict[int, tuple[str, ...]]:
+        """What each view calls the table's columns, by the view's id; to be asked before the table changes."""
+        found = {}
+        for view in seen_by(self.writer.catalog, self.table.id):
+            self.writer.redefine(view)
+            found[view.id] = names_in(view, self.table)
+        return found
+
+    def renew(self, table: Relation, seen: Mapping[int, tuple[str, ...]], origins: Sequence[int | None]) -> None:
+        """The views go on meaning what they meant: ``table`` is in place, its columns come from ``origins``."""
+        for id_, names in seen.items():
+            known = tuple("" if i is None else names[i] for i in origins)
+            self.writer.redefine(called(self.writer.catalog.relations[id_], table, known))
+        for id_ in seen:
+            view = self.writer.catalog.relations[id_]
+            self.writer.redefine(settled(view, table, names_in(view, table), self.writer.catalog))
+
+    def _described(self, relation: Relation) -> str:
+        return f"{LABELS[relation.kind]} {self.names.shown(relation)}"

@@ -1,0 +1,414 @@
+"""CREATE and DROP, as changes of a writer's catalog and dataflow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ivm.errors import SqlError, unsupported
+from ivm.words import INT8
+from planner.identifiers import quoted
+from planner.logical import Rel, schema
+from sql.catalog.catalog import (
+    INTERNAL_SCHEMAS,
+    LABELS,
+    SEQUENCE_COLUMNS,
+    Relation,
+    RelationKind,
+    TableColumn,
+    is_temporary,
+)  # fmt: skip
+from sql.catalog.links import Link, links_of
+from sql.catalog.search_path import Lookup, check_creatable, no_schema
+from sql.ddl.alter_views import Views, rebuild_views
+from sql.ddl.foreign_keys import link_text, needed_by, with_foreign_key
+from sql.ddl.indexes import index_named, taken_names, with_constraints
+from sql.ddl.partitions import check_keys, partition_parts
+from sql.ddl.sequences import alter_sequence, create_column_sequences, new_sequence, owner_of, release
+from sql.engine.definition import view_rel
+from sql.engine.persist import DEFAULT_RETAIN
+from sql.engine.writer import Writer
+from sql.settings.maintainable import check_maintainable
+from sql.settings.settings import Settings
+from sql.statements.results import Notice, Notify
+from sql.statements.statements import (
+    AlterSequence,
+    CreateFunction,
+    CreateSchema,
+    CreateSequence,
+    CreateTable,
+    CreateView,
+    Drop,
+    DropFunction,
+    DropSchema,
+    OutputColumn,
+)
+
+if TYPE_CHECKING:
+    from sql.dml.changes import Changer
+
+
+@dataclass(frozen=True, slots=True)
+class Definer:
+    """Runs DDL for one writer. ``seen``: the relations that binding the statement asked for. ``names``: what names
+    mean to the session now."""
+
+    writer: Writer
+    notify: Notify
+    seen: frozenset[int]
+    names: Lookup
+    settings: Settings
+
+    def create_table(self, statement: CreateTable, changer: Changer) -> Relation | None:
+        """The new table, None when it exists and that is accepted."""
+        if self._exists(statement.schema_name, statement.name, statement.if_not_exists):
+            return None
+        columns = tuple(
+            replace(c, nullable=c.nullable and i not in statement.primary_key) for i, c in enumerate(statement.columns)
+        )
+        _check_names([c.name for c in columns])
+        table = self._relation(statement.schema_name, statement.name, RelationKind.TABLE, columns)
+        parents = tuple(p.oid for p in statement.parents)
+        table = replace(table, retain=statement.retain or DEFAULT_RETAIN, parents=parents)
+        for message in statement.notices:
+            self._notice(message)
+        table = partition_parts(changer, table, statement)
+        table = create_column_sequences(self.writer, table, statement)
+        table = with_constraints(table, statement, self.writer)
+        check_keys(table)
+        for key in statement.foreign_keys:
+            table = with_foreign_key(self.writer, table, key)
+        self.writer.create(table, None)
+        if statement.goes:
+            self.writer.passing.append(table.oid)
+        if not table.temporary:
+            rebuild_views(self.writer, self.writer.catalog.above(table))
+        return table
+
+    def create_sequence(self, statement: CreateSequence) -> Relation | None:
+        """The new sequence, None when it exists and that is accepted."""
+        schema_name = self.names.home(statement.schema_name, statement.temporary)
+        check_creatable(schema_name, statement.name)
+        if self._exists(schema_name, statement.name, statement.if_not_exists):
+            return None
+        found = self._relation(schema_name, statement.name, RelationKind.SEQUENCE, SEQUENCE_COLUMNS)
+        owner = None
+        if statement.options.owner is not None:
+            owner = owner_of(self.names, found, statement.options.owner)
+        found = replace(found, sequence=new_sequence(self.writer, statement.options, INT8, owner))
+        self.writer.create(found, None)
+        return found
+
+    def create_function(self, statement: CreateFunction) -> None:
+        """The new function, or another body for the one of this signature. 42723, 42P13."""
+        made, catalog = statement.relation, self.writer.catalog
+        check_creatable(made.schema_name, made.name)
+        old = catalog.names.get((made.schema_name, made.name))
+        dependencies = tuple(i for i in made.dependencies if i in catalog.relations)
+        found = replace(made, dependencies=dependencies, id=0 if old is None else old.id)
+        if old is None:
+            created = self._relation(made.schema_name, made.name, RelationKind.FUNCTION, made.columns)
+            self.writer.create(replace(found, id=created.id, created=created.created), None)
+            return
+        assert old.routine is not None, "only functions have such names"
+        if not statement.replace:
+            label = f'function "{old.routine.name}" already exists with same argument types'
+            raise SqlError("42723", label)
+        if [c.type for c in old.columns] != [c.type for c in made.columns]:
+            hint = f"Use DROP FUNCTION {old.name} first."
+            raise SqlError("42P13", "cannot change return type of existing function", hint=hint)
+        self._check_dependents(old)
+        if old.id in {i for d in dependencies for i in (d, *(r.id for r in catalog.dependents([old.id])))}:
+            raise unsupported(f"the recursive function {old.name}")
+        self.writer.redefine(replace(found, created=old.created))
+
+    def drop_function(self, statement: DropFunction) -> None:
+        """Drops functions, and with CASCADE the views over them."""
+        for message in statement.missing:
+            self._notice(message)
+        ids = {r.id for r in statement.functions}
+        dependents = self.writer.catalog.dependents(ids)
+        if dependents and not statement.cascade:
+            raise self._needed(list(statement.functions), dependents)
+        self._notice_cascade([*map(self._described, dependents)])
+        if ids:
+            self.writer.drop(ids | {r.id for r in dependents})
+
+    def alter_sequence(self, statement: AlterSequence) -> None:
+        """ALTER SEQUENCE."""
+        found = self.names.resolve(statement.schema_name, statement.name)
+        if found is None and statement.if_exists:
+            self._notice(f'relation "{statement.name}" does not exist, skipping')
+        elif found is None:
+            raise SqlError("42P01", f'relation "{statement.name}" does not exist')
+        elif found.sequence is None:
+            raise SqlError("42809", f'"{found.name}" is not a sequence')
+        else:
+            alter_sequence(self.writer, self.names, found, statement.options)
+
+    def create_view(self, statement: CreateView) -> Relation | None:
+        """The new view (hydrated if materialized), None when it exists and that is accepted."""
+        described = self.described(statement)
+        if described is None:
+            return None
+        view, rel = described
+        before = self.writer.catalog.relations.get(view.id)
+        if before is None or len(before.columns) == len(view.columns):
+            self.writer.create(view, rel if statement.materialized else None)
+            return view
+        views = Views(self.writer, self.names, self.notify, before)
+        seen = views.seen()
+        self.writer.create(view, None)
+        views.renew(view, seen, [i if i < len(before.columns) else None for i in range(len(view.columns))])
+        return view
+
+    def described(self, statement: CreateView) -> tuple[Relation, Rel] | None:
+        """The view that the statement asks for and its rows, checked; None when it exists and that is accepted."""
+        if statement.follows:
+            self._notice(f'view "{statement.name}" will be a temporary view')
+        existing = self.writer.catalog.find(statement.schema_name, statement.name)
+        replaced = existing if statement.replace else None
+        if replaced is None and self._exists(statement.schema_name, statement.name, statement.if_not_exists):
+            return None
+        _check_names([c.name for c in statement.query.columns])
+        rel = view_rel(statement.query)
+        columns = _view_columns(statement.query.columns, rel)
+        kind = RelationKind.MATERIALIZED_VIEW if statement.materialized else RelationKind.VIEW
+        view = self._relation(statement.schema_name, statement.name, kind, columns)
+        dependencies = tuple(sorted(self._dependencies()))
+        view = replace(
+            view, definition=statement.definition, dependencies=dependencies, references=statement.references
+        )
+        if statement.materialized:
+            check_maintainable(rel, self.writer.catalog, self.settings)
+            view = replace(view, retain=statement.retain or DEFAULT_RETAIN)
+        if replaced is not None:
+            view = replace(view, id=replaced.id, created=replaced.created)
+            self._check_replacement(replaced, view)
+        return view, rel
+
+    def drop(self, statement: Drop) -> None:
+        """Drops the named relations, partitions with their table, and with CASCADE what depends on them."""
+        found = [r for r in (self._to_drop(statement, *name) for name in statement.names) if r is not None]
+        ids = {r.id for r in found}
+        ids |= {c.id for r in found if r.partitioning is not None for c in self.writer.catalog.below(r)}
+        owned = self.writer.catalog.owned(ids)
+        ids |= {r.id for r in owned}
+        dependents = self.writer.catalog.dependents(ids)
+        referring = self._referring(ids)
+        if referring and not dependents and not statement.cascade:
+            what = self._described(found[0]) if len(found) == 1 else "desired object(s)"
+            raise needed_by(referring, what, self._described(referring[0].parent))
+        if dependents and not statement.cascade:
+            raise self._needed(found, dependents)
+        sequences = [r for r in (*found, *owned) if r.sequence is not None]
+        cascaded = release(self.writer, self.names, sequences, ids, statement.cascade)
+        self._notice_cascade([*cascaded, *map(link_text, referring), *map(self._described, dependents)])
+        if ids:
+            above = [r for i in ids for r in self.writer.catalog.above(self.writer.catalog.relations[i])]
+            self.writer.drop(ids | {r.id for r in dependents})
+            rebuild_views(self.writer, above)
+
+    def _referring(self, ids: set[int]) -> list[Link]:
+        """The foreign keys of other tables to these."""
+        links = links_of(self.writer.catalog)
+        return [k for i in sorted(ids) for k in links.incoming.get(i, ()) if k.child.id not in ids]
+
+    def create_schema(self, statement: CreateSchema, user: str) -> None:
+        """A schema of that name. 42P06, 42939, 42704."""
+        if statement.owner not in (None, user):
+            raise SqlError("42704", f'role "{statement.owner}" does not exist')
+        name = statement.name or user
+        if name.startswith("pg_"):
+            detail = 'The prefix "pg_" is reserved for system schemas.'
+            raise SqlError("42939", f'unacceptable schema name "{name}"', detail)
+        if not self.writer.catalog.has_schema(name):
+            self.writer.create_schema(name)
+        elif statement.if_not_exists:
+            self.notify(Notice("NOTICE", "42P06", f'schema "{name}" already exists, skipping'))
+        else:
+            raise SqlError("42P06", f'schema "{name}" already exists')
+
+    def drop_schema(self, statement: DropSchema) -> None:
+        """Drops schemas, and with CASCADE what is in them and what depends on that."""
+        names = [name for name in statement.names if self._schema_to_drop(name, statement.if_exists)]
+        inside = self.writer.catalog.inside(names)
+        outside = self.writer.catalog.dependents([r.id for r in inside])
+        if inside and not statement.cascade:
+            raise self._schema_needed(names, inside, outside)
+        self._check_types(inside, {r.id for r in (*inside, *outside)})
+        gone = sorted((*inside, *outside), key=lambda r: r.oid)
+        ids, cascaded = _closed(self.writer, self.names, gone)
+        with_tables = {r.id for r in self.writer.catalog.owned(ids)}
+        told = [self._described(r) for r in gone if r.id not in with_tables]
+        self._notice_cascade([*told, *map(link_text, self._referring(ids)), *cascaded])
+        if names:
+            above = [r for i in ids for r in self.writer.catalog.above(self.writer.catalog.relations[i])]
+            self.writer.drop_schemas(names, sorted(ids))
+            rebuild_views(self.writer, above)
+
+    def _check_types(self, inside: list[Relation], gone: set[int]) -> None:
+        """Raises 0A000 where a table that stays has a column of a type that goes."""
+        for type_ in (r for r in inside if r.kind is RelationKind.TYPE):
+            for table, _ in self.writer.catalog.using(type_):
+                if table.id not in gone:
+                    hint = f"Drop the type first: DROP TYPE {type_.schema_name}.{type_.name} CASCADE."
+                    raise unsupported(f"dropping a schema whose types {self._described(table)} has columns of", hint)
+
+    def _schema_to_drop(self, name: str, missing: bool) -> bool:
+        if name in INTERNAL_SCHEMAS:
+            raise SqlError("2BP01", f"cannot drop schema {name} because it is required by the database system")
+        if self.names.catalog.has_schema(self.names.schema(name)):
+            return True
+        if not missing:
+            raise no_schema(name)
+        self._notice(f'schema "{name}" does not exist, skipping')
+        return False
+
+    def _schema_needed(self, names: list[str], inside: list[Relation], outside: list[Relation]) -> SqlError:
+        known = {r.id: r for r in (*inside, *outside)}
+        owned = {r.id for r in self.writer.catalog.owned(known)}
+        there = (r for r in inside if r.id not in owned)
+        lines = [f"{self._described(r)} depends on schema {quoted(r.schema_name)}" for r in there]
+        lines += [self._needing(r, known) for r in outside]
+        what = f"schema {quoted(names[0])}" if len(names) == 1 else "desired object(s)"
+        return _dependents_error(what, lines)
+
+    def _notice_cascade(self, dependents: list[str]) -> None:
+        lines = [f"drop cascades to {what}" for what in dependents]
+        if len(lines) == 1:
+            self._notice(lines[0])
+        elif lines:
+            self._notice(f"drop cascades to {len(lines)} other objects", "\n".join(lines))
+
+    def _relation(self, schema_name: str, name: str, kind: RelationKind, columns: tuple[TableColumn, ...]) -> Relation:
+        engine = self.writer.engine
+        created = engine.timeline.epoch(engine.timeline.last) + 1
+        return Relation(engine.next_id(self.writer.catalog), schema_name, name, kind, columns, created=created)
+
+    def _dependencies(self) -> set[int]:
+        return {i for i in self.seen if i in self.writer.catalog.relations}
+
+    def _exists(self, schema_name: str, name: str, accept: bool) -> bool:
+        """Whether there is such a relation already; makes the session's own schema where that is the first in it."""
+        catalog = self.writer.catalog
+        if not catalog.has_schema(schema_name):
+            if not is_temporary(schema_name):
+                raise no_schema(schema_name)
+            self.writer.create_schema(schema_name)
+        if name not in taken_names(catalog, schema_name):
+            return False
+        if not accept:
+            raise SqlError("42P07", f'relation "{name}" already exists')
+        self.notify(Notice("NOTICE", "42P07", f'relation "{name}" already exists, skipping'))
+        return True
+
+    def _check_replacement(self, old: Relation, new: Relation) -> None:
+        if old.kind is not RelationKind.VIEW:
+            raise SqlError("42809", f'"{old.name}" is not a view')
+        if len(new.columns) < len(old.columns):
+            raise SqlError("42P16", "cannot drop columns from view")
+        for before, after in zip(old.columns, new.columns, strict=False):
+            if before.name != after.name:
+                message = f'cannot change name of view column "{before.name}" to "{after.name}"'
+                hint = "Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead."
+                raise SqlError("42P16", message, hint=hint)
+            if before.type != after.type:
+                raise SqlError("42P16", f'cannot change data type of view column "{before.name}"')
+        dependents = self.writer.catalog.dependents([old.id])
+        if {old.id, *(r.id for r in dependents)}.intersection(new.dependencies):
+            raise SqlError("42P17", f'infinite recursion detected in rules for relation "{old.name}"')
+        self._check_dependents(old)
+
+    def _check_dependents(self, old: Relation) -> None:
+        """Nothing is maintained over what is replaced."""
+        for dependent in self.writer.catalog.dependents([old.id]):
+            if dependent.kind is RelationKind.MATERIALIZED_VIEW:
+                raise unsupported(
+                    f"replacing a {LABELS[old.kind]} that materialized view {dependent.name} depends on",
+                    hint=f"Drop {dependent.name} first and create it again.",
+                )
+
+    def _to_drop(self, statement: Drop, schema_name: str | None, name: str) -> Relation | None:
+        label = LABELS[statement.kind]
+        found = self.names.resolve(schema_name, name)
+        if found is None:
+            if index_named(self.names, schema_name, name) is not None:
+                hint = "Use DROP INDEX to remove an index."
+                raise SqlError("42809", f'"{name}" is not a {label}', hint=hint)
+            missing = SqlError("42P01", f'{label} "{name}" does not exist')
+            if schema_name is not None:
+                missing = SqlError("42P01", f'{label} "{schema_name}.{name}" does not exist')
+                if not self.names.catalog.has_schema(self.names.schema(schema_name)):
+                    missing = no_schema(schema_name)
+            if not statement.if_exists:
+                raise missing
+            self._notice(f"{missing.message}, skipping")
+            return None
+        if found.kind is not statement.kind:
+            article = "an" if label[0] in "aeiou" else "a"
+            own = LABELS[found.kind]
+            hint = f"Use DROP {own.upper()} to remove a {own}."
+            raise SqlError("42809", f'"{name}" is not {article} {label}', hint=hint)
+        if found.id not in self.writer.catalog.relations:
+            raise SqlError("42501", f"permission denied: {name} is a system relation")
+        return found
+
+    def _needed(self, found: list[Relation], dependents: list[Relation]) -> SqlError:
+        known = {r.id: r for r in (*found, *dependents)}
+        lines = [self._needing(r, known) for r in dependents]
+        return _dependents_error(self._described(found[0]) if len(found) == 1 else "desired object(s)", lines)
+
+    def _needing(self, view: Relation, known: Mapping[int, Relation]) -> str:
+        """What keeps one of the known relations: a view that names it, or names a view that does, or one that inherits
+        from it."""
+        parent = next((r for r in known.values() if r.oid in view.parents), None)
+        if parent is not None:
+            return f"{self._described(view)} depends on {self._described(parent)}"
+        direct = [r.relation for r in view.references if r.relation in known]
+        needed = known[(direct or [i for i in view.dependencies if i in known])[0]]
+        return f"{self._described(view)} depends on {self._described(needed)}"
+
+    def _described(self, relation: Relation) -> str:
+        if relation.routine is not None:
+            return f"function {relation.name}"
+        return f"{LABELS[relation.kind]} {self.names.shown(relation)}"
+
+    def _notice(self, message: str, detail: str | None = None) -> None:
+        self.notify(Notice("NOTICE", "00000", message, detail))
+
+
+def drop_temporary(writer: Writer, schemas: Iterable[str]) -> None:
+    """Sessions' own schemas go, with everything in them and what depends on that."""
+    catalog = writer.catalog
+    names = [name for name in schemas if name in catalog.schemas]
+    inside = catalog.inside(names)
+    ids, _ = _closed(writer, Lookup(catalog), [*inside, *catalog.dependents([r.id for r in inside])])
+    writer.drop_schemas(names, ids)
+
+
+def _closed(writer: Writer, names: Lookup, gone: list[Relation]) -> tuple[set[int], list[str]]:
+    """The ids of relations that go, with their tables' sequences; and which defaults went with the sequences."""
+    ids = {r.id for r in gone}
+    sequences = [r for r in gone if r.sequence is not None]
+    sequences += [r for r in writer.catalog.owned(ids) if r.id not in ids]
+    ids |= {r.id for r in sequences}
+    return ids, release(writer, names, sequences, ids, cascade=True)
+
+
+def _view_columns(columns: tuple[OutputColumn, ...], rel: Rel) -> tuple[TableColumn, ...]:
+    return tuple(TableColumn(c.name, s.type, s.nullable) for c, s in zip(columns, schema(rel), strict=True))
+
+
+def _check_names(names: list[str]) -> None:
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise SqlError("42701", f'column "{name}" specified more than once')
+
+
+def _dependents_error(what: str, lines: list[str]) -> SqlError:
+    them = "them" if what == "desired object(s)" else "it"
+    message = f"cannot drop {what} because other objects depend on {them}"
+    hint = "Use DROP ... CASCADE to drop the dependent objects too."
+    return SqlError("2BP01", message, "\n".join(lines), hint)

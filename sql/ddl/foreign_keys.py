@@ -1,0 +1,117 @@
+"""Foreign keys as they are made, and what they keep from being dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from ivm.errors import SqlError, unsupported
+from ivm.words import Kind, SqlType
+from planner.identifiers import quoted
+from sql.catalog.catalog import Relation, RelationKind
+from sql.catalog.column_types import format_type
+from sql.catalog.keys import ForeignKey
+from sql.catalog.links import Link, key_index
+from sql.ddl.names import constraint_name
+from sql.engine.writer import Writer
+from sql.statements.statements import NewForeignKey
+
+_ALIKE: Final = ({Kind.INT2, Kind.INT4, Kind.INT8}, {Kind.TEXT, Kind.VARCHAR})
+"""Kinds whose equal values have equal words."""
+_COMPARABLE: Final = (
+    {Kind.INT2, Kind.INT4, Kind.INT8, Kind.NUMERIC, Kind.FLOAT4, Kind.FLOAT8},
+    {Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME}, {Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ},
+)  # fmt: skip
+
+
+def with_foreign_key(writer: Writer, table: Relation, new: NewForeignKey) -> Relation:
+    """The table with one more foreign key. 42809, 42704, 42703, 42830, 42804, 42710; 0A000 for keys of other words."""
+    parent = new.parent or table
+    if table.partitioning is not None or parent.partitioning is not None:
+        raise unsupported("a foreign key of a partitioned table, or to one")
+    if parent.kind is not RelationKind.TABLE:
+        raise SqlError("42809", f'referenced relation "{parent.name}" is not a table')
+    if parent.temporary != table.temporary:
+        kinds = ("temporary", "temporary") if table.temporary else ("permanent", "permanent")
+        raise SqlError("42P16", f"constraints on {kinds[0]} tables may reference only {kinds[1]} tables")
+    keys = new.keys or tuple(parent.columns[i].name for i in parent.primary_key)
+    if not keys:
+        raise SqlError("42704", f'there is no primary key for referenced table "{parent.name}"')
+    columns = [_place(table, name) for name in new.columns]
+    for name in keys:
+        _place(parent, name)
+    if len(set(keys)) < len(keys):
+        raise SqlError("42830", "foreign key referenced-columns list must not contain duplicates")
+    if len(keys) != len(columns):
+        raise SqlError("42830", "number of referencing and referenced columns for foreign key disagree")
+    index = key_index(parent, keys)
+    if index is None:
+        message = f'there is no unique constraint matching given keys for referenced table "{parent.name}"'
+        raise SqlError("42830", message)
+    name = constraint_name(table, new.name, tuple(columns), "fkey")
+    ordered = tuple(parent.columns[i].name for i in index.columns)
+    places = tuple(columns[keys.index(k)] for k in ordered)
+    for column, wanted in zip(columns, keys, strict=True):
+        _check_types(name, table, column, parent, wanted)
+    key = ForeignKey(
+        writer.engine.next_id(writer.catalog), name, places, parent.oid, ordered, new.on_delete, new.on_update,
+        tuple(_place(table, c) for c in new.changed),
+    )  # fmt: skip
+    return replace(table, foreign_keys=(*table.foreign_keys, key))
+
+
+def _place(table: Relation, name: str) -> int:
+    for i, column in enumerate(table.columns):
+        if column.name == name:
+            return i
+    raise SqlError("42703", f'column "{name}" referenced in foreign key constraint does not exist')
+
+
+def _check_types(name: str, table: Relation, column: int, parent: Relation, key: str) -> None:
+    one, two = table.columns[column].type, parent.columns[_place(parent, key)].type
+    if one == two or any(one.kind in kinds and two.kind in kinds for kinds in _ALIKE):
+        return
+    alike = one.kind is two.kind and one.enum is two.enum
+    if alike or any(one.kind in kinds and two.kind in kinds for kinds in _COMPARABLE):
+        raise unsupported(f"a foreign key from {_shown(one)} to {_shown(two)}")
+    raise SqlError(
+        "42804", f'foreign key constraint "{name}" cannot be implemented',
+        f'Key columns "{table.columns[column].name}" and "{key}" are of incompatible types: '
+        f"{format_type(one, False)} and {format_type(two, False)}.",
+    )  # fmt: skip
+
+
+def _shown(type_: SqlType) -> str:
+    return f"type {format_type(type_, True)}"
+
+
+def needed_by(links: Sequence[Link], what: str, dependency: str) -> SqlError:
+    """2BP01 for something that foreign keys hold on to. ``dependency``: what of it they need."""
+    lines = [f"{link_text(link)} depends on {dependency}" for link in links]
+    message = f"cannot drop {what} because other objects depend on it"
+    hint = "Use DROP ... CASCADE to drop the dependent objects too."
+    return SqlError("2BP01", message, "\n".join(lines), hint)
+
+
+def link_text(link: Link) -> str:
+    return f"constraint {quoted(link.key.name)} on table {quoted(link.child.name)}"
+
+
+def check_keys_stay(links: Sequence[Link], old: Relation, new: Relation) -> None:
+    """2BP01 when a table that foreign keys refer to loses what they need."""
+    names = [c.name for c in new.columns]
+    for link in links:
+        for key in link.key.keys:
+            if key not in names:
+                what = f"column {quoted(key)} of table {quoted(old.name)}"
+                raise needed_by([link], what, what)
+            if new.columns[names.index(key)].type != old.columns[_place(old, key)].type:
+                raise unsupported(f"changing the type of column {key}, which {link_text(link)} refers to")
+        if key_index(new, link.key.keys) is None:
+            index = key_index(old, link.key.keys)
+            assert index is not None, "a foreign key has its index"
+            kind = "constraint" if index.constraint else "index"
+            what = f"constraint {quoted(index.name)} on table {quoted(old.name)}"
+            what = what if index.constraint else f"{kind} {quoted(index.name)}"
+            raise needed_by([link], what, f"index {quoted(index.name)}")

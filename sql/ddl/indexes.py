@@ -1,0 +1,165 @@
+"""CREATE INDEX and DROP INDEX, and the names and ids of a new table's indexes and constraints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ivm.errors import SqlError, unsupported
+from planner.guards import guard
+from sql.catalog.catalog import LABELS, Catalog, Relation
+from sql.catalog.keys import Check, Index, object_name
+from sql.catalog.links import links_of
+from sql.catalog.search_path import Lookup
+from sql.ddl.foreign_keys import check_keys_stay
+from sql.ddl.names import constraint_name, free_name
+from sql.dml.constraints import key_text
+from sql.dml.key_index import single
+from sql.engine.writer import Writer
+from sql.statements.results import Notice, Notify
+from sql.statements.statements import CreateIndex, CreateTable, DropIndex
+
+
+def index_named(names: Lookup, schema_name: str | None, name: str) -> tuple[Relation, Index] | None:
+    """The index of that name, in the schema or along the search path, and what it is an index of."""
+    places = names.path.places if schema_name is None else (names.schema(schema_name),)
+    for place in places:
+        for relation in names.catalog.inside([place]):
+            for index in relation.all_indexes:
+                if index.name == name:
+                    return relation, index
+    return None
+
+
+def taken_names(catalog: Catalog, schema_name: str) -> set[str]:
+    """The names of the relations and indexes of a schema, which share one namespace."""
+    found: set[str] = set()
+    for relation in catalog.inside([schema_name]):
+        found.add(relation.name)
+        found.update(i.name for i in relation.all_indexes)
+    return found
+
+
+def with_constraints(table: Relation, statement: CreateTable, writer: Writer) -> Relation:
+    """A new table with its keys, indexes and checks, named as Postgres names them. 42P07, 42710."""
+    taken = taken_names(writer.catalog, table.schema_name) | {table.name}
+    engine, catalog = writer.engine, writer.catalog
+    key_name = statement.key_name
+    if statement.primary_key:
+        if key_name is None:
+            key_name = free_name(table, (), "pkey", taken)
+        _take(key_name, taken)
+    named = {i.name for i in statement.indexes if i.name}
+    indexes = []
+    for index in statement.indexes:
+        name = index.name or _index_name(table, index, "key", taken | named)
+        _take(name, taken)
+        indexes.append(replace(index, id=engine.next_id(catalog), name=name))
+    constraints = {i.name for i in indexes} | ({key_name} if key_name is not None else set())
+    checks: list[Check] = []
+    for check in statement.checks:
+        name = check.name or _check_name(table, check, constraints | {c.name for c in statement.checks})
+        if any(c.name == name for c in checks):
+            raise SqlError("42710", f'check constraint "{name}" already exists')
+        if name in constraints:
+            raise SqlError("42710", f'constraint "{name}" for relation "{table.name}" already exists')
+        constraints.add(name)
+        checks.append(replace(check, id=engine.next_id(catalog), name=name))
+    usual = object_name(table.name, "", "pkey")
+    return replace(
+        table, primary_key=statement.primary_key, key_name=None if key_name == usual else key_name,
+        indexes=tuple(indexes), checks=tuple(checks),
+    )  # fmt: skip
+
+
+def create_index(writer: Writer, statement: CreateIndex, notify: Notify) -> None:
+    """The index is there, and filled, on return. 42P07; 23505 where rows are duplicates already."""
+    table, index = statement.table, statement.index
+    if table.partitioning is not None and index.unique:
+        raise unsupported("CREATE UNIQUE INDEX on a partitioned table", hint="Make it a constraint of the new table.")
+    taken = taken_names(writer.catalog, table.schema_name)
+    if index.name in taken:
+        if not statement.if_not_exists:
+            raise SqlError("42P07", f'relation "{index.name}" already exists')
+        notify(Notice("NOTICE", "42P07", f'relation "{index.name}" already exists, skipping'))
+        return
+    name = index.name or _index_name(table, index, "idx", taken)
+    index = replace(index, id=writer.engine.next_id(writer.catalog), name=name)
+    if index.unique:
+        check_duplicates(writer, table, index)
+    writer.alter(replace(table, indexes=(*table.indexes, index)))
+
+
+def named_index(writer: Writer, table: Relation, index: Index) -> Index:
+    """A UNIQUE constraint's index with its id and name. 42P07, 42710."""
+    taken = taken_names(writer.catalog, table.schema_name)
+    taken |= {i.name for i in table.all_indexes}
+    name = index.name or _index_name(table, index, "key", taken)
+    if name in taken:
+        raise SqlError("42P07", f'relation "{name}" already exists')
+    if any(c.name == name for c in table.checks):
+        raise SqlError("42710", f'constraint "{name}" for relation "{table.name}" already exists')
+    return replace(index, id=writer.engine.next_id(writer.catalog), name=name)
+
+
+def named_check(writer: Writer, table: Relation, check: Check) -> Check:
+    """A check with its id and name. 42710."""
+    columns = check.columns if len(check.columns) == 1 else ()
+    name = constraint_name(table, check.name or None, columns, "check")
+    return replace(check, id=writer.engine.next_id(writer.catalog), name=name)
+
+
+def check_duplicates(writer: Writer, table: Relation, index: Index) -> None:
+    """23505 where two rows have one key."""
+    published = writer.snapshot()
+    rows, diffs = published.rows(table.id, published.ordinal)
+    keys, source = guard(table.schema, index.columns, not index.nulls_distinct).keys(rows, writer.engine.context)
+    own = diffs if source is None else diffs[source]
+    if not len(keys):
+        return
+    _, first, group = np.unique(single(keys), return_index=True, return_inverse=True)
+    counts = np.bincount(group.reshape(-1), weights=own)
+    if (counts > 1).any():
+        place = int(first[int(np.flatnonzero(counts > 1)[0])])
+        row = rows[place if source is None else int(source[place])]
+        detail = f"{key_text(table, index.columns, row, writer.engine.dictionary)} is duplicated."
+        raise SqlError("23505", f'could not create unique index "{index.name}"', detail)
+
+
+def drop_indexes(writer: Writer, statement: DropIndex, notify: Notify, names: Lookup) -> None:
+    """The indexes go with the commit. 42704, 42809; 2BP01 for a constraint's."""
+    for schema_name, name in statement.names:
+        found = index_named(replace(names, catalog=writer.catalog), schema_name, name)
+        if found is None:
+            other = names.resolve(schema_name, name)
+            if other is not None:
+                label = LABELS[other.kind]
+                hint = f"Use DROP {label.upper()} to remove a {label}."
+                raise SqlError("42809", f'"{name}" is not an index', hint=hint)
+            if not statement.if_exists:
+                raise SqlError("42704", f'index "{name}" does not exist')
+            notify(Notice("NOTICE", "00000", f'index "{name}" does not exist, skipping'))
+            continue
+        table, index = found
+        if index.constraint:
+            what = f"constraint {index.name} on table {table.name}"
+            message = f"cannot drop index {index.name} because {what} requires it"
+            raise SqlError("2BP01", message, hint=f"You can drop {what} instead.")
+        changed = replace(table, indexes=tuple(i for i in table.indexes if i.id != index.id))
+        check_keys_stay(links_of(writer.catalog).incoming.get(table.id, ()), table, changed)
+        writer.alter(changed)
+
+
+def _take(name: str, taken: set[str]) -> None:
+    if name in taken:
+        raise SqlError("42P07", f'relation "{name}" already exists')
+    taken.add(name)
+
+
+def _index_name(table: Relation, index: Index, label: str, taken: set[str]) -> str:
+    return free_name(table, (*index.columns, *index.included), label, taken)
+
+
+def _check_name(table: Relation, check: Check, taken: set[str]) -> str:
+    return free_name(table, check.columns if len(check.columns) == 1 else (), "check", taken)

@@ -1,0 +1,181 @@
+"""ALTER … RENAME, SET SCHEMA and OWNER TO: changes of the catalog alone.
+
+Views go on meaning what they meant: their references are by id, and ``sql/ddl/view_names.py`` pins columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from ivm.errors import SqlError, unsupported
+from sql.bind.alter import SYSTEM_COLUMNS
+from sql.bind.constraints import renamed_check
+from sql.catalog.catalog import Relation, RelationKind, is_temporary
+from sql.catalog.keys import Index, object_name
+from sql.catalog.search_path import Lookup, check_creatable, no_schema
+from sql.ddl.indexes import index_named, taken_names
+from sql.ddl.view_names import names_in, seen_by, settled
+from sql.engine.writer import Writer
+from sql.statements.rename import Named, Rename, Renaming, SetOwner, SetSchema
+from sql.statements.results import Notice, Notify
+
+_KINDS = {
+    "view": RelationKind.VIEW, "materialized view": RelationKind.MATERIALIZED_VIEW, "sequence": RelationKind.SEQUENCE,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Renamer:
+    """Runs them for one writer, by one session's names."""
+
+    writer: Writer
+    names: Lookup
+    notify: Notify
+    user: str
+
+    def run(self, statement: Renaming) -> None:
+        """Raises 42P01, 42809, 42501, and what keeps the change away."""
+        found = self._target(statement.target)
+        if found is None:
+            self.notify(Notice("NOTICE", "00000", f'relation "{statement.target.name}" does not exist, skipping'))
+            return
+        relation, index = found
+        match statement:
+            case SetOwner():
+                if statement.role not in (None, self.user):
+                    raise SqlError("42704", f'role "{statement.role}" does not exist')
+            case SetSchema():
+                self._move(relation, statement.schema_name)
+            case Rename(part="constraint"):
+                self._rename_constraint(relation, statement.old, statement.new)
+            case Rename(part="column"):
+                self._rename_column(relation, statement.old, statement.new)
+            case Rename() if index is not None:
+                self._rename_index(relation, index, statement.new)
+            case Rename():
+                self._rename(relation, statement.new)
+            case _:
+                assert_never(statement)
+
+    def _target(self, target: Named) -> tuple[Relation, Index | None] | None:
+        found = self.names.resolve(target.schema_name, target.name)
+        if found is None:
+            of = index_named(self.names, target.schema_name, target.name)
+            if of is not None:
+                if target.kind in _KINDS:
+                    raise SqlError("42809", f'"{target.name}" is not a {target.kind}')
+                return of
+            if target.if_exists:
+                return None
+            if target.schema_name is not None and not self.names.catalog.has_schema(
+                self.names.schema(target.schema_name)
+            ):
+                raise no_schema(target.schema_name)
+            shown = target.name if target.schema_name is None else f"{target.schema_name}.{target.name}"
+            raise SqlError("42P01", f'relation "{shown}" does not exist')
+        if found.kind is RelationKind.SYSTEM:
+            raise SqlError("42501", f'permission denied: "{found.name}" is a system catalog')
+        if target.kind in _KINDS and found.kind is not _KINDS[target.kind]:
+            raise SqlError("42809", f'"{found.name}" is not a {target.kind}')
+        return found, None
+
+    def _free(self, schema_name: str, name: str, where: str = "") -> None:
+        if name in taken_names(self.writer.catalog, schema_name):
+            raise SqlError("42P07", f'relation "{name}" already exists{where}')
+
+    def _rename(self, relation: Relation, name: str) -> None:
+        self._free(relation.schema_name, name)
+        key = next((i.name for i in relation.all_indexes if i.primary), None)
+        usual = object_name(name, "", "pkey")
+        renamed = replace(relation, name=name, key_name=None if key == usual else key)
+        checks = tuple(renamed_check(relation, renamed, c, relation.name, name) for c in relation.checks)
+        self.writer.redefine(replace(renamed, checks=checks))
+
+    def _rename_index(self, relation: Relation, index: Index, name: str) -> None:
+        self._free(relation.schema_name, name)
+        if index.primary:
+            self.writer.redefine(replace(relation, key_name=name))
+            return
+        indexes = tuple(replace(i, name=name) if i.id == index.id else i for i in relation.indexes)
+        self.writer.redefine(replace(relation, indexes=indexes))
+
+    def _rename_constraint(self, relation: Relation, old: str, new: str) -> None:
+        self._check_family(relation, [c.name for c in relation.checks], old)
+        index = next((i for i in relation.all_indexes if i.constraint and i.name == old), None)
+        checks = [c.name for c in relation.checks] + [k.name for k in relation.foreign_keys]
+        if index is None and old not in checks:
+            raise SqlError("42704", f'constraint "{old}" for table "{relation.name}" does not exist')
+        if new in checks or any(i.constraint and i.name == new for i in relation.all_indexes):
+            raise SqlError("42710", f'constraint "{new}" for relation "{relation.name}" already exists')
+        if index is not None:
+            self._rename_index(relation, index, new)
+            return
+        renamed = tuple(replace(c, name=new) if c.name == old else c for c in relation.checks)
+        foreign = tuple(replace(k, name=new) if k.name == old else k for k in relation.foreign_keys)
+        self.writer.redefine(replace(relation, checks=renamed, foreign_keys=foreign))
+
+    def _rename_column(self, relation: Relation, old: str, new: str) -> None:
+        self._check_family(relation, [c.name for c in relation.columns], old)
+        names = [c.name for c in relation.columns]
+        if relation.kind is RelationKind.SEQUENCE:
+            raise SqlError("42809", f'"{relation.name}" is not a table, view or materialized view')
+        if old in SYSTEM_COLUMNS:
+            raise SqlError("0A000", f'cannot rename system column "{old}"')
+        if old not in names:
+            raise SqlError("42703", f'column "{old}" does not exist')
+        if new in names:
+            raise SqlError("42701", f'column "{new}" of relation "{relation.name}" already exists')
+        if new in SYSTEM_COLUMNS:
+            raise SqlError("42701", f'column name "{new}" conflicts with a system column name')
+        views = [(v, names_in(v, relation)) for v in seen_by(self.writer.catalog, relation.id)]
+        columns = tuple(replace(c, name=new) if c.name == old else c for c in relation.columns)
+        changed = replace(relation, columns=columns)
+        checks = tuple(renamed_check(relation, changed, c, old, new) for c in relation.checks)
+        self.writer.redefine(replace(changed, checks=checks))
+        self._rename_keys(relation.oid, old, new)
+        for view, seen in views:
+            self.writer.redefine(settled(view, changed, seen, self.writer.catalog))
+        self._rename_owner(relation, old, new)
+
+    def _check_family(self, relation: Relation, shared: list[str], name: str) -> None:
+        """Raises 0A000 where the name is one that tables share by inheritance."""
+        above = self.writer.catalog.above(relation)
+        inherited = any(name in (*(c.name for c in r.columns), *(c.name for c in r.checks)) for r in above)
+        if name in shared and (relation.children or relation.partitioning is not None or inherited):
+            raise unsupported("renaming what tables have by inheritance")
+
+    def _rename_keys(self, parent: int, old: str, new: str) -> None:
+        """Foreign keys name the columns that they refer to."""
+        for relation in list(self.writer.catalog.relations.values()):
+            if any(k.parent == parent and old in k.keys for k in relation.foreign_keys):
+                changed = (
+                    replace(k, keys=tuple(new if n == old else n for n in k.keys)) if k.parent == parent else k
+                    for k in relation.foreign_keys
+                )
+                self.writer.redefine(replace(relation, foreign_keys=tuple(changed)))
+
+    def _rename_owner(self, table: Relation, old: str, new: str) -> None:
+        for relation in self.writer.catalog.owned([table.id]):
+            sequence = relation.sequence
+            if sequence is not None and sequence.owner == (table.oid, old):
+                self.writer.redefine(replace(relation, sequence=replace(sequence, owner=(table.oid, new))))
+
+    def _move(self, relation: Relation, schema_name: str) -> None:
+        place = self.names.schema(schema_name)
+        catalog = self.writer.catalog
+        if not catalog.has_schema(place):
+            raise no_schema(schema_name)
+        check_creatable(place, relation.name)
+        if is_temporary(place) or relation.temporary:
+            raise SqlError("0A000", "cannot move objects into or out of temporary schemas")
+        if relation.sequence is not None and relation.sequence.owner is not None:
+            raise unsupported("moving an owned sequence into another schema", hint="Move its table.")
+        if place == relation.schema_name:
+            return
+        moved = [relation, *catalog.owned([relation.id])]
+        for each in moved:
+            for name in (each.name, *(i.name for i in each.all_indexes)):
+                self._free(place, name, f' in schema "{place}"')
+        for each in moved:
+            self.writer.redefine(replace(self.writer.catalog.relations[each.id], schema_name=place))

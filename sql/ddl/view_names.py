@@ -1,0 +1,74 @@
+"""What views' definitions call the columns of a relation that is altered: pinned where the name now means another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ivm.errors import SqlError
+from planner.logical import Rel
+from sql.bind.statement import bind_statement
+from sql.catalog.catalog import Catalog, Reference, Relation
+from sql.catalog.search_path import Lookup, Pinned, Recorder
+from sql.engine.definition import definition_rel
+from sql.parse import StatementText
+
+
+def seen_by(catalog: Catalog, relation: int) -> list[Relation]:
+    """The views whose own definitions name a relation, with their references known."""
+    found = []
+    for known in catalog.relations.values():
+        if known.definition is not None and relation in known.dependencies:
+            view = with_references(known, catalog)
+            if any(r.relation == relation for r in view.references):
+                found.append(view)
+    return sorted(found, key=lambda v: v.oid)
+
+
+def with_references(view: Relation, catalog: Catalog) -> Relation:
+    """A view whose names were not noted when it was made means public's."""
+    if view.references or view.definition is None:
+        return view
+    recorder = Recorder(Pinned(Lookup(catalog), view))
+    bind_statement(StatementText(view.definition, 0), recorder)
+    return replace(view, references=recorder.references(0, len(view.definition)))
+
+
+def called(view: Relation, relation: Relation, names: tuple[str, ...]) -> Relation:
+    """The view with these names for the relation's columns, () for the relation's own."""
+    references = (_called(r, names) if r.relation == relation.id else r for r in view.references)
+    return replace(view, references=tuple(references))
+
+
+def _called(reference: Reference, names: tuple[str, ...]) -> Reference:
+    return replace(reference, columns=names)
+
+
+def names_in(view: Relation, relation: Relation) -> tuple[str, ...]:
+    """What the view calls the relation's columns."""
+    pinned = next((r.columns for r in view.references if r.relation == relation.id), ())
+    return pinned or tuple(c.name for c in relation.columns)
+
+
+def settled(view: Relation, relation: Relation, names: tuple[str, ...], catalog: Catalog) -> Relation:
+    """The view as it is to be kept in the catalog after a change: it goes on meaning what ``names`` mean, by the
+    relation's own names if these do as well."""
+    pinned = called(view, relation, names)
+    plain = called(view, relation, ())
+    wanted = definition_rel(pinned, catalog)
+    return plain if _rel(plain, catalog) == wanted else pinned
+
+
+def uses(view: Relation, relation: Relation, column: int, catalog: Catalog) -> bool:
+    """Whether a view's own definition names a column of a relation, in a star or a natural join too."""
+    names = names_in(view, relation)
+    if not names[column]:
+        return False
+    hidden = tuple("" if i == column else name for i, name in enumerate(names))
+    return _rel(called(view, relation, hidden), catalog) != _rel(view, catalog)
+
+
+def _rel(view: Relation, catalog: Catalog) -> Rel | None:
+    try:
+        return definition_rel(view, catalog)
+    except SqlError:
+        return None

@@ -1,0 +1,118 @@
+"""Data-modifying statements in WITH, and those with subqueries in ON CONFLICT or RETURNING.
+
+Every part reads one snapshot, taken before the first; each part runs once.
+
+The parts run in the order in which they stand, the main statement last; what RETURNING gives is a relation to the later
+parts. What an earlier part changed is not seen, so a row that one part has taken away is passed over by those after
+it, as Postgres does ("only one of the modifications takes place").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ivm.rows import RowSet, Words, pack
+from planner import moves
+from planner.context import Bounds, Context
+from planner.finishing import finish
+from planner.layout import table_layout
+from planner.logical import Rel
+from planner.lower import lower
+from planner.run import run
+from planner.transform.pipeline import optimize
+from sql.coordination.prepared import gets
+from sql.dml.changes import Changed, Changer
+from sql.dml.family import shares
+from sql.dml.fast_insert import constant_source
+from sql.dml.key_index import LATEST
+from sql.dml.row_values import ROWS, over_snapshot
+from sql.engine.snapshot import GivenSnapshot, MemorySnapshot, StoredIndexes, restore
+from sql.statements.statements import Compound, Delete, Insert, Query, Update
+
+Change = Insert | Update | Delete
+
+
+@dataclass(slots=True)
+class CompoundRun:
+    """One execution. ``base``: the snapshot. ``given``: the rows and diffs of RETURNING, by the part's number."""
+
+    changer: Changer
+    base: MemorySnapshot
+    context: Context
+    bounds: Bounds
+    given: dict[int, tuple[Words, Words]] = field(default_factory=dict)
+    changed: bool = False
+    """Whether an earlier part has run."""
+
+    def run(self, statement: Compound) -> Changed:
+        """All parts; the main one's rows and count."""
+        for number, part in statement.parts:
+            changed = self._change(part)
+            self.changed = True
+            if changed.returning is not None:
+                found = changed.returning.rows
+                rows, counts = np.unique(found, axis=0, return_counts=True) if len(found) else (found, np.zeros(0, int))
+                self.given[number] = np.ascontiguousarray(rows), counts.astype(np.int64)
+        main = statement.main
+        if isinstance(main, Query):
+            rows_ = finish(self._rows(main.rel), main.finishing, self.context)
+            return Changed(len(rows_), rows_)
+        return self._change(main)
+
+    def __post_init__(self) -> None:
+        self.changer.values = over_snapshot(self.context, self._given_rows)
+
+    def _given_rows(self, rel: Rel, rows: Words) -> RowSet:
+        self.given[ROWS] = rows, np.ones(len(rows), np.int64)
+        return self._rows(rel)
+
+    def _rows(self, rel: Rel) -> RowSet:
+        published = self.base.published
+        for relation in sorted(gets(rel)):
+            if relation in published.failures:
+                raise published.failures[relation]
+        plan = lower(optimize(rel), StoredIndexes(published, one_shot=True))
+        snapshot = GivenSnapshot(published, self.base.at, self.base.system, self.base.ignore_errors, self.given)
+        return run(plan, snapshot, self.context, self.bounds)
+
+    def _change(self, part: Change) -> Changed:
+        source = constant_source(part.source, self.context) if isinstance(part, Insert) else None
+        if source is None:
+            source = self._rows(part.source)
+        match part:
+            case Insert():
+                if part.finishing is not None:
+                    source = finish(source, part.finishing, self.context)
+                return self.changer.insert(part, source)
+            case Update():
+                return self.changer.update(part, self._left(part, source))
+            case Delete():
+                return self.changer.delete(part, self._left(part, source))
+
+    def _left(self, part: Update | Delete, source: RowSet) -> RowSet:
+        """The source without the rows that are there no more: an earlier part, or a foreign key, took them away."""
+        table = part.table
+        if part.branches and self.changed and len(source):
+            kept = np.zeros(len(source), np.bool_)
+            for share in shares(part, source):
+                there = self._present(share.branch.table.id, share.old)
+                kept[share.places] = [row.tobytes() in there for row in share.old]
+            return RowSet(source.rows[kept], source.schema)
+        if self.changed and len(source):
+            old = pack(source.columns()[: len(table.columns)], table.schema, len(source))
+            present = self._present(table.id, old)
+            kept = np.array([row.tobytes() in present for row in old], np.bool_)
+            source = RowSet(source.rows[kept], source.schema)
+        return source
+
+    def _present(self, table: int, rows: Words) -> set[bytes]:
+        """Those of the rows that the table has by now. Cost: O(rows · log state), and a step."""
+        writer = self.changer.writer
+        writer.settle()
+        version, stored = writer.engine.arrangement(table), writer.engine.stored()[table]
+        arranged, _ = moves.apply(table_layout(stored.schema, stored.primary_key).gather, rows)
+        keys = np.unique(np.ascontiguousarray(arranged[:, : version.key_width]), axis=0)
+        found, diffs, _ = version.lookup(keys, LATEST)
+        return {row.tobytes() for row in restore(stored, np.ascontiguousarray(found[diffs > 0]))}

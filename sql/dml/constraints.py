@@ -1,0 +1,95 @@
+"""What a row must keep, and Postgres's errors where it does not. Checked before anything is fed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.errors import SqlError, Subject
+from ivm.rows import RowSet, Vector, Words, pack, unpack
+from planner.context import Context
+from planner.evaluate import evaluate
+from planner.identifiers import quoted
+from planner.scalar import Scalar
+from sql.catalog.catalog import Relation
+from sql.catalog.keys import Index
+from storage.dictionary import Dictionary
+from storage.text import format_text
+
+
+def fit(table: Relation, source: RowSet, dictionary: Dictionary, first: int = 0) -> Words:
+    """The source's columns from ``first`` on as rows of the table; 23502 when a NOT NULL column is NULL."""
+    columns = source.columns()[first : first + len(table.columns)]
+    schema = table.row_schema
+    given = source.schema[first : first + len(table.columns)]
+    for i, (column, vector) in enumerate(zip(schema, columns, strict=True)):
+        if not column.nullable and vector.nulls is not None and vector.nulls.any():
+            row = int(np.flatnonzero(vector.nulls)[0])
+            raise not_null_violation(table, i, [_cell(v, row) for v in columns], dictionary)
+    if (
+        first == 0
+        and len(given) == len(source.schema)
+        and all(a.nullable == b.nullable for a, b in zip(given, schema, strict=True))
+    ):
+        return source.rows
+    return pack(columns, schema, len(source))
+
+
+def not_null_violation(table: Relation, column: int, row: list[Vector], dictionary: Dictionary) -> SqlError:
+    """Postgres's error for a NULL where none may be."""
+    name = table.columns[column].name
+    return SqlError(
+        "23502",
+        f'null value in column "{name}" of relation "{table.name}" violates not-null constraint',
+        f"Failing row contains {row_text(table, row, dictionary)}.",
+        subject=Subject(table.schema_name, table.name, column=name),
+    )
+
+
+def check_conditions(table: Relation, rows: Words, conditions: tuple[Scalar, ...], context: Context) -> None:
+    """23514 for the first row that fails a CHECK (NULL passes); of several that it fails, the first by name."""
+    columns = unpack(rows, table.schema)
+    vectors, failures = evaluate(conditions, columns, len(rows), context)
+    if failures is not None:
+        raise failures.errors[0]
+    worst: tuple[int, str] | None = None
+    for check, vector in zip(table.checks, vectors, strict=True):
+        failed = vector.words == 0 if vector.nulls is None else (vector.words == 0) & ~vector.nulls
+        if failed.any():
+            found = int(np.flatnonzero(failed)[0]), check.name
+            worst = found if worst is None else min(worst, found)
+    if worst is not None:
+        row = [_cell(v, worst[0]) for v in columns]
+        raise SqlError(
+            "23514", f'new row for relation "{table.name}" violates check constraint "{worst[1]}"',
+            f"Failing row contains {row_text(table, row, context.dictionary)}.",
+            subject=Subject(table.schema_name, table.name, constraint=worst[1]),
+        )  # fmt: skip
+
+
+def duplicate_key(table: Relation, index: Index, row: Words, dictionary: Dictionary) -> SqlError:
+    """Postgres's error for a key that is taken; ``row`` is one row of the table."""
+    message = f'duplicate key value violates unique constraint "{index.name}"'
+    detail = f"{key_text(table, index.columns, row, dictionary)} already exists."
+    return SqlError("23505", message, detail, subject=Subject(table.schema_name, table.name, constraint=index.name))
+
+
+def key_text(table: Relation, columns: tuple[int, ...], row: Words, dictionary: Dictionary) -> str:
+    """``Key (a, b)=(1, x)`` of one row of the table."""
+    vectors = unpack(row.reshape(1, -1), table.schema)
+    names = ", ".join(quoted(table.columns[i].name) for i in columns)
+    values = ", ".join(_text(table, i, vectors[i], dictionary) for i in columns)
+    return f"Key ({names})=({values})"
+
+
+def _cell(vector: Vector, row: int) -> Vector:
+    return Vector(vector.words[row : row + 1], None if vector.nulls is None else vector.nulls[row : row + 1])
+
+
+def row_text(table: Relation, row: list[Vector], dictionary: Dictionary) -> str:
+    """A row, given as columns of one row, as Postgres's errors show it."""
+    return "(" + ", ".join(_text(table, i, vector, dictionary) for i, vector in enumerate(row)) + ")"
+
+
+def _text(table: Relation, column: int, vector: Vector, dictionary: Dictionary) -> str:
+    text = format_text(table.columns[column].type, vector, dictionary)[0]
+    return "null" if text is None else text.decode()

@@ -1,0 +1,56 @@
+"""UPDATE and DELETE of the rows of several tables at once: those of a table and of the tables that inherit from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ivm.rows import RowSet, Vector, Words, pack
+from sql.dml.constraints import fit
+from sql.statements.statements import Branch, Delete, Update
+from storage.dictionary import Dictionary
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one table has of a statement's rows. ``places``: which rows of the source these are."""
+
+    branch: Branch
+    places: Words
+    old: Words
+
+
+def shares(statement: Update | Delete, source: RowSet) -> list[Share]:
+    """The source's rows by the table that each is stored in."""
+    columns = source.columns()
+    oids = columns[statement.width - 1].words
+    found = []
+    for branch in statement.branches:
+        places = np.flatnonzero(oids == branch.table.oid)
+        if len(places):
+            own = [taken(columns[i], places) for i in branch.columns]
+            found.append(Share(branch, places, pack(own, branch.table.schema, len(places))))
+    return found
+
+
+def new_rows(statement: Update, share: Share, source: RowSet, kept: Words, dictionary: Dictionary) -> Words:
+    """The new rows of a table for those of its rows that are at ``kept`` in the source; 23502."""
+    columns = source.columns()[statement.width :]
+    width = len(share.branch.columns)
+    own = [taken(columns[i], kept) for i in share.branch.columns]
+    schema = tuple(source.schema[statement.width + i] for i in share.branch.columns)
+    assert len(schema) == width
+    return fit(share.branch.table, RowSet(pack(own, schema, len(kept)), schema), dictionary)
+
+
+def chosen_rows(source: RowSet, kept: Sequence[Words]) -> RowSet:
+    """The rows of the source at these places, in its order."""
+    places = np.sort(np.concatenate(kept)) if kept else np.zeros(0, np.int64)
+    return RowSet(source.rows[places], source.schema)
+
+
+def taken(vector: Vector, places: Words) -> Vector:
+    """A column at these places."""
+    return Vector(vector.words[places], None if vector.nulls is None else vector.nulls[places])

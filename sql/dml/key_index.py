@@ -1,0 +1,271 @@
+"""Which keys are taken: what PRIMARY KEY, UNIQUE and ON CONFLICT ask before anything is fed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from ivm.rows import Mask, Words
+from planner.context import Context
+from planner.guards import Guard, guard
+from planner.scalar import Scalar
+from sql.bind.constraints import check_conditions
+from sql.bind.partitions import conditions
+from sql.catalog.catalog import Catalog, Relation
+from sql.catalog.keys import Index
+from sql.catalog.links import Links, links_of
+from sql.catalog.partitioning import Bound
+from sql.engine.engine import Engine
+
+FEW: Final = 64
+"""Rows of one statement up to which their keys are remembered one by one instead of stepping first."""
+LATEST: Final = 2**62
+
+Settle = Callable[[], None]
+"""Feeds and steps what the writer has changed so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableKey:
+    """A unique index and the arrangement that its keys are looked up in."""
+
+    index: Index
+    guard: Guard
+
+    def is_kept(self, old: Words, new: Words, context: Context) -> bool:
+        """Whether each new row has the key of the old row in its place, as most updates leave it."""
+        if len(old) != len(new):
+            return False
+        (before, dropped), (after, missing) = self.guard.keys(old, context), self.guard.keys(new, context)
+        return dropped is None and missing is None and bool((before == after).all())
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A table's constraints, ready to be checked. ``conditions``: those of its checks, over its columns."""
+
+    table: Relation
+    keys: tuple[TableKey, ...]
+    tracked: tuple[Guard, ...]
+    """What keys are looked up in: the unique ones, and those of its own foreign keys."""
+    conditions: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """Rows' keys looked up. ``keys``: int64[m, k]; ``source``: int64[m], the row of each (None: all rows in order);
+    ``held``: int64[m], how many rows have the key once those that the statement removes are gone."""
+
+    keys: Words
+    source: Words | None
+    held: Words
+
+    def free(self, count: int) -> Mask:
+        """For each of the ``count`` rows whether its key is free; of several with one key the first counts."""
+        good = self.held <= 0
+        if len(self.keys) > 1:
+            good &= first_of_each(self.keys)
+        return self.spread(good, count, True)
+
+    def spread(self, found: Mask, count: int, otherwise: bool) -> Mask:
+        """What is said of each key, for each row; ``otherwise`` where a row has no key."""
+        if self.source is None:
+            return found
+        result = np.full(count, otherwise)
+        result[self.source] = found
+        return result
+
+
+class KeyIndex:
+    """The arrangements as they were stepped last, and what was fed since.
+
+    Invariant: ``_since`` holds, for each key of a table, the change in every key's count since ``engine.head``; a table
+    whose changes were too many stands in ``_bulk`` instead and is stepped before it is looked at.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._steps = engine.steps
+        self._since: dict[tuple[int, tuple[int, ...], bool], dict[bytes, int]] = {}
+        self._bulk: set[int] = set()
+        self._known: dict[int, Rules] = {}
+        self._partitions: dict[int, tuple[Relation, tuple[Bound, ...], tuple[Scalar, ...]]] = {}
+        self._links = Links(-1, {}, {})
+
+    def links(self, catalog: Catalog) -> Links:
+        """The foreign keys between a catalog's tables. Any thread may ask."""
+        known = self._links
+        if known.version != catalog.version:
+            self._links = known = links_of(catalog)
+        return known
+
+    def of(self, table: Relation) -> tuple[TableKey, ...]:
+        """A table's unique keys, its primary key first."""
+        return self.rules(table).keys
+
+    def rules(self, table: Relation) -> Rules:
+        """What a table's rows must keep."""
+        known = self._known.get(table.id)
+        if known is None or known.table is not table:
+            keys = tuple(TableKey(i, guard_of(table, i)) for i in table.keys)
+            foreign = (guard(table.schema, k.columns) for k in table.foreign_keys)
+            tracked = tuple(dict.fromkeys((*(k.guard for k in keys), *foreign)))
+            known = Rules(table, keys, tracked, check_conditions(table) if table.checks else ())
+            self._known[table.id] = known
+        return known
+
+    def partitions(self, table: Relation, bounds: tuple[Bound, ...]) -> tuple[Scalar, ...]:
+        """For each bound but a default's the condition that its rows meet, over a partitioned table's columns."""
+        known = self._partitions.get(table.id)
+        if known is None or known[0] is not table or known[1] != bounds:
+            self._partitions[table.id] = known = (table, bounds, conditions(table, bounds))
+        return known[2]
+
+    def probe(
+        self, table: Relation, key: TableKey, removed: Words, rows: Words, context: Context, settle: Settle
+    ) -> Probed:
+        """Looks the rows' keys up, as if the ``removed`` were gone. Cost: O(rows · log state)."""
+        if table.id in self._bulk or len(rows) > FEW:
+            settle()
+        self._renew()
+        keys, source = key.guard.keys(rows, context)
+        held = self._stored(table, key.guard, keys)
+        if len(keys) > FEW:
+            return Probed(keys, source, held - _gone(keys, key.guard.keys(removed, context)[0]))
+        gone = _counted(key.guard.keys(removed, context)[0]) if len(removed) else {}
+        since = self._since.get(_name(table, key.guard), {})
+        if gone or since:
+            for i, row in enumerate(keys):
+                name = row.tobytes()
+                held[i] += since.get(name, 0) - gone.get(name, 0)
+        return Probed(keys, source, held)
+
+    def counts(self, table: Relation, guard: Guard, keys: Words, settle: Settle) -> Words:
+        """How many rows of the table have each key, int64[n], pending changes seen."""
+        if table.id in self._bulk or len(keys) > FEW:
+            settle()
+        self._renew()
+        held = self._stored(table, guard, keys)
+        since = self._since.get(_name(table, guard))
+        if since:
+            held += np.array([since.get(row.tobytes(), 0) for row in keys], np.int64)
+        return held
+
+    def holders(self, table: Relation, guard: Guard, keys: Words, settle: Settle) -> tuple[Words, Words]:
+        """(rows of the table that have these keys, the place of each one's key in ``keys``), pending changes seen."""
+        if table.id in self._bulk or self._since.get(_name(table, guard)):
+            settle()
+            self._renew()
+        found, diffs, place = self._engine.guarded(table.id, guard).lookup(keys, LATEST)
+        times = np.maximum(diffs, 0)
+        return np.repeat(guard.restore(found), times, axis=0), np.repeat(place, times)
+
+    def note(self, table: Relation, rows: Words, diff: int, context: Context) -> None:
+        """Rows that a statement adds or removes, and that are not stepped yet."""
+        tracked = self.rules(table).tracked
+        if not tracked:
+            return
+        self._renew()
+        if len(rows) > FEW:
+            self._bulk.add(table.id)
+            return
+        for kept in tracked:
+            since = self._since.setdefault(_name(table, kept), {})
+            for row in kept.keys(rows, context)[0]:
+                name = row.tobytes()
+                since[name] = since.get(name, 0) + diff
+
+    def _stored(self, table: Relation, guard: Guard, keys: Words) -> Words:
+        """How many stepped rows each key has, int64[n]."""
+        counts = np.zeros(len(keys), np.int64)
+        _, diffs, index = self._engine.guarded(table.id, guard).lookup(keys, LATEST)
+        np.add.at(counts, index, diffs)
+        return counts
+
+    def _renew(self) -> None:
+        if self._engine.steps != self._steps:
+            self._steps = self._engine.steps
+            self._since.clear()
+            self._bulk.clear()
+
+
+def guard_of(table: Relation, index: Index) -> Guard:
+    """The arrangement that a unique index looks its keys up in."""
+    return guard(table.schema, index.columns, not index.nulls_distinct)
+
+
+def chosen(probed: Sequence[Probed], count: int) -> Mask:
+    """Which of ``count`` rows ON CONFLICT DO NOTHING adds, each checked against those added before."""
+    if len(probed) == 1:
+        return probed[0].free(count)
+    free = np.ones(count, np.bool_)
+    clear = True
+    for p in probed:
+        free &= p.spread(p.held <= 0, count, True)
+        clear = clear and bool(first_of_each(p.keys).all())
+    if clear:
+        return free
+    names = [_names(p, count) for p in probed]
+    seen: list[set[bytes]] = [set() for _ in probed]
+    for i in np.flatnonzero(free).tolist():
+        if any(name[i] in known for name, known in zip(names, seen, strict=True)):
+            free[i] = False
+            continue
+        for name, known in zip(names, seen, strict=True):
+            if (own := name[i]) is not None:
+                known.add(own)
+    return free
+
+
+def _names(probed: Probed, count: int) -> list[bytes | None]:
+    found: list[bytes | None] = [None] * count
+    places = range(count) if probed.source is None else probed.source.tolist()
+    for place, row in zip(places, probed.keys, strict=True):
+        found[place] = row.tobytes()
+    return found
+
+
+def first_of_each(keys: Words) -> Mask:
+    """For each key whether no earlier one is the same."""
+    if len(keys) <= FEW:
+        seen: set[bytes] = set()
+        good = np.ones(len(keys), np.bool_)
+        for i, row in enumerate(keys):
+            name = row.tobytes()
+            good[i] = name not in seen
+            seen.add(name)
+        return good
+    good = np.zeros(len(keys), np.bool_)
+    good[np.unique(single(keys), return_index=True)[1]] = True
+    return good
+
+
+def single(keys: Words) -> Words:
+    """The keys as one column that numpy can sort: a copy is made unless they are contiguous."""
+    if keys.shape[1] == 1:
+        return keys[:, 0]
+    return np.ascontiguousarray(keys).view([("", np.int64)] * keys.shape[1]).reshape(-1)
+
+
+def _gone(keys: Words, removed: Words) -> Words:
+    """How many of the removed rows have each key."""
+    if not len(removed):
+        return np.zeros(len(keys), np.int64)
+    _, place = np.unique(single(np.concatenate([keys, removed])), return_inverse=True)
+    place = place.reshape(-1)
+    return np.asarray(np.bincount(place[len(keys) :], minlength=int(place.max()) + 1)[place[: len(keys)]])
+
+
+def _name(table: Relation, guard: Guard) -> tuple[int, tuple[int, ...], bool]:
+    return table.id, guard.columns, guard.null_safe
+
+
+def _counted(keys: Words) -> dict[bytes, int]:
+    counts: dict[bytes, int] = {}
+    for row in keys:
+        name = row.tobytes()
+        counts[name] = counts.get(name, 0) + 1
+    return counts

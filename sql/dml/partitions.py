@@ -1,0 +1,156 @@
+"""INSERT, ON CONFLICT and UPDATE of partitioned tables: every row goes to the partition that takes it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ivm.errors import SqlError
+from ivm.rows import RowSet, Vector, Words, pack
+from planner.levels import relevel
+from planner.scalar import Scalar
+from sql.catalog.catalog import Relation
+from sql.catalog.keys import Index
+from sql.dml.constraints import fit
+from sql.dml.family import Share, chosen_rows, shares
+from sql.dml.routing import Routed, Router
+from sql.statements.statements import Insert, OnConflict, Update
+
+if TYPE_CHECKING:
+    from sql.dml.changes import Changer
+
+
+def router(changer: Changer) -> Router:
+    return Router(changer.writer.catalog, changer.keys, changer.context)
+
+
+def routed(changer: Changer, table: Relation, rows: Words) -> list[Routed]:
+    """Rows given to a partitioned table, by partition. Raises 23514, 23502."""
+    found = router(changer)
+    if table.bound is not None:
+        found.check(table, rows)
+    return found.route(table, rows)
+
+
+def insert_routed(changer: Changer, table: Relation, rows: Words) -> Words:
+    """Adds rows of a partitioned table's layout; the oid of the partition that took each."""
+    oids = np.zeros(len(rows), np.int64)
+    for part in routed(changer, table, rows):
+        changer.insert_own(part.leaf, part.rows)
+        oids[part.places] = part.leaf.oid
+    return oids
+
+
+def insert_unless_held(changer: Changer, statement: Insert, rows: Words) -> tuple[Words, Words]:
+    """INSERT … ON CONFLICT: the rows that are there now, in the table's layout, and the oids of their partitions."""
+    assert statement.conflict is not None
+    found, oids = [rows[:0]], [np.zeros(0, np.int64)]
+    for part in routed(changer, statement.table, rows):
+        conflict = conflict_of(statement.conflict, statement.table, part.leaf)
+        done = _conflicting(changer, part, conflict)
+        found.append(router(changer).converted(part.leaf, statement.table, done))
+        oids.append(np.full(len(done), part.leaf.oid, np.int64))
+    return np.concatenate(found), np.concatenate(oids)
+
+
+def _conflicting(changer: Changer, part: Routed, conflict: OnConflict) -> Words:
+    """0A000 where a row that is changed would have to leave its partition."""
+    try:
+        return changer.insert_conflicting(part.leaf, conflict, part.rows)
+    except SqlError as error:
+        if not error.message.endswith("violates partition constraint"):
+            raise
+        detail = "The result tuple would appear in a different partition than the original tuple."
+        raise SqlError("0A000", "invalid ON UPDATE specification", detail) from None
+
+
+def conflict_of(conflict: OnConflict, table: Relation, leaf: Relation) -> OnConflict:
+    """What ON CONFLICT of a partitioned table says of a partition."""
+    own = [c.name for c in leaf.columns]
+    arbiters = tuple(_matching(table, leaf, index) for index in conflict.arbiters)
+    width = len(own)
+    if conflict.changed is None:
+        return replace(conflict, arbiters=arbiters)
+
+    def place(i: int) -> int:
+        return own.index(table.columns[i % width].name) + (i // width) * width
+
+    def moved(expr: Scalar) -> Scalar:
+        return relevel(expr, lambda level, i: (level, i if level else place(i)))
+
+    changed = {table.columns[i].name: moved(expr) for i, expr in enumerate(conflict.changed)}
+    where = None if conflict.where is None else moved(conflict.where)
+    return OnConflict(arbiters, tuple(changed[name] for name in own), where)
+
+
+def _matching(table: Relation, leaf: Relation, index: Index) -> Index:
+    """The partition's index for one of the table's."""
+    wanted = {table.columns[i].name for i in index.columns}
+    for own in leaf.keys:
+        if {leaf.columns[i].name for i in own.columns} == wanted:
+            return own
+    message = "there is no unique or exclusion constraint matching the ON CONFLICT specification"
+    raise SqlError("42P10", message)
+
+
+def update_routed(changer: Changer, statement: Update, source: RowSet) -> RowSet:
+    """Changes rows of a partitioned table, each of which goes where its new key says; what RETURNING sees."""
+    table = statement.table
+    kept: list[tuple[Share, Words]] = [
+        (share, changer.once(share.branch.table, share.old)) for share in shares(statement, source)
+    ]
+    places = [share.places[once] for share, once in kept]
+    found = chosen_rows(source, places)
+    at = np.sort(np.concatenate(places)) if places else np.zeros(0, np.int64)
+    columns = found.columns()[statement.width : statement.width + len(table.columns)]
+    schema = found.schema[statement.width : statement.width + len(table.columns)]
+    new = fit(table, RowSet(pack(columns, schema, len(found)), schema), changer.context.dictionary)
+    parts = {part.leaf.id: part for part in routed(changer, table, new)}
+    olds = {s.branch.table.id: (s.branch.table, np.searchsorted(at, s.places[once]), s.old[once]) for s, once in kept}
+    for id_ in dict.fromkeys((*olds, *parts)):
+        _check(changer, id_, olds, parts)
+    for id_ in dict.fromkeys((*olds, *parts)):
+        _change(changer, id_, olds, parts)
+    shown = list(found.columns()[statement.width :])
+    oids = np.zeros(len(found), np.int64)
+    for part in parts.values():
+        oids[part.places] = part.leaf.oid
+    shown[statement.width - 1] = Vector(oids)
+    kinds = found.schema[statement.width :]
+    return RowSet(pack(shown, kinds, len(found)), kinds)
+
+
+Olds = dict[int, tuple[Relation, Words, Words]]
+"""By partition: its relation, the places of its rows among those that change, and the rows as they are."""
+
+
+def _check(changer: Changer, id_: int, olds: Olds, parts: dict[int, Routed]) -> None:
+    """Raises 23514, 23505 where a partition cannot have its new rows."""
+    part = parts.get(id_)
+    if part is None:
+        return
+    old = olds[id_][2] if id_ in olds else part.rows[:0]
+    changer.check_rows(part.leaf, old, part.rows)
+
+
+def _change(changer: Changer, id_: int, olds: Olds, parts: dict[int, Routed]) -> None:
+    """Takes a partition's rows away that leave it, changes those that stay, adds those that come."""
+    part = parts.get(id_)
+    if id_ not in olds:
+        assert part is not None
+        changer.apply(part.leaf, part.rows[:0], part.rows)
+        return
+    leaf, places, old = olds[id_]
+    if part is None:
+        changer.apply(leaf, old, old[:0])
+        return
+    leaving = ~np.isin(places, part.places)
+    coming = ~np.isin(part.places, places)
+    order = np.argsort(part.places[~coming], kind="stable")
+    staying = np.argsort(places[~leaving], kind="stable")
+    changer.apply(leaf, old[leaving], old[:0])
+    after = part.rows[~coming][order]
+    changer.apply(leaf, old[~leaving][staying], after, after)
+    changer.apply(leaf, old[:0], part.rows[coming])

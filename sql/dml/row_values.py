@@ -1,0 +1,75 @@
+"""Expressions over the rows of a changing statement: ON CONFLICT's and RETURNING's, with or without subqueries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+
+from ivm.rows import RowSet, Vector, Words, pack
+from ivm.words import INT8, ColumnType
+from planner.context import Context
+from planner.evaluate import evaluate
+from planner.logical import Get, Project, Rel
+from planner.scalar import Column, Scalar
+from planner.traverse import has_subquery
+from sql.statements.statements import Delete, Insert, Update
+
+ROWS: Final = -(1 << 30)
+"""The id of the relation that the rows are to the subqueries' plan; the parts of a WITH count down from -1."""
+
+RowValues = Callable[[Sequence[Scalar], RowSet], list[Vector]]
+"""The expressions' values over rows. Raises the first row's error."""
+
+RunGiven = Callable[[Rel, Words], RowSet]
+"""Runs a plan in which ``ROWS`` has these distinct rows."""
+
+
+def reads_subqueries(statement: Insert | Update | Delete) -> bool:
+    """Whether its rows' expressions need a snapshot, its own ``source`` aside."""
+    exprs = list(statement.returning or ())
+    conflict = statement.conflict if isinstance(statement, Insert) else None
+    if conflict is not None:
+        exprs += [*(conflict.changed or ()), *(() if conflict.where is None else (conflict.where,))]
+    return any(map(has_subquery, exprs))
+
+
+def direct(context: Context) -> RowValues:
+    """For expressions without subqueries."""
+
+    def values(exprs: Sequence[Scalar], rows: RowSet) -> list[Vector]:
+        vectors, failures = evaluate(exprs, rows.columns(), len(rows), context)
+        if failures is not None:
+            raise failures.errors[0]
+        return vectors
+
+    return values
+
+
+def over_snapshot(context: Context, run: RunGiven) -> RowValues:
+    """For subqueries too: they are a query of the numbered rows, planned anew for each statement that is run."""
+    plain = direct(context)
+
+    def values(exprs: Sequence[Scalar], rows: RowSet) -> list[Vector]:
+        planned = [has_subquery(e) for e in exprs]
+        asked = [e for e, is_planned in zip(exprs, planned, strict=True) if is_planned]
+        found = iter(_queried(asked, rows, run))
+        rest = iter(plain([e for e, is_planned in zip(exprs, planned, strict=True) if not is_planned], rows))
+        return [next(found) if is_planned else next(rest) for is_planned in planned]
+
+    return values
+
+
+def _queried(exprs: Sequence[Scalar], rows: RowSet, run: RunGiven) -> list[Vector]:
+    count, width = len(rows), len(rows.schema)
+    if not count or not exprs:
+        return [Vector(np.zeros(0, np.int64)) for _ in exprs]
+    schema = (*(ColumnType(c.type, c.nullable) for c in rows.schema), ColumnType(INT8, False))
+    numbered = pack([*rows.columns(), Vector(np.arange(count))], schema, count)
+    given = np.ascontiguousarray(numbered[np.lexsort(numbered.T[::-1])])
+    result = run(Project(Get(ROWS, schema), (Column(width, INT8, False), *exprs)), given)
+    assert len(result) == count, "a row has one value of each expression"
+    numbers, *vectors = result.columns()
+    back = np.argsort(numbers.words)
+    return [Vector(v.words[back], None if v.nulls is None else v.nulls[back]) for v in vectors]

@@ -1,0 +1,39 @@
+"""A view's definition → its rows as a relational plan."""
+
+from __future__ import annotations
+
+from ivm.errors import unsupported
+from planner.logical import Project, Rel, TopK, schema
+from planner.scalar import Column
+from sql.bind.environment import Environment, Parameters
+from sql.bind.routines import Entry, body
+from sql.bind.statement import bind_statement
+from sql.catalog.catalog import Catalog, Relation
+from sql.catalog.search_path import Lookup, Pinned
+from sql.parse import StatementText
+from sql.statements.statements import Query
+
+
+def view_rel(query: Query) -> Rel:
+    """A view's rows: its query, with LIMIT and OFFSET kept (as a set of rows) and helper columns of ORDER BY gone."""
+    rel = query.rel
+    finishing = query.finishing
+    if query.as_of is not None:
+        raise unsupported("AS OF in a view")
+    if finishing.limit is not None or finishing.offset is not None:
+        rel = TopK(rel, (), finishing.order, finishing.limit, finishing.offset)
+    columns = schema(rel)
+    width = len(columns) if finishing.width is None else finishing.width
+    if width < len(columns):
+        rel = Project(rel, tuple(Column(i, c.type, c.nullable) for i, c in enumerate(columns[:width])))
+    return rel
+
+
+def definition_rel(view: Relation, catalog: Catalog) -> Rel:
+    """A stored view's rows, bound anew from its definition; a function's, its arguments one level out."""
+    assert view.definition is not None, "a view has a definition"
+    if view.routine is not None:
+        return body(Environment(Lookup(catalog), Parameters()), Entry(view, view.routine))
+    statement = bind_statement(StatementText(view.definition, 0), Pinned(Lookup(catalog), view)).statement
+    assert isinstance(statement, Query), "a view's definition is a query"
+    return view_rel(statement)

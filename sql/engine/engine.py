@@ -1,0 +1,598 @@
+"""The engine's state and its groups of commits. Everything here runs on the engine thread.
+
+A *writer* (``writer.py``) feeds one transaction's changes at the next ordinal; ``commit`` gives it its epoch and
+puts it into the group, ``flush`` ends the group: its records go to the log in one write and one sync, while the
+dataflow steps all of its epochs together; then the root is published. Nothing is acknowledged before.
+"""
+
+from __future__ import annotations
+
+import math
+import traceback
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from ivm.dataflow import Dataflow, Root
+from ivm.errors import SqlError
+from ivm.graph import NodeId
+from ivm.rows import Words
+from ivm.trace import Version
+from planner.context import Context
+from planner.guards import Guard
+from planner.lower import lower
+from planner.physical import Plan
+from planner.render import Renderer, Stored
+from planner.transform.pipeline import optimize
+from sql.catalog.catalog import Catalog, Relation
+from sql.catalog.sequences import Sequences
+from sql.engine.clock import EpochClock
+from sql.engine.counts import Counts
+from sql.engine.definition import definition_rel
+from sql.engine.group import Delta, Group, preceded
+from sql.engine.guard import Watch
+from sql.engine.index_arrangements import IndexArrangements
+from sql.engine.indexing import Wish
+from sql.engine.persist import MAX_RECORD_BYTES, Persistence, created_relations, dropped_relations, stored_relation
+from sql.engine.snapshot import Published, StoredIndexes
+from sql.engine.timeline import Timeline
+from storage.dictionary import Dictionary
+from storage.record import CommitRecord, Entries, SequenceMark, Update
+from storage.stored import Batch, History, history_of, merge_entries
+
+REVIVE_SECONDS: Final = 5.0
+LARGE_BYTES: Final = 1 << 18
+"""Rows' bytes from which a group is encoded and written on the log's own thread while the dataflow steps."""
+
+
+class TooLongHereError(Exception):
+    """What was tried on the event loop's thread takes a step or a scan: the engine thread is to do it."""
+
+
+Listener = Callable[[Delta, Published], None]
+"""Called on the thread that publishes."""
+
+
+class Engine:
+    """Owns the dataflow, the renderer, the committed catalog and the group being built."""
+
+    def __init__(
+        self, dictionary: Dictionary, clock: EpochClock, catalog: Catalog, persistence: Persistence | None
+    ) -> None:
+        self.dictionary = dictionary
+        self.clock = clock
+        self.persistence = persistence
+        self.catalog = catalog
+        self.timeline = Timeline(0)
+        self.dataflow = Dataflow(dictionary.arena)
+        self.context = Context(dictionary)
+        self.renderer = Renderer(self.dataflow, self.context)
+        self.sequences = Sequences()
+        self.failures: dict[int, SqlError] = {}
+        self.listeners: list[Listener] = []
+        self.unstepped = False
+        self.rests = False
+        """While a light statement runs on the event loop's thread: nothing may be stepped."""
+        self.touched: set[int] = set()
+        """The tables that were fed since the last step."""
+        self.steps = 0
+        """How often the dataflow was stepped: what was fed before the last step is in ``head``."""
+        self.arranged = 0
+        self.since = 0
+        """Ordinals below it cannot be told apart in memory."""
+        self._outputs: dict[int, NodeId] = {}
+        self._adopted: dict[int, History] = {}
+        """The first contents of views that were hydrated beside the engine, which the next group tells the store."""
+        self._held_back = False
+        self._drained: dict[int, Version | None] = {}
+        """What each view's Output was when its changes were drained last."""
+        self._stored: dict[int, Stored] | None = None
+        """What readers get of ``renderer.stored``, until it changes."""
+        self._counts = Counts()
+        self._indexes = IndexArrangements(self.renderer)
+        self._revived: list[int] = []
+        """Views that came back since the last batch for the store: it forgets what it had of them."""
+        self._versions = catalog.version
+        self._next_id = catalog.next_id
+        self._group = Group()
+        self._broken = False
+        self._unlogged: list[Entries] = []
+        self._unapplied: list[Entries] = []
+        self._marks: dict[int, SequenceMark] = {}
+        """Where sequences stand that the store does not know yet."""
+        self.watch = Watch(self.dataflow.cancel)
+        self._log_thread = ThreadPoolExecutor(1, "log")
+        self.head: Root = self.dataflow.publish()
+        self.published = self._root()
+
+    def next_version(self) -> int:
+        """A catalog version never used before, also by a transaction that was rolled back."""
+        self._versions += 1
+        return self._versions
+
+    def next_id(self, catalog: Catalog) -> int:
+        """A relation's id never used before, also by a transaction that was rolled back."""
+        self._next_id = max(self._next_id, catalog.next_id)
+        self._next_id += 1
+        return self._next_id - 1
+
+    def settle(self, until: float = math.inf) -> bool:
+        """Step what was fed, so that ``head`` has it (unpublished); False: ``until`` came first, go on with the same.
+
+        Times are ``perf_counter``'s.
+        """
+        if self.unstepped:
+            if self.rests:
+                raise TooLongHereError
+            self.unstepped = False
+            self.touched.clear()
+            self.steps += 1
+            try:
+                self.unstepped = not self.dataflow.step(until)
+            finally:
+                if not self.unstepped:
+                    self.head = self.dataflow.publish()
+        return not self.unstepped
+
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        """Inside, on the event loop's thread, what would take long raises TooLongHereError."""
+        self.rests = True
+        try:
+            yield
+        finally:
+            self.rests = False
+
+    def feed(self, relation: int, rows: Words, diffs: Words, ordinal: int) -> None:
+        """Updates of a table at an ordinal; seen after the next step."""
+        self.dataflow.feed(self.renderer.input(relation), rows, ordinal, diffs)
+        self.unstepped = True
+        self.touched.add(relation)
+
+    def add_table(self, table: Relation) -> None:
+        """A table's input and arrangement, empty."""
+        self.renderer.add_table(table.id, table.schema, table.primary_key)
+        self.add_indexes(table)
+        self._counts.start(table.id)
+        self._stored = None
+        self.unstepped = True
+
+    def add_indexes(self, relation: Relation) -> None:
+        """The arrangements of a relation's indexes; they have rows after ``hydrate``."""
+        self._indexes.add(relation)
+        self._stored = None
+        self.unstepped = True
+
+    def install(self, plan: Plan, relation: int) -> None:
+        """A maintained view's dataflow; it has rows after ``hydrate`` and a step."""
+        self.renderer.install(plan, relation)
+        self._outputs[relation] = self.renderer.output(relation)
+        self._drained.pop(relation, None)
+        self._counts.start(relation)
+        self._stored = None
+        self.unstepped = True
+
+    def adopt(self, renderer: Renderer, relation: int, contents: History | None) -> None:
+        """A view that was hydrated beside the engine, with what the store is to get of it."""
+        self.renderer.adopt(renderer, relation)
+        self._outputs[relation] = self.renderer.output(relation)
+        self._drained.pop(relation, None)
+        self._counts.start(relation)
+        self._stored = None
+        self.unstepped = True
+        if contents is not None:
+            self._adopted[relation] = contents
+
+    def let_go(self) -> None:
+        """Nothing beside holds history any more: views whose return it was in the way of may try again."""
+        if self._held_back and self.failures and not self.dataflow.held:
+            self.revive()
+
+    def plan_view(self, view: Relation, catalog: Catalog | None = None) -> Plan:
+        """A view's plan over what is arranged now, from its definition in a catalog (the engine's)."""
+        indexes = StoredIndexes(self._root(), one_shot=False)
+        return lower(optimize(definition_rel(view, catalog or self.catalog)), indexes)
+
+    def arrange(self, wishes: tuple[Wish, ...]) -> None:
+        """One more arrangement of each relation by these columns, where it exists and does not have it."""
+        for relation, columns in wishes:
+            stored = self.renderer.stored.get(relation)
+            if stored is not None and columns not in stored.arrangements:
+                self.renderer.add_arrangement(relation, columns)
+                self._stored = None
+                self.hydrate()
+                self.arranged += 1
+        self.settle()
+
+    def hydrate(self) -> None:
+        """Bring everything that was added to the present."""
+        self.dataflow.hydrate()
+        self.unstepped = True
+
+    def drop_relation(self, relation: int, keep_failure: bool = False) -> None:
+        """Free what a table or view has in the dataflow; a plain view has nothing there."""
+        if relation not in self.renderer.stored:
+            return
+        self._outputs.pop(relation, None)
+        self._drained.pop(relation, None)
+        self._adopted.pop(relation, None)
+        self._counts.forget(relation)
+        self._stored = None
+        self._indexes.forget(relation)
+        if not keep_failure:
+            self.failures.pop(relation, None)
+        self.renderer.drop_relation(relation)
+        self.unstepped = True
+
+    def arrangement(self, relation: int) -> Version:
+        """A table's own arrangement as it was stepped last: by primary key, or by the whole row."""
+        node = self.renderer.arrangement(relation, ())
+        assert node is not None, "a table has its arrangement"
+        return self.head[node]
+
+    def guarded(self, relation: int, guard: Guard) -> Version:
+        """The arrangement in which a table's keys are found, as it was stepped last."""
+        return self.head[self.renderer.guard_node(relation, guard)]
+
+    def check_room(self) -> None:
+        """Raises 53200 or 53100 while the store takes no more."""
+        if self.persistence is not None:
+            self.persistence.check_room()
+
+    def commit(self, updates: list[Update], catalog: Catalog, dropped: list[int]) -> int:
+        """A writer's fed changes become the group's next commit; gives its epoch. Durable only after ``flush``.
+
+        ``dropped``: relations whose dataflow goes when the group is published.
+        """
+        kept = tuple(u for u in updates if u.relation in catalog.relations)
+        if sum(u.rows.nbytes for u in kept) > MAX_RECORD_BYTES:
+            raise SqlError("54000", "the transaction is too large", hint="Split it into several transactions.")
+        epoch = self.clock.advance()
+        change = catalog.to_json() if catalog is not self.catalog else None
+        self.admit(CommitRecord(epoch, kept, self._drain_entries(), change), catalog, dropped)
+        return epoch
+
+    def admit(self, record: CommitRecord, catalog: Catalog, dropped: list[int]) -> None:
+        """A record, new or from the log, joins the group; its updates have been fed at the next ordinal."""
+        self.timeline.append(record.epoch)
+        group = self._group
+        assert group.written is None, "a group that is being written takes no more commits"
+        if record.catalog is not None and group.before is None:
+            group.before = self.catalog
+        self.catalog = catalog
+        group.records.append(record)
+        group.dropped += dropped
+
+    def flush(self, until: float = math.inf) -> bool:
+        """Make the group durable, step it and publish it. A failed write ends the server (FatalStorageError).
+
+        False: it takes longer than until then, and the next ``flush``, on any thread, goes on where this one stopped.
+        """
+        group = self._group
+        self._mark_sequences(group)
+        if not group.records:
+            return True
+        if group.written is None:
+            if until < math.inf and not self._is_small(group):
+                return False
+            group.written = self._begin_write(group)
+        if group.delta is None:
+            if not self.settle_watched(until):
+                return False
+            group.delta = self._stepped(group)
+        if self.persistence is not None and not self.persistence.is_written(until):
+            return False
+        self._publish(group, group.delta, group.written())
+        return True
+
+    def _mark_sequences(self, group: Group) -> None:
+        """What sequences have given out becomes durable with the group, in a record of its own where there is none."""
+        marks = self.sequences.drain()
+        if not marks:
+            return
+        self._note_marks(marks)
+        if group.records:
+            group.records[-1] = replace(group.records[-1], sequences=marks)
+        elif self.persistence is not None:
+            self.persistence.write([CommitRecord(self.clock.advance(), sequences=marks)])
+
+    def _note_marks(self, marks: tuple[SequenceMark, ...]) -> None:
+        self._marks.update((mark.storage, mark) for mark in marks)
+
+    def load_marks(self, marks: tuple[SequenceMark, ...]) -> None:
+        """Where sequences stand by a log record that is replayed: the store may not know it yet."""
+        self.sequences.load(marks)
+        self._note_marks(marks)
+
+    def rest_sequences(self) -> None:
+        """A clean end: sequences go on where they really stand. Nobody asks them any more."""
+        self.sequences.rest()
+        self._mark_sequences(self._group)
+
+    def flush_replayed(self, sequence: int) -> None:
+        """End a group of records that the log already has."""
+        if self._group.records:
+            self.settle_watched()
+            self._publish(self._group, self._stepped(self._group), sequence)
+
+    def _is_small(self, group: Group) -> bool:
+        """Whether nothing but its step and its sync may take long about a group."""
+        room = self.persistence is None or self.persistence.has_room
+        return room and not self.failures and not group.dropped and group.nbytes <= LARGE_BYTES
+
+    def _begin_write(self, group: Group) -> Callable[[], int]:
+        if self.persistence is None:
+            return lambda: 0
+        if group.nbytes > LARGE_BYTES:
+            return self._log_thread.submit(self.persistence.write, group.records).result
+        self.persistence.begin_write(group.records)
+        return self.persistence.end_write
+
+    def settle_watched(self, until: float = math.inf) -> bool:
+        """``settle`` for durable commits: a loop that is interrupted takes its views down, the rest goes on."""
+        try:
+            with self.watch.over():
+                if not self.settle(until):
+                    return False
+        except SqlError as error:
+            if error.sqlstate != "57014":
+                raise
+        self.note_failures()
+        return True
+
+    def note_failures(self) -> None:
+        """Which views are down, and why."""
+        for relation, output in self._outputs.items():
+            failure = self.dataflow.failure(output)
+            if failure is not None and relation not in self.failures:
+                self._take_down(relation, failure)
+
+    def _take_down(self, relation: int, failure: SqlError) -> None:
+        reason = self.watch.reason or failure
+        if failure.__cause__ is not None:
+            traceback.print_exception(failure.__cause__)
+        if reason.sqlstate == "57014":
+            reason = SqlError("54001", "the step was cancelled before its end")
+        state, message = reason.sqlstate, f"{reason.message}: the view's rows are not known"
+        hint = "It comes back by itself when rows are removed with which the step ends."
+        self.failures[relation] = SqlError(state, message, hint=hint)
+
+    def revive(self) -> None:
+        """Try to bring back the views that are down, from their definitions; those that fail again stay down.
+
+        Memory's history goes first, since hydrating over it would run into the same loop at the epochs that had it.
+        """
+        self._held_back = self.dataflow.held
+        self._forget(self.timeline.last)
+        down = sorted(i for i in self.failures if i in self.catalog.relations)
+        for relation in reversed(down):
+            self.drop_relation(relation, keep_failure=True)
+        try:
+            with self.watch.over(REVIVE_SECONDS):
+                self.settle()
+                for relation in down:
+                    view = self.catalog.relations[relation]
+                    self.install(self.plan_view(view), relation)
+                    self.add_indexes(view)
+                self.hydrate()
+                self.settle()
+        except SqlError:
+            pass
+        for relation in down:
+            if self._failure(relation) is None:
+                self._came_back(relation)
+        if any(i not in self.failures for i in down):
+            self.published = self._root()
+
+    def settle_tentative(self) -> None:
+        """Step what a transaction has changed so far. Raises what has interrupted a view's step (57014, 53200, 54001):
+        the transaction is to be taken back then, and ``restore`` called."""
+        before = self.dataflow.failed
+        try:
+            with self.watch.over():
+                self.settle()
+        except SqlError as error:
+            self._broken = True
+            raise self.watch.reason or error from None
+        failures = self._interrupted() if self.dataflow.failed > before else {}
+        if failures:
+            self._broken = True
+            failure = failures[min(failures)]
+            if failure.__cause__ is not None:
+                traceback.print_exception(failure.__cause__)
+            raise SqlError(failure.sqlstate, failure.message, failure.detail, failure.hint)
+
+    @property
+    def broken(self) -> bool:
+        """Whether a tentative step has broken views: ``restore`` is due."""
+        return self._broken
+
+    def _interrupted(self) -> dict[int, SqlError]:
+        """The views that have failed since the last commit, and why. Cost: the number of views."""
+        failures = ((i, self.dataflow.failure(output)) for i, output in self._outputs.items() if i not in self.failures)
+        return {i: failure for i, failure in failures if failure is not None}
+
+    def restore(self, catalog: Catalog) -> None:
+        """Views that a tentative step has broken are built anew, as they were committed: that step has been taken back.
+
+        ``catalog`` knows those of them that the transaction itself has made. What the store and the log have of the
+        others is still right.
+        """
+        self._broken = False
+        broken = sorted(self._interrupted())
+        for relation in reversed(broken):
+            self.drop_relation(relation)
+        try:
+            with self.watch.over(REVIVE_SECONDS):
+                self.settle()
+                for relation in broken:
+                    known = self.catalog if relation in self.catalog.relations else catalog
+                    view = known.relations[relation]
+                    self.install(self.plan_view(view, known), relation)
+                    self.add_indexes(view)
+                self.hydrate()
+                self.settle()
+        except SqlError:
+            pass
+        for relation in broken:
+            failure = self._failure(relation)
+            if failure is not None:
+                self._take_down(relation, failure)
+            elif relation in self.catalog.relations:
+                self.count(relation, self.dataflow.changes(self._outputs[relation]).diffs)
+
+    def _failure(self, relation: int) -> SqlError | None:
+        """Why a view that was to be built has no rows."""
+        output = self._outputs.get(relation)
+        if output is None:
+            return SqlError("54001", "the step was cancelled before its end")
+        return self.dataflow.failure(output)
+
+    def _came_back(self, relation: int) -> None:
+        del self.failures[relation]
+        self._counts.forget(relation)
+        self._revived.append(relation)
+        view = replace(self.catalog.relations[relation], created=self.timeline.epoch(self.timeline.last))
+        self.catalog = self.catalog.with_relation(view, self.next_version())
+
+    def republish(self) -> None:
+        """Publish what was stepped without a commit: after a start, or when a temporary view came or went."""
+        self.unstepped = True
+        self.settle()
+        self.published = self._root()
+
+    def drain(self) -> None:
+        """Forget the views' changes so far: the store has them."""
+        for relation, output in self._outputs.items():
+            self.count(relation, self.dataflow.changes(output).diffs)
+
+    def count(self, relation: int, diffs: Words) -> None:
+        """Rows that a relation has from the start, without a commit."""
+        self._counts.add_one(relation, int(diffs.sum()), self.timeline.last)
+
+    def load_entries(self, entries: Entries) -> None:
+        """Dictionary entries of a log record that is replayed: the store may not have them yet.
+
+        What was derived before goes into the next record: none of the log's may have it.
+        """
+        self._unlogged.append(self._drain_new())
+        fresh = self.dictionary.load(*entries)
+        if len(fresh):
+            self._unapplied.append(Entries(fresh, *self.dictionary.packed(fresh)))
+
+    def drain_one(self, relation: int) -> None:
+        """Forget one view's changes so far."""
+        self.dataflow.changes(self._outputs[relation])
+
+    def close(self) -> None:
+        self.watch.stop()
+        self._log_thread.shutdown()
+
+    def _stepped(self, group: Group) -> Delta:
+        """Ends a group's stepping: what it changed."""
+        for relation in group.dropped:
+            self.drop_relation(relation)
+        if group.before is not None and self._indexes.drop_unused(self.catalog):
+            self._stored = None
+            self.unstepped = True
+            self.arranged += 1
+        if group.dropped:
+            self.settle()
+        return Delta(group.records[-1].epoch, self._changes(group))
+
+    def _publish(self, group: Group, delta: Delta, sequence: int) -> None:
+        self._group = Group()
+        self._counts.add(delta.changes, self.timeline.last)
+        self.published = self._root()
+        self._hand_over(group, delta, sequence)
+        if self.failures and any((h.diffs < 0).any() for h in delta.changes.values()):
+            self.revive()
+        for listener in list(self.listeners):
+            listener(delta, self.published)
+
+    def _hand_over(self, group: Group, delta: Delta, sequence: int) -> None:
+        self._unlogged.append(self._drain_new())
+        entries, self._unapplied = merge_entries(self._unapplied), []
+        if self.persistence is None:
+            self._compact(delta.epoch)
+            return
+        stored = {i: h for i, h in delta.changes.items() if i in self.catalog.relations}
+        before = (group.before or self.catalog).relations
+        changed = group.before is not None
+        known = self.catalog.relations
+        revived = tuple(stored_relation(known[i]) for i in self._revived if i in known)
+        changed |= bool(revived)
+        self._revived.clear()
+        batch = Batch(
+            delta.epoch, sequence, stored, entries, self.catalog.to_json() if changed else None,
+            created_relations(before, self.catalog.relations) + revived,
+            dropped_relations(before, self.catalog.relations), sequences=tuple(self._marks.values()),
+        )  # fmt: skip
+        self._marks.clear()
+        self.persistence.apply(batch, self.catalog)
+        self._compact(self.persistence.applied_epoch)
+
+    def _compact(self, epoch: int) -> None:
+        """Memory keeps history only from what the store has applied."""
+        self._forget(min(self.timeline.ordinal(epoch) or 0, self.published.ordinal))
+
+    def _forget(self, ordinal: int) -> None:
+        """Ordinals below this one need not be told apart in memory any more."""
+        if ordinal > self.since:
+            self.since = ordinal
+            self.dataflow.allow_compaction(ordinal)
+            self.timeline.forget(ordinal)
+
+    def _changes(self, group: Group) -> dict[int, History]:
+        """The group's updates of every stored relation; drains the outputs."""
+        tables: dict[int, list[tuple[int, Update]]] = {}
+        for record in group.records:
+            for update in record.updates:
+                if update.relation in self.catalog.relations:
+                    tables.setdefault(update.relation, []).append((record.epoch, update))
+        changes = {relation: history_of(parts) for relation, parts in tables.items()}
+        for relation, output in self._outputs.items():
+            version = self.head.get(output)
+            if relation in self.failures or (version is not None and version is self._drained.get(relation)):
+                continue
+            self._drained[relation] = version
+            drained = self.dataflow.changes(output)
+            if len(drained.rows):
+                changes[relation] = History(drained.rows, self._epochs(relation, drained.times), drained.diffs)
+        adopted, self._adopted = self._adopted, {}
+        return preceded(changes, adopted)
+
+    def _epochs(self, relation: int, times: Words) -> Words:
+        """Epochs of a view's changes; what it held when it was created counts from its creation."""
+        known: Relation | None = self.catalog.by_id(relation)
+        epochs = self.timeline.epochs(times)
+        return epochs if known is None else np.maximum(epochs, known.created)
+
+    def _drain_new(self) -> Entries:
+        entries = merge_entries([Entries(*e) for e in self.dictionary.drain_new()])
+        if len(entries.ids):
+            self._unapplied.append(entries)
+        return entries
+
+    def _drain_entries(self) -> Entries:
+        """Every entry that no record has yet: also what the last steps derived, since later rows may name it."""
+        parts = [*self._unlogged, self._drain_new()]
+        self._unlogged.clear()
+        return merge_entries(parts)
+
+    def stored(self) -> dict[int, Stored]:
+        """Where each relation stands in the dataflow, as a copy that stays."""
+        if self._stored is None:
+            self._stored = dict(self.renderer.stored)
+        return self._stored
+
+    def _root(self) -> Published:
+        ordinal = self.timeline.last
+        return Published(
+            ordinal, self.timeline.epoch(ordinal), self.since, self.head, self.catalog, self.stored(),
+            dict(self.failures), self.arranged, self._counts,
+        )  # fmt: skip

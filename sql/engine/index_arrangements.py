@@ -1,0 +1,49 @@
+"""The arrangements that the catalog's indexes need, made and given back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from planner.guards import Guard, guard
+from planner.render import Renderer
+from sql.catalog.catalog import Catalog, Relation
+
+
+@dataclass(slots=True)
+class IndexArrangements:
+    """``made``: the arrangements that are there for an index's sake, by relation."""
+
+    renderer: Renderer
+    made: set[tuple[int, Guard]] = field(default_factory=set)
+
+    def add(self, relation: Relation) -> None:
+        """The arrangements of a relation's indexes, where they are missing; they have rows after ``hydrate``."""
+        for wanted in guards_of(relation):
+            if not self.renderer.has_guard(relation.id, wanted):
+                self.renderer.add_guard(relation.id, wanted)
+                self.made.add((relation.id, wanted))
+
+    def forget(self, relation: int) -> None:
+        """The relation is gone from the dataflow."""
+        self.made = {m for m in self.made if m[0] != relation}
+
+    def drop_unused(self, catalog: Catalog) -> bool:
+        """Gives back what no index in the catalog needs, or needs any longer; whether there was any."""
+        found = False
+        for relation, arranged in list(self.made):
+            known = catalog.relations.get(relation)
+            if known is not None and arranged not in guards_of(known):
+                self.made.discard((relation, arranged))
+                self.renderer.drop_guard(relation, arranged)
+                found = True
+        return found
+
+
+def guards_of(relation: Relation) -> list[Guard]:
+    """The arrangements that a relation's indexes and foreign keys need.
+
+    Plans compare values with equality classes by these, so that an index of such columns is of use to UNIQUE alone.
+    """
+    found = [(i, guard(relation.schema, i.columns, not i.nulls_distinct)) for i in relation.all_indexes]
+    outgoing = [guard(relation.schema, k.columns) for k in relation.foreign_keys]
+    return [*(g for i, g in found if i.unique or g.plain), *outgoing]

@@ -1,0 +1,56 @@
+"""Arrangements made for statements that come again: a repeated filter by equality over a large table becomes a lookup.
+
+The first runs of such a statement scan; then the engine arranges the relation by the columns that the filter fixes,
+shared by every plan from there on and kept until the relation is dropped. Nothing about results changes.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from planner.logical import Filter, Get, Rel
+from planner.lower_lookup import points
+from planner.traverse import children, conjuncts
+from sql.catalog.catalog import Catalog, RelationKind
+from sql.engine.snapshot import Published
+
+Wish = tuple[int, tuple[int, ...]]
+"""A relation and the columns to arrange it by."""
+
+SMALL: Final = 5_000
+LARGE: Final = 3_000_000
+"""Rows between which an arrangement is worth its memory and the pause in which it is made."""
+PATIENCE: Final = 2
+"""Scans before it is made."""
+
+
+def wishes(rel: Rel, published: Published) -> tuple[Wish, ...]:
+    """What an optimized plan would look up if only it were arranged."""
+    found: list[Wish] = []
+    todo = [rel]
+    while todo:
+        node = todo.pop()
+        todo += children(node)
+        if isinstance(node, Filter) and isinstance(node.input, Get):
+            wish = _wish(node, node.input, published)
+            if wish is not None:
+                found.append(wish)
+    return tuple(dict.fromkeys(found))
+
+
+def _wish(node: Filter, get: Get, published: Published) -> Wish | None:
+    if not _storable(published.catalog, get.relation):
+        return None
+    version, stored = published.version(get.relation), published.stored.get(get.relation)
+    if version is None or stored is None or not SMALL <= version.count <= LARGE:
+        return None
+    fixed = {p[0] for c in conjuncts(node.predicate) if (p := points(c)) is not None}
+    fixed = {i for i in fixed if not get.schema[i].type.has_equality_class}
+    if not fixed or any(set(key) <= fixed for key in stored.arrangements if key):
+        return None
+    return get.relation, tuple(sorted(fixed))
+
+
+def _storable(catalog: Catalog, relation: int) -> bool:
+    known = catalog.relations.get(relation)
+    return known is not None and known.kind in (RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW)

@@ -1,0 +1,104 @@
+"""A transaction's own changes that are not stepped yet, laid over what is: lookups by key see both.
+
+A transaction of several small statements is stepped once, at its end: until then its later statements read the tables
+that the earlier ones changed through these. Only plans that are run directly may: a dataflow reads versions by their
+descriptors, which know nothing of what lies above them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from ivm.rows import Words
+from ivm.trace import Version
+from planner import moves
+from planner.layout import table_layout
+from sql.engine.snapshot import MemorySnapshot, Published
+
+FEW: Final = 64
+"""Rows up to which a transaction's changes are laid over what is, instead of being stepped first."""
+
+Pending = Mapping[int, tuple[Words, Words]]
+"""By table: rows in its schema's layout and their diffs."""
+
+
+class OverlaidVersion(Version):
+    """A version and some updates more. Cost of a lookup: the version's, and rows × keys comparisons."""
+
+    __slots__ = ("_base", "_diffs", "_rows")
+
+    def __init__(self, base: Version, rows: Words, diffs: Words) -> None:
+        """``rows``: int64[n, width] as arranged."""
+        self._base = base
+        self._rows = rows
+        self._diffs = diffs
+        self.width = base.width
+        self.key_width = base.key_width
+        self.since = base.since
+        self.upper = base.upper
+
+    @property
+    def count(self) -> int:
+        return self._base.count + len(self._rows)
+
+    def rows_at(self, at: int) -> tuple[Words, Words]:
+        rows, diffs = self._base.rows_at(at)
+        return _consolidated(np.concatenate([rows, self._rows]), np.concatenate([diffs, self._diffs]))
+
+    def lookup(self, keys: Words, at: int) -> tuple[Words, Words, Words]:
+        rows, diffs, index = self._base.lookup(keys, at)
+        mine, where = np.nonzero((self._rows[:, None, : self.key_width] == keys[None]).all(axis=2))
+        if not len(mine):
+            return rows, diffs, index
+        every = np.concatenate([np.column_stack([index, rows]), np.column_stack([where, self._rows[mine]])])
+        found, sums = _consolidated(every, np.concatenate([diffs, self._diffs[mine]]))
+        return np.ascontiguousarray(found[:, 1:]), sums, found[:, 0]
+
+    def timeless(self) -> Words:
+        raise AssertionError("an overlaid version has no descriptor")
+
+
+@dataclass(frozen=True, slots=True)
+class OverlaidSnapshot(MemorySnapshot):
+    """A snapshot in which the pending changes are seen."""
+
+    pending: Pending | None = None
+    _known: dict[tuple[int, tuple[int, ...]], Version] = field(default_factory=dict)
+
+    def version(self, relation: int) -> Version | None:
+        return self._overlaid(relation, (), MemorySnapshot.version(self, relation))
+
+    def arrangement(self, relation: int, columns: tuple[int, ...]) -> Version | None:
+        return self._overlaid(relation, columns, MemorySnapshot.arrangement(self, relation, columns))
+
+    def _overlaid(self, relation: int, columns: tuple[int, ...], base: Version | None) -> Version | None:
+        updates = None if self.pending is None else self.pending.get(relation)
+        if base is None or updates is None:
+            return base
+        found = self._known.get((relation, columns))
+        if found is None:
+            found = self._known[relation, columns] = overlaid(self.published, relation, columns, base, updates)
+        return found
+
+
+def overlaid(
+    published: Published, relation: int, columns: tuple[int, ...], base: Version, updates: tuple[Words, Words]
+) -> Version:
+    """A table's arrangement by ``columns`` (its own one by default) with pending updates."""
+    stored = published.stored[relation]
+    rows, diffs = updates
+    gather = table_layout(stored.schema, columns or stored.primary_key).gather
+    moved, source = moves.apply(gather, rows)
+    return OverlaidVersion(base, moved, diffs if source is None else diffs[source])
+
+
+def _consolidated(rows: Words, diffs: Words) -> tuple[Words, Words]:
+    found, place = np.unique(rows, axis=0, return_inverse=True)
+    sums = np.zeros(len(found), np.int64)
+    np.add.at(sums, place.reshape(-1), diffs)
+    live = sums != 0
+    return np.ascontiguousarray(found[live]), sums[live]

@@ -1,0 +1,162 @@
+"""The data folder: the commit log, the store behind it, and the applier that moves commits from one to the other."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from ivm.errors import SqlError
+from sql.catalog.catalog import Catalog, Relation, RelationKind
+from sql.engine.clock import EpochClock
+from storage.checkpoint import Applier, Pace, Recovered, recover
+from storage.duck import Store
+from storage.files import Files, lock_folder
+from storage.log import SEGMENT_BYTES, CommitLog
+from storage.record import CommitRecord, encode_record
+from storage.stored import Batch, StoredRelation
+
+DEFAULT_RETAIN: Final = 3_600_000_000
+"""µs of history kept where RETAIN HISTORY does not say otherwise."""
+MAX_RECORD_BYTES: Final = 3 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """How a data folder is written; tests bring a disk of their own and make everything happen often."""
+
+    disk: Files | None = None
+    pace: Pace = Pace()  # noqa: RUF009 - frozen
+    segment_bytes: int = SEGMENT_BYTES
+
+
+@dataclass(slots=True)
+class Persistence:
+    """Makes commits durable (``write``) and moves stepped ones into the store (``apply``).
+
+    ``refusal``: why the store does not take more at present (53200, 53100); writes are refused while it stands.
+    """
+
+    folder: Path
+    lock: int
+    log: CommitLog
+    store: Store
+    recovered: Recovered
+    tuning: Tuning
+    catalog: Catalog = field(default_factory=Catalog)
+    clock: EpochClock | None = None
+    refusal: SqlError | None = None
+    _applier: Applier | None = None
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+
+    @classmethod
+    def open(cls, folder: Path, memory_bytes: int, tuning: Tuning | None = None) -> Persistence:
+        """Locks and reads a data folder. 55006: another server has it; XX001: it is damaged."""
+        lock = lock_folder(folder)
+        tuning = tuning or Tuning()
+        log = CommitLog.open(folder / "log", tuning.disk, tuning.segment_bytes)
+        store = Store.open(folder, memory_bytes)
+        return cls(folder, lock, log, store, recover(store, log), tuning)
+
+    def start(self) -> None:
+        """Begin to apply; after recovery has been prepared."""
+        self._applier = Applier(self.store, self.log, self._failed, self._retention, self.tuning.pace)
+
+    @property
+    def applied_epoch(self) -> int:
+        """The epoch up to which the store has everything."""
+        return self.store.high_water()
+
+    def begin_write(self, records: Sequence[CommitRecord]) -> None:
+        """Writes the records and begins to sync them, which goes on beside everything else."""
+        for record in records:
+            self.log.append(encode_record(record))
+        self.log.start()
+
+    def is_written(self, until: float) -> bool:
+        """Whether what was begun is durable by then (``perf_counter``), as far as can be known without a thread."""
+        return until == math.inf or self.log.is_synced(until)
+
+    def end_write(self) -> int:
+        """Returns when they are durable; the sequence number of the last."""
+        return self.log.sync()
+
+    def write(self, records: Sequence[CommitRecord]) -> int:
+        """Both, on a thread of its own, for records that take long to write."""
+        self.begin_write(records)
+        return self.end_write()
+
+    def apply(self, batch: Batch, catalog: Catalog) -> None:
+        """Hand a published group to the applier; waits while far too much is waiting there."""
+        assert self._applier is not None, "started"
+        self.catalog = catalog
+        self._applier.submit(batch)
+        if self.refusal is None:
+            self._applier.wait_for_room(60.0)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether ``apply`` would not wait."""
+        return self.refusal is None and self._applier is not None and self._applier.has_room
+
+    def check_room(self) -> None:
+        """Raises why the store takes no more, if it does not."""
+        with self._guard:
+            if self.refusal is not None and self._applier is not None and self._applier.waiting:
+                raise self.refusal
+            self.refusal = None
+
+    def flush(self) -> None:
+        """Everything submitted is in the store."""
+        assert self._applier is not None, "started"
+        self._applier.flush()
+
+    def close(self) -> None:
+        """A clean end: everything applied, checkpointed and closed."""
+        try:
+            if self._applier is not None:
+                self._applier.close()
+        finally:
+            self.log.close()
+            self.store.close()
+            os.close(self.lock)
+
+    def _retention(self, relation: int, high_water: int) -> int:
+        known = self.catalog.by_id(relation)
+        retain = DEFAULT_RETAIN if known is None or known.retain == 0 else known.retain
+        now = high_water if self.clock is None else self.clock.now()
+        return min(high_water, now - retain)
+
+    def _failed(self, error: Exception) -> None:
+        if isinstance(error, SqlError):
+            with self._guard:
+                self.refusal = error
+            print(f"freshet: the store refuses: {error}", file=sys.stderr, flush=True)
+            return
+        print(f"freshet: the store failed: {error}", file=sys.stderr, flush=True)
+        os._exit(70)
+
+
+def created_relations(before: Mapping[int, Relation], after: Mapping[int, Relation]) -> tuple[StoredRelation, ...]:
+    """What a change of the catalog adds to the store."""
+    return tuple(stored_relation(r) for i, r in after.items() if i not in before and _is_stored(r))
+
+
+def dropped_relations(before: Mapping[int, Relation], after: Mapping[int, Relation]) -> tuple[int, ...]:
+    """What a change of the catalog takes from the store."""
+    return tuple(i for i, r in before.items() if i not in after and _is_stored(r))
+
+
+def stored_relation(relation: Relation) -> StoredRelation:
+    return StoredRelation(
+        relation.id, relation.schema, f"{relation.schema_name}.{relation.name}", tuple(c.name for c in relation.columns)
+    )
+
+
+def _is_stored(relation: Relation) -> bool:
+    return relation.kind in (RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW)

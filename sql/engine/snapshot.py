@@ -1,0 +1,169 @@
+"""What a reader sees: one immutable root of the engine, with the catalog and the failures that belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ivm.dataflow import Root
+from ivm.errors import SqlError
+from ivm.graph import NodeId
+from ivm.rows import Words
+from ivm.trace import Version
+from planner import moves
+from planner.layout import table_layout
+from planner.render import Stored
+from sql.catalog.catalog import Catalog, RelationKind
+from sql.engine.counts import Counts
+from storage.duck import Store
+
+SystemRows = Callable[[int], Words]
+"""The rows of a system relation by its id, as words of the query's own dictionary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The state after one commit. ``failures``: views that are taken down, by the error that reading them gives.
+
+    ``since``: the oldest ordinal that the root tells apart from older ones. ``stored``: where each relation stands
+    in the dataflow; a copy, so that it stays as it was.
+    """
+
+    ordinal: int
+    epoch: int
+    since: int
+    root: Root
+    catalog: Catalog
+    stored: Mapping[int, Stored]
+    failures: Mapping[int, SqlError] = field(default_factory=dict)
+    arranged: int = 0
+    """Grows when a relation gets one more arrangement."""
+    counts: Counts | None = None
+    """Rows by relation at ``ordinal``; None in a transaction with writes of its own."""
+
+    def version(self, relation: int) -> Version | None:
+        """The arrangement that holds a relation whole: a table's own one, a view's Output."""
+        stored = self.stored.get(relation)
+        return None if stored is None else self._at(stored.arrangements.get(stored.primary_key))
+
+    def arrangement(self, relation: int, columns: tuple[int, ...]) -> Version | None:
+        """The arrangement by these key columns."""
+        stored = self.stored.get(relation)
+        return None if stored is None else self._at(stored.arrangements.get(columns or stored.primary_key))
+
+    def primary_key(self, relation: int) -> tuple[int, ...]:
+        """The key columns of ``version``; () for the whole row."""
+        stored = self.stored.get(relation)
+        return () if stored is None else stored.primary_key
+
+    def errors(self, relation: int) -> Version | None:
+        """The error rows of a view; None when it cannot fail."""
+        stored = self.stored.get(relation)
+        return None if stored is None or stored.installed is None else self._at(stored.installed.errors)
+
+    def rows(self, relation: int, at: int) -> tuple[Words, Words]:
+        """A relation's rows, in its schema's layout, and their diffs, accumulated up to ordinal ``at``."""
+        stored, version = self.stored[relation], self.version(relation)
+        assert version is not None, "a stored relation that is not hydrated"
+        rows, diffs = version.rows_at(at)
+        return restore(stored, rows), diffs
+
+    def _at(self, node: NodeId | None) -> Version | None:
+        return None if node is None else self.root.get(node)
+
+
+def restore(stored: Stored, rows: Words) -> Words:
+    """Rows as arranged by the primary key, back in the schema's layout."""
+    if not stored.primary_key:
+        return rows
+    return moves.apply(table_layout(stored.schema, stored.primary_key).restore(stored.schema), rows)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredIndexes:
+    """``planner.lower_state.Indexes`` over a published state."""
+
+    published: Published
+    one_shot: bool
+
+    def keys(self, relation: int) -> tuple[tuple[int, ...], ...]:
+        stored = self.published.stored.get(relation)
+        if stored is None:
+            return ()
+        return tuple(sorted((k for k in stored.arrangements if k), key=lambda k: k != stored.primary_key))
+
+    def size(self, relation: int) -> int | None:
+        version = self.published.version(relation)
+        return None if version is None else version.count
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySnapshot:
+    """``planner.run.Snapshot`` over a root, as of ordinal ``at``."""
+
+    published: Published
+    at: int
+    system: SystemRows
+    ignore_errors: bool = False
+
+    def version(self, relation: int) -> Version | None:
+        return self.published.version(relation)
+
+    def arrangement(self, relation: int, columns: tuple[int, ...]) -> Version | None:
+        return self.published.arrangement(relation, columns)
+
+    def primary_key(self, relation: int) -> tuple[int, ...]:
+        return self.published.primary_key(relation)
+
+    def errors(self, relation: int) -> tuple[Words, Words] | None:
+        version = None if self.ignore_errors else self.published.errors(relation)
+        return None if version is None or not version.count else version.rows_at(self.at)
+
+    def rows(self, relation: int) -> tuple[Words, Words] | None:
+        return _system_rows(self.published.catalog, self.system, relation)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenSnapshot(MemorySnapshot):
+    """A snapshot with relations that exist for one statement only: their rows and diffs, by ids below 0."""
+
+    given: Mapping[int, tuple[Words, Words]] = field(default_factory=dict)
+
+    def rows(self, relation: int) -> tuple[Words, Words] | None:
+        return self.given.get(relation) or MemorySnapshot.rows(self, relation)
+
+
+@dataclass(frozen=True, slots=True)
+class HistorySnapshot:
+    """``planner.run.Snapshot`` over the store: the rows as they were at an epoch that memory no longer knows."""
+
+    store: Store
+    epoch: int
+    catalog: Catalog
+    system: SystemRows
+    at: int = 0
+
+    def version(self, relation: int) -> Version | None:
+        return None
+
+    def arrangement(self, relation: int, columns: tuple[int, ...]) -> Version | None:
+        return None
+
+    def primary_key(self, relation: int) -> tuple[int, ...]:
+        return ()
+
+    def errors(self, relation: int) -> tuple[Words, Words] | None:
+        return None
+
+    def rows(self, relation: int) -> tuple[Words, Words] | None:
+        return _system_rows(self.catalog, self.system, relation) or self.store.rows(relation, self.epoch)
+
+
+def _system_rows(catalog: Catalog, system: SystemRows, relation: int) -> tuple[Words, Words] | None:
+    found = catalog.by_id(relation)
+    if found is None or found.kind not in (RelationKind.SYSTEM, RelationKind.SEQUENCE):
+        return None
+    rows = system(relation)
+    return rows, np.ones(len(rows), np.int64)

@@ -1,0 +1,244 @@
+"""One transaction's changes before they are committed: the tentative ordinal.
+
+The writer's changes are fed at the next ordinal and stepped without being published, so that the transaction sees
+them, in tables and in views, and nobody else does; taking them back feeds the opposite at the same ordinal. There is
+at most one writer at a time (the write token, or one job of the engine thread), so the ordinal is its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ivm.rows import Words
+from ivm.trace import Version
+from planner.logical import Rel
+from planner.lower import lower
+from planner.transform.pipeline import optimize
+from sql.catalog.catalog import Catalog, Relation, RelationKind
+from sql.engine.engine import Engine
+from sql.engine.overlay import FEW, Pending, overlaid
+from sql.engine.snapshot import Published, StoredIndexes
+from storage.record import Update
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place to roll back to."""
+
+    updates: int
+    created: int
+    catalog: Catalog
+
+
+@dataclass(slots=True)
+class Writer:
+    """Changes at ``ordinal``; ``catalog`` is the transaction's own. ``passing``: the oids of what goes when it commits.
+
+    Invariant: what ``updates[:fed]`` says has been fed to the dataflow, the rest has not.
+    """
+
+    engine: Engine
+    ordinal: int
+    catalog: Catalog
+    updates: list[Update] = field(default_factory=list)
+    created: list[Relation] = field(default_factory=list)
+    fed: int = 0
+    passing: list[int] = field(default_factory=list)
+
+    @classmethod
+    def begin(cls, engine: Engine) -> Writer:
+        return cls(engine, engine.timeline.last + 1, engine.catalog)
+
+    def add(self, relation: int, rows: Words, diffs: Words) -> None:
+        """More changes of a table; constraints have been checked."""
+        if len(rows):
+            self.updates.append(Update(relation, rows, diffs))
+
+    def settle(self) -> None:
+        """Feed and step everything so far."""
+        self._feed()
+        self.engine.settle_tentative()
+
+    def snapshot(self, inputs: Iterable[int] | None = None) -> Published:
+        """The state with this transaction's changes; with ``inputs``, good for reading these relations only.
+
+        So that a transaction of several statements is stepped once: what has changed since the last step is fed and
+        stepped only if the inputs could tell.
+        """
+        if inputs is None or not self._untouched(inputs):
+            self.settle()
+        return self.as_stepped()
+
+    def as_stepped(self) -> Published:
+        """The state as it was stepped last: ``pending`` says what it lacks."""
+        engine = self.engine
+        at = max(self.ordinal if self.updates or self.created else 0, engine.timeline.last)
+        epoch = engine.timeline.epoch(engine.timeline.last)
+        return Published(at, epoch, engine.since, engine.head, self.catalog, engine.stored(), engine.failures,
+                         engine.arranged)  # fmt: skip
+
+    def pending(self, inputs: Iterable[int]) -> Pending | None:
+        """What these relations, tables all, have changed by since the last step; None: too much, or it is not known."""
+        updates = self.updates[self.fed :]
+        if sum(len(u.rows) for u in updates) > FEW:
+            return None
+        found: dict[int, tuple[Words, Words]] = {}
+        for relation in inputs:
+            known = self.catalog.by_id(relation)
+            if known is None or known.kind is not RelationKind.TABLE or relation in self.engine.touched:
+                return None
+            parts = [u for u in updates if u.relation == relation]
+            if parts:
+                found[relation] = np.concatenate([u.rows for u in parts]), np.concatenate([u.diffs for u in parts])
+        return found
+
+    def arrangement(self, table: Relation) -> Version:
+        """A table's own arrangement, with what is pending if there is little of it."""
+        base = self.engine.arrangement(table.id)
+        updates = (self.pending((table.id,)) or {}).get(table.id)
+        return base if updates is None else overlaid(self.as_stepped(), table.id, (), base, updates)
+
+    def create(self, relation: Relation, rel: Rel | None) -> None:
+        """A table, a view, or a materialized view of ``rel``, which is hydrated before this returns."""
+        self.catalog = self.catalog.with_relation(relation, self.engine.next_version())
+        self._install(relation, rel)
+
+    def redefine(self, relation: Relation) -> None:
+        """A known relation is said to be something else, of the same layout."""
+        self.catalog = self.catalog.with_relation(relation, self.engine.next_version())
+
+    def exchange(self, old: int, changed: Relation, rel: Rel | None) -> Relation:
+        """Another relation takes the place of ``old``: a table, empty as yet, or a materialized view of ``rel``."""
+        engine = self.engine
+        before = self.catalog.relations[old]
+        created = engine.timeline.epoch(engine.timeline.last) + 1
+        new = replace(changed, id=engine.next_id(self.catalog), first_id=before.oid, created=created)
+        self.catalog = self.catalog.exchanged(old, new, engine.next_version())
+        self._install(new, rel)
+        return new
+
+    def _install(self, relation: Relation, rel: Rel | None) -> None:
+        engine = self.engine
+        if relation.kind in (RelationKind.VIEW, RelationKind.SEQUENCE, RelationKind.FUNCTION, RelationKind.TYPE):
+            return
+        if relation.kind is RelationKind.TABLE:
+            engine.add_table(relation)
+        else:
+            assert rel is not None, "a materialized view has a query"
+            indexes = StoredIndexes(self.snapshot(), one_shot=False)
+            engine.install(lower(optimize(rel), indexes), relation.id)
+            engine.add_indexes(relation)
+        self.created.append(relation)
+        engine.hydrate()
+        engine.settle_tentative()
+
+    def alter(self, relation: Relation) -> None:
+        """A relation's new indexes and constraints; indexes are filled before this returns.
+
+        What a dropped index had goes when the commit is published.
+        """
+        engine = self.engine
+        self.settle()
+        self.catalog = self.catalog.with_relation(relation, engine.next_version())
+        engine.add_indexes(relation)
+        engine.hydrate()
+        engine.settle_tentative()
+        engine.arranged += 1
+
+    def drop(self, ids: Iterable[int]) -> None:
+        """Relations go with the commit; until then only this transaction misses them."""
+        self.catalog = self.catalog.without(ids, self.engine.next_version())
+
+    def create_schema(self, name: str) -> None:
+        """One more schema; the catalog's change alone."""
+        engine = self.engine
+        self.catalog = self.catalog.with_schema(name, engine.next_id(self.catalog), engine.next_version())
+
+    def drop_schemas(self, names: Iterable[str], ids: Iterable[int]) -> None:
+        """Schemas go, and with them the relations ``ids``, among which are all those inside."""
+        self.drop(ids)
+        self.catalog = self.catalog.without_schemas(names, self.engine.next_version())
+
+    def mark(self) -> Mark:
+        return Mark(len(self.updates), len(self.created), self.catalog)
+
+    def rollback_to(self, mark: Mark) -> None:
+        """Take back everything after a mark: the opposite of what was fed, at the same ordinal.
+
+        Where a step was interrupted, all of it is taken back for a while: the views are built anew as committed.
+        """
+        engine = self.engine
+        engine.dataflow.cancel.clear()
+        engine.unstepped |= len(self.updates) > mark.updates
+        kept = 0 if engine.broken else mark.updates
+        for update in self.updates[kept : self.fed]:
+            self._feed_one(Update(update.relation, update.rows, -update.diffs))
+        del self.updates[mark.updates :]
+        self.fed = min(self.fed, kept)
+        if not engine.broken:
+            self._feed()  # the step below makes the key index forget what it noted of the rows that stay
+        if len(self.created) > mark.created:
+            engine.settle()
+            for relation in reversed(self.created[mark.created :]):
+                engine.drop_relation(relation.id)
+            del self.created[mark.created :]
+        engine.settle()
+        self.catalog = mark.catalog
+        for type_ in mark.catalog.types.values():
+            if type_.enum is not None:
+                type_.enum.publish()
+        if engine.broken:
+            engine.restore(self.catalog)
+            self._feed()
+            engine.settle()
+
+    def rollback(self) -> None:
+        """Take back everything."""
+        self.rollback_to(Mark(0, 0, self.engine.catalog))
+
+    def commit(self) -> int:
+        """Into the engine's group; gives the epoch, or the newest one when nothing was changed."""
+        engine = self.engine
+        self._drop_passing()
+        if not self.updates and self.catalog is engine.catalog:
+            return engine.timeline.epoch(engine.timeline.last)
+        self._feed()
+        if self.catalog is engine.catalog:
+            return engine.commit(self.updates, self.catalog, [])
+        dropped = [i for i in engine.catalog.relations if i not in self.catalog.relations]
+        dropped += [r.id for r in self.created if r.id not in self.catalog.relations]
+        return engine.commit(self.updates, self.catalog, dropped)
+
+    def _drop_passing(self) -> None:
+        """ON COMMIT DROP, with sequences and views."""
+        ids = {r.id for r in self.catalog.relations.values() if r.oid in self.passing} if self.passing else set()
+        if ids:
+            ids |= {r.id for r in self.catalog.owned(ids)}
+            self.drop(ids | {r.id for r in self.catalog.dependents(ids)})
+
+    def _untouched(self, inputs: Iterable[int]) -> bool:
+        """Whether the inputs are tables that nothing was done to since the last step."""
+        engine = self.engine
+        touched = engine.touched | {u.relation for u in self.updates[self.fed :]}
+        kinds = (RelationKind.TABLE, RelationKind.SYSTEM, RelationKind.SEQUENCE)
+        for relation in inputs:
+            known = self.catalog.by_id(relation)
+            if known is None or known.kind not in kinds or relation in touched:
+                return False
+        return True
+
+    def _feed(self) -> None:
+        for update in self.updates[self.fed :]:
+            self._feed_one(update)
+        self.fed = len(self.updates)
+
+    def _feed_one(self, update: Update) -> None:
+        self.engine.feed(update.relation, update.rows, update.diffs, self.ordinal)
+
+
+def ones(count: int, value: int = 1) -> Words:
+    """A diff for each of ``count`` rows."""
+    return np.full(count, value, np.int64)

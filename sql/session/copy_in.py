@@ -1,0 +1,113 @@
+"""COPY … FROM: rows from the client's data or from files into a table."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from ivm.errors import SqlError
+from ivm.rows import RowSet, Vector, Words, pack
+from ivm.words import ColumnType
+from planner.context import Context
+from planner.evaluate import evaluate
+from sql.catalog.catalog import Relation
+from sql.coordination.transaction import Transaction
+from sql.dml.changes import Changer
+from sql.dml.constraints import fit
+from sql.engine.writer import Writer
+from sql.pgwire.copy import CopyParser
+from sql.pgwire.copy_binary import BinaryParser
+from sql.statements.results import CommandResult
+from sql.statements.statements import CopyFormat, CopyFrom
+from storage.text_style import TextStyle
+
+if TYPE_CHECKING:
+    from sql.coordination.coordinator import Coordinator
+
+T = TypeVar("T")
+
+
+class CopyIn:
+    """``sql.statements.results.CopyReceiver``: parses beside the event loop, and writes when the data has ended."""
+
+    def __init__(
+        self, coordinator: Coordinator, transaction: Transaction, statement: CopyFrom, context: Context,
+        style: TextStyle,
+    ) -> None:  # fmt: skip
+        self._coordinator = coordinator
+        self._transaction = transaction
+        self._statement = statement
+        self._context = context
+        table = statement.table
+        columns = [table.columns[i] for i in statement.columns]
+        options, dictionary = statement.options, context.dictionary
+        self._parser: CopyParser | BinaryParser
+        if options.format is CopyFormat.BINARY:
+            self._parser = BinaryParser(table.name, columns, dictionary, style)
+        else:
+            self._parser = CopyParser(table.name, columns, options, dictionary, style)
+
+    async def feed(self, data: bytes) -> None:
+        """One piece of data. SqlError where it is bad."""
+        self._parser.feed(data)
+        if self._parser.ready:
+            await self._beside(self._parser.parse)
+
+    async def finish(self) -> CommandResult:
+        """The rows become the transaction's."""
+        rows = await self._beside(self._rows)
+        table = self._statement.table
+        count = await write_rows(self._coordinator, self._transaction, table, rows, self._context)
+        return CommandResult(f"COPY {count}")
+
+    async def fail(self, message: str) -> None:
+        """The client gave up."""
+        raise SqlError("57014", f"COPY from stdin failed: {message}")
+
+    def _rows(self) -> Words:
+        vectors, count = self._parser.finish()
+        return table_rows(self._statement, vectors, count, self._context)
+
+    async def _beside(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._coordinator.readers, work)
+
+
+async def write_rows(
+    coordinator: Coordinator, transaction: Transaction, table: Relation, rows: Words, context: Context
+) -> int:
+    """Adds whole rows of a table, in one change; their number."""
+
+    def work(writer: Writer) -> int:
+        writer.engine.check_room()
+        Changer(writer, coordinator.keys, context).insert_rows(table, rows)
+        return len(rows)
+
+    return await transaction.write(work)
+
+
+def table_rows(statement: CopyFrom, given: list[Vector], count: int, context: Context) -> Words:
+    """Whole rows of the table from the columns given, defaults filled in; 23502."""
+    table = statement.table
+    place = {column: i for i, column in enumerate(statement.columns)}
+    vectors = []
+    for i, column in enumerate(table.columns):
+        default = statement.defaults[i] if i < len(statement.defaults) else None
+        if i in place:
+            vectors.append(given[place[i]])
+        elif default is None:
+            vectors.append(_nulls(count))
+        else:
+            (vector,), failures = evaluate((default,), [], count, context)
+            if failures is not None and count:
+                raise failures.errors[0]
+            assert column.type == default.type, "the binder casts defaults"
+            vectors.append(vector)
+    schema = tuple(ColumnType(c.type, v.nulls is not None) for c, v in zip(table.columns, vectors, strict=True))
+    return fit(table, RowSet(pack(vectors, schema, count), schema), context.dictionary)
+
+
+def _nulls(count: int) -> Vector:
+    return Vector(np.zeros(count, np.int64), np.ones(count, np.bool_))

@@ -1,0 +1,122 @@
+"""Cursors: a session's open results and subscriptions, read in pieces, forwards and back, by SQL or as portals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ivm.errors import SqlError
+from ivm.rows import RowSet
+from sql.engine.clock import POSTGRES_EPOCH, wall_clock
+from sql.session.portal import Rows
+from sql.session.subscription import Subscription
+from sql.statements.results import RowsResult
+from sql.statements.statements import Declare, Direction, Fetch, OutputColumn
+
+
+@dataclass(slots=True, eq=False)
+class Cursor:
+    """``scroll``: None where the client left it open. ``depth``: the savepoints that stood when it was declared."""
+
+    name: str
+    text: str
+    source: Rows | Subscription
+    scroll: bool | None = None
+    hold: bool = False
+    depth: int = 0
+    kept: bool = False
+    """WITH HOLD, and its transaction has committed."""
+    created: int = 0
+    """µs since 2000-01-01 UTC."""
+
+    @property
+    def scrollable(self) -> bool:
+        return self.scroll is not False and isinstance(self.source, Rows)
+
+    @property
+    def columns(self) -> tuple[OutputColumn, ...]:
+        return self.source.columns
+
+    async def fetch(self, fetch: Fetch) -> RowSet:
+        """The next rows. 55000: not in that direction."""
+        source = self.source
+        back = fetch.direction is not Direction.FORWARD or (fetch.count is not None and fetch.count < 0)
+        if isinstance(source, Subscription) or self.scroll is False:
+            if back:
+                hint = "Declare it with SCROLL option to enable backward scan." if self.scroll is False else None
+                raise SqlError("55000", "cursor can only scan forward", hint=hint)
+            if isinstance(source, Subscription):
+                await source.wait(fetch.timeout or 0)
+                return source.take(fetch.count)
+        return source.fetch(fetch.direction, fetch.count)
+
+    async def execute(self, max_rows: int) -> RowsResult:
+        """The extended protocol's Execute of a cursor by name (0: all rows that are left)."""
+        rows = await self.fetch(Fetch(self.name, max_rows or None))
+        return replace(self.result(rows, f"SELECT {len(rows)}", ()), suspended=len(rows) == max_rows, describe=False)
+
+    def result(self, rows: RowSet, tag: str, formats: tuple[int, ...]) -> RowsResult:
+        return RowsResult(self.columns, rows, tag, self.source.dictionary, formats=formats)
+
+    def close(self) -> None:
+        if isinstance(self.source, Subscription):
+            self.source.close()
+
+
+class Cursors:
+    """One session's, by name."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Cursor] = {}
+
+    def check_free(self, name: str) -> None:
+        """42P03: the name is taken."""
+        if name in self._open:
+            raise SqlError("42P03", f'cursor "{name}" already exists')
+
+    def declare(self, statement: Declare, text: str, source: Rows | Subscription, depth: int) -> None:
+        now = wall_clock() - POSTGRES_EPOCH
+        self._open[statement.name] = Cursor(
+            statement.name, text, source, statement.scroll, statement.hold, depth, created=now
+        )
+
+    def find(self, name: str) -> Cursor | None:
+        return self._open.get(name)
+
+    def named(self, name: str) -> Cursor:
+        """34000: there is none."""
+        found = self._open.get(name)
+        if found is None:
+            raise SqlError("34000", f'cursor "{name}" does not exist')
+        return found
+
+    def all(self) -> list[Cursor]:
+        return list(self._open.values())
+
+    def close(self, name: str) -> None:
+        """34000: there is none."""
+        self.named(name).close()
+        del self._open[name]
+
+    def close_all(self) -> None:
+        for cursor in self._open.values():
+            cursor.close()
+        self._open.clear()
+
+    def end_transaction(self, committed: bool) -> None:
+        """Those WITH HOLD stay, if the transaction that declared them committed."""
+        for cursor in self.all():
+            if cursor.hold and (committed or cursor.kept):
+                cursor.kept = True
+            else:
+                self.close(cursor.name)
+
+    def roll_back(self, depth: int) -> None:
+        """Close what was declared after the savepoint that is number ``depth``, counted from 1."""
+        for cursor in self.all():
+            if cursor.depth >= depth and not cursor.kept:
+                self.close(cursor.name)
+
+    def release(self, depth: int) -> None:
+        """The savepoint that is number ``depth`` goes, and what it held is its surroundings'."""
+        for cursor in self._open.values():
+            cursor.depth = min(cursor.depth, depth - 1)

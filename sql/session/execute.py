@@ -1,0 +1,575 @@
+"""One bound statement in its transaction → its result."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from ivm.errors import SqlError, unsupported
+from ivm.rows import RowSet, Words, pack
+from ivm.words import TEXT, ColumnType
+from planner.context import Bounds, Context
+from planner.evaluate import constant
+from planner.finishing import finish
+from planner.logical import Rel, Values
+from planner.run import run
+from planner.run_direct import is_short
+from planner.scalar import Call, Literal
+from planner.traverse import children
+from sql.catalog.search_path import Lookup
+from sql.coordination.hydration import Creation
+from sql.coordination.prepared import Prepared, StaleError
+from sql.ddl.alter import Alterer
+from sql.ddl.create import Definer
+from sql.ddl.indexes import create_index, drop_indexes
+from sql.ddl.partitions import attach, detach
+from sql.ddl.rename import Renamer
+from sql.ddl.types import TypeDefiner
+from sql.dml.changes import Changed, Changer
+from sql.dml.compound import CompoundRun
+from sql.dml.fast_insert import constant_source
+from sql.engine.clock import POSTGRES_EPOCH, wall_clock
+from sql.engine.definition import view_rel
+from sql.engine.engine import TooLongHereError
+from sql.engine.overlay import OverlaidSnapshot, Pending
+from sql.engine.snapshot import MemorySnapshot, Published, StoredIndexes
+from sql.engine.writer import Writer
+from sql.parse import StatementText
+from sql.session.control import run_control
+from sql.session.query import Moment, Reading, epoch_of, moment_of, present
+from sql.session.state import SessionState, system_words
+from sql.session.streams import Streams
+from sql.statements.partitions import Attach, Detach
+from sql.statements.rename import Rename, Renaming, SetOwner, SetSchema
+from sql.statements.results import CommandResult, Notice, Notify, Result, RowsResult
+from sql.statements.statements import (
+    AlterSequence,
+    AlterTable,
+    Close,
+    Compound,
+    CopyFrom,
+    CopyTo,
+    CreateFunction,
+    CreateIndex,
+    CreateSchema,
+    CreateSequence,
+    CreateTable,
+    CreateView,
+    Declare,
+    Delete,
+    Discard,
+    Drop,
+    DropFunction,
+    DropIndex,
+    DropSchema,
+    Execute,
+    Explain,
+    Fetch,
+    Insert,
+    OutputColumn,
+    Query,
+    Statement,
+    Subscribe,
+    Truncate,
+    Update,
+    Verify,
+)  # fmt: skip
+from sql.statements.types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType, TypeStatement
+from storage.codec import encode
+from storage.dictionary import Dictionary
+
+if TYPE_CHECKING:
+    from sql.coordination.transaction import Transaction
+    from sql.session.session import Session
+
+
+Definition = (
+    CreateTable | CreateView | CreateIndex | CreateSequence | AlterSequence | Drop | DropIndex | AlterTable | Renaming
+    | CreateSchema | DropSchema | CreateFunction | DropFunction | TypeStatement | Attach | Detach
+)  # fmt: skip
+
+LIGHT_ROWS: Final = 200
+"""Rows up to which a transaction's statement is run on the event loop's thread: to change threads would cost more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """How a statement is asked for. ``single``: it commits by itself. ``formats``: of its result's columns."""
+
+    parameters: tuple[object, ...] = ()
+    single: bool = False
+    formats: tuple[int, ...] = ()
+
+
+class Executor:
+    """Runs statements for one session; the transaction stands already."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._streams = Streams(session, self)
+
+    async def run(self, prepared: Prepared, request: Request) -> Result:
+        """The statement's result; bound again when another session's DDL came between."""
+        while True:
+            try:
+                return await self._run(prepared, request)
+            except StaleError:
+                prepared = self._session.prepare(StatementText(prepared.text), prepared.bound.parameters)
+
+    async def _run(self, prepared: Prepared, request: Request) -> Result:
+        statement = prepared.bound.statement
+        match statement:
+            case Query():
+                return await self.query(statement, prepared, request)
+            case Insert() | Update() | Delete():
+                return await self._change(statement, prepared, request)
+            case Compound():
+                return await self._compound(statement, prepared, request)
+            case Truncate():
+                return await self._truncate(statement, prepared)
+            case CreateTable() | CreateView() | CreateIndex() | CreateSchema() | AlterTable():
+                return await self._define(statement, prepared, request)
+            case Drop() | DropIndex() | DropSchema():
+                return await self._define(statement, prepared, request)
+            case CreateSequence() | AlterSequence() | Rename() | SetSchema() | SetOwner():
+                return await self._define(statement, prepared, request)
+            case CreateFunction() | DropFunction() | Attach() | Detach():
+                return await self._define(statement, prepared, request)
+            case CreateEnum() | AddLabel() | RenameLabel() | RenameType() | DropType():
+                return await self._define(statement, prepared, request)
+            case Explain():
+                return self._explain(statement)
+            case Execute():
+                return await self._execute(statement, request)
+            case CopyFrom() | CopyTo() | Subscribe() | Declare() | Fetch() | Close() | Verify():
+                return await self._streams.run(statement, prepared, request)
+            case Discard():
+                await self._session.discard(statement.what)
+                return CommandResult(f"DISCARD {statement.what.upper()}")
+            case _:
+                return run_control(self._session, self, statement)
+
+    # Reads.
+
+    def context(self, dictionary: Dictionary, request: Request, epoch: int, state: SessionState) -> Context:
+        """What expressions of this statement may know."""
+        transaction = self._session.transaction
+        now = wall_clock() - POSTGRES_EPOCH
+        started = now if transaction is None else transaction.started
+        settings = self._session.settings
+        zone = settings.get("timezone")
+        return Context(dictionary, request.parameters, started, now, zone, epoch, state, settings.formats)
+
+    async def query(self, statement: Query, prepared: Prepared, request: Request) -> RowsResult:
+        """A SELECT's rows."""
+        reading = await self.reading(statement, prepared, request)
+        rows = await self.read(reading)
+        if self._session.coordinator.engine.sequences.unmarked:  # numbers given to a client are not given again
+            await self._session.coordinator.submit(lambda: None)
+        return RowsResult(
+            statement.columns, rows, f"SELECT {len(rows)}", reading.context.dictionary, formats=request.formats
+        )
+
+    async def reading(self, statement: Query, prepared: Prepared, request: Request) -> Reading:
+        """A query at its moment, ready to run."""
+        session = self._session
+        transaction = session.transaction
+        assert transaction is not None, "a statement runs in a transaction"
+        if statement.locking and transaction.explicit:
+            await transaction.write(lambda writer: None)
+        own = self._unstepped_state(transaction, statement, prepared)
+        published, pending = (await transaction.snapshot(), None) if own is None else own
+        plan = prepared.plan_of(statement.rel, published)
+        if prepared.overdue() and transaction.writer is None:
+            session.coordinator.arrange(prepared.wishes)
+        state = SessionState(session, published.catalog)
+        dictionary = session.coordinator.engine.dictionary
+        if not (prepared.plain and published.catalog.relations.keys() >= prepared.inputs and is_plain(statement)):
+            dictionary = dictionary.scratch()
+        moment = present(published)
+        context = self.context(dictionary, request, moment.epoch, state)
+        if statement.as_of is not None:
+            moment = await self.moment(statement, published, prepared.inputs, context)
+            context = replace(context, epoch=moment.epoch)
+        ignore = session.settings.boolean("ignore_view_errors")
+        count = None
+        if prepared.counted is not None and published.counts is not None and statement.as_of is None:
+            count = published.counts.at(prepared.counted, published.ordinal)
+        reading = Reading(
+            plan, prepared.inputs, statement.finishing, moment, context, state, session.coordinator, ignore, count,
+            pending,
+        )  # fmt: skip
+        self._check_views(reading)
+        return reading
+
+    def _unstepped_state(
+        self, transaction: Transaction, statement: Query, prepared: Prepared
+    ) -> tuple[Published, Pending] | None:
+        """What a short query of tables reads in a transaction that has changed some, without a step; None: step."""
+        writer = transaction.writer
+        if writer is None or statement.as_of is not None or not self._session.coordinator.idle:
+            return None
+        published = writer.as_stepped()
+        if not prepared.planned(published):
+            prepared.plan_of(statement.rel, published)
+        pending = writer.pending(prepared.inputs)
+        if pending is None or prepared.plan is None or prepared.overdue():
+            return None
+        over = OverlaidSnapshot(published, published.ordinal, _no_system_rows, pending=pending)
+        return (published, pending) if is_short(prepared.plan, over, LIGHT_ROWS) else None
+
+    async def moment(self, statement: Query, published: Published, inputs: frozenset[int], context: Context) -> Moment:
+        """Where AS OF leads."""
+        assert statement.as_of is not None
+        epoch = epoch_of(statement.as_of, context)
+        return await moment_of(self._session.coordinator, published, inputs, epoch, statement.as_of_at_least)
+
+    async def read(self, reading: Reading) -> RowSet:
+        """Run a query on a reader thread, or here when it is short."""
+        if reading.small:
+            return reading.run()
+        cancel = threading.Event()
+        return await self._session.coordinator.read(lambda: reading.run(cancel), cancel)
+
+    def _check_views(self, reading: Reading) -> None:
+        """Reading a view with errors fails with the error's SQLSTATE, or warns."""
+        for relation, error in reading.broken():
+            known = reading.moment.published.catalog.by_id(relation)
+            name = "" if known is None else known.name
+            taken_down = relation in reading.moment.published.failures
+            if not reading.ignore_errors or taken_down:
+                hint = error.hint or "See freshet.view_errors; SET ignore_view_errors = on reads the good rows."
+                raise SqlError(error.sqlstate, f"{error.message} (in materialized view {name})", error.detail, hint)
+            self._session.notices.append(
+                Notice("WARNING", "01000", f"materialized view {name} has errors: {error.message}",
+                       hint="Its good rows are shown; under negation or aggregates they may be wrong too.")
+            )  # fmt: skip
+
+    # Writes.
+
+    async def _change(self, statement: Insert | Update | Delete, prepared: Prepared, request: Request) -> Result:
+        session = self._session
+        transaction = session.transaction
+        assert transaction is not None
+        changed = await transaction.write(
+            lambda writer: self._apply(writer, statement, prepared, request), light=self._light(statement, request)
+        )
+        return self._changed(statement, changed, request)
+
+    def _light(self, statement: Insert | Update | Delete, request: Request) -> bool:
+        """As the function below; what foreign keys have to say may take a step."""
+        transaction = self._session.transaction
+        assert transaction is not None
+        links = self._session.coordinator.keys.links(transaction.catalog)
+        if statement.table.partitioning is not None:
+            return False
+        tables = statement.branches if not isinstance(statement, Insert) else ()
+        touched = any(map(links.touch, (statement.table.id, *(b.table.id for b in tables))))
+        return _light(statement, request) and not touched
+
+    def _changed(self, statement: Query | Insert | Update | Delete, changed: Changed, request: Request) -> Result:
+        name = "SELECT" if isinstance(statement, Query) else type(statement).__name__.upper()
+        tag = f"INSERT 0 {changed.count}" if name == "INSERT" else f"{name} {changed.count}"
+        if changed.returning is None:
+            return CommandResult(tag)
+        dictionary = self._session.coordinator.engine.dictionary
+        return RowsResult(statement.columns, changed.returning, tag, dictionary, formats=request.formats)
+
+    async def _compound(self, statement: Compound, prepared: Prepared, request: Request) -> Result:
+        transaction = self._session.transaction
+        assert transaction is not None
+
+        def work(writer: Writer) -> Changed:
+            prepared.check_current(writer.catalog)
+            writer.engine.check_room()
+            state = SessionState(self._session, writer.catalog)
+            epoch = writer.engine.timeline.epoch(writer.engine.timeline.last)
+            context = self.context(writer.engine.dictionary, request, epoch, state)
+            changer = Changer(writer, self._session.coordinator.keys, context)
+            bounds = Bounds(writer.engine.dataflow.cancel, self._session.coordinator.query_memory)
+            return CompoundRun(changer, self.snapshot(writer.snapshot(), context, state), context, bounds).run(
+                statement
+            )
+
+        return self._changed(statement.main, await transaction.write(work), request)
+
+    def _apply(
+        self, writer: Writer, statement: Insert | Update | Delete, prepared: Prepared, request: Request
+    ) -> Changed:
+        """On the engine thread: the source's rows, checked and added to the writer."""
+        prepared.check_current(writer.catalog)
+        engine = writer.engine
+        state = SessionState(self._session, writer.catalog)
+        context = self.context(engine.dictionary, request, engine.timeline.epoch(engine.timeline.last), state)
+        changer = Changer(writer, self._session.coordinator.keys, context)
+        if not isinstance(statement, Delete):
+            engine.check_room()
+        source = constant_source(statement.source, context) if isinstance(statement, Insert) else None
+        if source is None:
+            source = self.source(writer, statement.source, prepared, context, state)
+        if isinstance(statement, Insert) and statement.finishing is not None:
+            source = finish(source, statement.finishing, context)
+        match statement:
+            case Insert():
+                return changer.insert(statement, source)
+            case Update():
+                return changer.update(statement, source)
+            case Delete():
+                return changer.delete(statement, source)
+
+    def source(self, writer: Writer, rel: Rel, prepared: Prepared, context: Context, state: SessionState) -> RowSet:
+        """The rows of a query over the writer's own state, on the engine thread."""
+        bounds = Bounds(writer.engine.dataflow.cancel, self._session.coordinator.query_memory)
+        over = self._unstepped(writer, rel, prepared, context, state)
+        if over is not None:
+            assert prepared.plan is not None
+            return run(prepared.plan, over, context, bounds)
+        published = writer.snapshot(prepared.inputs if prepared.plan is not None else None)
+        if writer.engine.rests and not (prepared.planned(published) and not prepared.overdue()):
+            raise TooLongHereError
+        plan = prepared.plan_of(rel, published)
+        if prepared.overdue():
+            writer.engine.arrange(prepared.wishes)
+            published = writer.snapshot()
+            plan = prepared.plan_of(rel, published)
+        for relation in prepared.inputs:
+            if relation in published.failures:
+                raise published.failures[relation]
+        snapshot = self.snapshot(published, context, state)
+        if writer.engine.rests and not is_short(plan, snapshot, LIGHT_ROWS):
+            raise TooLongHereError
+        return run(plan, snapshot, context, bounds)
+
+    def _unstepped(
+        self, writer: Writer, rel: Rel, prepared: Prepared, context: Context, state: SessionState
+    ) -> OverlaidSnapshot | None:
+        """What a short plan can read without a step, though the transaction has changed it before; None: step."""
+        published = writer.as_stepped()
+        if not prepared.planned(published):
+            prepared.plan_of(rel, published)
+        if prepared.plan is None or prepared.overdue():
+            return None
+        pending = writer.pending(prepared.inputs)
+        if not pending:
+            return None
+        system = self.snapshot(published, context, state).system
+        over = OverlaidSnapshot(published, published.ordinal, system, pending=pending)
+        return over if is_short(prepared.plan, over, LIGHT_ROWS) else None
+
+    def snapshot(self, published: Published, context: Context, state: SessionState) -> MemorySnapshot:
+        """The newest of a published state, for a plan."""
+        return MemorySnapshot(
+            published, published.ordinal, lambda relation: system_words(relation, state, published, context.dictionary)
+        )
+
+    async def _truncate(self, statement: Truncate, prepared: Prepared) -> Result:
+        transaction = self._session.transaction
+        assert transaction is not None
+
+        def work(writer: Writer) -> None:
+            prepared.check_current(writer.catalog)
+            context = Context(writer.engine.dictionary)
+            Changer(writer, self._session.coordinator.keys, context).truncate(statement)
+
+        await transaction.write(work)
+        return CommandResult("TRUNCATE TABLE")
+
+    # Definitions.
+
+    async def _define(self, statement: Definition, prepared: Prepared, request: Request) -> Result:
+        transaction = self._session.transaction
+        assert transaction is not None
+        notices: list[Notice] = []
+        try:
+            if isinstance(statement, CreateView) and statement.materialized and transaction.alone:
+                coordinator = self._session.coordinator
+                creation = Creation(
+                    coordinator.engine, statement, prepared,
+                    lambda writer: self._definer(writer, prepared, notices.append),
+                )  # fmt: skip
+                if await coordinator.hydrators.create(coordinator, creation):
+                    return CommandResult("CREATE MATERIALIZED VIEW")
+            tag = await transaction.write(
+                lambda writer: self._define_now(writer, statement, prepared, request, notices.append)
+            )
+        finally:
+            self._session.notices += notices
+        return CommandResult(tag)
+
+    def _define_now(
+        self, writer: Writer, statement: Definition, prepared: Prepared, request: Request,
+        notify: Notify,
+    ) -> str:  # fmt: skip
+        prepared.check_current(writer.catalog)
+        definer = self._definer(writer, prepared, notify)
+        match statement:
+            case CreateTable(source=None):
+                definer.create_table(statement, self._changer(writer, request))
+                return "CREATE TABLE"
+            case CreateTable():
+                return self._create_table_as(definer, statement, prepared, request)
+            case CreateView():
+                definer.create_view(statement)
+                return "CREATE MATERIALIZED VIEW" if statement.materialized else "CREATE VIEW"
+            case CreateSequence():
+                definer.create_sequence(statement)
+                return "CREATE SEQUENCE"
+            case CreateFunction():
+                definer.create_function(statement)
+                return "CREATE FUNCTION"
+            case DropFunction():
+                definer.drop_function(statement)
+                return "DROP FUNCTION"
+            case CreateEnum() | AddLabel() | RenameLabel() | RenameType() | DropType():
+                alter = partial(self._alter, definer, request=request)
+                transaction = self._session.transaction
+                alone = transaction is not None and not transaction.explicit
+                return TypeDefiner(writer, notify, definer.names, alone, alter).run(statement)
+            case AlterSequence():
+                definer.alter_sequence(statement)
+                return "ALTER SEQUENCE"
+            case CreateIndex():
+                create_index(writer, statement, notify)
+                return "CREATE INDEX"
+            case DropIndex():
+                drop_indexes(writer, statement, notify, definer.names)
+                return "DROP INDEX"
+            case Drop():
+                definer.drop(statement)
+                return f"DROP {statement.kind.name.replace('_', ' ')}"
+            case AlterTable():
+                return self._alter(definer, statement, request)
+            case Attach():
+                attach(definer, self._changer(writer, request), statement)
+                return "ALTER TABLE"
+            case Detach():
+                detach(definer, statement)
+                return "ALTER TABLE"
+            case Rename() | SetSchema() | SetOwner():
+                Renamer(writer, definer.names, notify, self._session.user).run(statement)
+                return f"ALTER {statement.target.kind.upper()}"
+            case CreateSchema():
+                definer.create_schema(statement, self._session.user)
+                return "CREATE SCHEMA"
+            case DropSchema():
+                definer.drop_schema(statement)
+                return "DROP SCHEMA"
+
+    def _changer(self, writer: Writer, request: Request) -> Changer:
+        engine = writer.engine
+        state = SessionState(self._session, writer.catalog)
+        context = self.context(engine.dictionary, request, engine.timeline.epoch(engine.timeline.last), state)
+        return Changer(writer, self._session.coordinator.keys, context)
+
+    def _alter(self, definer: Definer, statement: AlterTable, request: Request) -> str:
+        writer = definer.writer
+        engine = writer.engine
+        engine.check_room()
+        state = SessionState(self._session, writer.catalog)
+        context = self.context(engine.dictionary, request, engine.timeline.epoch(engine.timeline.last), state)
+        keys = self._session.coordinator.keys
+        Alterer(writer, keys, context, definer.notify, definer.names).alter(statement)
+        return "ALTER TABLE"
+
+    def _definer(self, writer: Writer, prepared: Prepared, notify: Notify) -> Definer:
+        names = Lookup(writer.catalog, self._session.path(writer.catalog))
+        return Definer(writer, notify, prepared.seen, names, self._session.settings)
+
+    def _create_table_as(self, definer: Definer, statement: CreateTable, prepared: Prepared, request: Request) -> str:
+        writer, query = definer.writer, statement.source
+        assert query is not None
+        state = SessionState(self._session, writer.catalog)
+        epoch = writer.engine.timeline.epoch(writer.engine.timeline.last)
+        context = self.context(writer.engine.dictionary, request, epoch, state)
+        rows = self.source(writer, view_rel(query), prepared, context, state)
+        changer = Changer(writer, self._session.coordinator.keys, context)
+        table = definer.create_table(statement, changer)
+        if table is None:
+            return "CREATE TABLE AS"
+        count = changer.insert(Insert(table, query.rel), rows).count
+        return f"SELECT {count}"
+
+    def _explain(self, statement: Explain) -> Result:
+        published = self._session.coordinator.engine.published
+        inner = statement.statement
+        maintained = isinstance(inner, CreateView) and inner.materialized
+        rel = _explained(inner)
+        from planner.explain import explain
+
+        def name(relation: int) -> str:
+            known = published.catalog.by_id(relation)
+            return f"relation {relation}" if known is None else known.name
+
+        text = explain(rel, statement.stage, StoredIndexes(published, one_shot=not maintained), name)
+        return self.text_rows("QUERY PLAN", text.splitlines(), "EXPLAIN")
+
+    async def _execute(self, statement: Execute, request: Request) -> Result:
+        session = self._session
+        prepared = session.named(statement.name).prepared
+        if prepared is None:
+            raise SqlError("26000", f'prepared statement "{statement.name}" does not exist')
+        types = prepared.bound.parameters
+        if len(types) != len(statement.arguments):
+            raise SqlError(
+                "42601", f'wrong number of parameters for prepared statement "{statement.name}"',
+                f"Expected {len(types)} parameters but got {len(statement.arguments)}.",
+            )  # fmt: skip
+        state = SessionState(session, session.coordinator.engine.published.catalog)
+        context = self.context(session.coordinator.engine.dictionary.scratch(), request, 0, state)
+        arguments = (
+            a if a.type == t else Call("cast", (a,), t) for a, t in zip(statement.arguments, types, strict=True)
+        )
+        datums = tuple(constant(argument, context) for argument in arguments)
+        return await self.run(prepared, replace(request, parameters=datums))
+
+    def text_rows(self, name: str, lines: Sequence[str], tag: str) -> RowsResult:
+        """A result of one text column."""
+        return self.datum_rows((OutputColumn(name, TEXT),), [(line,) for line in lines], tag)
+
+    def datum_rows(self, columns: tuple[OutputColumn, ...], rows: Sequence[tuple[object, ...]], tag: str) -> RowsResult:
+        """A result from Python values."""
+        dictionary = self._session.coordinator.engine.dictionary.scratch()
+        schema = tuple(ColumnType(c.type) for c in columns)
+        vectors = [encode(c.type, [row[i] for row in rows], dictionary) for i, c in enumerate(columns)]
+        return RowsResult(columns, RowSet(pack(vectors, schema, len(rows)), schema), tag, dictionary)
+
+
+def _light(statement: Insert | Update | Delete, request: Request) -> bool:
+    """Whether a statement that changes rows may be short, by what is known before it runs."""
+    given = sum(len(p) for p in request.parameters if isinstance(p, list | tuple))
+    return given <= LIGHT_ROWS and (not isinstance(statement, Insert) or _few(statement.source))
+
+
+def _no_system_rows(relation: int) -> Words:
+    raise AssertionError("a transaction's changes are of tables")
+
+
+def is_plain(statement: Query) -> bool:
+    """Whether what is done to a query's rows at the end makes no new values."""
+    finishing = statement.finishing
+    bounds = (finishing.limit, finishing.offset)
+    plain = finishing.project is None and not finishing.order
+    return statement.as_of is None and plain and all(b is None or isinstance(b, Literal) for b in bounds)
+
+
+def _few(rel: Rel) -> bool:
+    return len(rel.rows) <= LIGHT_ROWS if isinstance(rel, Values) else all(map(_few, children(rel)))
+
+
+def _explained(statement: Statement) -> Rel:
+    match statement:
+        case Query():
+            return statement.rel
+        case Insert() | Update() | Delete():
+            return statement.source
+        case CreateView():
+            return statement.query.rel
+        case CreateTable(source=Query() as query):
+            return query.rel
+        case Subscribe():
+            return statement.query.rel
+        case _:
+            raise unsupported(f"EXPLAIN of {type(statement).__name__}")

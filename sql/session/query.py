@@ -1,0 +1,190 @@
+"""Reading: which moment a query sees, and its run over that moment's snapshot."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from ivm.errors import SqlError
+from ivm.rows import RowSet, Words
+from ivm.words import Kind
+from planner.context import Bounds, Context
+from planner.evaluate import constant
+from planner.finishing import finish
+from planner.logical import Finishing
+from planner.mfp import MapFilter
+from planner.physical import Map, Node, Plan
+from planner.row_errors import first_error
+from planner.run import run
+from planner.run_direct import is_short
+from planner.scalar import Scalar
+from sql.catalog.catalog import Catalog, RelationKind
+from sql.engine.clock import POSTGRES_EPOCH
+from sql.engine.counts import count_row
+from sql.engine.overlay import OverlaidSnapshot, Pending
+from sql.engine.persist import DEFAULT_RETAIN
+from sql.engine.snapshot import HistorySnapshot, MemorySnapshot, Published
+from sql.session.state import SessionState, system_words
+
+if TYPE_CHECKING:
+    from sql.coordination.coordinator import Coordinator
+
+SMALL: Final = 2000
+"""Rows that are read where we stand: to change threads would cost more."""
+MILLISECONDS: Final = range(10**11, 10**14)
+"""Integers that are milliseconds since 1970 between 1973 and 5138."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What a query sees: a published state at one of its ordinals, or (``history``) the store at an epoch."""
+
+    published: Published
+    ordinal: int
+    epoch: int
+    history: bool = False
+
+
+def present(published: Published) -> Moment:
+    """The newest of a published state."""
+    return Moment(published, published.ordinal, published.epoch)
+
+
+async def moment_of(
+    coordinator: Coordinator, published: Published, inputs: Iterable[int], epoch: int, at_least: bool = False
+) -> Moment:
+    """The moment of AS OF. 22023: in the future, or older than what is retained."""
+    now = coordinator.engine.clock.now()
+    if epoch > now:
+        hint = f"The present is {now}: epochs are microseconds since 1970."
+        raise SqlError("22023", f"cannot read as of {epoch}: it is in the future", hint=hint)
+    if epoch > published.epoch:
+        published = await coordinator.published_at_least(epoch)
+    oldest = max((oldest_epoch(published.catalog, i, now) for i in inputs), default=0)
+    if epoch < oldest and at_least:
+        epoch = oldest
+    if epoch < oldest:
+        raise _too_old(epoch, oldest, published.epoch)
+    ordinal = coordinator.engine.timeline.ordinal(epoch)
+    if ordinal is not None and ordinal >= published.since:
+        return Moment(published, ordinal, epoch)
+    return Moment(published, 0, epoch, history=True)
+
+
+def _too_old(epoch: int, oldest: int, newest: int) -> SqlError:
+    hint = "CREATE … WITH (RETAIN HISTORY FOR '…') sets how much history is kept."
+    if epoch in MILLISECONDS:
+        hint = f"Epochs are microseconds since 1970; {epoch} looks like milliseconds: did you mean {epoch * 1000}?"
+    return SqlError(
+        "22023",
+        f"cannot read as of {epoch}: no history is kept that far back",
+        f"What is asked for can be read from {oldest} ({_text(oldest)}) to {newest} ({_text(newest)}).",
+        hint,
+    )
+
+
+def _text(epoch: int) -> str:
+    return datetime.fromtimestamp(epoch / 1e6, UTC).isoformat(sep=" ", timespec="milliseconds")
+
+
+def oldest_epoch(catalog: Catalog, relation: int, now: int) -> int:
+    """The oldest epoch that is promised for a relation."""
+    known = catalog.relations.get(relation)
+    if known is None or known.kind not in (RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW):
+        return 0
+    return max(known.created, now - (known.retain or DEFAULT_RETAIN))
+
+
+def epoch_of(expr: Scalar, context: Context) -> int:
+    """AS OF's expression as an epoch: a bigint as it is, a timestamptz in µs since 1970."""
+    datum = constant(expr, context)
+    if datum is None:
+        raise SqlError("22004", "AS OF must not be null")
+    assert isinstance(datum, int), "the binder allows bigint and timestamptz"
+    return datum + POSTGRES_EPOCH if expr.type.kind in (Kind.TIMESTAMPTZ, Kind.TIMESTAMP) else datum
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One query, ready to run on any thread."""
+
+    plan: Plan
+    inputs: frozenset[int]
+    finishing: Finishing
+    moment: Moment
+    context: Context
+    state: SessionState
+    coordinator: Coordinator
+    ignore_errors: bool = False
+    count: int | None = None
+    """The rows counted, where the query does nothing else and the number is known."""
+    pending: Pending | None = None
+    """What the transaction has changed and is not stepped yet; only a short query may be read with it."""
+
+    @property
+    def small(self) -> bool:
+        """Whether it is cheaper to run where we stand than to change threads."""
+        if self.count is not None:
+            return True
+        if self.pending is not None:
+            return True
+        nodes = self.plan.nodes
+        if len(nodes) > 8 or self.moment.history or not all(map(_quick, nodes)):
+            return False
+        return self._size() <= SMALL or is_short(self.plan, self._snapshot(), SMALL)
+
+    def run(self, cancel: threading.Event | None = None) -> RowSet:
+        """The rows. SqlError: an expression's, or a view's own error."""
+        if self.count is not None:
+            return finish(count_row(self.plan.schema, self.count), self.finishing, self.context)
+        snapshot = self._snapshot()
+        rows = run(self.plan, snapshot, self.context, Bounds(cancel, self.coordinator.query_memory))
+        return finish(rows, self.finishing, self.context)
+
+    def broken(self) -> list[tuple[int, SqlError]]:
+        """The views among the inputs that have errors at this moment, with what reading them says."""
+        published = self.moment.published
+        found = []
+        for relation in sorted(self.inputs):
+            failure = published.failures.get(relation)
+            version = published.errors(relation)
+            if failure is not None:
+                found.append((relation, failure))
+            elif version is not None and not self.moment.history and version.count:
+                rows, _ = version.rows_at(self.moment.ordinal)
+                if len(rows):
+                    found.append((relation, first_error(rows, self.context.dictionary)))
+        return found
+
+    def _size(self) -> int:
+        versions = [self.moment.published.version(i) for i in self.inputs]
+        return sum(0 if v is None else v.count for v in versions)
+
+    def _snapshot(self) -> MemorySnapshot | HistorySnapshot:
+        published = self.moment.published
+
+        def rows(relation: int) -> Words:
+            return system_words(relation, self.state, published, self.context.dictionary)
+
+        if self.moment.history:
+            persistence = self.coordinator.engine.persistence
+            assert persistence is not None, "history is kept in the store"
+            if self.moment.epoch > persistence.applied_epoch:
+                persistence.flush()
+            return HistorySnapshot(persistence.store, self.moment.epoch, published.catalog, rows)
+        if self.pending is not None:
+            return OverlaidSnapshot(published, self.moment.ordinal, rows, self.ignore_errors, self.pending)
+        return MemorySnapshot(published, self.moment.ordinal, rows, self.ignore_errors)
+
+
+def _quick(node: Node) -> bool:
+    """Whether a node's work is in proportion to what it reads (a set-returning function's is not)."""
+    return not isinstance(node, Map) or isinstance(node.program, MapFilter)
+
+
+def at_epoch(context: Context, epoch: int) -> Context:
+    """The context with the query's own time, for mz_now()."""
+    return replace(context, epoch=epoch)

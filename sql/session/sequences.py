@@ -1,0 +1,98 @@
+"""What a session asks of sequences: nextval, currval and their family."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from ivm.errors import SqlError
+from ivm.rows import Words
+from planner.identifiers import quoted
+from sql.catalog.catalog import Catalog, Relation
+from sql.catalog.search_path import Lookup
+from sql.system.functions import split_name
+
+if TYPE_CHECKING:
+    from sql.session.session import Session
+
+
+class _State(Protocol):
+    session: Session
+    catalog: Catalog
+
+
+class SequenceFunctions:
+    """Part of ``SessionState``: of one session, over the catalog of one statement."""
+
+    def nextval(self: _State, oid: int, count: int) -> Words:
+        """The next numbers. Raises 2200H, 42809, 25006."""
+        session = self.session
+        relation = _sequence(self.catalog, oid)
+        _check_writable(session, "nextval")
+        found = session.coordinator.engine.sequences.next(relation, count)
+        session.numbers[oid] = int(found[-1])
+        session.last_sequence = oid
+        return found
+
+    def currval(self: _State, oid: int) -> int:
+        """What nextval gave to this session last. Raises 55000."""
+        relation = _sequence(self.catalog, oid)
+        if oid not in self.session.numbers:
+            raise SqlError("55000", f'currval of sequence "{relation.name}" is not yet defined in this session')
+        return self.session.numbers[oid]
+
+    def lastval(self: _State) -> int:
+        """The same of whichever sequence was asked last. Raises 55000."""
+        last = self.session.last_sequence
+        if last not in self.session.numbers or last not in self.catalog.relations:
+            raise SqlError("55000", "lastval is not yet defined in this session")
+        return self.session.numbers[last]
+
+    def setval(self: _State, oid: int, value: int, called: bool) -> int:
+        """Where the sequence goes on. Raises 22003, 42809, 25006."""
+        relation = _sequence(self.catalog, oid)
+        _check_writable(self.session, "setval")
+        self.session.coordinator.engine.sequences.set(relation, value, called)
+        if called:
+            self.session.numbers[oid] = value
+        return value
+
+    def sequence_state(self: _State, relation: Relation) -> tuple[int, int, bool]:
+        """last_value, log_cnt, is_called."""
+        assert relation.sequence is not None, "a sequence"
+        return self.session.coordinator.engine.sequences.peek(relation.sequence)
+
+    def sequence_last_value(self: _State, oid: int) -> int | None:
+        """The last number given out, NULL before the first."""
+        sequence = _sequence(self.catalog, oid).sequence
+        assert sequence is not None, "checked above"
+        value, _, called = self.session.coordinator.engine.sequences.peek(sequence)
+        return value if called else None
+
+    def serial_sequence(self: _State, table: str, column: str) -> str | None:
+        """pg_get_serial_sequence: the name of the sequence that the column owns. Raises 42P01, 42703."""
+        schema_name, name = split_name(table)
+        relation = Lookup(self.catalog, self.session.path(self.catalog)).resolve(schema_name, name)
+        if relation is None:
+            raise SqlError("42P01", f'relation "{table}" does not exist')
+        names = [c.name for c in relation.columns]
+        if column not in names:
+            raise SqlError("42703", f'column "{column}" of relation "{relation.name}" does not exist')
+        place = relation.oid, column
+        for owned in self.catalog.owned([relation.id]):
+            if owned.sequence is not None and owned.sequence.owner == place:
+                return f"{quoted(owned.schema_name)}.{quoted(owned.name)}"
+        return None
+
+
+def _sequence(catalog: Catalog, oid: int) -> Relation:
+    relation = catalog.by_id(oid)
+    if relation is None:
+        raise SqlError("42P01", f"could not open relation with OID {oid}")
+    if relation.sequence is None:
+        raise SqlError("42809", f'"{relation.name}" is not a sequence')
+    return relation
+
+
+def _check_writable(session: Session, function: str) -> None:
+    if session.transaction is not None and session.transaction.read_only:
+        raise SqlError("25006", f"cannot execute {function}() in a read-only transaction")

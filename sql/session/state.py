@@ -1,0 +1,143 @@
+"""What functions and system relations ask of the session: names, settings, other sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ivm.errors import SqlError
+from ivm.rows import Words, pack
+from ivm.words import TEXT
+from planner.row_errors import decode_error
+from sql.catalog.catalog import INTERNAL_SCHEMAS, Catalog, Relation, RelationKind, TableColumn
+from sql.catalog.search_path import Lookup, SearchPath
+from sql.engine.snapshot import Published
+from sql.session.sequences import SequenceFunctions
+from sql.system import relations as system
+from sql.system.functions import SystemFunctions
+from sql.system.state import CursorInfo, SessionInfo, StatementInfo
+from storage.codec import encode
+from storage.dictionary import Dictionary
+
+if TYPE_CHECKING:
+    from sql.session.session import Session
+
+VIEW_ERRORS: Final = Relation(
+    13990, "freshet", "view_errors", RelationKind.SYSTEM,
+    (TableColumn("view", TEXT, False), TableColumn("sqlstate", TEXT, False), TableColumn("message", TEXT, False),
+     TableColumn("row", TEXT)),
+)  # fmt: skip
+
+
+class SessionState(SequenceFunctions, SystemFunctions):
+    """``planner.context.SessionFunctions`` and ``sql.system.state.SystemState``, over one catalog."""
+
+    def __init__(self, session: Session, catalog: Catalog) -> None:
+        super().__init__(self, session.settings.find, session.backend_id)
+        self.session = session
+        self.catalog = catalog
+
+    @property
+    def user(self) -> str:
+        return self.session.user
+
+    @property
+    def database(self) -> str:
+        return self.session.database
+
+    def relations(self) -> Iterable[Relation]:
+        others = (RelationKind.FUNCTION, RelationKind.TYPE)
+        return (VIEW_ERRORS, *(r for r in self.catalog.relations.values() if r.kind not in others))
+
+    def types(self) -> Iterable[Relation]:
+        return self.catalog.types.values()
+
+    def routines(self) -> Iterable[Relation]:
+        return tuple(r for functions in self.catalog.routines.values() for r in functions)
+
+    def schemas(self) -> Mapping[str, int]:
+        return {**INTERNAL_SCHEMAS, **self.catalog.schemas}
+
+    @property
+    def path(self) -> SearchPath:
+        return self.session.path(self.catalog)
+
+    def settings(self) -> Sequence[tuple[str, str]]:
+        return self.session.settings.all()
+
+    def sessions(self) -> Sequence[SessionInfo]:
+        return [s.info() for s in self.session.coordinator.sessions]
+
+    def cursors(self) -> Sequence[CursorInfo]:
+        return [CursorInfo(c.name, c.text, c.hold, c.scrollable, c.created) for c in self.session.cursors.all()]
+
+    def prepared_statements(self) -> Sequence[StatementInfo]:
+        return [
+            StatementInfo(name, s.text, s.created, s.prepared.bound.parameters if s.prepared else (), s.by_sql)
+            for name, s in self.session.statements.items()
+            if name
+        ]
+
+    def notify(self, channel: str, payload: str) -> None:
+        self.session.notifications.notify(channel, payload)
+
+    def advisory_lock(self, key: tuple[int, ...], transaction: bool) -> None:
+        self.session.coordinator.advisory.demand(self.session.backend_id, key, transaction)
+
+    def try_advisory_lock(self, key: tuple[int, ...], transaction: bool) -> bool:
+        return self.session.coordinator.advisory.take(self.session.backend_id, key, transaction)
+
+    def advisory_unlock(self, key: tuple[int, ...]) -> bool:
+        given_back = self.session.coordinator.advisory.give_back(self.session.backend_id, key)
+        if not given_back:
+            self.session.notice("you don't own a lock of type ExclusiveLock", "WARNING", "01000")
+        return given_back
+
+    def advisory_unlock_all(self) -> None:
+        self.session.coordinator.advisory.release(self.session.backend_id, transaction=False)
+
+    def signal_backend(self, pid: int, terminate: bool) -> bool:
+        if terminate and pid == self.session.backend_id:
+            raise SqlError("57P01", "terminating connection due to administrator command")
+        for session in list(self.session.coordinator.sessions):
+            if session.backend_id == pid:
+                session.signal(terminate)
+                return True
+        self.session.notice(f"PID {pid} is not a PostgreSQL server process", "WARNING", "01000")
+        return False
+
+    def set_setting(self, name: str, value: str, local: bool) -> str:
+        settings = self.session.settings
+        settings.set(name, value, local)
+        return settings.get(name)
+
+
+def system_words(relation: int, state: SessionState, published: Published, dictionary: Dictionary) -> Words:
+    """A system relation's rows as words of the query's dictionary."""
+    known = published.catalog.by_id(relation)
+    assert known is not None, "a system relation"
+    if relation == VIEW_ERRORS.id:
+        datums = list(view_errors(published, dictionary, Lookup(published.catalog, state.path)))
+    elif known.sequence is not None:
+        datums = [state.sequence_state(known)]
+    else:
+        datums = system.rows(relation, state)
+    vectors = [encode(c.type, [row[i] for row in datums], dictionary) for i, c in enumerate(known.columns)]
+    return pack(vectors, known.schema, len(datums))
+
+
+def view_errors(published: Published, dictionary: Dictionary, names: Lookup) -> Iterable[tuple[object, ...]]:
+    """freshet.view_errors: each error row of each materialized view, and the views that are taken down."""
+    for relation in sorted(published.catalog.relations.values(), key=lambda r: r.name):
+        failure = published.failures.get(relation.id)
+        if failure is not None:
+            yield names.shown(relation), failure.sqlstate, failure.message, None
+        version = published.errors(relation.id)
+        if version is None:
+            continue
+        rows, _ = version.rows_at(published.ordinal)
+        for data in sorted(dictionary.lookup(np.ascontiguousarray(rows[:, 0]))):
+            error, row = decode_error(data)
+            yield names.shown(relation), error.sqlstate, error.message, row

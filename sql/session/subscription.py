@@ -1,0 +1,289 @@
+"""SUBSCRIBE: a snapshot, then each commit's changes as they are published.
+
+A subscription follows a stored relation, or a temporary view that the dataflow maintains for it alone. The engine
+thread hands over every published group; rows wait in a queue on the event loop until the client takes them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ivm.errors import SqlError, unsupported
+from ivm.rows import RowSet, Vector, Words, pack, unpack
+from ivm.words import BOOL, INT8, ColumnType, Schema
+from planner.logical import Get, Project, Rel
+from planner.logical import schema as schema_of
+from planner.lower import lower
+from planner.scalar import Column
+from planner.transform.pipeline import optimize
+from sql.catalog.catalog import Catalog
+from sql.coordination.prepared import gets, subscribe_columns
+from sql.engine.group import Delta
+from sql.engine.snapshot import Published, StoredIndexes
+from sql.session.query import moment_of, oldest_epoch
+from sql.settings.maintainable import check_maintainable
+from sql.settings.settings import Settings
+from sql.statements.statements import Subscribe
+from storage.stored import History
+
+if TYPE_CHECKING:
+    from sql.coordination.coordinator import Coordinator
+
+MOST_WAITING: Final = 4_000_000
+"""Rows that may wait for a slow client before its subscription ends with 53200."""
+HEARTBEAT_SECONDS: Final = 1.0
+
+
+def _followed(rel: Rel) -> Rel:
+    """The relation itself where a query is ``SELECT * FROM`` it."""
+    if isinstance(rel, Project) and isinstance(rel.input, Get):
+        columns = [e.index if isinstance(e, Column) else -1 for e in rel.exprs]
+        if columns == list(range(len(rel.input.schema))):
+            return rel.input
+    return rel
+
+
+@dataclass(frozen=True, slots=True)
+class _Progress:
+    """Nothing before this epoch will come any more."""
+
+    epoch: int
+
+
+class Subscription:
+    """The rows of one SUBSCRIBE, to be taken with ``take``; ``close`` frees what it holds in the dataflow."""
+
+    def __init__(self, coordinator: Coordinator, statement: Subscribe, up_to: int | None, settings: Settings) -> None:
+        self.statement = statement
+        self.columns = subscribe_columns(statement)
+        self.dictionary = coordinator.engine.dictionary
+        self._coordinator = coordinator
+        self._source = schema_of(statement.query.rel)
+        self._up_to = up_to
+        self._settings = settings
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[History | _Progress] = deque()
+        self._size = 0
+        self._arrived = asyncio.Event()
+        self._ended = False
+        self._error: SqlError | None = None
+        self._relation = -1
+        self._temporary = False
+        self._inputs: frozenset[int] = frozenset()
+        """What is read: when one of these goes, or is altered, nothing more is known."""
+        self._families: dict[int, tuple[int, ...]] = {}
+        """Tables that are read together with all that inherit from them, and what these are, by id: nor when another
+        comes or goes."""
+        self._reached = 0
+        """The epoch up to which everything has been handed over."""
+
+    @property
+    def ended(self) -> bool:
+        """Nothing will come any more, and everything was taken."""
+        return self._ended and not self._waiting
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the rows that ``take`` gives."""
+        progress = (ColumnType(BOOL, False),) if self.statement.progress else ()
+        columns = tuple(ColumnType(c.type, c.nullable or self.statement.progress) for c in self._source)
+        return (ColumnType(INT8, False), *progress, ColumnType(INT8, self.statement.progress), *columns)
+
+    async def start(self, as_of: int | None) -> None:
+        """Attach to the engine and queue the snapshot. 22023: as_of cannot be read; 0A000."""
+        rel = _followed(self.statement.query.rel)
+        finishing = self.statement.query.finishing
+        if finishing.order or finishing.limit is not None or finishing.offset is not None:
+            raise unsupported("ORDER BY or LIMIT in SUBSCRIBE")
+        stored = isinstance(rel, Get)
+        if as_of is not None and not stored:
+            raise unsupported("SUBSCRIBE … AS OF on a query that is no relation", "Create a materialized view of it.")
+        published = await self._coordinator.submit(lambda: self._attach(rel))
+        if as_of is None:
+            self._snapshot(*published.rows(self._relation, published.ordinal), published.epoch)
+            self._reached = max(self._reached, published.epoch)
+        else:
+            await self._from_history(published, as_of)
+        self._reach(self._reached)
+
+    def _attach(self, rel: Rel) -> Published:
+        """On the engine thread: from the published state that this gives, every change is handed over."""
+        engine = self._coordinator.engine
+        engine.flush()
+        check_maintainable(rel, engine.catalog, self._settings)
+        self._inputs = frozenset(gets(rel))
+        self._families = families(engine.catalog, self._inputs)
+        if isinstance(rel, Get):
+            self._relation = rel.relation
+        else:
+            self._temporary = True
+            self._relation = self._coordinator.temporary_id()
+            plan = lower(optimize(rel), StoredIndexes(engine.published, one_shot=False))
+            engine.install(plan, self._relation)
+            engine.hydrate()
+            engine.republish()
+            engine.drain_one(self._relation)
+        engine.listeners.append(self._listen)
+        return engine.published
+
+    async def _from_history(self, published: Published, as_of: int) -> None:
+        """The snapshot at an older epoch, and the changes since."""
+        coordinator = self._coordinator
+        moment = await moment_of(coordinator, published, [self._relation], as_of)
+        persistence = coordinator.engine.persistence
+        if moment.epoch >= published.epoch or persistence is None:
+            self._snapshot(*published.rows(self._relation, published.ordinal), as_of)
+            self._reached = max(self._reached, as_of, published.epoch)
+            return
+        known = published.catalog.relations[self._relation]
+        start = max(as_of, oldest_epoch(published.catalog, known.id, coordinator.engine.clock.now()))
+
+        def read() -> tuple[tuple[Words, Words], History]:
+            persistence.flush()
+            at = max(start, persistence.store.since(self._relation))
+            return (
+                persistence.store.rows(self._relation, at),
+                persistence.store.range_updates(self._relation, at, published.epoch),
+            )
+
+        snapshot, history = await asyncio.to_thread(read)
+        changes = list(self._waiting)
+        self._waiting.clear()
+        self._size = 0
+        self._snapshot(*snapshot, as_of)
+        self._put(history)
+        for change in changes:
+            self._put(change)
+        self._reached = max(self._reached, published.epoch)
+
+    def _snapshot(self, rows: Words, diffs: Words, epoch: int) -> None:
+        """The snapshot comes before what was handed over meanwhile."""
+        if self.statement.snapshot:
+            history = History(rows, np.full(len(rows), epoch, np.int64), diffs)
+            self._waiting.appendleft(history)
+            self._size += len(rows)
+
+    def _listen(self, delta: Delta, published: Published) -> None:
+        """On the engine thread, for each published group."""
+        history = delta.changes.get(self._relation)
+        failure = published.failures.get(self._relation)
+        known = published.catalog.relations
+        gone = not known.keys() >= self._inputs
+        gone = gone or any(i not in known or known[i].children != c for i, c in self._families.items())
+        self._loop.call_soon_threadsafe(self._deliver, history, delta.epoch, failure, gone)
+
+    def _deliver(self, history: History | None, epoch: int, failure: SqlError | None, gone: bool) -> None:
+        if self._ended:
+            return
+        if history is not None:
+            self._put(history)
+        if failure is not None or gone:
+            self._error = failure or SqlError("42P01", "what was subscribed to has been dropped or altered")
+            self._ended = True
+        self._reach(epoch)
+
+    def _put(self, item: History | _Progress) -> None:
+        if isinstance(item, History):
+            if self._up_to is not None:
+                kept = item.epochs < self._up_to
+                item = History(item.rows[kept], item.epochs[kept], item.diffs[kept])
+            if not len(item.rows):
+                return
+            self._size += len(item.rows)
+            if self._size > MOST_WAITING:
+                self._error = SqlError("53200", "the subscription's client is too slow")
+                self._ended = True
+        self._waiting.append(item)
+        self._arrived.set()
+
+    def _reach(self, epoch: int) -> None:
+        self._reached = max(self._reached, epoch)
+        if self.statement.progress:
+            self._put(_Progress(self._reached + 1))
+        if self._up_to is not None and self._reached + 1 >= self._up_to:
+            self._ended = True
+        self._arrived.set()
+
+    async def wait(self, timeout: float | None) -> None:
+        """Until there is something to take or it has ended; at most ``timeout`` seconds."""
+        deadline = None if timeout is None else self._loop.time() + timeout
+        while not self._waiting and not self._ended:
+            left = HEARTBEAT_SECONDS if deadline is None else min(HEARTBEAT_SECONDS, deadline - self._loop.time())
+            if left <= 0:
+                return
+            self._arrived.clear()
+            try:
+                await asyncio.wait_for(self._arrived.wait(), left)
+            except TimeoutError:
+                await self._heartbeat()
+
+    async def _heartbeat(self) -> None:
+        """Time passes without commits: tell it where that is asked for."""
+        if self.statement.progress or self._up_to is not None:
+            now = self._coordinator.engine.clock.now()
+            await self._coordinator.published_at_least(now)
+            if not self._ended:
+                self._reach(now)
+
+    def take(self, count: int | None = None) -> RowSet:
+        """What is waiting, ``count`` rows at most. Raises what ended the subscription once all was taken."""
+        if not self._waiting and self._error is not None:
+            raise self._error
+        parts: list[Words] = []
+        left = 2**62 if count is None else count
+        while self._waiting and left > 0:
+            item = self._waiting.popleft()
+            if isinstance(item, History) and len(item.rows) > left:
+                rest = History(item.rows[left:], item.epochs[left:], item.diffs[left:])
+                self._waiting.appendleft(rest)
+                item = History(item.rows[:left], item.epochs[:left], item.diffs[:left])
+            rows = self._rows(item)
+            parts.append(rows)
+            left -= len(rows)
+            self._size -= len(rows) if isinstance(item, History) else 0
+        empty = pack([Vector(np.zeros(0, np.int64))] * len(self.schema), self.schema, 0)
+        return RowSet(np.concatenate(parts) if parts else empty, self.schema)
+
+    def _rows(self, item: History | _Progress) -> Words:
+        schema = self.schema
+        if isinstance(item, _Progress):
+            null = Vector(np.zeros(1, np.int64), np.ones(1, np.bool_))
+            given = [Vector(np.array([item.epoch])), Vector(np.ones(1, np.int64))]
+            return pack(given + [null] * (len(schema) - 2), schema, 1)
+        order = np.argsort(item.epochs, kind="stable")
+        count = len(order)
+        progressed = [Vector(np.zeros(count, np.int64))] if self.statement.progress else []
+        columns = unpack(item.rows[order], self._source)
+        return pack([Vector(item.epochs[order]), *progressed, Vector(item.diffs[order]), *columns], schema, count)
+
+    def close(self) -> None:
+        """Ends it; the temporary view goes."""
+        self._ended = True
+        self._waiting.clear()
+        self._arrived.set()
+        if self._relation >= 0:
+            self._task = asyncio.ensure_future(self._coordinator.submit(self._detach))
+
+    def _detach(self) -> None:
+        engine = self._coordinator.engine
+        if self._listen in engine.listeners:
+            engine.listeners.remove(self._listen)
+            if self._temporary:
+                engine.flush()
+                engine.drop_relation(self._relation)
+
+
+def families(catalog: Catalog, inputs: frozenset[int]) -> dict[int, tuple[int, ...]]:
+    """The tables that are read with all that inherit from them, by id, with their children."""
+    found = {}
+    read = [catalog.relations[i] for i in inputs if i in catalog.relations]
+    for table in {r.id: r for own in read for r in (own, *catalog.above(own))}.values():
+        members = (r for r in (table, *catalog.below(table)) if r.partitioning is None)
+        if {r.id for r in members} <= inputs:
+            found[table.id] = table.children
+    return found

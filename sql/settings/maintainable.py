@@ -1,0 +1,122 @@
+"""What a materialized view or a subscription cannot follow: values that change while the tables do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from ivm.errors import SqlError, unsupported
+from ivm.words import Kind, SqlType
+from planner.casts import CASTS
+from planner.functions import FUNCTIONS, Volatility
+from planner.logical import Get, Reduce, Rel, TableFunction
+from planner.scalar import Aggregate, Call, Literal
+from planner.traverse import children, scalars, subqueries, walk
+from sql.catalog.catalog import Catalog, Relation
+from sql.settings.settings import Settings
+from storage.type_names import format_type
+
+FIXED: Final = {"TimeZone": ("UTC", "GMT", "Etc/UTC"), "DateStyle": ("ISO, MDY",), "IntervalStyle": ("postgres",)}
+"""The settings that values in views are computed with, whoever reads them."""
+_CASTS: Final = ("cast", "assignment_cast", "try_cast")
+_SUBJECT: Final = {
+    "TimeZone": (Kind.TIMESTAMPTZ,),
+    "DateStyle": (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ),
+    "IntervalStyle": (Kind.INTERVAL,),
+}
+"""The types whose meaning or text each of them decides."""
+
+
+def check_maintainable(rel: Rel, catalog: Catalog, settings: Settings) -> None:
+    """Refuses (0A000) system relations, which no commit changes, functions whose results change by themselves, and
+    those that depend on settings of which the session's are others than the view's would be."""
+    for node in _nodes(rel):
+        if isinstance(node, Get):
+            _check_relation(catalog.relations.get(node.relation))
+        if isinstance(node, TableFunction):
+            _check_settings(f"{node.function.partition('(')[0]}()", [a.type for a in node.args], settings)
+        for expr in scalars(node):
+            for part in walk(expr):
+                if isinstance(part, Call):
+                    _check_call(part, settings)
+        if isinstance(node, Reduce):
+            for aggregate in node.aggregates:
+                _check_aggregate(aggregate, settings)
+
+
+def _nodes(rel: Rel) -> Iterator[Rel]:
+    """All nodes of a plan, once each, subqueries' included."""
+    todo: list[Rel] = [rel]
+    seen: set[int] = set()
+    while todo:
+        node = todo.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        todo += children(node)
+        for expr in scalars(node):
+            todo += [s.rel for s in subqueries(expr)]
+
+
+def _check_relation(relation: Relation | None) -> None:
+    if relation is None or relation.sequence is not None:
+        what = "a system relation" if relation is None else "a sequence"
+        raise unsupported(f"{what} in a materialized view or subscription", hint="Use a plain view.")
+
+
+def _check_call(call: Call, settings: Settings) -> None:
+    volatility = _volatility(call)
+    if call.function in _CASTS and isinstance(call.args[0], Literal):
+        return  # a constant, which binding has judged (``sql.bind.literals``)
+    if volatility == "settings":
+        _check_settings(_shown(call), [*(a.type for a in call.args), call.type], settings)
+    elif volatility != "immutable":
+        raise unsupported(
+            f"{_shown(call)}, which is {volatility}, in a materialized view",
+            hint="Its result changes while the data does not, so that no update would tell the view about it. "
+            "Use a plain view, or put the value into a table.",
+        )
+
+
+def _check_aggregate(aggregate: Aggregate, settings: Settings) -> None:
+    """Those that make JSON turn their arguments into text."""
+    name = aggregate.function.partition("(")[0]
+    if name.startswith("json"):
+        _check_settings(f"{name}()", [a.type for a in aggregate.args], settings)
+
+
+def _volatility(call: Call) -> Volatility:
+    if call.function in _CASTS:
+        found = CASTS.get((call.args[0].type.kind, call.type.kind))
+    else:
+        found = FUNCTIONS.get(call.function)
+    return "immutable" if found is None else found.volatility
+
+
+def _shown(call: Call) -> str:
+    if call.function in _CASTS:
+        return f"the cast from {format_type(call.args[0].type)} to {format_type(call.type)}"
+    name = FUNCTIONS[call.function].name
+    return f"{name}()" if name.isidentifier() else f"operator {name}"
+
+
+def _check_settings(what: str, types: Iterable[SqlType], settings: Settings) -> None:
+    kinds = {kind for type_ in types for kind in _kinds(type_)}
+    for name, allowed in FIXED.items():
+        value = settings.get(name)
+        if value not in allowed and not kinds.isdisjoint(_SUBJECT[name]):
+            message = f"{what} in a materialized view is not supported while {name} is {value}"
+            hint = f"Views compute with {name} {allowed[0]}, whoever reads them: SET {name} = '{allowed[0]}'"
+            if name == "TimeZone":
+                hint += f", or say the zone, as in ts AT TIME ZONE '{value}'"
+            raise SqlError("0A000", message, hint=f"{hint}.")
+
+
+def _kinds(type_: SqlType) -> Iterator[Kind]:
+    """The kinds of which the values of the type are made."""
+    yield type_.kind
+    if type_.element is not None:
+        yield from _kinds(type_.element)
+    for _, field in type_.fields:
+        yield from _kinds(field)

@@ -1,0 +1,110 @@
+"""What a session gives back for a statement; the wire's listener turns it into messages."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from ivm.rows import RowSet
+from sql.statements.statements import OutputColumn
+
+if TYPE_CHECKING:
+    from storage.dictionary import Dictionary
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A message beside a result: ``severity`` is NOTICE, WARNING, INFO …"""
+
+    severity: str
+    sqlstate: str
+    message: str
+    detail: str | None = None
+    hint: str | None = None
+
+
+Notify = Callable[[Notice], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RowsResult:
+    """Rows of a query, cursor, RETURNING, SHOW or EXPLAIN.
+
+    ``dictionary`` resolves the rows' interned words. ``formats``: as Bind gave them (none: all text; one: for all;
+    else one for each column). ``tag`` ends the result unless ``suspended``: then the portal has more rows
+    (PortalSuspended). ``describe``: a RowDescription comes first (the simple protocol, first part of a result).
+    """
+
+    columns: tuple[OutputColumn, ...]
+    rows: RowSet
+    tag: str
+    dictionary: Dictionary
+    suspended: bool = False
+    describe: bool = True
+    formats: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """A command without rows, by its tag."""
+
+    tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyResult:
+    """An empty query string."""
+
+
+class CopyReceiver(Protocol):
+    """Takes the data of COPY … FROM STDIN."""
+
+    async def feed(self, data: bytes) -> None:
+        """One CopyData message; raises SqlError at once when the data is bad (the rest is then dropped)."""
+        ...
+
+    async def finish(self) -> CommandResult:
+        """CopyDone: the rows become visible with their transaction."""
+        ...
+
+    async def fail(self, message: str) -> None:
+        """CopyFail: raises SqlError 57014 with the client's message."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CopyInResult:
+    """COPY … FROM STDIN waits for data. ``columns`` is their number, ``format`` 0 (text, csv) or 1 (binary).
+
+    The listener feeds the receiver until CopyDone or CopyFail, and only then asks for the next result.
+    """
+
+    columns: int
+    format: int
+    receiver: CopyReceiver
+
+    async def feed(self, data: bytes) -> None:
+        await self.receiver.feed(data)
+
+    async def finish(self) -> CommandResult:
+        return await self.receiver.finish()
+
+    async def fail(self, message: str) -> None:
+        await self.receiver.fail(message)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOutResult:
+    """COPY … TO STDOUT: each chunk of ``data`` is the payload of one CopyData; then CopyDone and ``tag()``.
+
+    A subscription's chunks come as they happen, for as long as it lasts: flush after each.
+    """
+
+    columns: int
+    format: int
+    data: AsyncIterator[bytes]
+    tag: Callable[[], str]
+
+
+Result = RowsResult | CommandResult | CopyInResult | CopyOutResult | EmptyResult

@@ -1,0 +1,600 @@
+"""Bound statements: what the binder gives to the session and the coordinator. No names to look up any more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ivm.words import SqlType
+from planner.logical import Finishing, Rel
+from planner.scalar import Scalar
+from sql.catalog.catalog import Reference, Relation, RelationKind, TableColumn
+from sql.catalog.keys import Check, Index
+from sql.catalog.partitioning import Partitioning, WrittenBound
+from sql.catalog.sequence_options import SequenceOptions
+from sql.statements.partitions import Attachment
+from sql.statements.rename import Renaming
+from sql.statements.types import TypeStatement
+
+
+@dataclass(frozen=True, slots=True)
+class OutputColumn:
+    """A result column; ``table`` and ``attribute`` (from 1) when it is a plain column of a relation, else 0."""
+
+    name: str
+    type: SqlType
+    table: int = 0
+    attribute: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """SELECT, VALUES, TABLE or WITH. ``as_of``: an expression without columns (bigint epoch or timestamptz).
+
+    ``locking``: FOR UPDATE or the like; a transaction takes the write token before it reads.
+    """
+
+    rel: Rel
+    finishing: Finishing
+    columns: tuple[OutputColumn, ...]
+    as_of: Scalar | None = None
+    as_of_at_least: bool = False
+    locking: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OnConflict:
+    """What is done with a row whose key is taken. ``arbiters``: the unique indexes asked; the others raise 23505.
+
+    ``changed``: the new row, over (the row that is there, the row proposed); None: nothing is done. It is done where
+    ``where`` is true, over the same.
+    """
+
+    arbiters: tuple[Index, ...]
+    changed: tuple[Scalar, ...] | None = None
+    where: Scalar | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One of the tables that a statement changes: where each of its columns stands in the wide rows of the source."""
+
+    table: Relation
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """``source`` yields whole rows in the table's column order, defaults filled in and casts applied.
+
+    ``returning``: expressions over the table's columns, shown as ``columns``; ``oid``: the tableoid stands after those.
+    ``finishing``: where a volatile function
+    (nextval) makes columns, ``source`` lacks them; they are computed for each row, in the order of the query.
+    """
+
+    table: Relation
+    source: Rel
+    returning: tuple[Scalar, ...] | None = None
+    columns: tuple[OutputColumn, ...] = ()
+    conflict: OnConflict | None = None
+    finishing: Finishing | None = None
+    oid: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """``source`` yields, for each row to change, the old row, the new row, then any columns of FROM.
+
+    ``returning`` is over (new row, FROM's columns). When FROM matches a row several times, one match is taken.
+    With ``branches`` the rows are wide, as ``sql.bind.family`` makes them, ``width`` columns of which the last is the
+    tableoid: the oid of the row's table.
+    """
+
+    table: Relation
+    source: Rel
+    returning: tuple[Scalar, ...] | None = None
+    columns: tuple[OutputColumn, ...] = ()
+    branches: tuple[Branch, ...] = ()
+    width: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """``source`` yields the old row, then any columns of USING; ``returning`` is over all of them. ``branches`` and
+    ``width`` as those of ``Update``."""
+
+    table: Relation
+    source: Rel
+    returning: tuple[Scalar, ...] | None = None
+    columns: tuple[OutputColumn, ...] = ()
+    branches: tuple[Branch, ...] = ()
+    width: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Compound:
+    """Data-modifying statements in WITH, in order, and the statement after them: alone where its own rows are read by
+    subqueries (ON CONFLICT, RETURNING), which see what was there before it.
+
+    ``parts``: the id (below 0) of the relation that each one's RETURNING is to the others, and the statement.
+    """
+
+    parts: tuple[tuple[int, Insert | Update | Delete], ...]
+    main: Query | Insert | Update | Delete
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """``restart``: the sequences that the tables own begin anew."""
+
+    tables: tuple[Relation, ...]
+    restart: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSequence:
+    """A sequence to make for a column of a new table: its options as written, and ``kind`` as in ``Generated``."""
+
+    column: int
+    kind: str
+    options: SequenceOptions
+
+
+@dataclass(frozen=True, slots=True)
+class NewForeignKey:
+    """FOREIGN KEY by names. ``parent`` None: the table itself; ``keys`` empty: its primary key."""
+
+    name: str | None
+    columns: tuple[str, ...]
+    parent: Relation | None
+    keys: tuple[str, ...]
+    on_delete: str
+    on_update: str
+    changed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """``source`` is the query of CREATE TABLE AS.
+
+    ``indexes`` and ``checks`` have no ids yet, and names only where they were written. ``goes``: with its transaction.
+    """
+
+    schema_name: str
+    name: str
+    columns: tuple[TableColumn, ...]
+    primary_key: tuple[int, ...] = ()
+    retain: int | None = None
+    if_not_exists: bool = False
+    source: Query | None = None
+    key_name: str | None = None
+    indexes: tuple[Index, ...] = ()
+    checks: tuple[Check, ...] = ()
+    foreign_keys: tuple[NewForeignKey, ...] = ()
+    sequences: tuple[ColumnSequence, ...] = ()
+    goes: bool = False
+    parents: tuple[Relation, ...] = ()
+    notices: tuple[str, ...] = ()
+    partitioning: Partitioning | None = None
+    bound: WrittenBound | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndex:
+    """``index`` has no id yet, and no name where none was written."""
+
+    table: Relation
+    index: Index
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropIndex:
+    names: tuple[tuple[str | None, str], ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSequence:
+    """The options are checked when it is made, names are looked up then."""
+
+    schema_name: str | None
+    name: str
+    options: SequenceOptions
+    if_not_exists: bool = False
+    temporary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterSequence:
+    schema_name: str | None
+    name: str
+    options: SequenceOptions
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateFunction:
+    """``relation``: with all but its id."""
+
+    relation: Relation
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropFunction:
+    """``missing``: what IF EXISTS says of the others."""
+
+    functions: tuple[Relation, ...]
+    missing: tuple[str, ...] = ()
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateView:
+    """A view (``materialized`` or not). ``definition`` is the SELECT's own text, ``references`` what it names.
+
+    ``follows``: it is temporary because what it reads is.
+    """
+
+    schema_name: str
+    name: str
+    query: Query
+    definition: str
+    materialized: bool
+    replace: bool = False
+    if_not_exists: bool = False
+    retain: int | None = None
+    references: tuple[Reference, ...] = ()
+    follows: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSchema:
+    """``name`` None: the role's. ``owner`` None: whoever asks."""
+
+    name: str | None
+    owner: str | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropSchema:
+    names: tuple[str, ...]
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    kind: RelationKind
+    names: tuple[tuple[str | None, str], ...]
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AddUnique:
+    """Columns by name; ``name`` None: as Postgres names it."""
+
+    columns: tuple[str, ...]
+    name: str | None
+    nulls_distinct: bool = True
+    included: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AddCheck:
+    """``text``: the condition as it is written; it is bound when it is known which columns there are."""
+
+    text: str
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DropConstraint:
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AddPrimaryKey:
+    """``columns``: names. ``constraint``: the key's own name, None for the one that Postgres would make."""
+
+    columns: tuple[str, ...]
+    constraint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    """``value``: what the column is in the rows that are there, an expression without columns."""
+
+    column: TableColumn
+    value: Scalar
+    if_not_exists: bool = False
+    key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    name: str
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetDefault:
+    """``default`` None: DROP DEFAULT."""
+
+    column: str
+    default: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetNotNull:
+    column: str
+    not_null: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SetType:
+    """``value``: the column's new value, over the columns of the table as it was when the statement was bound."""
+
+    column: str
+    type: SqlType
+    value: Scalar
+    default: str | None
+
+
+Change = (
+    AddPrimaryKey
+    | AddUnique
+    | AddCheck
+    | NewForeignKey
+    | DropConstraint
+    | AddColumn
+    | DropColumn
+    | SetDefault
+    | SetNotNull
+    | SetType
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTable:
+    """``table`` None: there is none of that ``name``, and that is accepted."""
+
+    table: Relation | None
+    name: str
+    changes: tuple[Change, ...]
+
+
+class CopyFormat(Enum):
+    TEXT = "text"
+    CSV = "csv"
+    BINARY = "binary"
+    PARQUET = "parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOptions:
+    """Options of COPY with Postgres's defaults for the format filled in (``null``: the NULL marker)."""
+
+    format: CopyFormat = CopyFormat.TEXT
+    delimiter: str = "\t"
+    null: str = "\\N"
+    header: bool = False
+    quote: str = '"'
+    escape: str = '"'
+    force_quote: tuple[int, ...] = ()
+    force_not_null: tuple[int, ...] = ()
+    force_null: tuple[int, ...] = ()
+    engine: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFrom:
+    """``columns``: positions in the table, in the data's order. ``path`` None: STDIN."""
+
+    table: Relation
+    columns: tuple[int, ...]
+    defaults: tuple[Scalar | None, ...]
+    """For every column of the table: its default, cast to its type (None: NULL)."""
+    options: CopyOptions
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """``relation`` when a stored relation is followed directly, else its query."""
+
+    query: Query
+    snapshot: bool = True
+    progress: bool = False
+    as_of: Scalar | None = None
+    up_to: Scalar | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTo:
+    """COPY … TO STDOUT of a query or a subscription."""
+
+    source: Query | Subscribe
+    options: CopyOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """``stage``: logical, optimized or physical."""
+
+    statement: Statement
+    stage: str = "physical"
+
+
+@dataclass(frozen=True, slots=True)
+class Verify:
+    """VERIFY MATERIALIZED VIEW: a recompute from the tables at one epoch; the rows that differ come back."""
+
+    view: Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """What a transaction is asked to be, None where nothing was said. Every level runs as strict serializable."""
+
+    isolation: str | None = None
+    read_only: bool | None = None
+    deferrable: bool | None = None
+
+    def settings(self) -> dict[str, str]:
+        """By the names of the settings that show them, ``transaction_…`` and ``default_transaction_…`` alike."""
+        switches = (("read_only", self.read_only), ("deferrable", self.deferrable))
+        found = {name: "on" if on else "off" for name, on in switches if on is not None}
+        return found if self.isolation is None else {"isolation": self.isolation, **found}
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    modes: Modes = Modes()
+
+
+@dataclass(frozen=True, slots=True)
+class SetTransaction:
+    """SET TRANSACTION; ``session``: SET SESSION CHARACTERISTICS AS TRANSACTION."""
+
+    modes: Modes
+    session: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """SAVEPOINT, RELEASE or ROLLBACK TO, by ``action``: savepoint, release, rollback."""
+
+    action: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetVariable:
+    """SET [LOCAL]; ``value`` None: to the default (also RESET). ``name`` 'all' with None: RESET ALL."""
+
+    name: str
+    value: str | None
+    local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """SQL-level PREPARE; ``text`` is the statement's own text."""
+
+    name: str
+    types: tuple[SqlType, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Execute:
+    """SQL-level EXECUTE; arguments are expressions without columns."""
+
+    name: str
+    arguments: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Deallocate:
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Declare:
+    """DECLARE CURSOR for a query or a subscription. ``scroll``: None where neither SCROLL nor NO SCROLL was said."""
+
+    name: str
+    statement: Query | Subscribe
+    hold: bool = False
+    scroll: bool | None = None
+
+
+class Direction(Enum):
+    """Where FETCH goes: by a count of rows, or to a row by its number from the start or from here."""
+
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    ABSOLUTE = "absolute"
+    RELATIVE = "relative"
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """FETCH: ``count`` None is ALL; ``timeout`` seconds to wait for a subscription's rows (None: do not wait)."""
+
+    name: str
+    count: int | None
+    timeout: float | None = None
+    move: bool = False
+    direction: Direction = Direction.FORWARD
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """LISTEN, or (``stop``) UNLISTEN; ``channel`` None is every channel."""
+
+    channel: str | None
+    stop: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Notify:
+    channel: str
+    payload: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NoOperation:
+    """Accepted for compatibility, does nothing (ANALYZE, VACUUM, COMMENT, GRANT …); answers ``tag``."""
+
+    tag: str
+    notice: str | None = None
+
+
+Statement = (
+    Query | Insert | Update | Delete | Compound | Truncate | CreateTable | CreateSequence | AlterSequence | CreateView
+    | CreateFunction | DropFunction | Attachment
+    | CreateIndex | CreateSchema | Drop | DropIndex | DropSchema | CopyFrom | CopyTo | Subscribe | Explain | Verify
+    | Begin | Commit | Rollback | Savepoint | SetVariable | SetTransaction | Show | Prepare | Execute | Deallocate
+    | Listen | Notify | Declare | Fetch | Close | Discard | AlterTable | Renaming | TypeStatement | NoOperation
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class BoundStatement:
+    """A statement with the types of its parameters ($1 first), inferred where the client gave none."""
+
+    statement: Statement
+    parameters: tuple[SqlType, ...] = ()
