@@ -23,6 +23,7 @@ from ivm.graph import (
     Concat,
     Consolidate,
     Constant,
+    Delay,
     Errors,
     FlatMap,
     Input,
@@ -56,7 +57,14 @@ from ivm.operators.linear import (
     ProjectOperator,
     SourceOperator,
 )  # fmt: skip
-from ivm.operators.loop import DelayedOperator, EnterOperator, FeedbackOperator, LeaveOperator, VariableOperator
+from ivm.operators.loop import (
+    DelayedOperator,
+    DelayOperator,
+    EnterOperator,
+    FeedbackOperator,
+    LeaveOperator,
+    VariableOperator,
+)  # fmt: skip
 from ivm.operators.reduce import ReduceOperator
 from ivm.operators.threshold import ThresholdOperator
 from ivm.scheduler import Core, Operator, Scope
@@ -230,6 +238,9 @@ class Dataflow:
             case Reduce(node, reducer):
                 source = self._arranged(node)
                 return ReduceOperator(core, source.scope, source, reducer)
+            case Delay(node):
+                source = self._find(node)
+                return DelayOperator(core, source.scope, source, spec)
             case Leave(node):
                 source = self._find(node)
                 assert source.scope.parent is not None, "only a loop can be left"

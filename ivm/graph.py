@@ -113,6 +113,27 @@ class CountRows:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstWords:
+    """The reducer that gives a group's first value, its words in the order of ``words``, a permutation; each of them
+    complemented where so said. In a loop that is not nested the engine does it in a kernel."""
+
+    words: tuple[int, ...]
+    complement: bool = False
+
+    @property
+    def out_width(self) -> int:
+        return len(self.words)
+
+    @property
+    def limit(self) -> int | None:
+        return 1
+
+    def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
+        out = vals[offsets[:-1]][:, list(self.words)]
+        return Reduced(np.arange(len(keys)), ~out if self.complement else out)
+
+
+@dataclass(frozen=True, slots=True)
 class Input:
     """A source of updates, fed from outside; at depth 0."""
 
@@ -229,6 +250,28 @@ class Variable:
     width: int
 
 
+class Priority(Enum):
+    """What a row's priority is, by one of its words: the word; the word's bit length (0 for what is not positive), so
+    that small words come first; 63 less the bit length, so that large ones do."""
+
+    VALUE = 0
+    LENGTH = 1
+    INVERSE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """A loop's collection whose rows stand only from the round priority · stride on: until then nothing sees them.
+
+    Rows of priorities whose round is past the loop's last one come at the last, or never where the loop returns there.
+    """
+
+    input: NodeId
+    word: int
+    priority: Priority
+    stride: int
+
+
 @dataclass(frozen=True, slots=True)
 class Leave:
     """A loop's collection outside of the loop: its sum over all rounds."""
@@ -270,5 +313,5 @@ class Static:
 
 NodeSpec = (
     Input | Constant | Project | FlatMap | Errors | Concat | Negate | Consolidate | Arrange | Join | Threshold
-    | Reduce | Variable | Leave | Output | Rows | Scan | Static
+    | Reduce | Variable | Delay | Leave | Output | Rows | Scan | Static
 )  # fmt: skip

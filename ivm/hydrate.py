@@ -22,7 +22,7 @@ from ivm.operators.linear import (
     InputOperator,
     SourceOperator,
 )  # fmt: skip
-from ivm.operators.loop import EnterOperator, LeaveOperator, LeaveTap, VariableOperator
+from ivm.operators.loop import DelayOperator, EnterOperator, LeaveOperator, LeaveTap, VariableOperator
 from ivm.operators.reduce import ReduceOperator
 from ivm.scheduler import Core, Operator, Scope
 
@@ -190,6 +190,8 @@ def _contents(core: Core, operator: Operator, memo: dict[int, Block]) -> Block:
         case VariableOperator():
             assert operator.body is not None
             return _moved(replay(core, operator.body, memo), NEXT, 0, 0)
+        case DelayOperator():
+            return operator.replay(replay(core, operator.source, memo))
     return _again(core, operator, memo)
 
 

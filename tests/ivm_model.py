@@ -13,6 +13,7 @@ from ivm.graph import (
     Concat,
     Consolidate,
     Constant,
+    Delay,
     Errors,
     FlatMap,
     Gather,
@@ -25,6 +26,7 @@ from ivm.graph import (
     NodeId,
     NodeSpec,
     Output,
+    Priority,
     Project,
     Reduce,
     Reduced,
@@ -71,6 +73,7 @@ class Model:
         self.scope_of: dict[NodeId, ScopeId | None] = {}
         self.parent: dict[ScopeId, ScopeId | None] = {}
         self.inputs: dict[NodeId, Collection] = {}
+        self.round_of: dict[ScopeId, int] = {}
 
     def value(self, node: NodeId) -> Collection:
         return self._value(node, {}, {})
@@ -125,9 +128,20 @@ class Model:
                 return {row: 1 if keep is Keep.DISTINCT else diff for row, diff in of(source).items() if diff > 0}
             case Reduce(source, reducer):
                 return self._reduce(source, reducer, of)[0]
+            case Delay():
+                return self._delay(node, of)
             case Leave(source):
                 return self._leave(source, variables)
         raise AssertionError(self.specs[node])
+
+    def _delay(self, node: NodeId, of) -> Collection:  # type: ignore[no-untyped-def]
+        """The rows whose priority's round has come."""
+        spec, scope = self.specs[node], self.scope_of[node]
+        assert isinstance(spec, Delay)
+        assert scope is not None
+        now = self.round_of[scope]
+        rows = of(spec.input)
+        return Counter({row: n for row, n in rows.items() if priority(spec, row[spec.word]) * spec.stride <= now})
 
     def key_width(self, node: NodeId) -> int:
         match self.specs[node]:
@@ -198,14 +212,27 @@ class Model:
         variables = dict(outer)
         for variable in loop.bodies:
             variables[variable] = Counter()
+        waits = any(isinstance(s, Delay) and self.scope_of[n] == scope for n, s in self.specs.items())
         for round_ in range(loop.limit):
+            self.round_of[scope] = round_
             memo: dict[NodeId, Collection] = {}
             following = {v: self._value(body, variables, memo) for v, body in loop.bodies.items()}
-            ended = all(following[v] == variables[v] for v in loop.bodies)
+            ended = not waits and all(following[v] == variables[v] for v in loop.bodies)
             if ended or round_ == loop.limit - 1:
                 return self._value(source, variables, memo)
             variables = {**variables, **following}
         raise AssertionError("unreachable")
+
+
+def priority(spec: Delay, word: int) -> int:
+    """A row's priority by its word."""
+    match spec.priority:
+        case Priority.VALUE:
+            return max(word, 0)
+        case Priority.LENGTH:
+            return max(word, 0).bit_length()
+        case Priority.INVERSE:
+            return 63 - max(word, 0).bit_length()
 
 
 def _mapped(collection: Collection, how: Gather) -> Collection:

@@ -13,7 +13,9 @@ from ivm.graph import (
     Concat,
     Consolidate,
     Constant,
+    Delay,
     Errors,
+    FirstWords,
     FlatMap,
     Gather,
     Input,
@@ -24,6 +26,7 @@ from ivm.graph import (
     NodeId,
     NodeSpec,
     Output,
+    Priority,
     Project,
     Reduce,
     ScopeId,
@@ -34,14 +37,16 @@ from tests.ivm_model import Collection, Count, Least, Loop, Members, Model, Twis
 
 SWAP = Gather((1, 0))
 SAME = Gather((0, 1))
+FIRSTS = [(SAME, FirstWords((0,))), (SWAP, FirstWords((0,), complement=True)), (SWAP, FirstWords((0,)))]
 GATHERS = [SWAP, Gather((0, 0)), Gather((1, 0), (), ((0, 2),)), Gather((0, -1), ((1, 0, 1, 1),))]
 
 
 class Pair:
     """An engine and its oracle with the same graph. All collections have two words."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, prioritised: bool = False) -> None:
         self.rng = random.Random(seed)
+        self.prioritised = prioritised
         self.engine = Dataflow()
         self.model = Model()
         self.inputs: list[NodeId] = []
@@ -83,11 +88,12 @@ class Pair:
     def grow(self, pool: list[NodeId], count: int, linear: bool = False) -> None:
         """Adds random operators on the pool's collections to the pool."""
         rng = self.rng
+        more = ["first", "first", "delay"] if self.prioritised else []
         for _ in range(count):
             a, b = rng.choice(pool), rng.choice(pool)
             scope = self.deeper(a)
             kind = rng.choice(["project", "map", "concat", "negate", "join", "join", "distinct", "positive", "count",
-                               "least", "two", "members", "errors", "consolidate", "reduced"])  # fmt: skip
+                               "least", "two", "members", "errors", "consolidate", "reduced", *more])  # fmt: skip
             match kind:
                 case "project":
                     how = rng.choice(GATHERS)
@@ -126,6 +132,12 @@ class Pair:
                 case "least" | "two":
                     arranged = self.add(Arrange(a, rng.choice([SAME, SWAP]), 1), scope)
                     node = self.add(Reduce(arranged, Least() if kind == "least" else Two()), scope)
+                case "first":
+                    how, reducer = rng.choice(FIRSTS)
+                    arranged = self.add(Arrange(a, how, 1), scope)
+                    node = self.add(Project(self.add(Reduce(arranged, reducer), scope), SWAP), scope)
+                case "delay":
+                    node = self.delayed(a)
                 case "members":
                     arranged = self.add(Arrange(a, SWAP, 1), scope)
                     wide = self.add(Reduce(arranged, Members()), scope)
@@ -137,6 +149,13 @@ class Pair:
                     node = self.add(Join(least, other, Gather((2, 1))), self.deeper(least, other))
             pool.append(node)
 
+    def delayed(self, node: NodeId) -> NodeId:
+        scope = self.deeper(node)
+        if scope is None:
+            return node
+        how = self.rng.choice([Priority.VALUE, Priority.VALUE, Priority.LENGTH, Priority.INVERSE])
+        return self.add(Delay(node, self.rng.randrange(2), how, self.rng.randrange(1, 4)), scope)
+
     def distinct(self, node: NodeId) -> NodeId:
         scope = self.deeper(node)
         arranged = self.add(Arrange(node, SAME, 2), scope)
@@ -145,13 +164,15 @@ class Pair:
     def loop(self, pool: list[NodeId], parent: ScopeId | None = None, depth: int = 1) -> None:
         """Adds a loop over the pool's collections, maybe with a loop inside, and what leaves it, to the pool."""
         rng = self.rng
-        limit = rng.randrange(2, 7)
+        limit = rng.randrange(2, 16 if self.prioritised and depth == 1 else 7)
         scope = self.engine.scope(parent, limit, return_at_limit=True)
         self.model.parent[scope] = parent
         variables = [self.add(Variable(scope, 2), scope) for _ in range(rng.randrange(1, 3))]
         inner = rng.sample(pool, min(len(pool), 3)) + variables
         seed = self.add(Concat((rng.choice(pool), variables[0])), scope)
         inner.append(seed)
+        if self.prioritised:
+            inner.append(self.delayed(seed))
         self.grow(inner, rng.randrange(1, 5))
         if depth < 2 and rng.random() < 0.4:
             self.loop(inner, scope, depth + 1)

@@ -59,6 +59,12 @@ def test_random_loops(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     run(Pair(seed), 6, 1 + seed % 2)
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_random_prioritised_loops(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Spine, "FUEL", 1 + seed % 9)
+    run(Pair(seed, prioritised=True), 6, 1 + seed % 2, pausing=seed % 4 == 3)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_steps_that_pause(seed: int) -> None:
     run(Pair(seed), 6, 1 + seed % 2, pausing=True)

@@ -13,6 +13,8 @@ from typing import Final
 from ivm.kernels.arrange import arrange
 from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME, extract, gather, least_vector, transfer
 from ivm.kernels.cache import kernel
+from ivm.kernels.delay import DELAY_WORDS, delay
+from ivm.kernels.first import first_partial
 from ivm.kernels.join import J_POSITION, J_RAN, JOIN_WORDS, join
 from ivm.kernels.memory import B_COUNT, B_ROOM, BLOCK_WORDS, HEAD, LAYER_WORDS, T_ORDER, Words, load, store, words_at
 from ivm.kernels.sort import sort_block
@@ -62,6 +64,14 @@ C_SOURCES: Final = 8
 C_COUNT: Final = 9
 F_VARIABLE: Final = 8
 F_LAST: Final = 9
+# First: as a threshold's, then the values' words, how many, and whether they are complemented. Delay: its program.
+# Project: its gather's program and its words.
+G_WORDS: Final = 13
+G_WORD_COUNT: Final = 14
+G_COMPLEMENT: Final = 15
+P_DELAY: Final = 8
+P_GATHER: Final = 8
+P_GATHER_WORDS: Final = 9
 
 VARIABLE: Final = 0
 ENTERING: Final = 1
@@ -71,6 +81,10 @@ THRESHOLD: Final = 4
 JOIN: Final = 5
 FEEDBACK: Final = 6
 TAP: Final = 7
+FIRST: Final = 8
+DELAY: Final = 9
+PROJECT: Final = 10
+CONSOLIDATE: Final = 11
 
 # What running an operator came to: done; nothing, it is to run in Python; done but for the insertion of its out.
 DONE: Final = 0
@@ -171,6 +185,78 @@ def _threshold(program: Words, at: int, vector: int, nothing: Words, again: bool
 
 
 @kernel
+def _first(program: Words, at: int, vector: int, nothing: Words, again: bool, stats: Words) -> int:
+    delta = _out(program, program[at + R_SOURCE])
+    out = _out(program, at)
+    later = _block(program[at + R_OWN])
+    owed = _block(program[at + D_OWED])
+    ordered = _block(program[at + D_SORTED])
+    most = owed[B_COUNT] + later[B_COUNT]
+    room = 4 * (delta[B_COUNT] + most) + 8
+    if again or most > owed[B_ROOM] or most > ordered[B_ROOM] or room > out[B_ROOM] or room > later[B_ROOM]:
+        return UNDONE
+    due = program[at + R_DUE]
+    if due == vector:
+        due = extract(later, owed, vector, 1)
+    times = owed
+    trace = _trace(program[at + D_SOURCE])
+    if owed[B_COUNT] > 1:
+        sort_block(owed, ordered, trace[T_ORDER])
+        times = ordered
+    start = later[B_COUNT]
+    counts = first_partial(
+        trace, delta, times, _trace(program[at + D_OUTPUT]), nothing, out, later,
+        words_at(program[at + G_WORDS], program[at + G_WORD_COUNT]), program[at + G_COMPLEMENT] != 0, vector, stats,
+    )  # fmt: skip
+    if counts < 0:
+        return UNDONE
+    owed[B_COUNT] = 0
+    ordered[B_COUNT] = 0
+    found = least_vector(later, start, 1)
+    program[at + R_DUE] = found if due < 0 or 0 <= found < due else due
+    return DONE if (counts >> 31) & 1 != 0 else UNPLACED
+
+
+@kernel
+def _delay(program: Words, at: int, vector: int) -> int:
+    given = _out(program, program[at + R_SOURCE])
+    out = _out(program, at)
+    later = _block(program[at + R_OWN])
+    waiting = later[B_COUNT]
+    if out[B_COUNT] + waiting + given[B_COUNT] > out[B_ROOM] or waiting + given[B_COUNT] > later[B_ROOM]:
+        return UNDONE
+    due = program[at + R_DUE]
+    if due == vector:
+        due = extract(later, out, vector, 1)
+    start = later[B_COUNT]
+    if given[B_COUNT] != 0:
+        delay(given, out, later, words_at(program[at + P_DELAY], DELAY_WORDS), vector, 1)
+    found = least_vector(later, start, 1)
+    program[at + R_DUE] = found if due < 0 or 0 <= found < due else due
+    return DONE
+
+
+@kernel
+def _project(program: Words, at: int) -> int:
+    given = _out(program, program[at + R_SOURCE])
+    out = _out(program, at)
+    if given[B_COUNT] > out[B_ROOM]:
+        return UNDONE
+    gather(given, out, words_at(program[at + P_GATHER], program[at + P_GATHER_WORDS]))
+    return DONE
+
+
+@kernel
+def _consolidate(program: Words, at: int) -> int:
+    given = _out(program, program[at + R_SOURCE])
+    out = _out(program, at)
+    if given[B_COUNT] > out[B_ROOM]:
+        return UNDONE
+    sort_block(given, out, 0)
+    return DONE
+
+
+@kernel
 def _half(
     program: Words, at: int, delta: Words, minus: Words, side: int, left: bool, vector: int, nothing: Words,
     stats: Words,
@@ -242,6 +328,14 @@ def _run(program: Words, at: int, vector: int, nothing: Words, again: bool, stat
         return _feed_back(program, at, vector)
     if operator == CONCAT:
         return _concat(program, at)
+    if operator == FIRST:
+        return _first(program, at, vector, nothing, again, stats)
+    if operator == DELAY:
+        return _delay(program, at, vector)
+    if operator == PROJECT:
+        return _project(program, at)
+    if operator == CONSOLIDATE:
+        return _consolidate(program, at)
     if operator == TAP:
         return _append(_out(program, program[at + R_SOURCE]), _block(program[at + R_OWN]), LEAVE, 1, 0)
     if operator == ENTERING:

@@ -9,6 +9,8 @@ from numba.core import types
 
 from ivm.kernels.arrange import arrange
 from ivm.kernels.blocks import extract, gather, least_vector, transfer
+from ivm.kernels.delay import delay
+from ivm.kernels.first import first_partial
 from ivm.kernels.join import join
 from ivm.kernels.loop import run_loop
 from ivm.kernels.memory import Words, freeze, lay_out, where
@@ -53,6 +55,8 @@ KERNELS: Final[tuple[Any, ...]] = (
     segments_partial,
     differences_total,
     differences_partial,
+    first_partial,
+    delay,
     run_loop,
 )
 

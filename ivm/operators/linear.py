@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.batch import BIG, Block, Words
+from ivm.batch import BIG, Block, Words, address
 from ivm.compiled import Instruction, Program
 from ivm.graph import Gather, RowFunction
 from ivm.kernels.blocks import SAME, gather, transfer
-from ivm.kernels.loop import CONCAT
+from ivm.kernels.loop import CONCAT, CONSOLIDATE, PROJECT
 from ivm.kernels.sort import sort_block
 from ivm.operators.base import check_gather, program
 from ivm.scheduler import Core, Operator, Scope
@@ -84,6 +84,10 @@ class ProjectOperator(Operator):
         out.reserve(given.n)
         out.n = gather(given.d, out.d, self._program)
         return out.n > 0
+
+    def instruction(self, program: Program) -> Instruction | None:
+        how = self._program
+        return Instruction(PROJECT, program.row(self.source), None, [address(how), len(how)])
 
 
 class FlatMapOperator(Operator):
@@ -214,3 +218,6 @@ class ConsolidateOperator(Operator):
         out.reserve(given.n)
         out.n = sort_block(given.d, out.d, 0)
         return out.n > 0
+
+    def instruction(self, program: Program) -> Instruction | None:
+        return Instruction(CONSOLIDATE, program.row(self.source))

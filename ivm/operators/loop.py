@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from ivm.batch import Block
+import numpy as np
+
+from ivm.batch import Block, address
 from ivm.compiled import Instruction, Program
 from ivm.errors import SqlError
+from ivm.graph import Delay
 from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME, transfer
-from ivm.kernels.loop import ENTERING, FEEDBACK, R_SOURCE, TAP, VARIABLE
+from ivm.kernels.delay import delay
+from ivm.kernels.loop import DELAY, ENTERING, FEEDBACK, R_SOURCE, TAP, VARIABLE
 from ivm.kernels.sort import sort_block
-from ivm.scheduler import Core, Operator, Scope
+from ivm.scheduler import Core, Later, Operator, Scope
 from ivm.time import max_round
 
 
@@ -80,6 +84,62 @@ class DelayedOperator(Operator):
 
     def run(self, vector: int) -> bool:
         raise AssertionError("not linked to anything")
+
+
+class DelayOperator(Operator):
+    """Rows from the round of their priority on (PrioritizedFP's ingress, CIDR 2013, section 4.2). An insertion and its
+    retraction are of one row and so of one priority: what is gone before its round comes is never seen.
+
+    Cost: the delta, and for each round that is due all that waits.
+    """
+
+    __slots__ = ("_how", "_later", "source")
+
+    def __init__(self, core: Core, scope: Scope, source: Operator, spec: Delay) -> None:
+        super().__init__(core, scope, source.width, source.diff_width)
+        assert scope.depth, "only in a loop"
+        assert 0 <= spec.word < source.width
+        assert spec.stride > 0
+        self.source = source
+        self._later = Later(self, self.width, self.diff_width)
+        words = [spec.word, spec.priority.value, spec.stride, scope.last_round, scope.return_at_limit]
+        self._how = np.array(words, np.int64)
+
+    def run(self, vector: int) -> bool:
+        out = self.out
+        later = self._later
+        if later.due == vector:
+            later.take(vector, out)
+        given = self.source.out
+        if given.n:
+            start = later.block.n
+            self._delay(given, out, later.block, vector)
+            if later.block.n > start:
+                later.added(start)
+        return out.n > 0
+
+    def _delay(self, given: Block, out: Block, later: Block, vector: int) -> None:
+        out.reserve(out.n + given.n)
+        later.reserve(later.n + given.n)
+        delay(given.d, out.d, later.d, self._how, vector, self.scope.depth)
+        out.sync()
+        later.sync()
+
+    def replay(self, given: Block) -> Block:
+        """The collection of what the source holds."""
+        block = Block(self.width, self.diff_width)
+        self._delay(given, Block(self.width, self.diff_width), block, -1)
+        return block
+
+    def instruction(self, program: Program) -> Instruction | None:
+        return Instruction(DELAY, program.row(self.source), self._later.block, [address(self._how)])
+
+    @property
+    def later(self) -> Later | None:
+        return self._later
+
+    def blocks(self) -> list[Block]:
+        return [self.out, self._later.block]
 
 
 class FeedbackOperator(Operator):

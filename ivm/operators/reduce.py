@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.batch import Block, Words, sorted_block
-from ivm.graph import CountRows, Reduced, Reducer
+from ivm.batch import Block, Words, address, sorted_block
+from ivm.compiled import Instruction, Program
+from ivm.graph import CountRows, FirstWords, Reduced, Reducer
+from ivm.kernels.first import first_partial
+from ivm.kernels.loop import FIRST
 from ivm.kernels.reduce import (
     count_differences,
     counts_total,
@@ -28,7 +31,8 @@ class ReduceOperator(Operator):
     """
 
     __slots__ = (
-        "_counts", "_error_spine", "_heads", "_later", "_limit", "_offsets", "_owed", "_reducer", "_unsorted", "_vals",
+        "_counts", "_error_spine", "_first", "_heads", "_later", "_limit", "_offsets", "_ordered", "_owed", "_reducer",
+        "_unsorted", "_vals",
         "errors", "keyed_errors", "source",
     )  # fmt: skip
 
@@ -42,12 +46,17 @@ class ReduceOperator(Operator):
         self._limit = -1 if reducer.limit is None else reducer.limit
         plain = source.width == source.key_width and source.diff_width == 1 and not scope.depth
         self._counts = plain and isinstance(reducer, CountRows)
+        self._first: Words | None = None
+        if scope.depth == 1 and isinstance(reducer, FirstWords) and source.diff_width == 1:
+            assert sorted(reducer.words) == list(range(source.width - source.key_width))
+            self._first = np.array(reducer.words, np.int64)
         self._heads = Block(self.key_width, 2)
         self._offsets = Block(1)
         self._vals = Block(source.width - source.key_width, source.diff_width)
         self._unsorted = Block(self.width)
         self._later = Later(self, self.key_width)
         self._owed = Block(self.key_width)
+        self._ordered = Block(self.key_width)
         self.errors = Block(1)
         self.keyed_errors = Block(self.key_width + 1)
         self._error_spine: Spine | None = None
@@ -78,12 +87,13 @@ class ReduceOperator(Operator):
         return [spine for spine in (self.spine, self._error_spine) if spine is not None]
 
     def run(self, vector: int) -> bool:
+        placed = False
         if self.scope.depth:
-            self._partial(vector)
+            placed = self._partial(vector)
         else:
             self._total()
         self.ran = True
-        if self.out.n and self.spine is not None:
+        if self.out.n and self.spine is not None and not placed:
             self.spine.insert(self.out)
         return self.out.n > 0 or self.errors.n > 0
 
@@ -179,7 +189,8 @@ class ReduceOperator(Operator):
         out.n = sort_block(unsorted.d, out.d, order)
         unsorted.clear()
 
-    def _partial(self, vector: int) -> None:
+    def _partial(self, vector: int) -> bool:
+        """Whether the spine has ``out`` already."""
         source = self.source
         delta = source.out
         later = self._later
@@ -190,7 +201,9 @@ class ReduceOperator(Operator):
         if later.due >= 0 and later.take(vector, owed) > 1:
             owed = sorted_block(owed, source.spine.order)
         if not delta.n and not owed.n:
-            return
+            return False
+        if self._first is not None and not self.core.again:
+            return self._first_values(delta, owed, self._first, vector)
         start = later.block.n
         self._prepare(delta.n + owed.n)
         later.block.reserve(start + delta.n + owed.n + 8)
@@ -213,6 +226,58 @@ class ReduceOperator(Operator):
             self._error_spine.insert(self.keyed_errors)
             self._port()
         self._release()
+        return False
+
+    def _first_values(self, delta: Block, owed: Block, words: Words, vector: int) -> bool:
+        """The pass in one kernel, which inserts a small ``out`` itself; whether it has."""
+        later = self._later
+        out = self.out
+        assert self.source.spine is not None
+        assert self.spine is not None
+        start = later.block.n
+        out.reserve(4 * (delta.n + owed.n) + 8)
+        later.block.reserve(start + delta.n + owed.n + 8)
+        while True:
+            counts = first_partial(
+                self.source.spine.desc, delta.d, owed.d, self.spine.desc, self.core.nothing, out.d, later.block.d,
+                words, self._complements, vector, self.core.stats,
+            )  # fmt: skip
+            if counts >= 0:
+                break
+            out.grow()
+            later.block.grow()
+        out.n = counts & 0x7FFFFFFF
+        placed = bool((counts >> 31) & 1)
+        if placed and out.n:
+            self.spine.touched(out.n)
+        self._owed.clear()
+        end = later.block.n = counts >> 32
+        if end > start:
+            later.added(start)
+        return placed
+
+    @property
+    def _complements(self) -> bool:
+        return isinstance(self._reducer, FirstWords) and self._reducer.complement
+
+    def instruction(self, program: Program) -> Instruction | None:
+        words = self._first
+        if words is None:
+            return None
+        assert self.source.spine is not None
+        assert self.spine is not None
+        row = [
+            address(self.source.spine.cell), address(self.spine.cell), 0, address(self._owed.d),
+            address(self._ordered.d), address(words), len(words), self._complements,
+        ]  # fmt: skip
+        return Instruction(FIRST, program.row(self.source), self._later.block, row)
+
+    @property
+    def later(self) -> Later | None:
+        return self._later
+
+    def blocks(self) -> list[Block]:
+        return [self.out, self._later.block, self._owed, self._ordered]
 
     def _correct(self, segment: Words, vals: Words, full: Words, spine: Spine, out: Block) -> None:
         """Appends f(input) minus what was emitted to ``out``, sorted."""
