@@ -10,6 +10,7 @@ import re
 import signal
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,15 +58,16 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
         signal.signal(number, lambda *_: os._exit(0))  # a start can be cut short anywhere, as by a kill
     say("freshet: starting")
     from sql.coordination.coordinator import Coordinator
-    from sql.coordination.warm import warm
     from sql.pgwire.listener import serve
+    from sql.session.session import Session
+    from sql.session.warm import warm
 
     await warm(say)
     files = tuple(path.resolve() for path in options.files)
     coordinator = await Coordinator.open(
         options.data, options.memory, files, lambda text: say(f"freshet: {text}"), tuning
     )
-    server = await serve(coordinator.session, options.host, options.port)
+    server = await serve(partial(Session, coordinator), options.host, options.port)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
     say(f"ready on {options.host}:{server.port}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ivm.errors import SqlError
+
 _SAFE_NAME: Final = re.compile(r"[a-z_][a-z0-9_]*\Z")
 # reserved, and type or function names: what quote_ident must quote although it is plain
 _KEYWORD_TEXT: Final = (
@@ -31,3 +33,25 @@ def quoted_literal(text: str) -> str:
 def quoted(name: str) -> str:
     """An identifier as SQL text, in quotes where it needs them, as Postgres's quote_identifier decides."""
     return name if _SAFE_NAME.match(name) and name not in _KEYWORDS else '"' + name.replace('"', '""') + '"'
+
+
+def split_name(text: str) -> tuple[str | None, str]:
+    """``schema.name`` as SQL writes it → its parts, folded to lower case where not quoted. 42602 for no name."""
+    parts: list[str] = []
+    rest = text.strip()
+    while True:
+        if rest.startswith('"'):
+            end = rest.replace('""', "\1\1").find('"', 1)
+            part, rest = rest[1:end].replace('""', '"'), rest[end + 1 :].lstrip() if end > 0 else "?"
+        else:
+            part, dot, tail = rest.partition(".")
+            part, rest = part.strip().lower(), dot + tail
+        if not part or (rest and not rest.startswith(".")):
+            raise SqlError("42602", f'invalid name syntax: "{text}"' if part else "invalid name syntax")
+        parts.append(part)
+        if not rest:
+            break
+        rest = rest[1:].lstrip()
+    if len(parts) > 3:
+        raise SqlError("42601", "improper relation name (too many dotted names)")
+    return (parts[-2] if len(parts) > 1 else None), parts[-1]

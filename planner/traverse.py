@@ -259,3 +259,21 @@ def conjunction(parts: tuple[Scalar, ...]) -> Scalar:
 
 
 TRUE = scalar.Literal(True, BOOL)
+
+
+def gets(rel: Rel) -> set[int]:
+    """The ids of the stored and system relations that a plan reads, subqueries' included."""
+    found: set[int] = set()
+    todo = [rel]
+    seen: set[int] = set()
+    while todo:
+        node = todo.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, Get):
+            found.add(node.relation)
+        todo += children(node)
+        for expr in scalars(node):
+            todo += [s.rel for s in subqueries(expr)]
+    return found

@@ -37,7 +37,7 @@ class Server:
 
     def client(self, **parameters: str) -> Client:
         async def open_session() -> Session:
-            return self.coordinator.session("me", "db", parameters)
+            return Session(self.coordinator, "me", "db", parameters)
 
         return Client(self, self.run(open_session()))
 

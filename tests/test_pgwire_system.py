@@ -6,10 +6,11 @@ import pytest
 
 from ivm.errors import SqlError
 from ivm.words import INT4, INT8, REGCLASS, REGNAMESPACE, REGPROC, REGTYPE, TEXT, Kind, SqlType
+from planner.identifiers import split_name
 from sql.catalog.catalog import INTERNAL_SCHEMAS, Relation, RelationKind, TableColumn
 from sql.catalog.keys import INDEX_BASE
 from sql.catalog.search_path import DEFAULT_PATH
-from sql.system.functions import SystemFunctions, split_name
+from sql.system.functions import SystemFunctions
 from sql.system.relations import ROWS, depends_on_session, rows, system_relations
 from sql.system.state import CursorInfo, SessionInfo, StatementInfo
 from storage import codec

@@ -7,10 +7,10 @@ from typing import Final
 from ivm.errors import SqlError
 from ivm.words import INT8, REGCLASS, Kind
 from planner.function_sequence import NEXTVAL
+from planner.identifiers import split_name
 from planner.scalar import Call, Literal, Scalar
 from sql.bind.environment import Environment
 from sql.catalog.catalog import RelationKind
-from sql.system.functions import split_name
 
 FUNCTIONS: Final = frozenset({"nextval", "currval", "setval"})
 

@@ -15,9 +15,9 @@ from sql.bind.query import bind_stored, bind_top, constant_expression
 from sql.bind.rows import MarkerNeeded
 from sql.bind.scope import OidNeeded, Scope
 from sql.catalog.catalog import CatalogReader, RelationKind
-from sql.dml.row_values import reads_subqueries
 from sql.parse import StatementText, moved, parse
 from sql.statements import statements as bound
+from sql.statements.subqueries import reads_subqueries
 from sql.syntax import nodes, nodes_alter, nodes_routines
 from sql.syntax.nodes_constraints import CreateIndexStatement
 

@@ -28,7 +28,9 @@ from sql.engine.engine import Engine
 from sql.engine.indexing import Wish
 from sql.engine.persist import Persistence, Tuning
 from sql.engine.snapshot import Published
-from sql.session.session import Session
+
+if TYPE_CHECKING:
+    from sql.session.session import Session
 
 if TYPE_CHECKING:
     from storage.load.spark import SparkSession
@@ -96,12 +98,6 @@ class Coordinator:
         clock = EpochClock(folder / "lease")
         engine = await asyncio.to_thread(restore, persistence, clock, progress)
         return cls(engine, files, memory or _half_of_memory())
-
-    def session(self, user: str, database: str, parameters: dict[str, str]) -> Session:
-        """A new client's session."""
-        session = Session(self, user, database, parameters)
-        self.sessions.add(session)
-        return session
 
     def queue(self, work: Callable[[], T], keep: bool = False) -> Awaitable[T]:
         """Queue a job for the engine thread at once; done when its group is durable and published.

@@ -10,11 +10,11 @@ from ivm.errors import SqlError, unsupported
 from ivm.graph import Project
 from ivm.words import BOOL as BOOLEAN
 from ivm.words import INT8, TEXT, SqlType
-from planner.logical import Get, Rel
+from planner.logical import Rel
 from planner.lower import lower
 from planner.physical import Plan, Table, TableErrors
 from planner.transform.pipeline import optimize
-from planner.traverse import children, scalars, subqueries
+from planner.traverse import gets
 from sql.bind.literals import reading
 from sql.bind.statement import bind_statement
 from sql.catalog.catalog import Catalog, Relation
@@ -150,24 +150,6 @@ def _refuse_session_literal(literal: str) -> None:
         f"the constant '{literal}' in a definition, whose meaning depends on this session's settings,",
         hint="Write dates as YYYY-MM-DD, and timestamps with time zone with their offset from UTC.",
     )
-
-
-def gets(rel: Rel) -> set[int]:
-    """The ids of the stored and system relations that a plan reads, subqueries' included."""
-    found: set[int] = set()
-    todo = [rel]
-    seen: set[int] = set()
-    while todo:
-        node = todo.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, Get):
-            found.add(node.relation)
-        todo += children(node)
-        for expr in scalars(node):
-            todo += [s.rel for s in subqueries(expr)]
-    return found
 
 
 def returned(statement: Insert | Update | Delete) -> tuple[OutputColumn, ...] | None:

@@ -18,8 +18,7 @@ from sql.engine.engine import Engine
 from sql.engine.persist import Persistence
 from sql.engine.snapshot import StoredIndexes
 from sql.engine.writer import Writer
-from sql.session.state import VIEW_ERRORS
-from sql.system.relations import system_relations
+from sql.system.relations import VIEW_ERRORS, system_relations
 from storage.checkpoint import Recovered
 from storage.dictionary import Dictionary
 from storage.record import CommitRecord

@@ -13,7 +13,6 @@ from ivm.words import OID, ColumnType, Schema
 from planner.context import Context
 from planner.scalar import Scalar
 from sql.catalog.catalog import Relation
-from sql.ddl.sequences import restart_sequences
 from sql.dml.conflict import upsert
 from sql.dml.constraints import check_conditions, duplicate_key, fit
 from sql.dml.family import chosen_rows, new_rows, shares
@@ -186,16 +185,15 @@ class Changer:
         found = chosen_rows(source, kept)
         return Changed(len(found), self._returning(statement.returning, found))
 
-    def truncate(self, statement: Truncate) -> None:
-        """Takes every row away."""
+    def truncate(self, statement: Truncate) -> list[Relation]:
+        """Takes every row away; of which tables."""
         published = self.writer.snapshot()
         tables = self._with_referring(statement)
-        if statement.restart:
-            restart_sequences(self.writer, tables)
         for table in tables:
             rows, diffs = published.rows(table.id, published.ordinal)
             self.keys.note(table, rows, -1, self.context)
             self.writer.add(table.id, rows, -diffs)
+        return tables
 
     def _with_referring(self, statement: Truncate) -> list[Relation]:
         """The tables to empty: with CASCADE those that refer to one too. Raises 0A000 without."""

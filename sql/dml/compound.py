@@ -22,7 +22,7 @@ from planner.logical import Rel
 from planner.lower import lower
 from planner.run import run
 from planner.transform.pipeline import optimize
-from sql.coordination.prepared import gets
+from planner.traverse import gets
 from sql.dml.changes import Changed, Changer
 from sql.dml.family import shares
 from sql.dml.fast_insert import constant_source

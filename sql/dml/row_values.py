@@ -14,7 +14,6 @@ from planner.evaluate import evaluate
 from planner.logical import Get, Project, Rel
 from planner.scalar import Column, Scalar
 from planner.traverse import has_subquery
-from sql.statements.statements import Delete, Insert, Update
 
 ROWS: Final = -(1 << 30)
 """The id of the relation that the rows are to the subqueries' plan; the parts of a WITH count down from -1."""
@@ -24,15 +23,6 @@ RowValues = Callable[[Sequence[Scalar], RowSet], list[Vector]]
 
 RunGiven = Callable[[Rel, Words], RowSet]
 """Runs a plan in which ``ROWS`` has these distinct rows."""
-
-
-def reads_subqueries(statement: Insert | Update | Delete) -> bool:
-    """Whether its rows' expressions need a snapshot, its own ``source`` aside."""
-    exprs = list(statement.returning or ())
-    conflict = statement.conflict if isinstance(statement, Insert) else None
-    if conflict is not None:
-        exprs += [*(conflict.changed or ()), *(() if conflict.where is None else (conflict.where,))]
-    return any(map(has_subquery, exprs))
 
 
 def direct(context: Context) -> RowValues:

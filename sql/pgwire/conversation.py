@@ -7,13 +7,12 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
-from typing import Any, Final, Literal, Protocol, assert_never
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, assert_never
 
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet
 from ivm.words import SqlType
 from sql.catalog.column_types import type_length, type_oid, typmod
-from sql.coordination.notifications import Notifications
 from sql.pgwire.copy_out import frame_copy
 from sql.pgwire.messages import HEADER, ProtocolError
 from sql.pgwire.messages_backend import (
@@ -56,6 +55,9 @@ from sql.pgwire.values import column_formats, encode_rows
 from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, EmptyResult, Notice, Result, RowsResult
 from sql.statements.statements import OutputColumn
 from storage.text_style import TextStyle
+
+if TYPE_CHECKING:
+    from sql.coordination.notifications import Notifications
 
 log = logging.getLogger("freshet.wire")
 

@@ -27,6 +27,7 @@ from sql.ddl.create import Definer
 from sql.ddl.indexes import create_index, drop_indexes
 from sql.ddl.partitions import attach, detach
 from sql.ddl.rename import Renamer
+from sql.ddl.sequences import restart_sequences
 from sql.ddl.types import TypeDefiner
 from sql.dml.changes import Changed, Changer
 from sql.dml.compound import CompoundRun
@@ -372,7 +373,9 @@ class Executor:
         def work(writer: Writer) -> None:
             prepared.check_current(writer.catalog)
             context = Context(writer.engine.dictionary)
-            Changer(writer, self._session.coordinator.keys, context).truncate(statement)
+            tables = Changer(writer, self._session.coordinator.keys, context).truncate(statement)
+            if statement.restart:
+                restart_sequences(writer, tables)
 
         await transaction.write(work)
         return CommandResult("TRUNCATE TABLE")

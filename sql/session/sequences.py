@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from ivm.errors import SqlError
 from ivm.rows import Words
-from planner.identifiers import quoted
+from planner.identifiers import quoted, split_name
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.search_path import Lookup
-from sql.system.functions import split_name
 
 if TYPE_CHECKING:
     from sql.session.session import Session

@@ -77,6 +77,7 @@ class Session:
         self._started = wall_clock() - POSTGRES_EPOCH
         self._set_defaults(parameters)
         self.parameter_changes = self.settings.report()
+        coordinator.sessions.add(self)
 
     @property
     def transaction_status(self) -> Literal["I", "T", "E"]:

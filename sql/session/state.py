@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import Words, pack
-from ivm.words import TEXT
 from planner.row_errors import decode_error
-from sql.catalog.catalog import INTERNAL_SCHEMAS, Catalog, Relation, RelationKind, TableColumn
+from sql.catalog.catalog import INTERNAL_SCHEMAS, Catalog, Relation, RelationKind
 from sql.catalog.search_path import Lookup, SearchPath
 from sql.engine.snapshot import Published
 from sql.session.sequences import SequenceFunctions
 from sql.system import relations as system
 from sql.system.functions import SystemFunctions
+from sql.system.relations import VIEW_ERRORS
 from sql.system.state import CursorInfo, SessionInfo, StatementInfo
 from storage.codec import encode
 from storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
     from sql.session.session import Session
-
-VIEW_ERRORS: Final = Relation(
-    13990, "freshet", "view_errors", RelationKind.SYSTEM,
-    (TableColumn("view", TEXT, False), TableColumn("sqlstate", TEXT, False), TableColumn("message", TEXT, False),
-     TableColumn("row", TEXT)),
-)  # fmt: skip
 
 
 class SessionState(SequenceFunctions, SystemFunctions):

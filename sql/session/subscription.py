@@ -21,8 +21,9 @@ from planner.logical import schema as schema_of
 from planner.lower import lower
 from planner.scalar import Column
 from planner.transform.pipeline import optimize
+from planner.traverse import gets
 from sql.catalog.catalog import Catalog
-from sql.coordination.prepared import gets, subscribe_columns
+from sql.coordination.prepared import subscribe_columns
 from sql.engine.group import Delta
 from sql.engine.snapshot import Published, StoredIndexes
 from sql.session.query import moment_of, oldest_epoch

@@ -8,7 +8,7 @@ from typing import Final
 from ivm.errors import SqlError, unsupported
 from ivm.rows import Words
 from ivm.words import Kind, SqlType
-from planner.identifiers import quoted
+from planner.identifiers import quoted, split_name
 from sql.bind.partitions import constraint_text, key_text
 from sql.catalog.catalog import Relation, RelationKind, is_temporary
 from sql.catalog.column_types import format_type, is_type_name, parse_type, type_from_oid, type_oid
@@ -348,25 +348,3 @@ class SystemFunctions:
             if place in found:
                 return found[place]
         raise SqlError("42P01", f'relation "{text}" does not exist')
-
-
-def split_name(text: str) -> tuple[str | None, str]:
-    """``schema.name`` as SQL writes it → its parts, folded to lower case where not quoted. 42602 for no name."""
-    parts: list[str] = []
-    rest = text.strip()
-    while True:
-        if rest.startswith('"'):
-            end = rest.replace('""', "\1\1").find('"', 1)
-            part, rest = rest[1:end].replace('""', '"'), rest[end + 1 :].lstrip() if end > 0 else "?"
-        else:
-            part, dot, tail = rest.partition(".")
-            part, rest = part.strip().lower(), dot + tail
-        if not part or (rest and not rest.startswith(".")):
-            raise SqlError("42602", f'invalid name syntax: "{text}"' if part else "invalid name syntax")
-        parts.append(part)
-        if not rest:
-            break
-        rest = rest[1:].lstrip()
-    if len(parts) > 3:
-        raise SqlError("42601", "improper relation name (too many dotted names)")
-    return (parts[-2] if len(parts) > 1 else None), parts[-1]

@@ -16,6 +16,7 @@ from typing import Final
 from ivm.kernels.cache import base_folder
 from sql.coordination.coordinator import Coordinator
 from sql.pgwire.values import encode_rows
+from sql.session.session import Session
 from sql.statements.results import CopyInResult, CopyOutResult, RowsResult
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
@@ -62,7 +63,7 @@ async def warm(say: Callable[[str], None]) -> None:
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="freshet-warm-") as folder:
         coordinator = await Coordinator.open(Path(folder) / "data")
-        session = coordinator.session("freshet", "warm", {})
+        session = Session(coordinator, "freshet", "warm", {})
         for i, text in enumerate(_STATEMENTS):
             async for result in session.simple(text):
                 if isinstance(result, RowsResult):

@@ -1,0 +1,15 @@
+"""Which changing statements read relations beside their source."""
+
+from __future__ import annotations
+
+from planner.traverse import has_subquery
+from sql.statements.statements import Delete, Insert, Update
+
+
+def reads_subqueries(statement: Insert | Update | Delete) -> bool:
+    """Whether its rows' expressions need a snapshot, its own ``source`` aside."""
+    exprs = list(statement.returning or ())
+    conflict = statement.conflict if isinstance(statement, Insert) else None
+    if conflict is not None:
+        exprs += [*(conflict.changed or ()), *(() if conflict.where is None else (conflict.where,))]
+    return any(map(has_subquery, exprs))
