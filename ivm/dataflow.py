@@ -34,6 +34,7 @@ from ivm.graph import (
     NodeSpec,
     Order,
     Output,
+    Overflow,
     Project,
     Reduce,
     Rows,
@@ -63,6 +64,7 @@ from ivm.operators.loop import (
     EnterOperator,
     FeedbackOperator,
     LeaveOperator,
+    OverflowOperator,
     VariableOperator,
 )  # fmt: skip
 from ivm.operators.reduce import ReduceOperator
@@ -159,8 +161,8 @@ class Dataflow:
     # -- building -----------------------------------------------------------------------------------------------
 
     def scope(self, parent: ScopeId | None = None, limit: int | None = None, return_at_limit: bool = False) -> ScopeId:
-        """A new loop inside ``parent``. Past ``limit`` rounds what depends on it fails with 54001, or with
-        ``return_at_limit`` it simply ends there. Raises 0A000 when nested too deeply."""
+        """A new loop inside ``parent``. After ``limit`` rounds it ends with ``return_at_limit``, and where its variables
+        have an Overflow; else what depends on it fails with 54001. Raises 0A000 when nested too deeply."""
         above = self._root if parent is None else self._scopes[parent]
         scope = Scope(self._core, above, limit, return_at_limit)
         if scope.depth > self._depth:
@@ -247,6 +249,11 @@ class Dataflow:
                 leave = LeaveOperator(core, source.scope.parent, source)
                 self._dormant.append(leave.tap)
                 return leave
+            case Overflow(node):
+                variable = self._find(node)
+                assert isinstance(variable, VariableOperator)
+                assert variable.scope.parent is not None
+                return OverflowOperator(core, variable.scope.parent, variable)
             case Output(node):
                 return OutputOperator(core, self._root, self._find(node))
             case _:
@@ -529,6 +536,8 @@ class Dataflow:
         for consumer in operator.consumers:
             if isinstance(consumer, FeedbackOperator | EnterOperator):
                 self._free(consumer)
+        if isinstance(operator, OverflowOperator):
+            operator.variable.overflow = None
         operator.scope.members.pop(operator.rank, None)
         operator.scope.changed()
         self._forget(operator.scope)

@@ -280,6 +280,14 @@ class Leave:
 
 
 @dataclass(frozen=True, slots=True)
+class Overflow:
+    """Outside of a loop, how a variable's body differs after the last round that the loop's limit allows from the
+    round before: empty where the loop has ended by then, as far as that variable goes."""
+
+    input: NodeId
+
+
+@dataclass(frozen=True, slots=True)
 class Output:
     """A collection kept for readers, key = the whole row, whose changes are drained after each step."""
 
@@ -313,5 +321,5 @@ class Static:
 
 NodeSpec = (
     Input | Constant | Project | FlatMap | Errors | Concat | Negate | Consolidate | Arrange | Join | Threshold
-    | Reduce | Variable | Delay | Leave | Output | Rows | Scan | Static
+    | Reduce | Variable | Delay | Leave | Overflow | Output | Rows | Scan | Static
 )  # fmt: skip

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ivm.batch import Block, sorted_block
 from ivm.errors import unsupported
-from ivm.kernels.blocks import ENTER, LEAVE, NEXT, gather, transfer
+from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME, gather, transfer
 from ivm.operators.arrange import ArrangeOperator
 from ivm.operators.base import program
 from ivm.operators.join import JoinOperator
@@ -22,7 +22,14 @@ from ivm.operators.linear import (
     InputOperator,
     SourceOperator,
 )  # fmt: skip
-from ivm.operators.loop import DelayOperator, EnterOperator, LeaveOperator, LeaveTap, VariableOperator
+from ivm.operators.loop import (
+    DelayOperator,
+    EnterOperator,
+    LeaveTap,
+    LeavingOperator,
+    OverflowOperator,
+    VariableOperator,
+)  # fmt: skip
 from ivm.operators.reduce import ReduceOperator
 from ivm.scheduler import Core, Operator, Scope
 
@@ -34,7 +41,7 @@ def feeds(operator: Operator) -> list[Operator]:
             return [operator.left.delta, operator.right.delta]
         case ConcatOperator():
             return operator.sources
-        case LeaveOperator() | InputOperator() | SourceOperator() | VariableOperator():
+        case LeavingOperator() | InputOperator() | SourceOperator() | VariableOperator():
             return []
     source = getattr(operator, "source", None)
     return [] if source is None else [source]
@@ -46,7 +53,7 @@ def needs(operator: Operator) -> list[Operator]:
         case JoinOperator():
             left, right = operator.left, operator.right
             return [left.delta, right.delta] + [side.arrangement for side in (left, right) if not side.delay]
-        case LeaveOperator():
+        case LeavingOperator():
             return [operator.source]
     return feeds(operator)
 
@@ -118,6 +125,8 @@ def replay_into(core: Core, fresh: Sequence[Operator]) -> list[tuple[Operator, B
     offered: dict[int, tuple[Operator, Block]] = {}
     links: list[tuple[Operator, Operator]] = []
     for operator in fresh:
+        if isinstance(operator, OverflowOperator) and id(operator.variable) not in new:
+            _leave_again(operator, _contents(core, operator, memo))
         for source in feeds(operator):
             links.append((source, operator))
             if id(source) in new:
@@ -140,13 +149,20 @@ def replay_into(core: Core, fresh: Sequence[Operator]) -> list[tuple[Operator, B
 
 def _replay_inside(core: Core, operator: Operator, source: Operator, memo: dict[int, Block]) -> None:
     """A new node on an old loop's collection: only leaving the loop is possible."""
-    if not isinstance(operator, LeaveTap) or operator.leave.scope.depth:
+    if not isinstance(operator, LeaveTap):
         raise unsupported("a new operator inside a loop that is running already")
     held = replay(core, source, memo)
-    gathered = operator.leave.gathered
+    _leave_again(operator.leave, _moved(held, LEAVE, source.scope.depth, 0))
+
+
+def _leave_again(leaving: LeavingOperator, held: Block) -> None:
+    """Lets what leaves an old loop do so when the dataflow is hydrated."""
+    if leaving.scope.depth:
+        raise unsupported("a new operator inside a loop that is running already")
+    gathered = leaving.gathered
     gathered.reserve(held.n)
-    gathered.n = transfer(held.d, gathered.d, 1, LEAVE, source.scope.depth, 0)
-    operator.leave.scope.leaving.append(operator.leave)
+    gathered.n = transfer(held.d, gathered.d, 1, SAME, 0, 0)
+    leaving.scope.leaving.append(leaving)
 
 
 def replay(core: Core, operator: Operator, memo: dict[int, Block] | None = None) -> Block:
@@ -182,7 +198,11 @@ def _contents(core: Core, operator: Operator, memo: dict[int, Block]) -> Block:
             return Block(operator.width)
         case SourceOperator():
             return operator.block()
-        case LeaveOperator():
+        case OverflowOperator():
+            assert operator.variable.body is not None
+            last = operator.last_round(replay(core, operator.variable.body, memo))
+            return sorted_block(_moved(last, LEAVE, operator.source.scope.depth, 0))
+        case LeavingOperator():
             return sorted_block(_moved(replay(core, operator.source, memo), LEAVE, operator.source.scope.depth, 0))
         case EnterOperator():
             depth = operator.scope.depth

@@ -310,9 +310,7 @@ class Scope:
     @property
     def last_round(self) -> int:
         """The last round that exists."""
-        if self.limit is not None and self.return_at_limit:
-            return self.limit - 1
-        return self.max_round
+        return self.max_round if self.limit is None else min(self.max_round, self.limit - 1)
 
     later = None
 

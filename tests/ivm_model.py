@@ -26,6 +26,7 @@ from ivm.graph import (
     NodeId,
     NodeSpec,
     Output,
+    Overflow,
     Priority,
     Project,
     Reduce,
@@ -132,6 +133,8 @@ class Model:
                 return self._delay(node, of)
             case Leave(source):
                 return self._leave(source, variables)
+            case Overflow(source):
+                return self._leave(source, variables, overflow=True)
         raise AssertionError(self.specs[node])
 
     def _delay(self, node: NodeId, of) -> Collection:  # type: ignore[no-untyped-def]
@@ -205,7 +208,8 @@ class Model:
                 return total
         raise AssertionError(source)
 
-    def _leave(self, source: NodeId, outer: dict[NodeId, Collection]) -> Collection:
+    def _leave(self, source: NodeId, outer: dict[NodeId, Collection], overflow: bool = False) -> Collection:
+        """A loop's collection in its last round; ``overflow``: what the variable would still change by after it."""
         scope = self.scope_of[source]
         assert scope is not None
         loop = self.loops[scope]
@@ -219,7 +223,11 @@ class Model:
             following = {v: self._value(body, variables, memo) for v, body in loop.bodies.items()}
             ended = not waits and all(following[v] == variables[v] for v in loop.bodies)
             if ended or round_ == loop.limit - 1:
-                return self._value(source, variables, memo)
+                if not overflow:
+                    return self._value(source, variables, memo)
+                change = Counter(following[source])
+                change.subtract(variables[source])
+                return clean(change)
             variables = {**variables, **following}
         raise AssertionError("unreachable")
 

@@ -26,6 +26,7 @@ from ivm.graph import (
     NodeId,
     NodeSpec,
     Output,
+    Overflow,
     Priority,
     Project,
     Reduce,
@@ -174,7 +175,7 @@ class Pair:
         if self.prioritised:
             inner.append(self.delayed(seed))
         self.grow(inner, rng.randrange(1, 5))
-        if depth < 2 and rng.random() < 0.4:
+        if depth < MAX_LOOPS and rng.random() < (0.5 if depth > 1 else 0.4):
             self.loop(inner, scope, depth + 1)
             self.grow(inner, 2)
         bodies = {}
@@ -186,6 +187,8 @@ class Pair:
             bodies[variable] = body
             self.engine.connect(variable, body)
         self.model.loops[scope] = Loop(bodies, limit)
+        for variable in variables:
+            pool.append(self.add(Overflow(variable), parent))
         for _ in range(2):
             pool.append(self.add(Leave(rng.choice([*local, bodies[variables[0]]])), parent))
 
@@ -236,4 +239,5 @@ class Pair:
                 assert found == self.expected[out, at]
 
 
+MAX_LOOPS = 4
 CONSTANT = Constant(2, ((1, 2), (3, 1)))

@@ -46,10 +46,12 @@ class EnterOperator(Operator):
 class VariableOperator(Operator):
     """What its body emitted a round ago."""
 
-    __slots__ = ("body", "following")
+    __slots__ = ("body", "following", "overflow")
 
     def __init__(self, core: Core, scope: Scope, width: int) -> None:
         super().__init__(core, scope, width)
+        self.overflow: OverflowOperator | None = None
+        """Who gets what its body emits in the last round."""
         # Invariant: of one loop vector, since the next round comes before everything else that is due in the loop.
         self.following = Block(width)
         self.body: Operator | None = None
@@ -160,13 +162,14 @@ class FeedbackOperator(Operator):
         given = self.source.out
         if not given.n:
             return False
-        following = (vector & self._mask) + 1
-        if scope.limit is not None and following >= scope.limit and scope.return_at_limit:
-            return False
-        if following > scope.max_round or (scope.limit is not None and following >= scope.limit):
-            scope.fail(SqlError("54001", f"recursion did not end within {following} rounds"))
-            return False
         variable = self.variable
+        following = (vector & self._mask) + 1
+        if following > scope.last_round:
+            if variable.overflow is not None:
+                variable.overflow.collect(given, scope)
+            elif not scope.return_at_limit:
+                scope.fail(SqlError("54001", f"recursion did not end within {following} rounds"))
+            return False
         block = variable.following
         assert not block.n
         if given.n > block.room:
@@ -177,18 +180,55 @@ class FeedbackOperator(Operator):
 
     def instruction(self, program: Program) -> Instruction | None:
         scope = self.scope
-        last = scope.max_round if scope.limit is None else min(scope.max_round, scope.limit - 1)
-        return Instruction(FEEDBACK, program.row(self.source), None, [program.row(self.variable), last])
+        return Instruction(FEEDBACK, program.row(self.source), None, [program.row(self.variable), scope.last_round])
 
     def fail(self, error: SqlError) -> None:
         """A loop fails as a whole."""
         if self.error is None:
             self.error = error
             self.variable.fail(error)
+            if self.variable.overflow is not None:
+                self.variable.overflow.fail(error)
+
+
+class LeavingOperator(Operator):
+    """Outside of a loop, what is gathered inside it over all rounds of a run: the round is dropped, equal updates are
+    added up."""
+
+    __slots__ = ("gathered", "source")
+
+    def __init__(self, core: Core, scope: Scope, source: Operator) -> None:
+        super().__init__(core, scope, source.width, source.diff_width)
+        assert source.scope.parent is scope
+        self.source = source
+        self.gathered = Block(source.width, source.diff_width)
+
+    def collect(self, given: Block, loop: Scope) -> None:
+        """Takes updates of the loop's pass."""
+        gathered = self.gathered
+        if not gathered.n:
+            loop.leaving.append(self)
+        if gathered.n + given.n > gathered.room:
+            gathered.reserve(gathered.n + given.n)
+        gathered.n = transfer(given.d, gathered.d, 1, LEAVE, loop.depth, 0)
+
+    def run(self, vector: int) -> bool:
+        """Called by the loop when it has run; hands on to the parent's pass."""
+        out = self.out
+        gathered = self.gathered
+        out.reserve(gathered.n)
+        out.n = sort_block(gathered.d, out.d, 0)
+        gathered.clear()
+        if not out.n:
+            return False
+        self.scope.touched.append(self)
+        for consumer in self.consumers:
+            consumer.wake()
+        return True
 
 
 class LeaveTap(Operator):
-    """Collects a loop's collection for its Leave, over all rounds of a run."""
+    """Collects a loop's collection for its Leave."""
 
     __slots__ = ("leave", "source")
 
@@ -198,15 +238,8 @@ class LeaveTap(Operator):
         self.leave = leave
 
     def run(self, vector: int) -> bool:
-        given = self.source.out
-        if not given.n:
-            return False
-        gathered = self.leave.gathered
-        if not gathered.n:
-            self.scope.leaving.append(self.leave)
-        if gathered.n + given.n > gathered.room:
-            gathered.reserve(gathered.n + given.n)
-        gathered.n = transfer(given.d, gathered.d, 1, LEAVE, self.scope.depth, 0)
+        if self.source.out.n:
+            self.leave.collect(self.source.out, self.scope)
         return False
 
     def instruction(self, program: Program) -> Instruction | None:
@@ -222,28 +255,35 @@ class LeaveTap(Operator):
         self.leave.fail(error)
 
 
-class LeaveOperator(Operator):
-    """A loop's collection outside of the loop: the round is dropped and equal updates added up."""
+class LeaveOperator(LeavingOperator):
+    """A loop's collection outside of the loop."""
 
-    __slots__ = ("gathered", "source", "tap")
+    __slots__ = ("tap",)
 
     def __init__(self, core: Core, scope: Scope, source: Operator) -> None:
-        super().__init__(core, scope, source.width, source.diff_width)
-        assert source.scope.parent is scope
-        self.source = source
-        self.gathered = Block(source.width, source.diff_width)
+        super().__init__(core, scope, source)
         self.tap = LeaveTap(core, source.scope, source, self)
 
-    def run(self, vector: int) -> bool:
-        """Called by the loop when it has run; hands on to the parent's pass."""
-        out = self.out
-        gathered = self.gathered
-        out.reserve(gathered.n)
-        out.n = sort_block(gathered.d, out.d, 0)
-        gathered.clear()
-        if not out.n:
-            return False
-        self.scope.touched.append(self)
-        for consumer in self.consumers:
-            consumer.wake()
-        return True
+
+class OverflowOperator(LeavingOperator):
+    """What a variable's body still changed in the loop's last round, outside of the loop."""
+
+    __slots__ = ()
+
+    def __init__(self, core: Core, scope: Scope, source: VariableOperator) -> None:
+        super().__init__(core, scope, source)
+        assert source.overflow is None, "a variable has one overflow"
+        source.overflow = self
+
+    @property
+    def variable(self) -> VariableOperator:
+        """Whose it is."""
+        assert isinstance(self.source, VariableOperator)
+        return self.source
+
+    def last_round(self, body: Block) -> Block:
+        """Those of the body's updates that are of the last round."""
+        loop = self.source.scope
+        rows, times, diffs = body.arrays()
+        last = (times & max_round(loop.depth)) == loop.last_round
+        return Block.of(rows[last], times[last], diffs[last])
