@@ -16,10 +16,12 @@ from ivm.graph import (
     Negate,
     NodeId,
     Order,
+    Overflow,
     Project,
     Threshold,
 )  # fmt: skip
 from planner import logical as rels
+from planner.divergence import DEFAULT_LIMIT, Diverging
 from planner.folds import FirstRow, SetFold, TopFold
 from planner.logical import Rel
 from planner.lower import lower
@@ -130,7 +132,8 @@ def _label(rel: Rel, names: Names) -> str:
         case rels.Recursive():
             return f"Recursive {rel.binding} union{' all' if rel.all else ''}: base, step"
         case rels.LetRec():
-            limit = "" if rel.limit is None else f" limit {rel.limit}"
+            at = "return at" if rel.return_at_limit else "error at"
+            limit = "" if rel.limit is None else f" {at} limit {rel.limit}"
             return f"LetRec {', '.join(str(b) for b, _ in rel.bindings)}{limit}"
         case _:
             assert_never(rel)
@@ -244,7 +247,9 @@ class _Physical:
             case Group():
                 return f"Reduce {_fold(node.fold)}"
             case LoopVariable():
-                return f"Variable {node.number} of loop {node.scope}"
+                limit = self.plan.scopes[node.scope].limit
+                rounds = "" if limit in (None, DEFAULT_LIMIT) else f", {limit} rounds at most"
+                return f"Variable {node.number} of loop {node.scope}{rounds}"
             case Project():
                 return f"Project {_gather(node.gather)}"
             case Errors():
@@ -263,6 +268,8 @@ class _Physical:
                 return f"Threshold {node.keep.value}"
             case Leave():
                 return "Leave"
+            case Overflow():
+                return "Overflow"
             case _:
                 assert_never(node)
 
@@ -316,6 +323,8 @@ def _fold(fold: Fold) -> str:
             return "top rows"
         case FirstRow():
             return "one row of each class"
+        case Diverging():
+            return f"error where {fold.name} still changes in round {fold.limit}"
         case SetFold():
             return f"{'intersect' if fold.intersect else 'except'}{' all' if fold.all else ''} by class"
         case _:

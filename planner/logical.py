@@ -154,13 +154,19 @@ class Recursive:
 
 @dataclass(frozen=True, slots=True)
 class LetRec:
-    """WITH MUTUALLY RECURSIVE: bindings (id, value) in textual order, then ``body``, which may refer to them."""
+    """WITH MUTUALLY RECURSIVE: bindings (id, value) in textual order, then ``body``, which may refer to them.
+
+    Bindings start empty; in each round they get their values in order, later ones from the new values of earlier
+    ones, until nothing changes. After ``limit`` rounds (None: the default) the state that stands is the result, with
+    an error unless ``return_at_limit``. ``names``: what the bindings are called in it.
+    """
 
     bindings: tuple[tuple[int, Rel], ...]
     schemas: tuple[Schema, ...]
     body: Rel
     limit: int | None = None
     return_at_limit: bool = False
+    names: tuple[str, ...] = ()
 
 
 Rel = (

@@ -9,12 +9,14 @@ rows count only while the working table is not empty: that is when the standard 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
 from typing import assert_never
 
-from ivm.graph import Consolidate, Gather, Keep, Leave, Negate, NodeId
+from ivm.graph import Consolidate, Gather, Keep, Leave, Negate, Threshold
 from ivm.words import Schema
 from planner import moves
+from planner.divergence import DEFAULT_LIMIT, note_divergence
 from planner.layout import whole_row
 from planner.logical import (
     Distinct,
@@ -36,7 +38,8 @@ from planner.logical import (
 )  # fmt: skip
 from planner.lower_sets import except_by_class, has_classes, lower_distinct
 from planner.lower_state import Lowering
-from planner.physical import Flow, LoopVariable, Pair
+from planner.physical import Flow, Group, LoopVariable, Pair
+from planner.references import Part, free_references, needed, read_later
 from planner.traverse import children
 
 
@@ -134,10 +137,13 @@ def empty_without(rel: Rel, binding: int) -> bool:
 class Loop:
     """One loop while it is lowered: its scope, its variables, and the errors met inside."""
 
-    def __init__(self, low: Lowering, limit: int | None = None, return_at_limit: bool = False) -> None:
+    def __init__(self, low: Lowering, reads: frozenset[int]) -> None:
+        """``reads``: the bindings from around it that it reads. It is inside those of their loops only: what it
+        computes is the same in all rounds of the others."""
         self.low = low
         self.builder = low.builder
-        self.scope = self.builder.open_scope(limit, return_at_limit)
+        around = [low.scope_of(binding) for binding in reads]
+        self.scope = self.builder.open_scope(max(around, default=None, key=self.builder.depth))
         self._outer_errors, self.builder.errors = self.builder.errors, []
         self._variables = 0
 
@@ -148,11 +154,11 @@ class Loop:
         return self.builder.flow(node, row)
 
     def connect(self, variable: Flow, body: Flow, consolidated: bool = False) -> None:
-        """Gives a variable its body. Unless the way round passes a threshold (``consolidated``), the body is
-        consolidated here, or what cancels would go round for ever."""
+        """Gives a variable its body. Unless the way round passes a threshold or reduce (``consolidated``: it does), the
+        body is consolidated here, or what cancels would go round for ever."""
         assert not isinstance(variable.source, Pair)
         node = self.builder.force(self.low.coerce(body, variable.schema))
-        if not consolidated:
+        if not consolidated and not isinstance(self.builder.nodes[node], Threshold | Group):
             node = self.builder.add(Consolidate(node), self.builder.widths[node])
         self.builder.connections.append((variable.source, node))
 
@@ -163,9 +169,17 @@ class Loop:
             return flow
         return self.builder.flow(self.builder.add(Leave(node), self.builder.widths[node]), flow.schema)
 
+    def limit(self, wanted: int | None) -> int | None:
+        """Says how many rounds it does at most; all loops in it are there already."""
+        room = self.builder.room(self.scope)
+        if wanted is None and room > DEFAULT_LIMIT:
+            return None
+        limit = min(room, wanted or DEFAULT_LIMIT)
+        self.builder.scopes[self.scope] = replace(self.builder.scopes[self.scope], limit=limit)
+        return limit
+
     def close(self, keep: bool) -> None:
         """Ends the loop; its errors, distinct in each round, leave it. ``keep``: an error of any round stands."""
-        self.builder.open_scopes.pop()
         inside, self.builder.errors = self.builder.errors, self._outer_errors
         own = [e for e in inside if self.builder.scope_of[e] == self.scope]
         for error in inside:
@@ -188,15 +202,19 @@ class Loop:
 def lower_recursive(low: Lowering, rel: Recursive) -> Flow:
     """WITH RECURSIVE."""
     base = low.coerce(low.rel(rel.base), rel.schema)
-    loop = Loop(low)
+    loop = Loop(low, free_references(rel))
     linear = use(rel.step, rel.binding, not rel.all and not has_classes(rel.schema)) is Use.LINEAR
-    total = _cheap(low, loop, rel, base) if linear else _working_table(low, loop, rel, base)
+    total, stepped = (_cheap if linear else _working_table)(low, loop, rel, base)
     out = loop.leave(total)
+    limit = loop.limit(None)
     loop.close(keep=not linear)
+    if limit is not None:
+        note_divergence(low.builder, stepped, "the recursive query", limit)
     return out
 
 
-def _cheap(low: Lowering, loop: Loop, rel: Recursive, base: Flow) -> Flow:
+def _cheap(low: Lowering, loop: Loop, rel: Recursive, base: Flow) -> tuple[Flow, Flow]:
+    """The total, and the variable that is empty when the loop ends."""
     stepped = loop.variable(rel.schema)
     both = low.builder.concat((low.builder.force(base), low.builder.force(stepped)))
     total = low.builder.flow(both, rel.schema)
@@ -204,10 +222,10 @@ def _cheap(low: Lowering, loop: Loop, rel: Recursive, base: Flow) -> Flow:
         total = lower_distinct(low, total)
     low.bind(rel.binding, total)
     loop.connect(stepped, low.rel(rel.step), consolidated=not rel.all)
-    return total
+    return total, stepped
 
 
-def _working_table(low: Lowering, loop: Loop, rel: Recursive, base: Flow) -> Flow:
+def _working_table(low: Lowering, loop: Loop, rel: Recursive, base: Flow) -> tuple[Flow, Flow]:
     builder, row = low.builder, rel.schema
     later, stepped, before = loop.variable(row), loop.variable(row), loop.variable(row)
     first = builder.force(base)
@@ -224,7 +242,7 @@ def _working_table(low: Lowering, loop: Loop, rel: Recursive, base: Flow) -> Flo
     if not empty_without(rel.step, rel.binding):
         step = _while(low, step, work)
     loop.connect(stepped, step)
-    return total
+    return total, stepped
 
 
 def _new_rows(low: Lowering, candidates: Flow, before: Flow) -> Flow:
@@ -249,20 +267,41 @@ def _while(low: Lowering, step: Flow, work: Flow) -> Flow:
 
 
 def lower_letrec(low: Lowering, rel: LetRec) -> Flow:
-    """WITH MUTUALLY RECURSIVE: a reference to an earlier binding sees this round's value, any other the last one's."""
-    loop = Loop(low, rel.limit, rel.return_at_limit)
-    variables = [loop.variable(row) for row in rel.schemas]
-    for (binding, _), variable in zip(rel.bindings, variables, strict=True):
-        low.bind(binding, variable)
-    for (binding, value), variable in zip(rel.bindings, variables, strict=True):
-        flow = low.coerce(low.rel(value), variable.schema)
-        flow = low.builder.flow(low.builder.force(flow), variable.schema)
-        low.bind(binding, flow)
-        loop.connect(variable, flow)
-    left: dict[int, NodeId] = {}
-    for (binding, _), row in zip(rel.bindings, rel.schemas, strict=True):
-        out = loop.leave(low.bindings[binding])
-        left[binding] = low.builder.force(out)
-        low.bind(binding, low.builder.flow(left[binding], row))
-    loop.close(keep=False)
+    """WITH MUTUALLY RECURSIVE: a reference to an earlier binding sees this round's value, any other the last one's.
+
+    What the body does not need is not computed. Only what is read a round later is a variable; without any there is
+    no loop.
+    """
+    parts = needed(rel)
+    again = read_later(parts)
+    own = {part.binding for part in parts}
+    loop = Loop(low, frozenset(b for part in parts for b in part.reads if b not in own)) if again else None
+    variables: dict[int, Flow] = {}
+    for part in parts:
+        if loop is not None and part.binding in again:
+            variables[part.binding] = loop.variable(part.row)
+            low.bind(part.binding, variables[part.binding])
+    for part in parts:
+        flow = low.coerce(low.rel(part.value), part.row)
+        flow = low.builder.flow(low.builder.force(flow), part.row)
+        low.bind(part.binding, flow)
+        if loop is not None and part.binding in again:
+            loop.connect(variables[part.binding], flow)
+    if loop is not None:
+        _end(low, loop, rel, parts, variables)
     return low.rel(rel.body)
+
+
+def _end(low: Lowering, loop: Loop, rel: LetRec, parts: tuple[Part, ...], variables: dict[int, Flow]) -> None:
+    """The bindings as they are outside, and the error of those that did not come to rest."""
+    for part in parts:
+        out = loop.leave(low.bindings[part.binding])
+        low.bind(part.binding, low.builder.flow(low.builder.force(out), part.row))
+    limit = loop.limit(rel.limit or DEFAULT_LIMIT)
+    assert limit is not None
+    loop.close(keep=False)
+    if rel.return_at_limit and limit == rel.limit:
+        return
+    for part in parts:
+        if part.binding in variables:
+            note_divergence(low.builder, variables[part.binding], part.name, limit)

@@ -68,6 +68,12 @@ class Lowering:
         self.bindings[binding] = flow
         self.generation += 1
 
+    def scope_of(self, binding: int) -> int | None:
+        """The loop that a binding's collection is in."""
+        source = self.bindings[binding].source
+        nodes = (source.left, source.right) if isinstance(source, Pair) else (source,)
+        return max((self.builder.scope_of[n] for n in nodes), key=self.builder.depth)
+
     def remembered(self, rel: Rel) -> tuple[int, int]:
         """The key in ``memo``."""
         return id(rel), self.generation if self._has_reference(rel) else 0

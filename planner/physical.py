@@ -24,11 +24,13 @@ from ivm.graph import (
     Negate,
     NodeId,
     Order,
+    Overflow,
     Project,
     Reducer,
     Threshold,
     Words,
 )  # fmt: skip
+from ivm.time import max_round
 from ivm.words import Schema
 from planner import moves
 from planner.context import Context
@@ -108,17 +110,19 @@ class LoopVariable:
 
 Node = (
     Table | TableErrors | Constants | Map | Group | LoopVariable | Project | Errors | Concat | Negate | Consolidate
-    | Arrange | Join | Threshold | Leave
+    | Arrange | Join | Threshold | Leave | Overflow
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A loop: the scope around it (None: outermost) and its limit in rounds."""
+    """A loop: the scope around it (None: outermost) and how many rounds it may do.
+
+    ``limit`` None: as many as times can tell apart, and what depends on the loop fails after them.
+    """
 
     parent: int | None
     limit: int | None = None
-    return_at_limit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +151,10 @@ def inputs(node: Node) -> tuple[NodeId, ...]:
             return node.inputs
         case Join():
             return (node.left, node.right)
-        case Map() | Group() | Project() | Errors() | Negate() | Consolidate() | Arrange() | Threshold() | Leave():
+        case (
+            Map() | Group() | Project() | Errors() | Negate() | Consolidate() | Arrange() | Threshold() | Leave()
+            | Overflow()
+        ):  # fmt: skip
             return (node.input,)
         case _:
             assert_never(node)
@@ -186,7 +193,6 @@ class Builder:
     """Error collections of the loop (or plan) that is being lowered."""
     known: dict[Node, NodeId] = field(default_factory=dict)
     scope_of: list[int | None] = field(default_factory=list)
-    open_scopes: list[int] = field(default_factory=list)
 
     def add(self, node: Node, width: int) -> NodeId:
         """The position of a node, new or found."""
@@ -205,7 +211,7 @@ class Builder:
             return node.scope
         around = [s for s in (self.scope_of[i] for i in inputs(node)) if s is not None]
         innermost = max(around, default=None, key=self.depth)
-        if isinstance(node, Leave):
+        if isinstance(node, Leave | Overflow):
             assert innermost is not None
             return self.scopes[innermost].parent
         return innermost
@@ -271,11 +277,18 @@ class Builder:
         if errors not in self.errors:
             self.errors.append(errors)
 
-    def open_scope(self, limit: int | None, return_at_limit: bool) -> int:
-        """A new loop inside the ones that are open. Its parent is where it is lowered."""
-        self.scopes.append(Scope(self.open_scopes[-1] if self.open_scopes else None, limit, return_at_limit))
-        self.open_scopes.append(len(self.scopes) - 1)
+    def open_scope(self, parent: int | None) -> int:
+        """A new loop inside another one (None: in none)."""
+        self.scopes.append(Scope(parent))
         return len(self.scopes) - 1
+
+    def room(self, scope: int) -> int:
+        """How many rounds of a loop can be told apart, by the loops that are in it so far."""
+
+        def is_inside(other: int | None) -> bool:
+            return other is not None and (other == scope or is_inside(self.scopes[other].parent))
+
+        return max_round(max(self.depth(other) for other in range(len(self.scopes)) if is_inside(other))) + 1
 
     def concat(self, nodes: tuple[NodeId, ...]) -> NodeId:
         """The sum of collections of one width."""
@@ -339,7 +352,10 @@ def with_inputs(node: Node, place: dict[NodeId, NodeId]) -> Node:
             return Concat(tuple(place[i] for i in node.inputs))
         case Join():
             return replace(node, left=place[node.left], right=place[node.right])
-        case Map() | Group() | Project() | Errors() | Negate() | Consolidate() | Arrange() | Threshold() | Leave():
+        case (
+            Map() | Group() | Project() | Errors() | Negate() | Consolidate() | Arrange() | Threshold() | Leave()
+            | Overflow()
+        ):  # fmt: skip
             return replace(node, input=place[node.input])
         case _:
             assert_never(node)

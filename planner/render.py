@@ -25,6 +25,7 @@ from ivm.graph import (
     Negate,
     NodeId,
     NodeSpec,
+    Overflow,
     Project,
     ScopeId,
     Threshold,
@@ -288,7 +289,7 @@ class Rendering:
             if isinstance(node, LoopVariable):
                 scope = self.plan.scopes[node.scope]
                 parent = -1 if scope.parent is None else scope.parent - first
-                specs.append((node.scope - first, node.number, node.width, parent, scope.limit, scope.return_at_limit))
+                specs.append((node.scope - first, node.number, node.width, parent, scope.limit))
                 continue
             names = {i: local.get(i, self.places[i]) for i in inputs(node)}
             present = {i: _ABSENT if n is None else n for i, n in names.items()}
@@ -308,7 +309,7 @@ class Rendering:
         if number not in self.scopes:
             scope: Scope = self.plan.scopes[number]
             parent = None if scope.parent is None else self.scope(scope.parent)
-            self.scopes[number] = self.renderer.dataflow.scope(parent, scope.limit, scope.return_at_limit)
+            self.scopes[number] = self.renderer.dataflow.scope(parent, scope.limit, scope.limit is not None)
         return self.scopes[number]
 
     def node(self, number: NodeId, node: Node) -> NodeId | None:
@@ -332,14 +333,19 @@ class Rendering:
                 return renderer.add(graph.Reduce(self.at(node.input), node.fold.bind(renderer.context)))
             case Errors() if node.input in self.failures or isinstance(self.plan.nodes[node.input], Constants):
                 return self.failures.get(node.input)
-            case Project() | Errors() | Negate() | Consolidate() | Arrange() | Join() | Threshold() | Leave():
+            case (
+                Project() | Errors() | Negate() | Consolidate() | Arrange() | Join() | Threshold() | Leave()
+                | Overflow()
+            ):  # fmt: skip
                 if any(self.places[i] is None for i in inputs(node)):
                     return None
                 return renderer.add(self._moved(node))
             case _:
                 assert_never(node)
 
-    def _moved(self, node: Project | Errors | Negate | Consolidate | Arrange | Join | Threshold | Leave) -> NodeSpec:
+    def _moved(
+        self, node: Project | Errors | Negate | Consolidate | Arrange | Join | Threshold | Leave | Overflow
+    ) -> NodeSpec:
         moved = with_inputs(node, {i: self.at(i) for i in inputs(node)})
         assert not isinstance(moved, Table | TableErrors | Constants | LoopVariable | Map | Group)
         return moved
@@ -366,7 +372,7 @@ def outermost_loops(plan: Plan) -> list[int | None]:
     for node in plan.nodes:
         around = [s for s in (scopes[i] for i in inputs(node)) if s is not None]
         scope = node.scope if isinstance(node, LoopVariable) else max(around, default=None, key=depth)
-        if isinstance(node, Leave) and scope is not None:
+        if isinstance(node, Leave | Overflow) and scope is not None:
             scope = plan.scopes[scope].parent
         scopes.append(scope)
 

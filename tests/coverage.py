@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from tests.grammar import History
 from tests.model import (
+    Block,
     Col,
     Compare,
     Derived,
@@ -48,6 +49,8 @@ def label(query: Query | From) -> str:
             return "top"
         case Recursion():
             return "recursion all" if query.all else "recursion"
+        case Block():
+            return "block"
         case Joined():
             return f"{query.kind} join"
         case Derived():
@@ -67,6 +70,8 @@ def inputs(node: Query | From) -> tuple[Query | From, ...]:
             return (node.query,)
         case Recursion():
             return (node.base, node.step)
+        case Block():
+            return (*(binding.query for binding in node.bindings), node.body)
         case Table():
             return ()
 

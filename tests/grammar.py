@@ -349,9 +349,10 @@ def history(seed: int, steps: int = 20, views: int = 3, recursive: bool = False)
     """The history of a seed: steps over views, about a third of them recursive (the first surely, if asked for)."""
     maker = Maker(random.Random(seed))
     made = tuple((f"v{i}", maker.view((recursive and i == 0) or maker.chance(33))) for i in range(views))
-    return History(made, tuple(_step(maker) for _ in range(steps)))
+    return History(made, tuple(step(maker) for _ in range(steps)))
 
 
-def _step(maker: Maker) -> tuple[tuple[Dml, ...], ...]:
+def step(maker: Maker) -> tuple[tuple[Dml, ...], ...]:
+    """A step's transactions."""
     transactions = maker.pick((1, 1, 2, 3))
     return tuple(tuple(maker.statement() for _ in range(maker.pick((1, 1, 2)))) for _ in range(transactions))

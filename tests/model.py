@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 Row = tuple[Any, ...]
@@ -203,7 +203,30 @@ class Recursion:
         return self.base.columns
 
 
-Query = Select | SetOp | First | Recursion
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """``name(columns) AS (query)`` in a block."""
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+    query: Query
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """WITH MUTUALLY RECURSIVE [(RETURN AT | ERROR AT RECURSION LIMIT limit)] bindings body."""
+
+    bindings: tuple[Binding, ...]
+    body: Query
+    limit: int | None = None
+    return_at: bool = False
+
+    @property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        return self.body.columns
+
+
+Query = Select | SetOp | First | Recursion | Block
 
 
 # ------------------------------------------------------------------ three-valued logic
@@ -256,6 +279,10 @@ OPERATORS: Mapping[str, Callable[..., Any]] = {
 Scope = dict[str, dict[str, Any]]
 
 
+class TooLargeError(Exception):
+    """More pairs of rows than the oracle has the time for."""
+
+
 @dataclass(slots=True)
 class Interpreter:
     """Computes queries over tables (name → multiset); ``scopes`` holds the enclosing rows, innermost last."""
@@ -264,6 +291,10 @@ class Interpreter:
     scopes: list[Scope] = field(default_factory=list)
     recursive: dict[str, Bag] = field(default_factory=dict)
     rounds: int = 100
+    pairs: int = 1 << 62
+    """Pairs of rows that joins may still look at."""
+    diverged: bool = False
+    """Whether a block that was evaluated for the result has an error: it changed in its last round."""
 
     def query(self, query: Query) -> Bag:
         """The query's rows."""
@@ -274,7 +305,26 @@ class Interpreter:
         if isinstance(query, First):
             rows = sort_rows(list(self.query(query.query).elements()), query.order)
             return Counter(rows[query.offset : query.offset + query.limit])
-        return self._recursion(query)
+        return self._block(query) if isinstance(query, Block) else self._recursion(query)
+
+    def _block(self, query: Block) -> Bag:
+        """Round by round: in each the bindings get their values in textual order, until nothing changes."""
+        parts, again = needed(query)
+        for part in parts:
+            self.recursive[part.name] = Counter()
+        outside, inside, changed = self.diverged, False, True
+        for _ in range(query.limit or self.rounds):
+            before = {part.name: self.recursive[part.name] for part in parts}
+            self.diverged = False  # an error counts that stands in the last round
+            for part in parts:
+                self.recursive[part.name] = self.query(part.query)
+            inside = self.diverged
+            changed = any(self.recursive[name] != before[name] for name in again)
+            if all(self.recursive[name] == bag for name, bag in before.items()):
+                break
+        assert query.limit or not changed, "the generated block does not end"
+        self.diverged = outside or inside or (changed and not query.return_at)
+        return self.query(query.body)
 
     def _recursion(self, query: Recursion) -> Bag:
         fresh = self.query(query.base)
@@ -338,6 +388,9 @@ class Interpreter:
 
     def _join(self, join: Joined) -> list[tuple[Scope, int]]:
         left, right = self._from(join.left), self._from(join.right)
+        self.pairs -= len(left) * len(right)
+        if self.pairs < 0:
+            raise TooLargeError
         pairs, matched_left, matched_right = [], set(), set()
         for i, (a, n) in enumerate(left):
             for j, (b, m) in enumerate(right):
@@ -397,6 +450,28 @@ class Interpreter:
             one = OPERATORS[op](value, row[0])
             result = _and(result, one) if every else _or(result, one)
         return result
+
+
+def needed(block: Block) -> tuple[tuple[Binding, ...], set[str]]:
+    """The bindings that the body needs, and the names of those that a later round reads: in themselves or before."""
+    reads = {part.name: names(part.query) for part in block.bindings}
+    wanted = names(block.body) & reads.keys()
+    while more := {n for name in wanted for n in reads[name] & reads.keys()} - wanted:
+        wanted |= more
+    parts = tuple(part for part in block.bindings if part.name in wanted)
+    place = {part.name: i for i, part in enumerate(parts)}
+    return parts, {n for i, part in enumerate(parts) for n in reads[part.name] if place.get(n, -1) >= i}
+
+
+def names(node: Any) -> set[str]:
+    """The tables and bindings that a query names, everywhere in it."""
+    if isinstance(node, tuple):
+        return set().union(*(names(item) for item in node))
+    if isinstance(node, Table):
+        return {node.name}
+    if not is_dataclass(node):
+        return set()
+    return set().union(*(names(getattr(node, part.name)) for part in fields(node)))
 
 
 def _empty(source: From) -> Scope:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.model import (
     Agg,
+    Block,
     Col,
     Compare,
     Const,
@@ -125,7 +126,22 @@ def text(query: Query) -> str:
     if isinstance(query, First):
         order = ", ".join(f"{i + 1}{' DESC' if descending else ''}" for i, descending in query.order)
         return f"SELECT * FROM ({text(query.query)}) f ORDER BY {order} LIMIT {query.limit} OFFSET {query.offset}"
+    if isinstance(query, Block):
+        return _block(query)
     names = ", ".join(name for name, _ in query.columns)
     union = "UNION ALL" if query.all else "UNION"
     body = f"{text(query.base)} {union} {text(query.step)}"
     return f"WITH RECURSIVE {query.name}({names}) AS ({body}) SELECT * FROM {query.name}"
+
+
+def _block(block: Block) -> str:
+    word = "RETURN AT" if block.return_at else "ERROR AT"
+    limit = "" if block.limit is None else f" ({word} RECURSION LIMIT {block.limit})"
+    bindings = ", ".join(
+        f"{b.name}({', '.join(f'{name} {SQL_TYPES[kind]}' for name, kind in b.columns)}) AS ({text(b.query)})"
+        for b in block.bindings
+    )
+    body = text(block.body)
+    if body.startswith("WITH"):
+        body = f"SELECT * FROM ({body}) b"
+    return f"WITH MUTUALLY RECURSIVE{limit} {bindings} {body}"
