@@ -161,8 +161,8 @@ class Dataflow:
     # -- building -----------------------------------------------------------------------------------------------
 
     def scope(self, parent: ScopeId | None = None, limit: int | None = None, return_at_limit: bool = False) -> ScopeId:
-        """A new loop inside ``parent``. After ``limit`` rounds it ends with ``return_at_limit``, and where its
-        variables have an Overflow; else what depends on it fails with 54001. 0A000 when nested too deeply."""
+        """A new loop inside ``parent``. After ``limit`` rounds it ends with ``return_at_limit``, and where a variable
+        of it has an Overflow; else what depends on it fails with 54001. 0A000 when nested too deeply."""
         above = self._root if parent is None else self._scopes[parent]
         scope = Scope(self._core, above, limit, return_at_limit)
         if scope.depth > self._depth:
@@ -537,7 +537,7 @@ class Dataflow:
             if isinstance(consumer, FeedbackOperator | EnterOperator):
                 self._free(consumer)
         if isinstance(operator, OverflowOperator):
-            operator.variable.overflow = None
+            operator.release()
         operator.scope.members.pop(operator.rank, None)
         operator.scope.changed()
         self._forget(operator.scope)

@@ -264,6 +264,7 @@ class Scope:
         "members",
         "nested",
         "outer",
+        "overflows",
         "parent",
         "paused_at",
         "queued",
@@ -284,6 +285,8 @@ class Scope:
         check_depth(self.depth)
         self.limit = limit
         self.return_at_limit = return_at_limit
+        self.overflows = 0
+        """How many of its variables have an Overflow."""
         self.max_round = max_round(self.depth) if self.depth else 0
         self.members: dict[int, Operator | Scope] = {}
         self.heap: list[int] = []

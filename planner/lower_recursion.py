@@ -169,14 +169,20 @@ class Loop:
             return flow
         return self.builder.flow(self.builder.add(Leave(node), self.builder.widths[node]), flow.schema)
 
-    def limit(self, wanted: int | None) -> int | None:
-        """Says how many rounds it does at most; all loops in it are there already."""
+    def limit(self, wanted: int | None, return_at: bool = False) -> int | None:
+        """Says how many rounds it does at most; all loops in it are there already. None: nothing says that it has not
+        ended by then.
+
+        ``return_at``: the state after so many rounds is wanted, if so many can be told apart.
+        """
         room = self.builder.room(self.scope)
         if wanted is None and room > DEFAULT_LIMIT:
             return None
         limit = min(room, wanted or DEFAULT_LIMIT)
-        self.builder.scopes[self.scope] = replace(self.builder.scopes[self.scope], limit=limit)
-        return limit
+        returns = return_at and limit == wanted
+        scope = replace(self.builder.scopes[self.scope], limit=limit, return_at_limit=returns)
+        self.builder.scopes[self.scope] = scope
+        return None if returns else limit
 
     def close(self, keep: bool) -> None:
         """Ends the loop; its errors, distinct in each round, leave it. ``keep``: an error of any round stands."""
@@ -297,11 +303,8 @@ def _end(low: Lowering, loop: Loop, rel: LetRec, parts: tuple[Part, ...], variab
     for part in parts:
         out = loop.leave(low.bindings[part.binding])
         low.bind(part.binding, low.builder.flow(low.builder.force(out), part.row))
-    limit = loop.limit(rel.limit or DEFAULT_LIMIT)
-    assert limit is not None
+    limit = loop.limit(rel.limit or DEFAULT_LIMIT, rel.return_at_limit)
     loop.close(keep=False)
-    if rel.return_at_limit and limit == rel.limit:
-        return
     for part in parts:
-        if part.binding in variables:
+        if limit is not None and part.binding in variables:
             note_divergence(low.builder, variables[part.binding], part.name, limit)

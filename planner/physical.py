@@ -118,11 +118,13 @@ Node = (
 class Scope:
     """A loop: the scope around it (None: outermost) and how many rounds it may do.
 
-    ``limit`` None: as many as times can tell apart, and what depends on the loop fails after them.
+    ``limit`` None: as many as times can tell apart, and what depends on the loop fails after them. Where there is a
+    limit, and the loop does not return there, its variables' overflows say that it did not end.
     """
 
     parent: int | None
     limit: int | None = None
+    return_at_limit: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -289,7 +289,7 @@ class Rendering:
             if isinstance(node, LoopVariable):
                 scope = self.plan.scopes[node.scope]
                 parent = -1 if scope.parent is None else scope.parent - first
-                specs.append((node.scope - first, node.number, node.width, parent, scope.limit))
+                specs.append((node.scope - first, node.number, node.width, parent, scope.limit, scope.return_at_limit))
                 continue
             names = {i: local.get(i, self.places[i]) for i in inputs(node)}
             present = {i: _ABSENT if n is None else n for i, n in names.items()}
@@ -309,7 +309,7 @@ class Rendering:
         if number not in self.scopes:
             scope: Scope = self.plan.scopes[number]
             parent = None if scope.parent is None else self.scope(scope.parent)
-            self.scopes[number] = self.renderer.dataflow.scope(parent, scope.limit, scope.limit is not None)
+            self.scopes[number] = self.renderer.dataflow.scope(parent, scope.limit, scope.return_at_limit)
         return self.scopes[number]
 
     def node(self, number: NodeId, node: Node) -> NodeId | None:

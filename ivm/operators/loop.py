@@ -167,7 +167,7 @@ class FeedbackOperator(Operator):
         if following > scope.last_round:
             if variable.overflow is not None:
                 variable.overflow.collect(given, scope)
-            elif not scope.return_at_limit:
+            elif not scope.return_at_limit and not scope.overflows:
                 scope.fail(SqlError("54001", f"recursion did not end within {following} rounds"))
             return False
         block = variable.following
@@ -274,6 +274,12 @@ class OverflowOperator(LeavingOperator):
         super().__init__(core, scope, source)
         assert source.overflow is None, "a variable has one overflow"
         source.overflow = self
+        source.scope.overflows += 1
+
+    def release(self) -> None:
+        """To be called when it is freed."""
+        self.variable.overflow = None
+        self.source.scope.overflows -= 1
 
     @property
     def variable(self) -> VariableOperator:
