@@ -49,14 +49,17 @@ class _ArrangedError(Exception):
 
 
 class _Members(dict[int, "Operator | Scope"]):
-    """The items of the outermost scope; between two of them a cancelled pass ends."""
+    """The items of the outermost scope; between two of them a cancelled pass ends. ``reached``: the last one asked
+    for, in topological order."""
 
     def __init__(self, flow: Detached) -> None:
         super().__init__()
         self._flow = flow
+        self.reached = 0
 
     def __getitem__(self, rank: int) -> Operator | Scope:
         self._flow.check()
+        self.reached = rank
         return super().__getitem__(rank)
 
 
@@ -74,7 +77,7 @@ class Detached(Dataflow):
         core.since_word[0] = main._core.since
         core.stepped_word[0] = main._core.stepped_word[0]
         self._depth = main._depth
-        self._root.members = _Members(self)
+        self._root.members = self._members = _Members(self)
         self._real: dict[int, Operator] = {}
         """The real operator of each stand-in and each second making, by its identity."""
         self._seconds: dict[NodeId, Operator] = {}
@@ -183,6 +186,16 @@ class Detached(Dataflow):
         """Take up what the running dataflow has done since the last call; how many updates ``run`` has to do with."""
         self._core.newest = self._fed = self.main._core.newest
         return sum(stand_in.advance() for stand_in in self._standing.values())
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """(operators, loops counting as one; how many of them the pass has come to; updates that the new ones hold).
+
+        Any thread may ask, while the pass goes on.
+        """
+        ranks = list(self._members)
+        held = sum(operator.spine.count for operator in list(self._fresh) if operator.spine is not None)
+        return len(ranks), sum(rank <= self._members.reached for rank in ranks), held
 
     def run(self) -> None:
         """Hydrate, or catch up with the last ``advance``. 57014, and 53200 as ``Dataflow.hydrate`` has it."""

@@ -285,3 +285,23 @@ def test_memory_of_a_hydration_is_bounded(pair: tuple[Client, Client]) -> None:
         dataflow.limit_memory(limit)
     b.run("INSERT INTO t VALUES (507, 1, 1)")
     assert not dataflow.held
+
+
+def test_people_see_how_far_a_view_is(pair: tuple[Client, Client], gate: Gate) -> None:
+    """freshet.hydrations while the view is made, and empty afterwards."""
+    a, b = pair
+    ask = "SELECT view, pid, phase, operators, done, behind, started <= now() FROM freshet.hydrations"
+    assert b.rows(ask) == []
+    making = gate.start(a, f"CREATE MATERIALIZED VIEW v AS {VIEWS['joined']}")
+    ((view, pid, *place),) = b.rows(ask)
+    assert (view, place) == ("v", ["hydrating", "0", "0", None, "t"])
+    assert [(pid,)] != b.rows("SELECT pg_backend_pid()")
+    b.run("INSERT INTO t VALUES (1000, 1, 5), (1001, 2, 5)")
+    gate.pass_on()
+    gate.arrived()
+    ((_, same, phase, operators, done, behind, _),) = b.rows(ask)
+    assert (same, phase, done, behind) == (pid, "catching up", operators, "2")
+    assert int(operators or 0) > 0
+    gate.pass_on(20)
+    making.result(30)
+    assert b.rows(ask) == []

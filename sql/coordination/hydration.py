@@ -55,36 +55,50 @@ class Way(Enum):
     WITHIN = 2
 
 
+class Phase(Enum):
+    """Where a view that is being made stands, as people read it."""
+
+    WAITING = "waiting"
+    PLANNING = "planning"
+    HYDRATING = "hydrating"
+    CATCHING_UP = "catching up"
+    TAKING_OVER = "taking over"
+
+
 class Hydrators:
-    """The threads for it, and what runs there."""
+    """The threads for it, and what runs there. ``under_way``: the views that are being made."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(AT_ONCE, "hydrator")
         self._turns = asyncio.Semaphore(AT_ONCE)
-        self._running: set[threading.Event] = set()
+        self.under_way: list[Creation] = []
 
     async def create(self, coordinator: Coordinator, creation: Creation) -> bool:
         """Makes the view, which is committed on return. False: only the engine itself can; nothing was done."""
-        async with self._turns:
-            way = await self._job(coordinator, creation.describe)
-            if way is not Way.BESIDE:
-                return way is Way.NOT_AT_ALL
-            await self._beside(creation.plan, creation.cancel)
-            self._running.add(creation.cancel)
-            try:
+        self.under_way.append(creation)
+        try:
+            async with self._turns:
+                way = await self._job(coordinator, creation.describe)
+                if way is not Way.BESIDE:
+                    return way is Way.NOT_AT_ALL
+                await self._beside(creation.plan, creation.cancel)
                 return await self._go(coordinator, creation)
-            finally:
-                self._running.discard(creation.cancel)
+        finally:
+            self.under_way.remove(creation)
 
     async def _go(self, coordinator: Coordinator, creation: Creation) -> bool:
         try:
             if not await self._job(coordinator, creation.begin):
                 return False
+            creation.phase = Phase.HYDRATING
             for _ in range(ROUNDS):
                 await self._beside(creation.run, creation.cancel)
-                if await self._job(coordinator, creation.advance) <= FEW:
+                creation.behind = await self._job(coordinator, creation.advance)
+                creation.phase = Phase.CATCHING_UP
+                if creation.behind <= FEW:
                     break
             await self._beside(creation.run, creation.cancel)
+            creation.phase = Phase.TAKING_OVER
             await coordinator.autocommit(creation.finish)
         except BaseException:
             creation.cancel.set()
@@ -111,20 +125,28 @@ class Hydrators:
 
     def close(self) -> None:
         """What runs ends soon, to no effect."""
-        for cancel in self._running:
-            cancel.set()
+        for creation in self.under_way:
+            creation.cancel.set()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 @dataclass(slots=True)
 class Creation:
-    """One view on its way. ``plan`` and ``run`` are for any one thread, everything else for the engine's."""
+    """One view on its way. ``plan`` and ``run`` are for any one thread, what people are shown for all, everything else
+    for the engine's.
+
+    ``backend``: whose statement it is; ``started``: µs since 2000; ``behind``: the updates that were last taken up.
+    """
 
     engine: Engine
     statement: CreateView
     prepared: Prepared
     definer: Callable[[Writer], Definer]
+    backend: int
+    started: int
     cancel: threading.Event = field(default_factory=threading.Event)
+    phase: Phase = Phase.WAITING
+    behind: int | None = None
     _view: Relation | None = None
     _rel: Rel | None = None
     _plan: Plan | None = None
@@ -133,8 +155,15 @@ class Creation:
     _installed: Installed | None = None
     _contents: list[Changes] = field(default_factory=list)
 
+    @property
+    def place(self) -> tuple[int, int, int] | None:
+        """How many operators the view has, how many of them this pass has come to, and the updates that they hold."""
+        flow = self._flow
+        return None if flow is None else flow.place
+
     def describe(self) -> Way:
         """Check the definition."""
+        self.phase = Phase.PLANNING
         self.engine.flush()
         writer = Writer.begin(self.engine)
         self.prepared.check_current(writer.catalog)

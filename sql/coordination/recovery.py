@@ -18,7 +18,8 @@ from sql.engine.engine import Engine
 from sql.engine.persist import Persistence
 from sql.engine.snapshot import StoredIndexes
 from sql.engine.writer import Writer
-from sql.system.relations import VIEW_ERRORS, system_relations
+from sql.system.own import OWN_RELATIONS
+from sql.system.relations import system_relations
 from storage.checkpoint import Recovered
 from storage.dictionary import Dictionary
 from storage.record import CommitRecord
@@ -31,7 +32,7 @@ def restore(persistence: Persistence, clock: EpochClock, progress: Progress) -> 
     found = persistence.recovered
     dictionary = Dictionary(persistence.store.secret)
     dictionary.load(*found.entries)
-    catalog = Catalog().with_system((*system_relations(), VIEW_ERRORS))
+    catalog = Catalog().with_system((*system_relations(), *OWN_RELATIONS))
     if found.catalog is not None:
         catalog = catalog.from_json(found.catalog)
     clock.restore(found.high_water)

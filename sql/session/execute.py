@@ -392,6 +392,7 @@ class Executor:
                 creation = Creation(
                     coordinator.engine, statement, prepared,
                     lambda writer: self._definer(writer, prepared, notices.append),
+                    self._session.backend_id, wall_clock() - POSTGRES_EPOCH,
                 )  # fmt: skip
                 if await coordinator.hydrators.create(coordinator, creation):
                     return CommandResult("CREATE MATERIALIZED VIEW")

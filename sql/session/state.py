@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ivm.errors import SqlError
 from ivm.rows import Words, pack
-from planner.row_errors import decode_error
 from sql.catalog.catalog import INTERNAL_SCHEMAS, Catalog, Relation, RelationKind
-from sql.catalog.search_path import Lookup, SearchPath
+from sql.catalog.search_path import SearchPath
 from sql.engine.snapshot import Published
+from sql.session.own_relations import own_rows
 from sql.session.sequences import SequenceFunctions
 from sql.system import relations as system
 from sql.system.functions import SystemFunctions
-from sql.system.relations import VIEW_ERRORS
+from sql.system.own import OWN_RELATIONS
 from sql.system.state import CursorInfo, SessionInfo, StatementInfo
 from storage.codec import encode
 from storage.dictionary import Dictionary
@@ -43,7 +41,7 @@ class SessionState(SequenceFunctions, SystemFunctions):
 
     def relations(self) -> Iterable[Relation]:
         others = (RelationKind.FUNCTION, RelationKind.TYPE)
-        return (VIEW_ERRORS, *(r for r in self.catalog.relations.values() if r.kind not in others))
+        return (*OWN_RELATIONS, *(r for r in self.catalog.relations.values() if r.kind not in others))
 
     def types(self) -> Iterable[Relation]:
         return self.catalog.types.values()
@@ -112,26 +110,11 @@ def system_words(relation: int, state: SessionState, published: Published, dicti
     """A system relation's rows as words of the query's dictionary."""
     known = published.catalog.by_id(relation)
     assert known is not None, "a system relation"
-    if relation == VIEW_ERRORS.id:
-        datums = list(view_errors(published, dictionary, Lookup(published.catalog, state.path)))
+    if known in OWN_RELATIONS:
+        datums = list(own_rows(known, state.session, published, dictionary))
     elif known.sequence is not None:
         datums = [state.sequence_state(known)]
     else:
         datums = system.rows(relation, state)
     vectors = [encode(c.type, [row[i] for row in datums], dictionary) for i, c in enumerate(known.columns)]
     return pack(vectors, known.schema, len(datums))
-
-
-def view_errors(published: Published, dictionary: Dictionary, names: Lookup) -> Iterable[tuple[object, ...]]:
-    """freshet.view_errors: each error row of each materialized view, and the views that are taken down."""
-    for relation in sorted(published.catalog.relations.values(), key=lambda r: r.name):
-        failure = published.failures.get(relation.id)
-        if failure is not None:
-            yield names.shown(relation), failure.sqlstate, failure.message, None
-        version = published.errors(relation.id)
-        if version is None:
-            continue
-        rows, _ = version.rows_at(published.ordinal)
-        for data in sorted(dictionary.lookup(np.ascontiguousarray(rows[:, 0]))):
-            error, row = decode_error(data)
-            yield names.shown(relation), error.sqlstate, error.message, row

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import Final
 
-from ivm.words import TEXT
-from sql.catalog.catalog import Relation, RelationKind, TableColumn
+from sql.catalog.catalog import Relation
 from sql.system import information_schema, pg_relations, pg_sequences, pg_server, pg_types
 from sql.system.definitions import Datums, definition, definitions
 from sql.system.state import SystemState
@@ -23,12 +22,6 @@ _MODULES: Final = (
     ("information_schema", information_schema),
 )
 _LIVE: Final = ("pg_settings", "pg_stat_activity", "pg_cursors", "pg_prepared_statements", "pg_sequences")
-
-VIEW_ERRORS: Final = Relation(
-    13990, "freshet", "view_errors", RelationKind.SYSTEM,
-    (TableColumn("view", TEXT, False), TableColumn("sqlstate", TEXT, False), TableColumn("message", TEXT, False),
-     TableColumn("row", TEXT)),
-)  # fmt: skip
 
 RowsOf = Callable[[SystemState], Iterable[Datums]]
 
