@@ -130,7 +130,8 @@ def _label(rel: Rel, names: Names) -> str:
         case rels.TableFunction():
             return f"TableFunction {rel.function} {_list(rel.args)}{' with ordinality' if rel.ordinality else ''}"
         case rels.Recursive():
-            return f"Recursive {rel.binding} union{' all' if rel.all else ''}: base, step"
+            asked = f", demanded {' AND '.join(text(p) for p in rel.demanded)}" if rel.demanded else ""
+            return f"Recursive {rel.binding} union{' all' if rel.all else ''}: base, step{asked}"
         case rels.LetRec():
             at = "return at" if rel.return_at_limit else "error at"
             limit = "" if rel.limit is None else f" {at} limit {rel.limit}"

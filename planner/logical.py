@@ -142,7 +142,8 @@ class TableFunction:
 class Recursive:
     """WITH RECURSIVE: ``base UNION [ALL] step``, where the step's ``Reference(binding)`` is the working table.
 
-    The node itself is the whole result, used by every reference outside the step.
+    The node itself is the whole result, used by every reference outside the step. ``demanded``: conditions that have
+    entered it (``planner.transform.demand``): it holds the asked rows, and maybe others that these depend on.
     """
 
     binding: int
@@ -150,6 +151,7 @@ class Recursive:
     step: Rel
     all: bool
     schema: Schema
+    demanded: tuple[Scalar, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ivm.words import Kind, SqlType, Storage
+from planner.functions import FUNCTIONS
 from planner.logical import Rel
 from planner.memo import by_identity
 from planner.scalar import Call, Exists, Quantified, Scalar, ScalarSubquery, children
@@ -39,6 +40,17 @@ def can_raise(expr: Scalar) -> bool:
 def rel_can_raise(rel: Rel) -> bool:
     """Whether any expression in a plan may fail."""
     return any(can_raise(part) for e in scalars(rel) for part in walk(e)) or any(map(rel_can_raise, inputs(rel)))
+
+
+@by_identity
+def rel_is_volatile(rel: Rel) -> bool:
+    """Whether a plan calls a volatile function: computing fewer of its rows would be seen."""
+    return any(_is_volatile(part) for e in scalars(rel) for part in walk(e)) or any(map(rel_is_volatile, inputs(rel)))
+
+
+def _is_volatile(part: Scalar) -> bool:
+    function = FUNCTIONS.get(part.function) if isinstance(part, Call) else None
+    return function is not None and function.volatility == "volatile"
 
 
 def _safe_call(call: Call) -> bool:

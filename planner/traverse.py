@@ -277,3 +277,21 @@ def gets(rel: Rel) -> set[int]:
         for expr in scalars(node):
             todo += [s.rel for s in subqueries(expr)]
     return found
+
+
+def bindings(rel: Rel) -> set[int]:
+    """The ids of the recursive bindings that a plan makes."""
+    found: set[int] = set()
+    seen: set[int] = set()
+    todo = [rel]
+    while todo:
+        node = todo.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, Recursive):
+            found.add(node.binding)
+        elif isinstance(node, LetRec):
+            found |= {binding for binding, _ in node.bindings}
+        todo += children(node)
+    return found

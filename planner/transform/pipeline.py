@@ -7,12 +7,13 @@ from typing import Final
 
 from planner.logical import Project, Rel, schema
 from planner.transform.decorrelate import decorrelate
+from planner.transform.demand import demand
 from planner.transform.fold import fold
 from planner.transform.prune import prune
 from planner.transform.pushdown import push_down
 from planner.traverse import own_columns
 
-TRANSFORMS: Final[tuple[Callable[[Rel], Rel], ...]] = (decorrelate, fold, push_down, fold, prune, fold)
+TRANSFORMS: Final[tuple[Callable[[Rel], Rel], ...]] = (decorrelate, fold, push_down, fold, demand, fold, prune, fold)
 
 
 def optimize(rel: Rel) -> Rel:

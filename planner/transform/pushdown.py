@@ -88,10 +88,22 @@ class _Push:
             case LetRec():
                 bindings = tuple((b, self.push(value, ())) for b, value in rel.bindings)
                 return replace(rel, bindings=bindings, body=self.push(rel.body, predicates))
+            case TopK() | Recursive() | Distinct() | SetOperation() if predicates:
+                return self._above(rel, predicates)
             case TopK() | Recursive() | Distinct() | SetOperation():
-                return _filtered(with_children(rel, tuple(self.push(c, ()) for c in children(rel))), predicates)
+                return with_children(rel, tuple(self.push(c, ()) for c in children(rel)))
             case _:
                 assert_never(rel)
+
+    def _above(self, rel: TopK | Recursive | Distinct | SetOperation, predicates: Predicates) -> Rel:
+        """Predicates that stay above, but for those that keep or drop a TopK's groups whole."""
+        if not isinstance(rel, TopK):
+            return _filtered(self.push(rel, ()), predicates)
+        keys = {k.index for k in rel.keys if isinstance(k, Column) and not k.type.has_equality_class}
+        below, above = _split(predicates, lambda p: bool(columns_of(p)) and columns_of(p) <= keys)
+        if not below:
+            return _filtered(self.push(rel, ()), predicates)
+        return _filtered(replace(rel, input=self.push(rel.input, below)), above)
 
     def _filter(self, rel: Filter, predicates: Predicates) -> Rel:
         mine = conjuncts(rel.predicate)

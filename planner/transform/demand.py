@@ -1,0 +1,166 @@
+"""What is asked of a recursion enters it: a condition on its rows restricts what it computes.
+
+Three rules, tried in this order; each keeps the rows that meet the condition, at every multiplicity, in every round:
+
+1. *Copied columns.* If pushing a condition p down into the step puts it on the step's reference itself, then p and the
+   step commute: σp(step(W)) = step(σp(W)). By induction σp of the working table is the working table of the recursion
+   that starts with σp(base), whatever the step does (groups, outer joins, negation) inside one value of p's columns.
+   Side condition: a step without its reference has no rows, or the standard's end (no new row) would come too soon.
+2. *Turning round* (``demand_turned``): a closure asked for its far end is followed from there.
+3. *A demand relation* (``demand_relation``): the values that the answer depends on, computed by a recursion of their
+   own (magic sets: Bancilhon, Maier, Sagiv, Ullman, PODS 1986); base and step are restricted to them.
+
+Nothing that can raise, or is volatile, is moved; a recursion that is read whole elsewhere in the plan is left whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from planner.logical import Filter, Recursive, Reference, Rel
+from planner.lower_recursion import empty_without
+from planner.raising import can_raise, rel_is_volatile
+from planner.scalar import Column, Scalar
+from planner.transform.demand_arm import constants
+from planner.transform.demand_relation import by_demand
+from planner.transform.demand_turned import turned
+from planner.transform.pushdown import push_down
+from planner.traverse import (
+    bindings,
+    bottom_up,
+    children,
+    conjunction,
+    conjuncts,
+    rewrite,
+    walk,
+    with_children,
+)  # fmt: skip
+
+PASSES = 4
+"""A condition that enters a recursion may stand on another one in its base: how deep this is followed."""
+
+Predicates = tuple[Scalar, ...]
+
+
+def demand(rel: Rel) -> Rel:
+    """The plan with its recursions restricted to what is asked of them."""
+    for _ in range(PASSES):
+        new = _Demand(rel).rel(rel)
+        if new is rel:
+            break
+        rel = new
+    return rel
+
+
+class _Demand:
+    """One pass over a plan. A plan used twice stays one object."""
+
+    def __init__(self, root: Rel) -> None:
+        self._binding = 1 + max(bindings(root), default=0)
+        self._readers = _readers(root)
+        self._known: dict[int, tuple[Rel, Rel]] = {}
+        self._restricted: dict[tuple[int, Predicates], tuple[Recursive, Rel | None]] = {}
+
+    def rel(self, rel: Rel) -> Rel:
+        found = self._known.get(id(rel))
+        if found is None:
+            found = self._known[id(rel)] = (rel, self._rel(rel))
+        return found[1]
+
+    def _rel(self, rel: Rel) -> Rel:
+        if isinstance(rel, Filter) and isinstance(rel.input, Recursive) and self._is_asked_only(rel.input):
+            new = self._restrict(rel.input, conjuncts(rel.predicate))
+            assert new is not None
+            return new
+        return with_children(rel, tuple(self.rel(c) for c in children(rel)))
+
+    def _is_asked_only(self, rel: Recursive) -> bool:
+        """Whether every reader of the recursion asks for something that can enter it."""
+        readers = self._readers[id(rel)]
+        return all(asked is not None and self._restrict(rel, asked) is not None for asked in readers)
+
+    def _restrict(self, rel: Recursive, asked: Predicates) -> Rel | None:
+        key = (id(rel), asked)
+        if key not in self._restricted:
+            self._restricted[key] = (rel, restricted(rel, asked, self._fresh))
+        return self._restricted[key][1]
+
+    def _fresh(self) -> int:
+        self._binding += 1
+        return self._binding
+
+
+def _readers(root: Rel) -> dict[int, list[Predicates | None]]:
+    """For each recursion what each of its readers asks for; None: all of it."""
+    found: dict[int, list[Predicates | None]] = {id(root): [None]}
+    seen: set[int] = set()
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        for child in children(node):
+            if isinstance(child, Recursive):
+                asked = conjuncts(node.predicate) if isinstance(node, Filter) else None
+                found.setdefault(id(child), []).append(asked)
+            todo.append(child)
+    return found
+
+
+def restricted(rel: Recursive, asked: Predicates, fresh: Callable[[], int]) -> Rel | None:
+    """The rows of the recursion that meet the conditions, computing fewer; None: it would compute all of them."""
+    if rel.demanded or rel_is_volatile(rel):
+        return None
+    movable = tuple(p for p in asked if _may_enter(p))
+    copied = tuple(p for p in movable if _entered(rel, (p,)) is not None)
+    new: Rel | None = None
+    if copied:
+        new, asked = _entered(rel, copied), tuple(p for p in asked if p not in copied)
+    elif wanted := constants(movable):
+        new = turned(rel, wanted, fresh) or by_demand(rel, wanted, movable, fresh)
+    if new is None:
+        return None
+    return Filter(new, conjunction(asked)) if asked else new
+
+
+def _may_enter(predicate: Scalar) -> bool:
+    own = [part for part in walk(predicate) if isinstance(part, Column)]
+    return bool(own) and not can_raise(predicate) and not any(c.type.has_equality_class for c in own)
+
+
+def _entered(rel: Recursive, predicates: Predicates) -> Recursive | None:
+    """The recursion that starts with the base's rows that meet the predicates, where the step keeps to such rows."""
+    step = push_down(Filter(rel.step, conjunction(predicates)))
+    plain = {_plain(p) for p in predicates}
+    if not empty_without(step, rel.binding) or not _meets(step, rel.binding, plain):
+        return None
+    base = push_down(Filter(rel.base, conjunction(predicates)))
+    return replace(rel, base=base, step=_without(step, rel.binding, plain), demanded=predicates)
+
+
+def _plain(predicate: Scalar) -> Scalar:
+    """The predicate with nothing said on what can be NULL: rewrites differ in what they know of that."""
+    return rewrite(predicate, lambda e: replace(e, nullable=True) if isinstance(e, Column) else None)
+
+
+def _meets(rel: Rel, binding: int, plain: set[Scalar]) -> bool:
+    """Whether each reference to the binding stands under all of the predicates."""
+    if isinstance(rel, Filter) and isinstance(rel.input, Reference) and rel.input.binding == binding:
+        return plain <= {_plain(p) for p in conjuncts(rel.predicate)}
+    if isinstance(rel, Reference):
+        return rel.binding != binding
+    return all(_meets(child, binding, plain) for child in children(rel))
+
+
+def _without(rel: Rel, binding: int, plain: set[Scalar]) -> Rel:
+    """The step without the predicates on its references, whose rows all meet them."""
+
+    def change(node: Rel) -> Rel:
+        if isinstance(node, Filter) and isinstance(node.input, Reference) and node.input.binding == binding:
+            rest = tuple(p for p in conjuncts(node.predicate) if _plain(p) not in plain)
+            return Filter(node.input, conjunction(rest)) if rest else node.input
+        return node
+
+    return bottom_up(rel, change)
