@@ -186,7 +186,7 @@ def measure(workload: Workload, speed: float) -> list[Measured]:
     results = []
     for size in workload.rival:
         bench.run(size, max(size, BATCHES[size] // 20))
-        count = max(size * 5, BATCHES[size] // (10 if workload.name == "W2" else 1))
+        count = max(size * 5, BATCHES[size] // (10 if workload.name in ("W2", "W3", "W3-1M") else 1))
         seconds, walls = bench.run(size, count)
         walls.sort()
         rate = len(walls) * size / seconds

@@ -116,6 +116,30 @@ def joined(keys: int, size: int) -> Callable[[int], Words]:
     return answer
 
 
+def components(nodes: int, size: int) -> Callable[[int], Words]:
+    """(node, the least node of its component): halving the labels' way to the root until nothing changes."""
+
+    def answer(updates: int) -> Words:
+        pairs = edges(2, nodes, updates, size + updates)
+        label = np.arange(nodes)
+        while True:
+            ends = label[pairs]
+            low, high = ends.min(axis=1), ends.max(axis=1)
+            if (low == high).all():
+                return np.stack([np.arange(nodes), label], axis=1)
+            np.minimum.at(label, high, low)
+            while (label[label] != label).any():
+                label = label[label]
+
+    return answer
+
+
+LEAST = (
+    "WITH MUTUALLY RECURSIVE label (node bigint, least bigint) AS (SELECT node, min(least) FROM ("
+    "SELECT id AS node, id AS least FROM nodes UNION ALL SELECT e.b, l.least FROM label l JOIN "
+    "(SELECT src AS a, dst AS b FROM edges UNION ALL SELECT dst, src FROM edges) e ON l.node = e.a"
+    ") AS proposed GROUP BY node) SELECT node, least FROM label"
+)
 REACH = (
     "WITH RECURSIVE reach(node) AS (SELECT id FROM roots UNION "
     "SELECT e.dst FROM reach r JOIN edges e ON r.node = e.src) SELECT node FROM reach"
@@ -128,6 +152,14 @@ def reach(name: str, nodes: int, size: int, rival: dict[int, float]) -> Workload
     roots = {"roots": np.arange(10, dtype=np.int64)[:, None]}
     tables = {"edges": lambda low, high: edges(1, nodes, low, high)}
     return Workload(name, REACH, _GRAPH, size, ("edges",), tables, roots, reachable(nodes, size), rival)
+
+
+def least_labels(name: str, nodes: int, size: int, rival: dict[int, float]) -> Workload:
+    """W3: connected components."""
+    ddl = ("CREATE TABLE nodes (id bigint NOT NULL)", *_GRAPH[1:])
+    initial = {"nodes": np.arange(nodes, dtype=np.int64)[:, None]}
+    tables = {"edges": lambda low, high: edges(2, nodes, low, high)}
+    return Workload(name, LEAST, ddl, size, ("edges",), tables, initial, components(nodes, size), rival)
 
 
 def workloads() -> dict[str, Workload]:
@@ -156,4 +188,6 @@ def workloads() -> dict[str, Workload]:
     )
     w1 = reach("W1", 1_000, 2_000, {1: 7.7e3, 10: 23.0e3, 100: 82.9e3})
     w2 = reach("W2", 1_000_000, 2_000_000, {1: 3.7e3, 10: 5.0e3, 100: 8.4e3})
-    return {w.name: w for w in (w1, w2, w4, w5)}
+    w3 = least_labels("W3", 200_000, 1_000_000, {1: 5.7e3, 100: 15.4e3})
+    w3_sparse = least_labels("W3-1M", 1_000_000, 2_000_000, {1: 2.6e3, 100: 6.1e3})
+    return {w.name: w for w in (w1, w2, w3, w3_sparse, w4, w5)}

@@ -7,6 +7,8 @@ from typing import Final
 from ivm.errors import SqlError, unsupported
 from ivm.kernels.times import MAX_DEPTH, ROUND_BITS
 
+PRIORITIES: Final = 64
+"""As many as a word can have bit lengths."""
 MAX_ORDINALS: Final = tuple((1 << (63 - depth * ROUND_BITS[depth])) - 1 for depth in range(MAX_DEPTH + 1))
 
 
@@ -49,6 +51,15 @@ def enter_vector(vector: int, depth: int) -> int:
 def leave_vector(vector: int, depth: int) -> int:
     """The loop vector of ``depth`` one scope further out."""
     return pack(*unpack(vector, depth)[:-1]) if depth > 1 else 0
+
+
+def priority_stride(depth: int) -> int:
+    """The rounds that each of ``PRIORITIES`` gets before the next one comes, in loops nested so deep.
+
+    Three quarters of the rounds and more are left to the last priority; an earlier one that needs more than its own
+    goes on beside the next.
+    """
+    return 1 << min(12, ROUND_BITS[depth] - 8)
 
 
 def max_round(depth: int) -> int:

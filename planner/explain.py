@@ -9,6 +9,7 @@ from ivm.graph import (
     Arrange,
     Concat,
     Consolidate,
+    Delay,
     Errors,
     Gather,
     Join,
@@ -17,6 +18,7 @@ from ivm.graph import (
     NodeId,
     Order,
     Overflow,
+    Priority,
     Project,
     Threshold,
 )  # fmt: skip
@@ -267,6 +269,8 @@ class _Physical:
                 return f"Join linear {_gather(node.gather)}"
             case Threshold():
                 return f"Threshold {node.keep.value}"
+            case Delay():
+                return _delay(node)
             case Leave():
                 return "Leave"
             case Overflow():
@@ -282,6 +286,17 @@ class _Physical:
     def _is_shared(self, stored: tuple[int, tuple[int, ...]] | None) -> bool:
         """Whether the relation has this arrangement already."""
         return stored is not None and self.indexes is not None and stored[1] in self.indexes.keys(stored[0])
+
+
+def _delay(node: Delay) -> str:
+    match node.priority:
+        case Priority.VALUE:
+            order = f"priority word {node.word}"
+        case Priority.LENGTH:
+            order = f"small labels first (bit length of word {node.word})"
+        case Priority.INVERSE:
+            order = f"large labels first (bit length of word {node.word})"
+    return f"Prioritise {order}, {node.stride} rounds each"
 
 
 def _gather(gather: Gather) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from ivm.words import Schema
+from planner.labels import labelled
 from planner.logical import (
     Distinct,
     Filter,
@@ -23,6 +24,7 @@ from planner.logical import (
     schema,
 )  # fmt: skip
 from planner.lower_join import lower_join
+from planner.lower_labels import lower_labelled
 from planner.lower_lookup import lookup
 from planner.lower_recursion import lower_letrec, lower_recursive
 from planner.lower_reduce import lower_reduce
@@ -82,7 +84,8 @@ def _lower(low: Lowering, rel: Rel) -> Flow:
         case Recursive():
             return lower_recursive(low, rel)
         case LetRec():
-            return lower_letrec(low, rel)
+            found = labelled(rel)
+            return lower_letrec(low, rel) if found is None else lower_labelled(low, rel, found)
         case _:
             assert_never(rel)
 

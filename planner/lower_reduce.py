@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ivm.graph import Concat, NodeId, Order
-from ivm.words import INT8, ColumnType, Schema
+from ivm.graph import Concat, Gather, NodeId, Order
+from ivm.words import INT8, ColumnType, Schema, Storage
 from planner import moves
 from planner.accumulate import Accumulation, AggregateCall
 from planner.aggregates import AGGREGATES, AggregateKind, Family, without_filter
@@ -22,7 +22,7 @@ from planner.moves import Cell
 from planner.physical import Constants, Flow, Pair
 from planner.programs import Keyed, Weigh, Weight
 from planner.reduce_folds import AccumulateFold, BasicFold, CountFold, OrderedFold
-from planner.scalar import Aggregate, Literal, Scalar
+from planner.scalar import Aggregate, Call, Column, Literal, Scalar
 from planner.traverse import (
     aggregate_scalars,
     column_types,
@@ -156,15 +156,48 @@ def _grouped(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], position: int,
     order = fold.order
     as_bytes = any(o is not Order.WORD for o in order)
     program = Keyed(flow.schema, keys, fold.exprs)
+    whole = (Order.WORD,) * program.key_width + order if as_bytes else ()
+    moved = _moved(flow.schema, keys, fold.exprs) if keys else None
+    if moved is not None:
+        arranged = low.builder.arrange(flow, moved, program.key_width, whole)
+        return _part(low, arranged, program.key_width, position, fold)
     node = low.builder.map(flow, program)
     if not keys:
         empty = _constant(low, (0, *fold.empty_row))
         node = low.builder.add(Concat((node, low.builder.force(empty))), program.out_width)
-    whole = (Order.WORD,) * program.key_width + order if as_bytes else ()
     gather = moves.identity(program.out_width)
     arranged = low.builder.arrange(_raw(node, program.out_width), gather, program.key_width, whole)
-    grouped = low.builder.group(arranged, program.key_width, fold)
-    start = program.key_width
+    return _part(low, arranged, program.key_width, position, fold)
+
+
+def _moved(row: Schema, keys: tuple[Scalar, ...], words: tuple[Scalar, ...]) -> Gather | None:
+    """``Keyed`` as a move, where it computes nothing."""
+    if not all(isinstance(k, Column) for k in keys):
+        return None
+    at = moves.cells(row)
+    gather = moves.columns(row, [k.index for k in keys if isinstance(k, Column)], column_types(keys))
+    copied, bits = list(gather.words), list(gather.bits)
+    for word in words:
+        match word:
+            case Call(function="order_prefix", args=(Column(index=i, type=type_),)) | Column(index=i, type=type_) if (
+                type_.storage is Storage.DIRECT and not type_.has_equality_class
+            ):
+                copied.append(at[i].word)
+            case Call(function="is null", args=(Column(index=i),)):
+                null = at[i].null
+                if null is not None:
+                    bits.append((*null, len(copied), 0))
+                copied.append(-1)
+            case Literal(value=False):
+                copied.append(-1)
+            case _:
+                return None
+    return Gather(tuple(copied), tuple(bits))
+
+
+def _part(low: Lowering, arranged: NodeId, key_width: int, position: int, fold: OrderedFold | BasicFold) -> Part:
+    grouped = low.builder.group(arranged, key_width, fold)
+    start = key_width
     cell = Cell(start, (start + 1, 0) if fold.out_width > 1 else None)
     return Part(grouped, start + fold.out_width, ((position, cell),))
 

@@ -16,6 +16,7 @@ from ivm.graph import (
     Arrange,
     Concat,
     Consolidate,
+    Delay,
     Errors,
     Gather,
     Join,
@@ -110,7 +111,7 @@ class LoopVariable:
 
 Node = (
     Table | TableErrors | Constants | Map | Group | LoopVariable | Project | Errors | Concat | Negate | Consolidate
-    | Arrange | Join | Threshold | Leave | Overflow
+    | Arrange | Join | Threshold | Delay | Leave | Overflow
 )  # fmt: skip
 
 
@@ -155,7 +156,7 @@ def inputs(node: Node) -> tuple[NodeId, ...]:
             return (node.left, node.right)
         case (
             Map() | Group() | Project() | Errors() | Negate() | Consolidate() | Arrange() | Threshold() | Leave()
-            | Overflow()
+            | Delay() | Overflow()
         ):  # fmt: skip
             return (node.input,)
         case _:
@@ -261,7 +262,18 @@ class Builder:
         is_set = isinstance(source, Threshold) and key_width == self.widths[flow.source]
         if is_set and not order and moves.is_identity(whole, key_width):
             return flow.source
+        unmoved = not order and moves.is_identity(whole, self.widths[flow.source])
+        if unmoved and self._is_reduced(flow.source, key_width):
+            return flow.source
         return self.add(Arrange(flow.source, whole, key_width, order), len(whole.words))
+
+    def _is_reduced(self, node: NodeId, key_width: int) -> bool:
+        """Whether a node is a reduce in a loop, where it keeps its output anyway, by a key of this width."""
+        group = self.nodes[node]
+        if not isinstance(group, Group) or self.scope_of[node] is None:
+            return False
+        below = self.nodes[group.input]
+        return isinstance(below, Arrange) and not below.order and below.key_width == key_width
 
     def group(self, arrangement: NodeId, key_width: int, fold: Fold) -> NodeId:
         """A reduce over an arrangement; its errors are noted."""
@@ -356,7 +368,7 @@ def with_inputs(node: Node, place: dict[NodeId, NodeId]) -> Node:
             return replace(node, left=place[node.left], right=place[node.right])
         case (
             Map() | Group() | Project() | Errors() | Negate() | Consolidate() | Arrange() | Threshold() | Leave()
-            | Overflow()
+            | Delay() | Overflow()
         ):  # fmt: skip
             return replace(node, input=place[node.input])
         case _:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ivm.graph import CountRows, Order, Reducer
+from ivm.graph import CountRows, FirstWords, Order, Reducer
 from ivm.words import row_width
 from planner.accumulate import Accumulation
 from planner.aggregates import AGGREGATES, Family
 from planner.context import Context
-from planner.reducers import Accumulate, GroupLayout, basic_layout, ordered_layout
+from planner.reducers import Accumulate, First, GroupLayout, basic_layout, ordered_layout
 from planner.scalar import Aggregate, Scalar
 from storage.dictionary import Dictionary
 
@@ -82,7 +82,13 @@ class OrderedFold:
         return False
 
     def bind(self, context: Context) -> Reducer:
-        return self.layout.reducer
+        layout = self.layout
+        first = layout.reducer
+        if isinstance(first, First) and len(layout.exprs) == 1:
+            return FirstWords((0,), first.complement)
+        if isinstance(first, First) and (len(layout.exprs), first.null, first.complement) == (2, 0, False):
+            return FirstWords((1, 0))
+        return first
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from ivm.graph import (
     Arrange,
     Concat,
     Consolidate,
+    Delay,
     Errors,
     Join,
     Leave,
@@ -335,7 +336,7 @@ class Rendering:
                 return self.failures.get(node.input)
             case (
                 Project() | Errors() | Negate() | Consolidate() | Arrange() | Join() | Threshold() | Leave()
-                | Overflow()
+                | Delay() | Overflow()
             ):  # fmt: skip
                 if any(self.places[i] is None for i in inputs(node)):
                     return None
@@ -344,7 +345,7 @@ class Rendering:
                 assert_never(node)
 
     def _moved(
-        self, node: Project | Errors | Negate | Consolidate | Arrange | Join | Threshold | Leave | Overflow
+        self, node: Project | Errors | Negate | Consolidate | Arrange | Join | Threshold | Delay | Leave | Overflow
     ) -> NodeSpec:
         moved = with_inputs(node, {i: self.at(i) for i in inputs(node)})
         assert not isinstance(moved, Table | TableErrors | Constants | LoopVariable | Map | Group)

@@ -1,0 +1,90 @@
+"""Recursions of least labels: which are prioritised, that it changes nothing but the work, and that it is less work."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from planner.explain import explain
+from planner.lower_state import KnownIndexes
+from tests.bind_fake import query
+from tests.planner_bench import World
+from tests.prioritised import CATALOG, KNOWN, WAYS, play
+
+BASE = "SELECT id, label FROM known"
+STEP = "SELECT e.dst, b.v FROM best b JOIN ways e ON b.n = e.src"
+
+
+def block(base: str = BASE, step: str = STEP, label: str = "min(v)", more: str = "", head: str = "") -> str:
+    return (
+        f"WITH MUTUALLY RECURSIVE {head} best (n int, v bigint) AS "
+        f"(SELECT n, {label} FROM ({base} UNION ALL {step}) AS p (n, v) GROUP BY n){more} SELECT n, v FROM best"
+    )
+
+
+def is_prioritised(sql: str) -> bool:
+    return "Prioritise" in explain(query(sql, CATALOG).rel, "physical", KnownIndexes())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_histories(seed: int) -> None:
+    play(seed, 8, 3)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        block(),
+        block(label="max(v)"),
+        block(step="SELECT e.dst, b.v + e.w FROM best b JOIN ways e ON b.n = e.src"),
+        block(step="SELECT e.dst, b.v FROM best b JOIN ways e ON b.n = e.src AND e.w < 3 WHERE b.n > 1"),
+        block(more=", few (n int) AS (SELECT n FROM best WHERE v < 3)"),
+        block(base="SELECT id, label FROM nodes"),
+    ],
+)
+def test_a_label_that_is_copied_or_grows_is_prioritised(sql: str) -> None:
+    assert is_prioritised(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        block(head="(RETURN AT RECURSION LIMIT 5)"),
+        block(label="min(v) + count(*)"),
+        block(label="sum(v)::bigint"),
+        block(step="SELECT e.dst, b.v FROM best b JOIN ways e ON b.n = e.src WHERE b.v < 4"),
+        block(step="SELECT b.v::int, b.v FROM best b JOIN ways e ON b.n = e.src"),
+        block(step="SELECT e.dst, b.v * 2 FROM best b JOIN ways e ON b.n = e.src"),
+        block(step="SELECT e.dst, - b.v FROM best b JOIN ways e ON b.n = e.src"),
+        block(step="SELECT e.dst, b.v FROM ways e LEFT JOIN best b ON b.n = e.src"),
+        block(step="SELECT e.dst, b.v FROM ways e JOIN (SELECT * FROM best LIMIT 2) b ON b.n = e.src"),
+        block(step="SELECT e.dst, e.w FROM best b JOIN ways e ON b.n = e.src"),
+        block(label="max(v)", step="SELECT e.dst, b.v + 1 FROM best b JOIN ways e ON b.n = e.src AND e.src < e.dst"),
+        block(step="SELECT e.dst, few.v FROM few JOIN ways e ON few.n = e.src",
+              more=", few (n int, v bigint) AS (SELECT n, v FROM best WHERE v < 3)"),
+    ],
+)  # fmt: skip
+def test_other_labels_are_not(sql: str) -> None:
+    assert not is_prioritised(sql)
+
+
+def test_only_the_least_labels_travel() -> None:
+    """A path of 300 nodes in a random order of labels: plain rounds carry most labels far, prioritised ones few."""
+    assert WAYS is not None
+    assert KNOWN is not None
+    order = [(i * 1009) % 300 for i in range(300)]
+    pairs = [edge for a, b in pairwise(order) for edge in ((a, b), (b, a))]
+    rows = [(WAYS.id, (a, b, 0), 1) for a, b in pairs] + [(KNOWN.id, (n, n), 1) for n in range(300)]
+    spent = []
+    for sql in (block(), block(step=STEP + " WHERE b.v >= 0")):
+        world = World({t.id: (t.schema, ()) for t in (WAYS, KNOWN)})
+        world.commit(rows)
+        before = world.dataflow.counters
+        world.install(1, query(sql, CATALOG).rel)
+        spent.append(world.dataflow.counters - before)
+        assert set(world.view(1)) == {(n, 0) for n in range(300)}
+        world.commit([(WAYS.id, (order[150], order[151], 0), -1), (WAYS.id, (order[151], order[150], 0), -1)])
+        halves = (order[:151], order[151:])
+        assert set(world.view(1)) == {(n, min(half)) for half in halves for n in half}
+    assert spent[0].matches * 5 < spent[1].matches
