@@ -31,7 +31,7 @@ bench: $(VENV)/test.done
 
 # The long forms: random histories against the oracle, laws over many examples, kills at random moments.
 histories: $(VENV)/test.done
-	$(PY) -m tests.histories --count $(or $(COUNT),2000)
+	$(PY) -m tests.histories --count $(or $(COUNT),2000) $(if $(ASOF),--asof $(ASOF))
 
 laws: $(VENV)/test.done
 	HYPOTHESIS_PROFILE=long $(PY) -m pytest --timeout 3600 $$(grep -l "^from hypothesis" tests/test_*.py)

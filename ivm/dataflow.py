@@ -20,6 +20,7 @@ from ivm.batch import Words, address
 from ivm.errors import SqlError
 from ivm.graph import (
     Arrange,
+    AsOf,
     Concat,
     Consolidate,
     Constant,
@@ -47,6 +48,7 @@ from ivm.graph import (
 from ivm.hydrate import feeds, needs, rank, replay, replay_into
 from ivm.kernels.join import S_HISTORY, S_MATCHES, S_SEEKS, S_SEGMENTS
 from ivm.operators.arrange import ArrangeOperator, OutputOperator, StaticOperator
+from ivm.operators.asof import AsOfOperator
 from ivm.operators.join import JoinOperator, Side
 from ivm.operators.linear import (
     ConcatOperator,
@@ -234,6 +236,9 @@ class Dataflow:
             case Join(left, right, gather):
                 inner = self._innermost((left, right))
                 return JoinOperator(core, inner, self._side(left, inner), self._side(right, inner), gather)
+            case AsOf(left, right):
+                inner = self._innermost((left, right))
+                return AsOfOperator(core, inner, self._arranged(left), self._arranged(right), spec)
             case Threshold(node, keep):
                 source = self._arranged(node)
                 return ThresholdOperator(core, source.scope, source, keep)

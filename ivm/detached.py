@@ -24,6 +24,7 @@ from ivm.errors import SqlError
 from ivm.graph import Gather, NodeId
 from ivm.hydrate import feeds
 from ivm.operators.arrange import ArrangeOperator
+from ivm.operators.asof import AsOfOperator
 from ivm.operators.join import JoinOperator
 from ivm.operators.linear import ConcatOperator, InputOperator, ProjectOperator, SourceOperator
 from ivm.operators.loop import DelayedOperator, LeaveOperator, VariableOperator
@@ -276,6 +277,8 @@ class Detached(Dataflow):
                 operator.let_go_of_deltas()
                 for side in (operator.left, operator.right):
                     side.arrangement, side.delta = self._truly(side.arrangement), self._truly(side.delta)
+            case AsOfOperator():
+                operator.left, operator.right = self._truly(operator.left), self._truly(operator.right)
             case ConcatOperator():
                 operator.sources = [self._truly(source) for source in operator.sources]
             case SourceOperator() | InputOperator() | VariableOperator():

@@ -219,6 +219,24 @@ class Join:
     gather: Gather
 
 
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """Each left row with its match in the right arrangement, gathered from [key | left val | right val].
+
+    Both arrangements begin with the same ``prefix`` words in one order: the key, then a row's *point*. The match is, of
+    the right rows of the key at the greatest point that is not after the left row's (``strict``: that is before it),
+    the first. ``none``: the right row in the place of one where there is no match; None: such left rows are dropped.
+    Outside of loops only.
+    """
+
+    left: NodeId
+    right: NodeId
+    gather: Gather
+    prefix: int
+    strict: bool
+    none: tuple[int, ...] | None = None
+
+
 class Keep(Enum):
     """What a threshold makes of a row's count c: 1 if c > 0, or max(c, 0)."""
 
@@ -320,6 +338,6 @@ class Static:
 
 
 NodeSpec = (
-    Input | Constant | Project | FlatMap | Errors | Concat | Negate | Consolidate | Arrange | Join | Threshold
-    | Reduce | Variable | Delay | Leave | Overflow | Output | Rows | Scan | Static
+    Input | Constant | Project | FlatMap | Errors | Concat | Negate | Consolidate | Arrange | Join | AsOf
+    | Threshold | Reduce | Variable | Delay | Leave | Overflow | Output | Rows | Scan | Static
 )  # fmt: skip

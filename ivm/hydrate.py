@@ -13,6 +13,7 @@ from ivm.batch import Block, sorted_block
 from ivm.errors import unsupported
 from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME, gather, transfer
 from ivm.operators.arrange import ArrangeOperator
+from ivm.operators.asof import AsOfOperator
 from ivm.operators.base import program
 from ivm.operators.join import JoinOperator
 from ivm.operators.linear import (
@@ -39,6 +40,8 @@ def feeds(operator: Operator) -> list[Operator]:
     match operator:
         case JoinOperator():
             return [operator.left.delta, operator.right.delta]
+        case AsOfOperator():
+            return [operator.left, operator.right]
         case ConcatOperator():
             return operator.sources
         case LeavingOperator() | InputOperator() | SourceOperator() | VariableOperator():
@@ -230,6 +233,9 @@ def _again(core: Core, operator: Operator, memo: dict[int, Block]) -> Block:
     match clone:
         case JoinOperator():
             return clone.replay(_offering(clone.left.delta, replay(core, clone.left.delta, memo)))
+        case AsOfOperator():
+            clone.left = _offering(clone.left, replay(core, clone.left, memo))
+            clone.right = _offering(clone.right, replay(core, clone.right, memo))
         case ConcatOperator():
             clone.sources = [_offering(source, replay(core, source, memo)) for source in clone.sources]
             clone._own = clone.out
@@ -243,7 +249,7 @@ def _again(core: Core, operator: Operator, memo: dict[int, Block]) -> Block:
             clone.source.run(0)
         case FlatMapOperator() | ReduceOperator():
             clone.errors = Block(1)
-    if not isinstance(clone, JoinOperator | ConcatOperator | ErrorsOperator):
+    if not isinstance(clone, JoinOperator | AsOfOperator | ConcatOperator | ErrorsOperator):
         (source,) = feeds(operator)
         clone.source = _offering(source, replay(core, source, memo))  # type: ignore[attr-defined]
     clone.run(0)

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from ivm.graph import (
     Arrange,
+    AsOf,
     Concat,
     Consolidate,
     Delay,
@@ -118,6 +119,11 @@ def _label(rel: Rel, names: Names) -> str:
         case rels.Join():
             on = " AND ".join(text(c) for c in conjuncts(rel.on)) or "true"
             return f"Join {rel.kind.value}{' lateral' if rel.lateral else ''} on {on}"
+        case rels.AsOf():
+            sign = ("<" if rel.later else ">") + ("" if rel.strict else "=")
+            pairs = [f"left #{a} {'is not distinct from' if same else '='} right #{b}" for a, b, same in rel.keys]
+            pairs.append(f"left #{rel.points[0]} {sign} right #{rel.points[1]}")
+            return f"AsOf {'left' if rel.outer else 'inner'} on {' AND '.join(pairs)}"
         case rels.Reduce():
             return f"Reduce by {_list(rel.keys)} compute [{', '.join(_aggregate(a) for a in rel.aggregates)}]"
         case rels.Distinct():
@@ -267,6 +273,10 @@ class _Physical:
                 return self._arrange(node, self.plan.stored[number])
             case Join():
                 return f"Join linear {_gather(node.gather)}"
+            case AsOf():
+                kind = "inner" if node.none is None else "left"
+                points = f"point {node.prefix} words, {'before' if node.strict else 'at or before'}"
+                return f"AsOf {kind} {points} {_gather(node.gather)}"
             case Threshold():
                 return f"Threshold {node.keep.value}"
             case Delay():

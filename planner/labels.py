@@ -19,6 +19,7 @@ from ivm.graph import Priority
 from ivm.words import INT2, INT4, INT8, Schema
 from planner.aggregates import AGGREGATES, AggregateKind, Family
 from planner.logical import (
+    AsOf,
     Distinct,
     Filter,
     Get,
@@ -144,7 +145,7 @@ def _labels(rel: Rel, binding: int, own: Labels, grows: bool) -> Labels:
             return _joined(rel, binding, own, grows)
         case SetOperation() if rel.kind is SetKind.UNION:
             return _labels(rel.left, binding, own, grows) | _labels(rel.right, binding, own, grows)
-        case SetOperation() | Reduce() | TopK() | Recursive() | LetRec() | Get() | Values():
+        case SetOperation() | AsOf() | Reduce() | TopK() | Recursive() | LetRec() | Get() | Values():
             raise _UnsoundError
         case _:
             assert_never(rel)

@@ -78,6 +78,25 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
+class AsOf:
+    """Left's columns then right's: each left row with the one right row of equal keys whose point is last among those
+    not after its own (``later``: first among those not before it; ``strict``: nor equal to it).
+
+    ``keys``: (left column, right column, whether NULL = NULL), compared by their words; ``points``: a left and a right
+    column in one representation. A NULL point has no match. Of right rows at one point the one whose other columns sort
+    first, left to right with NULLs last. ``outer``: left rows without a match stay, right's columns NULL.
+    """
+
+    left: Rel
+    right: Rel
+    keys: tuple[tuple[int, int, bool], ...]
+    points: tuple[int, int]
+    later: bool
+    strict: bool
+    outer: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Reduce:
     """GROUP BY: the keys' columns, then the aggregates'. Without keys: exactly one row, also for no input."""
 
@@ -172,8 +191,8 @@ class LetRec:
 
 
 Rel = (
-    Get | Reference | Values | Filter | Project | Join | Reduce | Distinct | TopK | SetOperation | TableFunction
-    | Recursive | LetRec
+    Get | Reference | Values | Filter | Project | Join | AsOf | Reduce | Distinct | TopK | SetOperation
+    | TableFunction | Recursive | LetRec
 )  # fmt: skip
 
 
@@ -189,6 +208,9 @@ def schema(rel: Rel) -> Schema:
             return tuple(ColumnType(e.type, e.nullable) for e in rel.exprs)
         case Join():
             return _join_schema(rel)
+        case AsOf():
+            right = schema(rel.right)
+            return (*schema(rel.left), *(tuple(ColumnType(c.type, True) for c in right) if rel.outer else right))
         case Reduce():
             return tuple(ColumnType(e.type, e.nullable) for e in (*rel.keys, *rel.aggregates))
         case SetOperation():

@@ -7,6 +7,7 @@ from typing import assert_never
 from ivm.words import Schema
 from planner.labels import labelled
 from planner.logical import (
+    AsOf,
     Distinct,
     Filter,
     Get,
@@ -23,6 +24,7 @@ from planner.logical import (
     Values,
     schema,
 )  # fmt: skip
+from planner.lower_asof import lower_asof
 from planner.lower_join import lower_join
 from planner.lower_labels import lower_labelled
 from planner.lower_lookup import lookup
@@ -71,6 +73,8 @@ def _lower(low: Lowering, rel: Rel) -> Flow:
             return _chain(low, rel)
         case Join():
             return lower_join(low, rel)
+        case AsOf():
+            return lower_asof(low, rel)
         case Reduce():
             return lower_reduce(low, rel)
         case Distinct():

@@ -231,10 +231,10 @@ def _outer(low: Lowering, left: Flow, right: Flow, condition: Condition, join: J
     parts: list[NodeId] = [low.builder.force(low.coerce(pairs, row))]
     if keep_left:
         some = _matched_rows(low, sides, pairs, tested_left, 0, condition)
-        parts.append(_padded(low, _without(low, left, some), row, 0))
+        parts.append(padded(low, _without(low, left, some), row, 0))
     if keep_right:
         some = _matched_rows(low, _swap(sides), pairs, tested_right, count, condition)
-        parts.append(_padded(low, _without(low, right, some), row, count))
+        parts.append(padded(low, _without(low, right, some), row, count))
     return low.builder.flow(low.builder.concat(tuple(parts)), row)
 
 
@@ -253,7 +253,7 @@ def _matched_rows(low: Lowering, sides: Sides, pairs: Flow, tested: Flow, first:
     return _rows_in(low, tested, low.distinct_rows(low.builder.move(pairs, columns, tested.schema)))
 
 
-def _padded(low: Lowering, flow: Flow, row: Schema, first: int) -> NodeId:
+def padded(low: Lowering, flow: Flow, row: Schema, first: int) -> NodeId:
     """One side's rows as rows of the join, the other side's columns NULL."""
     own = moves.cells(flow.schema)
     width = len(row)

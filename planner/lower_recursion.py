@@ -19,6 +19,7 @@ from planner import moves
 from planner.divergence import DEFAULT_LIMIT, note_divergence
 from planner.layout import whole_row
 from planner.logical import (
+    AsOf,
     Distinct,
     Filter,
     Get,
@@ -69,7 +70,7 @@ def use(rel: Rel, binding: int, sets: bool) -> Use:
             left, right = use(rel.left, binding, sets), use(rel.right, binding, sets)
             union = rel.kind is SetKind.UNION and (rel.all or sets)
             return _both(left, right) if union else _not_linear(_worst(left, right))
-        case Reduce() | TopK() | Recursive() | LetRec():
+        case Reduce() | TopK() | AsOf() | Recursive() | LetRec():
             return _not_linear(_worst(*(use(c, binding, sets) for c in children(rel))))
         case _:
             assert_never(rel)
@@ -110,6 +111,8 @@ def empty_without(rel: Rel, binding: int) -> bool:
             return False
         case Filter() | Project() | TableFunction() | Distinct() | TopK():
             return empty_without(rel.input, binding)
+        case AsOf():
+            return empty_without(rel.left, binding) or (not rel.outer and empty_without(rel.right, binding))
         case Reduce():
             return bool(rel.keys) and empty_without(rel.input, binding)
         case Join():

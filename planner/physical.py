@@ -14,6 +14,7 @@ from typing import Protocol, assert_never
 
 from ivm.graph import (
     Arrange,
+    AsOf,
     Concat,
     Consolidate,
     Delay,
@@ -111,7 +112,7 @@ class LoopVariable:
 
 Node = (
     Table | TableErrors | Constants | Map | Group | LoopVariable | Project | Errors | Concat | Negate | Consolidate
-    | Arrange | Join | Threshold | Delay | Leave | Overflow
+    | Arrange | Join | AsOf | Threshold | Delay | Leave | Overflow
 )  # fmt: skip
 
 
@@ -152,7 +153,7 @@ def inputs(node: Node) -> tuple[NodeId, ...]:
             return ()
         case Concat():
             return node.inputs
-        case Join():
+        case Join() | AsOf():
             return (node.left, node.right)
         case (
             Map() | Group() | Project() | Errors() | Negate() | Consolidate() | Arrange() | Threshold() | Leave()
@@ -364,7 +365,7 @@ def with_inputs(node: Node, place: dict[NodeId, NodeId]) -> Node:
             return node
         case Concat():
             return Concat(tuple(place[i] for i in node.inputs))
-        case Join():
+        case Join() | AsOf():
             return replace(node, left=place[node.left], right=place[node.right])
         case (
             Map() | Group() | Project() | Errors() | Negate() | Consolidate() | Arrange() | Threshold() | Leave()

@@ -257,6 +257,13 @@ def order_words(key: SortKey) -> list[tuple[Scalar, Order]]:
     if expr.nullable:
         placed = "is not null" if key.nulls_first else "is null"
         words.append((Call(placed, (expr,), BOOL, False), Order.WORD))
+    return words + value_words(key)
+
+
+def value_words(key: SortKey) -> list[tuple[Scalar, Order]]:
+    """The words that sort rows as an ORDER BY key does where it is not NULL, each with its order."""
+    words: list[tuple[Scalar, Order]] = []
+    expr = key.expr
     prefix: Scalar = Call("order_prefix", (expr,), INT8, expr.nullable)
     if key.descending:
         prefix = Call("~(int8)", (prefix,), INT8, expr.nullable)

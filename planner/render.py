@@ -17,6 +17,7 @@ from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
 from ivm.graph import (
     Arrange,
+    AsOf,
     Concat,
     Consolidate,
     Delay,
@@ -335,8 +336,8 @@ class Rendering:
             case Errors() if node.input in self.failures or isinstance(self.plan.nodes[node.input], Constants):
                 return self.failures.get(node.input)
             case (
-                Project() | Errors() | Negate() | Consolidate() | Arrange() | Join() | Threshold() | Leave()
-                | Delay() | Overflow()
+                Project() | Errors() | Negate() | Consolidate() | Arrange() | Join() | AsOf() | Threshold()
+                | Leave() | Delay() | Overflow()
             ):  # fmt: skip
                 if any(self.places[i] is None for i in inputs(node)):
                     return None
@@ -345,7 +346,8 @@ class Rendering:
                 assert_never(node)
 
     def _moved(
-        self, node: Project | Errors | Negate | Consolidate | Arrange | Join | Threshold | Delay | Leave | Overflow
+        self,
+        node: Project | Errors | Negate | Consolidate | Arrange | Join | AsOf | Threshold | Delay | Leave | Overflow,
     ) -> NodeSpec:
         moved = with_inputs(node, {i: self.at(i) for i in inputs(node)})
         assert not isinstance(moved, Table | TableErrors | Constants | LoopVariable | Map | Group)

@@ -9,6 +9,7 @@ from typing import assert_never
 from ivm.words import BOOL, ColumnType, Schema
 from planner import scalar
 from planner.logical import (
+    AsOf,
     Distinct,
     Filter,
     Get,
@@ -34,7 +35,7 @@ def children(rel: Rel) -> tuple[Rel, ...]:
             return ()
         case Filter() | Project() | Reduce() | Distinct() | TopK() | TableFunction():
             return (rel.input,)
-        case Join() | SetOperation():
+        case Join() | AsOf() | SetOperation():
             return (rel.left, rel.right)
         case Recursive():
             return (rel.base, rel.step)
@@ -53,7 +54,7 @@ def with_children(rel: Rel, new: tuple[Rel, ...]) -> Rel:
             return rel
         case Filter() | Project() | Reduce() | Distinct() | TopK() | TableFunction():
             return replace(rel, input=new[0])
-        case Join() | SetOperation():
+        case Join() | AsOf() | SetOperation():
             return replace(rel, left=new[0], right=new[1])
         case Recursive():
             return replace(rel, base=new[0], step=new[1])
@@ -67,7 +68,7 @@ def with_children(rel: Rel, new: tuple[Rel, ...]) -> Rel:
 def scalars(rel: Rel) -> tuple[Scalar, ...]:
     """The expressions of a node, in the order ``with_scalars`` takes them."""
     match rel:
-        case Get() | Reference() | Distinct() | SetOperation() | Recursive() | LetRec():
+        case Get() | Reference() | AsOf() | Distinct() | SetOperation() | Recursive() | LetRec():
             return ()
         case Values():
             return tuple(e for row in rel.rows for e in row)
@@ -91,7 +92,7 @@ def scalars(rel: Rel) -> tuple[Scalar, ...]:
 def with_scalars(rel: Rel, new: tuple[Scalar, ...]) -> Rel:
     """The same node with other expressions."""
     match rel:
-        case Get() | Reference() | Distinct() | SetOperation() | Recursive() | LetRec():
+        case Get() | Reference() | AsOf() | Distinct() | SetOperation() | Recursive() | LetRec():
             return rel
         case Values():
             it = iter(new)

@@ -24,6 +24,7 @@ from tests.model import (
     Select,
     SetOp,
     Table,
+    Timed,
     When,
 )
 
@@ -53,6 +54,8 @@ def label(query: Query | From) -> str:
             return "block"
         case Joined():
             return f"{query.kind} join"
+        case Timed():
+            return f"asof {'left' if query.outer else 'inner'} join"
         case Derived():
             return label(query.query)
         case Table():
@@ -64,7 +67,7 @@ def inputs(node: Query | From) -> tuple[Query | From, ...]:
     match node:
         case Select():
             return (node.source,)
-        case SetOp() | Joined():
+        case SetOp() | Joined() | Timed():
             return (node.left, node.right)
         case First() | Derived():
             return (node.query,)
@@ -126,7 +129,7 @@ def columns(expr: Expr | None) -> Iterator[Col]:
 
 def aliases(source: From) -> set[str]:
     """The aliases that a FROM brings."""
-    return aliases(source.left) | aliases(source.right) if isinstance(source, Joined) else {source.alias}
+    return aliases(source.left) | aliases(source.right) if isinstance(source, Joined | Timed) else {source.alias}
 
 
 def features(query: Query) -> set[str]:

@@ -32,6 +32,7 @@ from tests.model import (
     Select,
     SetOp,
     Table,
+    Timed,
     When,
 )
 
@@ -85,8 +86,10 @@ class History:
 class Maker:
     """Draws queries; ``fresh`` numbers the aliases, ``scope`` lists the columns an expression may use."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, asof: int = 0) -> None:
+        """``asof``: how many of a hundred joins are ASOF."""
         self.rng = rng
+        self.asof = asof
         self.aliases = 0
 
     def pick(self, options: Sequence[T]) -> T:
@@ -196,9 +199,27 @@ class Maker:
             derived = Derived(self.query(depth - 1), self.alias())
             return derived, [Col(derived.alias, n, t) for n, t in derived.columns]
         left, a = self.source(depth - 1)
+        if self.asof and self.chance(self.asof):
+            return self.timed(left, a, depth)
         right, b = self.source(0)
         kind = self.pick(("inner", "inner", "left", "left", "right", "full", "cross"))
         return Joined(kind, left, right, self.join_condition(kind, a, b)), a + b
+
+    def timed(self, left: From, a: list[Col], depth: int) -> tuple[From, list[Col]]:
+        """An ASOF JOIN of a source with a table or a subquery, by 0 to 2 keys, at a point of any type."""
+        right: Table | Derived
+        right, b = self.table()
+        if depth > 1 and self.chance(30):
+            right = Derived(self.query(0), self.alias())
+            b = [Col(right.alias, n, t) for n, t in right.columns]
+        pairs = [(x, y) for x in a for y in b if x.type == y.type]
+        if not pairs:
+            return left, a
+        x, y = self.pick(pairs)
+        point: Expr = Op("+", (x, Const(1, "int")), "int") if x.type == "int" and self.chance(20) else x
+        keys = tuple(self.pick(pairs) for _ in range(self.pick((0, 1, 1, 2))))
+        sign = self.pick((">=", ">=", ">", "<=", "<"))
+        return Timed(left, right, keys, (point, y), sign, self.chance(50)), a + b
 
     def join_condition(self, kind: str, a: Sequence[Col], b: Sequence[Col]) -> Expr:
         pairs = [(x, y) for x in a for y in b if x.type == y.type]
@@ -345,9 +366,12 @@ class Maker:
         return UpdateWhere(table, index, value, where)
 
 
-def history(seed: int, steps: int = 20, views: int = 3, recursive: bool = False) -> History:
-    """The history of a seed: steps over views, about a third of them recursive (the first surely, if asked for)."""
-    maker = Maker(random.Random(seed))
+def history(seed: int, steps: int = 20, views: int = 3, recursive: bool = False, asof: int = 0) -> History:
+    """The history of a seed: steps over views, about a third of them recursive (the first surely, if asked for).
+
+    ``asof``: how many of a hundred joins are ASOF.
+    """
+    maker = Maker(random.Random(seed), asof)
     made = tuple((f"v{i}", maker.view((recursive and i == 0) or maker.chance(33))) for i in range(views))
     return History(made, tuple(step(maker) for _ in range(steps)))
 

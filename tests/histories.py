@@ -20,6 +20,7 @@ from sql.statements.results import RowsResult
 from storage.codec import decode
 from tests.grammar import History, history
 from tests.grammar_blocks import block_history
+from tests.model_sql import PLAIN
 from tests.program import Program
 from tests.replay import SHAPES, Database, Mismatch, Refused, Replay, drop_all, shrink
 from tests.sessions import Server
@@ -121,9 +122,9 @@ def clean(database: Database, candidate: History) -> None:
         drop_all(database, candidate)
 
 
-def play(seed: int, database: Database, shape: str, steps: int, blocks: bool = False) -> int:
+def play(seed: int, database: Database, shape: str, steps: int, blocks: bool = False, asof: int = 0) -> int:
     """One seed's history; shrinks and raises what fails. ``blocks``: its views are WITH MUTUALLY RECURSIVE."""
-    made = block_history(seed, steps) if blocks else history(seed, steps=steps, recursive=seed % 5 == 0)
+    made = block_history(seed, steps) if blocks else history(seed, steps, recursive=seed % 5 == 0, asof=asof)
     try:
         checked = Replay(made, database, shape).run()
     except (Mismatch, Refused) as error:
@@ -147,11 +148,14 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--shapes", nargs="*", default=list(SHAPES))
+    parser.add_argument("--asof", type=int, default=0, help="how many of a hundred joins are ASOF")
     parser.add_argument("--dsn")
     parser.add_argument("--reference", action="store_true")
     parser.add_argument("--blocks", action="store_true", help="views of WITH MUTUALLY RECURSIVE")
     parser.add_argument("--keep-going", action="store_true")
     options = parser.parse_args()
+    if options.reference:
+        PLAIN.append(True)
     with tempfile.TemporaryDirectory(prefix="freshet-histories-") as folder:
         if options.dsn:
             database = Connected(options.dsn, "" if options.reference else "MATERIALIZED")
@@ -171,7 +175,7 @@ def play_all(database: Database, shapes: list[str], options: argparse.Namespace)
         checked, started = 0, time.perf_counter()
         for seed in range(options.first, options.first + options.count):
             try:
-                checked += play(seed, database, shape, options.steps, options.blocks)
+                checked += play(seed, database, shape, options.steps, options.blocks, options.asof)
             except Mismatch as error:
                 failed += 1
                 print(error, flush=True)

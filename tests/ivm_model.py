@@ -10,6 +10,7 @@ import numpy as np
 
 from ivm.graph import (
     Arrange,
+    AsOf,
     Concat,
     Consolidate,
     Constant,
@@ -125,6 +126,8 @@ class Model:
                 return _mapped(of(source), how)
             case Join(left, right, how):
                 return self._join(left, right, how, of)
+            case AsOf() as spec:
+                return self._asof(spec, of)
             case Threshold(source, keep):
                 return {row: 1 if keep is Keep.DISTINCT else diff for row, diff in of(source).items() if diff > 0}
             case Reduce(source, reducer):
@@ -163,6 +166,21 @@ class Model:
                     row = gather(how, a + b[k:])
                     if row is not None:
                         total[row] += x * y
+        return total
+
+    def _asof(self, spec: AsOf, of) -> Collection:  # type: ignore[no-untyped-def]
+        k, p = self.key_width(spec.left), spec.prefix
+        total: Collection = Counter()
+        for a, x in of(spec.left).items():
+            found = [
+                b for b, y in of(spec.right).items()
+                if y > 0 and a[:k] == b[:k] and (b[:p] < a[:p] or (b[:p] == a[:p] and not spec.strict))
+            ]  # fmt: skip
+            last = max((b[:p] for b in found), default=())
+            match = min((b for b in found if b[:p] == last), default=spec.none)
+            row = None if match is None else gather(spec.gather, a + match[k:])
+            if row is not None:
+                total[row] += x
         return total
 
     def _reduce(self, source: NodeId, reducer: Reducer, of) -> tuple[Collection, Collection]:  # type: ignore[no-untyped-def]

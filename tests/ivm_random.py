@@ -10,6 +10,7 @@ import numpy as np
 from ivm.dataflow import Dataflow
 from ivm.graph import (
     Arrange,
+    AsOf,
     Concat,
     Consolidate,
     Constant,
@@ -93,8 +94,10 @@ class Pair:
         for _ in range(count):
             a, b = rng.choice(pool), rng.choice(pool)
             scope = self.deeper(a)
+            asof = [] if self.deeper(a, b) is not None else ["asof", "asof"]
             kind = rng.choice(["project", "map", "concat", "negate", "join", "join", "distinct", "positive", "count",
-                               "least", "two", "members", "errors", "consolidate", "reduced", *more])  # fmt: skip
+                               "least", "two", "members", "errors", "consolidate", "reduced", *more,
+                               *asof])  # fmt: skip
             match kind:
                 case "project":
                     how = rng.choice(GATHERS)
@@ -127,6 +130,8 @@ class Pair:
                 case "positive":
                     arranged = self.add(Arrange(a, SAME, 2), scope)
                     node = self.add(Threshold(arranged, Keep.POSITIVE), scope)
+                case "asof":
+                    node = self.asof(a, b)
                 case "count":
                     arranged = self.add(Arrange(a, Gather((0,)), 1), scope)
                     node = self.add(Reduce(arranged, Count()), scope)
@@ -156,6 +161,19 @@ class Pair:
             return node
         how = self.rng.choice([Priority.VALUE, Priority.VALUE, Priority.LENGTH, Priority.INVERSE])
         return self.add(Delay(node, self.rng.randrange(2), how, self.rng.randrange(1, 4)), scope)
+
+    def asof(self, left: NodeId, right: NodeId) -> NodeId:
+        """Points of one word by a key of one, or of a constant and the first word by no key; maybe all left rows."""
+        rng = self.rng
+        if rng.random() < 0.5:
+            one = self.add(Arrange(left, rng.choice([SAME, SWAP]), 1))
+            two = self.add(Arrange(right, rng.choice([SAME, SWAP]), 1))
+            how, none = Gather((1, 2)), (0, 9)
+        else:
+            wide = Gather((-1, 0, 1))
+            one, two = self.add(Arrange(left, wide, 1)), self.add(Arrange(right, wide, 1))
+            how, none = Gather(rng.choice([(2, 4), (1, 3), (3, 4)])), (0, 8, 9)
+        return self.add(AsOf(one, two, how, 2, rng.random() < 0.5, none if rng.random() < 0.5 else None))
 
     def distinct(self, node: NodeId) -> NodeId:
         scope = self.deeper(node)

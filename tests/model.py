@@ -126,7 +126,19 @@ class Joined:
     on: Expr
 
 
-From = Table | Derived | Joined
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """``left ASOF [LEFT] JOIN right ON keys equal AND left point sign right point``; sign is >=, >, <= or <."""
+
+    left: From
+    right: Table | Derived
+    keys: tuple[tuple[Expr, Expr], ...]
+    points: tuple[Expr, Expr]
+    sign: str
+    outer: bool
+
+
+From = Table | Derived | Joined | Timed
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,6 +391,8 @@ class Interpreter:
     def _from(self, source: From) -> list[tuple[Scope, int]]:
         if isinstance(source, Joined):
             return self._join(source)
+        if isinstance(source, Timed):
+            return self._timed(source)
         if isinstance(source, Table):
             bag = self.recursive[source.name] if source.name in self.recursive else self.tables[source.name]
         else:
@@ -405,6 +419,24 @@ class Interpreter:
             empty = _empty(join.left)
             pairs += [(empty | b, m) for j, (b, m) in enumerate(right) if j not in matched_right]
         return pairs
+
+    def _timed(self, join: Timed) -> list[tuple[Scope, int]]:
+        """Each left row with its match: of the right rows at the nearest point the one that sorts first."""
+        found = []
+        right = [b for b, n in self._from(join.right) if n > 0]
+        order = tuple((i, False) for i in range(len(join.right.columns)))
+        tests = (*(Op("=", pair, "bool") for pair in join.keys), Op(join.sign, join.points, "bool"))
+        for a, n in self._from(join.left):
+            near = [b for b in right if all(self.holds(a | b, test) for test in tests)]
+            points = [self.value(a | b, join.points[1]) for b in near]
+            if points:
+                best = max(points) if join.sign[0] == ">" else min(points)
+                rows = [tuple(b[join.right.alias].values()) for b, p in zip(near, points, strict=True) if p == best]
+                names = [name for name, _ in join.right.columns]
+                found.append((a | {join.right.alias: dict(zip(names, sort_rows(rows, order)[0], strict=True))}, n))
+            elif join.outer:
+                found.append((a | _empty(join.right), n))
+        return found
 
     def holds(self, scope: Scope, condition: Expr) -> bool:
         """Whether the condition is true (not false, not NULL) for this row."""
@@ -475,7 +507,7 @@ def names(node: Any) -> set[str]:
 
 
 def _empty(source: From) -> Scope:
-    if isinstance(source, Joined):
+    if isinstance(source, Joined | Timed):
         return _empty(source.left) | _empty(source.right)
     return {source.alias: {name: None for name, _ in source.columns}}
 

@@ -23,9 +23,12 @@ from tests.model import (
     Select,
     SetOp,
     Table,
+    Timed,
     When,
 )
 
+PLAIN: list[bool] = []
+"""Holds something where ASOF JOIN is to be written as PostgreSQL has it: a lateral subquery with LIMIT 1."""
 SQL_TYPES = {"int": "bigint", "text": "text", "bool": "boolean"}
 
 
@@ -80,12 +83,27 @@ def _source(source: From) -> str:
     if isinstance(source, Derived):
         names = ", ".join(name for name, _ in source.columns)
         return f"({text(source.query)}) {source.alias}({names})"
+    if isinstance(source, Timed):
+        return _timed(source)
     assert isinstance(source, Joined)
     left, right = _source(source.left), _source(source.right)
     if isinstance(source.right, Joined):
         right = f"({right})"
     on = "" if source.kind == "cross" else f" ON {expression(source.on)}"
     return f"{left} {source.kind.upper()} JOIN {right}{on}"
+
+
+def _timed(source: Timed) -> str:
+    tests = [Op("=", pair, "bool") for pair in source.keys] + [Op(source.sign, source.points, "bool")]
+    on = " AND ".join(expression(test) for test in tests)
+    if not PLAIN:
+        return f"{_source(source.left)} ASOF {'LEFT ' if source.outer else ''}JOIN {_source(source.right)} ON {on}"
+    order = [f"{expression(source.points[1])}{' DESC' if source.sign[0] == '>' else ''}"]
+    order += [f"{source.right.alias}.{name}" for name, _ in source.right.columns]
+    near = f"SELECT * FROM {_source(source.right)} WHERE {on} ORDER BY {', '.join(order)} LIMIT 1"
+    join = "LEFT JOIN" if source.outer else "JOIN"
+    names = ", ".join(name for name, _ in source.right.columns)
+    return f"{_source(source.left)} {join} LATERAL ({near}) {source.right.alias}({names}) ON true"
 
 
 def _aggregate(agg: Agg) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final, get_type_hints
 from numba.core import types
 
 from ivm.kernels.arrange import arrange
+from ivm.kernels.asof import asof_left, asof_right, in_time_order, times_of
 from ivm.kernels.blocks import extract, gather, least_vector, transfer
 from ivm.kernels.delay import delay
 from ivm.kernels.first import first_partial
@@ -47,6 +48,10 @@ KERNELS: Final[tuple[Any, ...]] = (
     collect,
     lookup,
     join,
+    asof_left,
+    asof_right,
+    times_of,
+    in_time_order,
     threshold_total,
     threshold_partial,
     count_differences,

@@ -18,6 +18,7 @@ from typing import assert_never
 from ivm.errors import unsupported
 from ivm.words import Schema
 from planner.logical import (
+    AsOf,
     Distinct,
     Filter,
     Get,
@@ -119,6 +120,8 @@ class Decorrelator:
                 return self._project(rel, domain, scopes)
             case Join():
                 return self._lateral(rel, domain, scopes) if rel.lateral else self._join(rel, domain, scopes)
+            case AsOf():
+                return self._asof(rel, domain, scopes)
             case Reduce():
                 return self._reduce(rel, domain, scopes)
             case Distinct():
@@ -157,7 +160,7 @@ class Decorrelator:
                 new = self._table_function(rel, UNIT, scopes)
             case Values() if any(has_subquery(e) for e in scalars(rel)):
                 new = self._values(rel, UNIT, scopes)
-            case Values() | Get() | Reference() | Distinct() | SetOperation() | Recursive() | LetRec():
+            case Values() | Get() | Reference() | AsOf() | Distinct() | SetOperation() | Recursive() | LetRec():
                 new = with_children(rel, tuple(self._closed_plan(c, scopes) for c in children(rel)))
             case _:
                 assert_never(rel)
@@ -302,6 +305,19 @@ class Decorrelator:
         elif kind is JoinKind.FULL:
             chosen = tuple(Coalesce((a, b), a.type) for a, b in zip(first, second, strict=True))
         return Project(joined, (*chosen, *own[width : width + count], *own[2 * width + count :]))
+
+    def _asof(self, rel: AsOf, domain: Domain, scopes: Scopes) -> Rel:
+        """The left side under the domain; where the right is too, the domain's columns are keys."""
+        width, count = domain.width, len(schema(rel.left))
+        right_open = bool(self.tokens_in(rel.right, scopes) & set(domain.tokens))
+        left = self.apply(rel.left, domain, scopes)
+        by = width if right_open else 0
+        right = self.apply(rel.right, domain, scopes) if right_open else self._closed_plan(rel.right, scopes)
+        keys = tuple((a + width, b + by, same) for a, b, same in rel.keys)
+        points = (rel.points[0] + width, rel.points[1] + by)
+        joined = replace(rel, left=left, right=right, keys=(*((i, i, True) for i in range(by)), *keys), points=points)
+        own = own_columns(schema(joined))
+        return Project(joined, (*own[: width + count], *own[width + count + by :])) if by else joined
 
     def _join_with_subquery(self, rel: Join, domain: Domain, scopes: Scopes) -> Rel:
         """ON with a subquery: the matched pairs are a filtered product; outer rows without a pair come beside them."""

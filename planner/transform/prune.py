@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from planner.logical import (
+    AsOf,
     Distinct,
     Filter,
     Get,
@@ -73,6 +74,8 @@ class _Prune:
                 return self._project(rel, needed)
             case Join():
                 return self._join(rel, needed)
+            case AsOf():
+                return self._asof(rel, needed)
             case Reduce():
                 return self._reduce(rel, needed)
             case SetOperation() if rel.kind is SetKind.UNION and rel.all and needed:
@@ -111,6 +114,16 @@ class _Prune:
         new = replace(rel, left=left, right=right, on=renumber(rel.on, place.__getitem__))
         assert rel.kind not in (JoinKind.SEMI, JoinKind.ANTI) or all(i < count for i in needed)
         return _kept(new, tuple(place[i] for i in needed))
+
+    def _asof(self, rel: AsOf, needed: Needed) -> Rel:
+        """All of the right side's columns say which of several rows at one point is the match."""
+        count = len(schema(rel.left))
+        used = tuple(sorted({i for i in needed if i < count} | {a for a, _, _ in rel.keys} | {rel.points[0]}))
+        place = {i: k for k, i in enumerate(used)}
+        keys = tuple((place[a], b, same) for a, b, same in rel.keys)
+        points = (place[rel.points[0]], rel.points[1])
+        new = replace(rel, left=self.pruned(rel.left, used), right=self.all(rel.right), keys=keys, points=points)
+        return _kept(new, tuple(place[i] if i < count else i - count + len(used) for i in needed))
 
     def _reduce(self, rel: Reduce, needed: Needed) -> Rel:
         keys = len(rel.keys)

@@ -12,6 +12,7 @@ from typing import assert_never
 
 from planner.join_keys import operator
 from planner.logical import (
+    AsOf,
     Distinct,
     Filter,
     Get,
@@ -40,6 +41,7 @@ from planner.traverse import (
     conjunction,
     conjuncts,
     keeps_types,
+    renumber,
     shift,
     substitute,
     with_children,
@@ -75,6 +77,8 @@ class _Push:
                 return self._project(rel, predicates)
             case Join():
                 return self._join(rel, predicates)
+            case AsOf():
+                return self._asof(rel, predicates)
             case Reduce():
                 return self._reduce(rel, predicates)
             case Distinct() if not has_classes(schema(rel)):
@@ -146,6 +150,17 @@ class _Push:
                 return self._outer(rel, predicates)
             case _:
                 assert_never(rel.kind)
+
+    def _asof(self, rel: AsOf, predicates: Predicates) -> Rel:
+        """A condition on the left side goes there; one on its keys alone holds for their partners too."""
+        row, other = schema(rel.left), schema(rel.right)
+        count = len(row)
+        if rel.outer and any(rejects_null(p, lambda i: i >= count) for p in predicates):
+            rel = replace(rel, outer=False)
+        left, above = _split(predicates, lambda p: _within(p, 0, count) and not can_raise(p))
+        partners = {a: b for a, b, _ in rel.keys if row[a].type == other[b].type and not row[a].type.has_equality_class}
+        right = tuple(renumber(p, partners.__getitem__) for p in left if columns_of(p) <= partners.keys())
+        return _filtered(replace(rel, left=self.push(rel.left, left), right=self.push(rel.right, right)), above)
 
     def _inner(self, rel: Join, predicates: Predicates) -> Rel:
         region = Region.of(rel, predicates)

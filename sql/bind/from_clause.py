@@ -18,9 +18,10 @@ from planner.logical import Filter, Get, Join, JoinKind, Project, Rel, TableFunc
 from planner.scalar import And, Coalesce, Column, Literal, Scalar
 from planner.table_functions import table_overloads
 from sql.bind import routines, table_functions
+from sql.bind.asof import asof
 from sql.bind.coerce import cast, common_type, resolve_unknown
 from sql.bind.environment import Environment
-from sql.bind.expression import Binder, equal
+from sql.bind.expression import Binder, operator
 from sql.bind.family import family, oid_column
 from sql.bind.names import column_name
 from sql.bind.scope import HAVE_OIDS, Namespace, Range, Scope, Visible, never_null, rename, shift
@@ -303,7 +304,10 @@ def _joined(env: Environment, ref: nodes.JoinedTable, lateral: Scope | None, pla
     left = _bind_ref(env, ref.left, lateral, plain)
     inner = Scope(left[1], lateral, clause="FROM")
     right = _bind_ref(env, ref.right, inner, Scope(parent=plain, hidden=left[1]))
-    kind = _KINDS[ref.kind]
+    kind = _KINDS[ref.kind.removeprefix("asof ")]
+    timed = ref.kind.startswith("asof ")
+    if inner.used and timed:
+        raise unsupported("LATERAL on the right of an ASOF JOIN", position=ref.at + 1)
     if inner.used and kind in (JoinKind.RIGHT, JoinKind.FULL):
         raise SqlError(
             "42P10", "invalid reference to FROM-clause entry in a LATERAL item",
@@ -318,16 +322,22 @@ def _joined(env: Environment, ref: nodes.JoinedTable, lateral: Scope | None, pla
         right_side = [v.name for v in right_names.visible]
         using = tuple(v.name for v in left_names.visible if v.name in right_side)
     if using:
-        on, merged = _using(env, using, left_names, right_names, kind, ref.at)
+        on, merged = _using(env, using, left_names, right_names, kind, ref.at, timed)
     else:
         on, merged = _on(env, ref, left_names, right_names, plain), ()
-    rel = _combine(kind, left[0], right[0], on)
+    rel = _asof(left[0], right[0], on, kind, ref.at) if timed else _combine(kind, left[0], right[0], on)
     names = _joined_names(left_names, right_names, using, merged, kind)
     if ref.using_alias is not None:
         merged_range = Range(ref.using_alias, names.visible[: len(merged)])
         _check_aliases(names, Namespace((), (merged_range,)), ref.at)
         names = Namespace(names.visible, (*names.ranges, merged_range))
     return rel, names
+
+
+def _asof(left: Rel, right: Rel, on: Scalar, kind: JoinKind, at: int) -> Rel:
+    if rel_references(right):
+        right = relevel_rel(right, lambda level, index: (level - 1, index), 1)
+    return asof(left, right, on, kind is JoinKind.LEFT, at)
 
 
 def _on(env: Environment, ref: nodes.JoinedTable, left: Namespace, right: Namespace, outer: Scope | None) -> Scalar:
@@ -350,9 +360,10 @@ def _side(namespace: Namespace, name: str, side: str, at: int) -> Visible:
 
 
 def _using(
-    env: Environment, using: tuple[str, ...], left: Namespace, right: Namespace, kind: JoinKind, at: int
-) -> tuple[Scalar, tuple[Visible, ...]]:
-    """The condition of USING and the merged columns."""
+    env: Environment, using: tuple[str, ...], left: Namespace, right: Namespace, kind: JoinKind, at: int,
+    timed: bool = False,
+) -> tuple[Scalar, tuple[Visible, ...]]:  # fmt: skip
+    """The condition of USING and the merged columns; ``timed``: of an ASOF JOIN, the last column's is >=."""
     if len(set(using)) != len(using):
         name = next(n for n in using if using.count(n) > 1)
         message = f'column name "{name}" appears more than once in USING clause'
@@ -361,7 +372,8 @@ def _using(
     merged = []
     for name in using:
         a, b = _side(left, name, "left", at), _side(right, name, "right", at)
-        conditions.append(equal(env, a.expr, b.expr, at))
+        sign = ">=" if timed and name == using[-1] else "="
+        conditions.append(operator(env, sign, [a.expr, b.expr], at))
         merged.append(_merged(name, a, b, kind, at))
     return conditions[0] if len(conditions) == 1 else And(tuple(conditions)), tuple(merged)
 

@@ -84,7 +84,7 @@ class FromRules(CallRules):
     ) -> exp.Join | None:  # fmt: skip
         token = self._curr
         if self._is_asof():
-            raise self.refusal("ASOF JOIN")
+            return self._as_of_join()
         if token.token_type not in _JOIN_WORDS:
             return None
         if self._match(TokenType.CROSS):
@@ -111,6 +111,27 @@ class FromRules(CallRules):
         if self._curr.token_type == TokenType.ALIAS and not self.is_as_of():
             self._advance()
             join.meta["using_alias"] = self.identifier().name
+        return join
+
+    def _as_of_join(self) -> exp.Join:
+        """ASOF [INNER | LEFT [OUTER]] JOIN table ON condition | USING (columns)."""
+        token = self._curr
+        self._advance()
+        if self._curr.text in ("right", "full", "semi", "anti"):
+            raise self.refusal(f"ASOF {self._curr.text.upper()} JOIN")
+        left = self._match(TokenType.LEFT)
+        if left:
+            self._match(TokenType.OUTER)
+        else:
+            self._match(TokenType.INNER)
+        self.expect(TokenType.JOIN)
+        join = self.located(exp.Join(this=self._parse_table(), side="left" if left else None), token)
+        join.meta["timed"] = "asof"
+        if self._match(TokenType.ON):
+            join.set("on", self._parse_disjunction())
+        else:
+            self.expect(TokenType.USING)
+            join.set("using", self.identifiers())
         return join
 
     def _parse_table(

@@ -184,6 +184,8 @@ def _join(left: TableRef, node: exp.Expr) -> JoinedTable:
     for nested in node.this.args.get("joins") or []:
         right = _join(right, nested)
     kind = "cross" if args.get("kind") else args.get("side") or "inner"
+    timed = node.meta_get("timed")
+    kind = kind if timed is None else f"{timed} {kind}"
     using = tuple(name.this for name in args.get("using") or [])
     on = optional(args.get("on"))
     natural = args.get("method") is not None

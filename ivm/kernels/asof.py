@@ -1,0 +1,438 @@
+"""As-of joins: for each left row the right row of its key that comes last before it, in the arrangements' order.
+
+Both arrangements begin with the same ``prefix`` words in the same order: the key, then the words of the *point* at
+which a row stands. A left row's match is at the greatest point not after its own (``strict``: before it)
+among the right rows that are there; of several rows at that point it is the first.
+
+Outside loops only, where times are totally ordered. What stood before a time is a trace up to the time before it, or,
+for the first time of the pass, the trace without this pass's updates. The output changes where left rows change, which
+find their match by a seek (``asof_left``), and where the match of rows that were there changes (``asof_right``): a
+right row that comes or goes concerns the left rows up to the next point at which a right row is.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from ivm.kernels.blocks import gather_row
+from ivm.kernels.cache import kernel
+from ivm.kernels.join import S_HISTORY, S_MATCHES, S_SEEKS
+from ivm.kernels.memory import (
+    B_COUNT,
+    B_DIFFS,
+    B_ROOM,
+    B_ROWS,
+    B_TIMES,
+    B_WIDTH,
+    L_COUNT,
+    L_DIFF_STRIDE,
+    L_DIFFS,
+    L_FENCE,
+    L_ROWS,
+    L_SIGN,
+    L_TIME_STRIDE,
+    L_TIMES,
+    LAYER_WORDS,
+    T_KEY_WIDTH,
+    T_ORDER,
+    T_WIDTH,
+    Words,
+    load,
+    store,
+)  # fmt: skip
+from ivm.kernels.order import compare
+from ivm.kernels.seek import absent, layers, seek
+
+ALWAYS: Final = (1 << 63) - 1
+"""After every time."""
+
+
+@kernel
+def _row(table: Words, k: int, width: int, position: int) -> int:
+    return int(table[k * LAYER_WORDS + L_ROWS] + 8 * width * position)
+
+
+@kernel
+def _sought(
+    table: Words, count: int, width: int, order: int, row: int, key_width: int, prefix: int, starts: Words
+) -> None:
+    """Moves ``starts`` on to the first rows whose prefix is not less than the row's; where a layer has no row of its
+    key they stay."""
+    for k in range(count):
+        at = k * LAYER_WORDS
+        if not absent(table, at, row, key_width):
+            starts[k] = seek(
+                table[at + L_ROWS], table[at + L_COUNT], width, table[at + L_FENCE], starts[k], row, prefix, order
+            )
+
+
+@kernel
+def _skip(rows: int, count: int, width: int, start: int, row: int, prefix: int) -> int:
+    """The first position from ``start`` on that does not have the row's prefix; those that have it stand first."""
+    low = start
+    step = 1
+    while low + step <= count and compare(rows + 8 * width * (low + step - 1), row, 0, prefix, 0) == 0:
+        low += step
+        step *= 2
+    high = min(low + step, count)
+    while low < high:
+        middle = (low + high) >> 1
+        if compare(rows + 8 * width * middle, row, 0, prefix, 0) == 0:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def _skipped(table: Words, count: int, width: int, row: int, prefix: int, positions: Words) -> None:
+    """Moves positions past the rows with the row's prefix, where they stand at such."""
+    for k in range(count):
+        at = k * LAYER_WORDS
+        positions[k] = _skip(table[at + L_ROWS], table[at + L_COUNT], width, positions[k], row, prefix)
+
+
+@kernel
+def _skip_back(rows: int, width: int, stop: int, row: int, prefix: int) -> int:
+    """The first of the positions before ``stop``, without a gap, that have the row's prefix; ``stop`` if none has."""
+    high = stop
+    step = 1
+    while high - step >= 0 and compare(rows + 8 * width * (high - step), row, 0, prefix, 0) == 0:
+        high -= step
+        step *= 2
+    low = max(high - step + 1, 0)
+    while low < high:
+        middle = (low + high) >> 1
+        if compare(rows + 8 * width * middle, row, 0, prefix, 0) == 0:
+            high = middle
+        else:
+            low = middle + 1
+    return high
+
+
+@kernel
+def _least(table: Words, count: int, width: int, order: int, row: int, shared: int, positions: Words) -> int:
+    """The address of the least row at the positions that shares the row's first words; 0 when there is none."""
+    best = 0
+    for k in range(count):
+        if positions[k] < table[k * LAYER_WORDS + L_COUNT]:
+            other = _row(table, k, width, positions[k])
+            if compare(other, row, 0, shared, 0) == 0 and (best == 0 or compare(other, best, shared, width, order) < 0):
+                best = other
+    return best
+
+
+@kernel
+def _counted(table: Words, count: int, width: int, row: int, positions: Words, time: int, stats: Words) -> int:
+    """How often the row is there up to a time; positions move past it."""
+    total = 0
+    for k in range(count):
+        at = k * LAYER_WORDS
+        p = positions[k]
+        while p < table[at + L_COUNT] and compare(_row(table, k, width, p), row, 0, width, 0) == 0:
+            if load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p) <= time:
+                total += load(table[at + L_DIFFS] + table[at + L_DIFF_STRIDE] * p) * table[at + L_SIGN]
+            p += 1
+            stats[S_HISTORY] += 1
+        positions[k] = p
+    return total
+
+
+@kernel
+def _live(
+    table: Words, count: int, width: int, order: int, row: int, prefix: int, starts: Words, positions: Words, time: int,
+    stats: Words,
+) -> int:  # fmt: skip
+    """The first row of the row's point that is there at a time, from ``starts`` on; 0 when none is."""
+    for k in range(count):
+        positions[k] = starts[k]
+    while True:
+        best = _least(table, count, width, order, row, prefix, positions)
+        if best == 0 or _counted(table, count, width, best, positions, time, stats) > 0:
+            return best
+
+
+@kernel
+def _before(
+    table: Words, count: int, width: int, order: int, row: int, key_width: int, prefix: int, ends: Words,
+    positions: Words, time: int, stats: Words,
+) -> int:  # fmt: skip
+    """The match of a row whose key's rows before ``ends`` are those before it: of the last point that has one, the
+    first row that is there at the time; 0 when there is none. Changes ``ends``."""
+    while True:
+        best = 0
+        for k in range(count):
+            if ends[k] > 0:
+                other = _row(table, k, width, ends[k] - 1)
+                later = best == 0 or compare(other, best, key_width, prefix, order) > 0
+                if later and compare(other, row, 0, key_width, 0) == 0:
+                    best = other
+        if best == 0:
+            return 0
+        for k in range(count):
+            ends[k] = _skip_back(table[k * LAYER_WORDS + L_ROWS], width, ends[k], best, prefix)
+        found = _live(table, count, width, order, best, prefix, ends, positions, time, stats)
+        if found != 0:
+            return found
+
+
+@kernel
+def _emit(left: int, right: int, none: int, out: Words, program: Words, time: int, diff: int) -> None:
+    """Appends a left row with its match (0: none, which is ``none`` where left rows are kept)."""
+    if right == 0:
+        if none == 0:
+            return
+        right = none
+    n = out[B_COUNT]
+    if gather_row(left, right, program, out[B_ROWS] + 8 * out[B_WIDTH] * n):
+        store(out[B_TIMES] + 8 * n, time)
+        store(out[B_DIFFS] + 8 * n, diff)
+        out[B_COUNT] = n + 1
+
+
+@kernel
+def asof_left(
+    delta: Words, start: int, right: Words, nothing: Words, out: Words, program: Words, none: int, prefix: int,
+    strict: bool, stats: Words,
+) -> int:  # fmt: skip
+    """Appends the delta's left rows, from ``start`` on, with their matches at their own times.
+
+    ``right`` holds this pass's updates already. ``none``: the address of a right row for rows without a match, 0 if
+    they are dropped. Returns how far it came: short of the delta's count when ``out`` is full.
+    """
+    width = delta[B_WIDTH]
+    other_width = right[T_WIDTH]
+    key_width = right[T_KEY_WIDTH]
+    order = right[T_ORDER]
+    table, count = layers(right, nothing, nothing)
+    starts = np.zeros(count, np.int64)
+    ends = np.zeros(count, np.int64)
+    positions = np.zeros(count, np.int64)
+    previous = 0
+    previous_time = 0
+    match = 0
+    for i in range(start, delta[B_COUNT]):
+        if out[B_COUNT] >= out[B_ROOM]:
+            return i
+        row = delta[B_ROWS] + 8 * width * i
+        time = load(delta[B_TIMES] + 8 * i)
+        if previous == 0 or time != previous_time or compare(row, previous, 0, prefix, 0) != 0:
+            _sought(table, count, other_width, order, row, key_width, prefix, starts)
+            stats[S_SEEKS] += count
+            match = 0
+            if not strict:
+                match = _live(table, count, other_width, order, row, prefix, starts, positions, time, stats)
+            if match == 0:
+                for k in range(count):
+                    ends[k] = starts[k]
+                match = _before(table, count, other_width, order, row, key_width, prefix, ends, positions, time, stats)
+        previous = row
+        previous_time = time
+        stats[S_MATCHES] += 1
+        _emit(row, match, none, out, program, time, load(delta[B_DIFFS] + 8 * i))
+    return int(delta[B_COUNT])
+
+
+@kernel
+def times_of(delta: Words, other: Words) -> Words:
+    """The distinct times of two blocks, ascending."""
+    n = delta[B_COUNT]
+    times = np.empty(n + other[B_COUNT], np.int64)
+    for i in range(n):
+        times[i] = load(delta[B_TIMES] + 8 * i)
+    for i in range(other[B_COUNT]):
+        times[n + i] = load(other[B_TIMES] + 8 * i)
+    times.sort()
+    found = 0
+    for i in range(len(times)):
+        if found == 0 or times[found - 1] != times[i]:
+            times[found] = times[i]
+            found += 1
+    return times[:found].copy()
+
+
+@kernel
+def in_time_order(delta: Words) -> Words:
+    """The indexes of a block's updates by time, those of one time in their order."""
+    times = np.empty(delta[B_COUNT], np.int64)
+    for i in range(len(times)):
+        times[i] = load(delta[B_TIMES] + 8 * i)
+    return np.argsort(times, kind="mergesort")
+
+
+@kernel
+def _bound(
+    table: Words, count: int, width: int, order: int, row: int, following: int, key_width: int, prefix: int,
+    positions: Words, scratch: Words, time: int, stats: Words,
+) -> int:  # fmt: skip
+    """The next point of the key that has a row at the time, or ``following`` (0: none) where that comes first; 0: none.
+
+    ``positions`` stand at the row's own point, and are moved.
+    """
+    _skipped(table, count, width, row, prefix, positions)
+    while True:
+        best = _least(table, count, width, order, row, key_width, positions)
+        if best == 0 or (following != 0 and compare(best, following, key_width, prefix, order) >= 0):
+            return following
+        if _live(table, count, width, order, best, prefix, positions, scratch, time, stats) != 0:
+            return best
+        _skipped(table, count, width, best, prefix, positions)
+
+
+@kernel
+def _matches(
+    table: Words, count: int, after_count: int, then_count: int, width: int, order: int, row: int, key_width: int,
+    prefix: int, starts: Words, ends: Words, positions: Words, here: int, was: int, chained: bool, old: int, new: int,
+    time: int, then: int, stats: Words,
+) -> tuple[int, int]:  # fmt: skip
+    """What left rows from a point on matched before, and match now. ``chained``: up to the point it was ``old``, and
+    is ``new``."""
+    if was != 0:
+        old = was
+    elif not chained:
+        for k in range(count):
+            ends[k] = starts[k]
+        old = _before(table, then_count, width, order, row, key_width, prefix, ends, positions, then, stats)
+    if here != 0:
+        new = here
+    elif not chained:
+        for k in range(count):
+            ends[k] = starts[k]
+        new = _before(table, after_count, width, order, row, key_width, prefix, ends, positions, time, stats)
+    return old, new
+
+
+@kernel
+def _following(delta: Words, sequence: Words, start: int, key_width: int, prefix: int) -> tuple[int, int]:
+    """Where in the sequence the updates of one point and time end, and the row of the key's next point at that time, 0
+    if there is none."""
+    width = delta[B_WIDTH]
+    row = delta[B_ROWS] + 8 * width * sequence[start]
+    time = load(delta[B_TIMES] + 8 * sequence[start])
+    j = start + 1
+    while j < len(sequence) and load(delta[B_TIMES] + 8 * sequence[j]) == time:
+        other = delta[B_ROWS] + 8 * width * sequence[j]
+        if compare(other, row, 0, prefix, 0) != 0:
+            return j, other if compare(other, row, 0, key_width, 0) == 0 else 0
+        j += 1
+    return j, 0
+
+
+@kernel
+def _left_before(
+    table: Words, count: int, width: int, row: int, bound: int, prefix: int, strict: bool, left: Words, positions: Words
+) -> int:
+    """The next left row of the key, if it is before the bound (``strict``: or at it; 0: there is none); else 0."""
+    order = left[T_ORDER]
+    key_width = left[T_KEY_WIDTH]
+    mine = _least(table, count, width, order, row, key_width, positions)
+    if mine != 0 and bound != 0:
+        c = compare(mine, bound, key_width, prefix, order)
+        if c > 0 or (c == 0 and not strict):
+            return 0
+    return mine
+
+
+@kernel
+def _correct(
+    table: Words, count: int, width: int, row: int, bound: int, prefix: int, strict: bool, left: Words,
+    positions: Words, old: int, new: int, none: int, out: Words, program: Words, time: int, then: int, stats: Words,
+) -> bool:  # fmt: skip
+    """Takes the left rows up to the bound, as they were before, from one match to another; False: no room."""
+    while True:
+        mine = _left_before(table, count, width, row, bound, prefix, strict, left, positions)
+        if mine == 0:
+            return True
+        diff = _counted(table, count, width, mine, positions, then, stats)
+        if diff == 0:
+            continue
+        if out[B_COUNT] + 2 > out[B_ROOM]:
+            return False
+        _emit(mine, old, none, out, program, time, -diff)
+        _emit(mine, new, none, out, program, time, diff)
+        stats[S_MATCHES] += 1
+
+
+@kernel
+def asof_right(
+    delta: Words, sequence: Words, start: int, times: Words, fresh: bool, left: Words, left_delta: Words, right: Words,
+    nothing: Words, out: Words, program: Words, none: int, prefix: int, strict: bool, stats: Words,
+) -> int:  # fmt: skip
+    """Appends the corrections for left rows that were there before each time of the delta, and whose match it changes.
+
+    ``sequence``: the delta's updates in the order of time, done from index ``start`` on; ``times``: those of both
+    deltas; ``fresh``: nothing stood before the first of them. Both traces hold this pass's updates already. Returns how
+    far in the sequence it came: short of its length when ``out`` is full.
+    """
+    width = right[T_WIDTH]
+    left_width = left[T_WIDTH]
+    key_width = right[T_KEY_WIDTH]
+    order = right[T_ORDER]
+    table, count = layers(right, delta, nothing)
+    left_table, left_count = layers(left, left_delta, nothing)
+    after_count = count - 1 if delta[B_COUNT] != 0 else count
+    left_after_count = left_count - 1 if left_delta[B_COUNT] != 0 else left_count
+    starts = np.zeros(count, np.int64)
+    ends = np.zeros(count, np.int64)
+    positions = np.zeros(count, np.int64)
+    left_positions = np.zeros(left_count, np.int64)
+    chained = False
+    old = 0
+    new = 0
+    e = 0
+    j = start
+    while j < len(sequence):
+        row = delta[B_ROWS] + 8 * width * sequence[j]
+        time = load(delta[B_TIMES] + 8 * sequence[j])
+        first = j
+        emitted = out[B_COUNT]
+        j, following = _following(delta, sequence, j, key_width, prefix)
+        while times[e] < time:
+            e += 1
+            chained = False
+            starts[:] = 0
+            left_positions[:] = 0
+        if fresh and e == 0:
+            continue
+        then = ALWAYS if e == 0 else times[e - 1]
+        then_count = count if e == 0 else after_count
+        then_left = left_count if e == 0 else left_after_count
+        _sought(table, count, width, order, row, key_width, prefix, starts)
+        stats[S_SEEKS] += count
+        here = _live(table, after_count, width, order, row, prefix, starts, positions, time, stats)
+        was = _live(table, then_count, width, order, row, prefix, starts, positions, then, stats)
+        known = following != 0 or chained
+        if known:
+            old, new = _matches(
+                table, count, after_count, then_count, width, order, row, key_width, prefix, starts, ends, positions,
+                here, was, chained, old, new, time, then, stats,
+            )  # fmt: skip
+        ends[:] = starts
+        bound = _bound(
+            table, after_count, width, order, row, following, key_width, prefix, ends, positions, time, stats
+        )
+        chained = following != 0 and bound == following
+        if here != 0 and was != 0 and compare(here, was, prefix, width, 0) == 0:
+            continue
+        _sought(left_table, then_left, left_width, order, row, key_width, prefix, left_positions)
+        stats[S_SEEKS] += then_left
+        if strict:
+            _skipped(left_table, then_left, left_width, row, prefix, left_positions)
+        if _left_before(left_table, then_left, left_width, row, bound, prefix, strict, left, left_positions) == 0:
+            continue
+        if not known:
+            old, new = _matches(
+                table, count, after_count, then_count, width, order, row, key_width, prefix, starts, ends, positions,
+                here, was, False, 0, 0, time, then, stats,
+            )  # fmt: skip
+        if old == new or (old != 0 and new != 0 and compare(old, new, 0, width, 0) == 0):
+            continue
+        if not _correct(
+            left_table, then_left, left_width, row, bound, prefix, strict, left, left_positions, old, new, none, out,
+            program, time, then, stats,
+        ):  # fmt: skip
+            out[B_COUNT] = emitted
+            return first
+    return len(sequence)

@@ -1,0 +1,89 @@
+"""As-of joins on values: each left row with the last right row of its key not after it (``ivm.kernels.asof``)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.batch import Block, address
+from ivm.errors import SqlError
+from ivm.graph import AsOf
+from ivm.kernels.asof import asof_left, asof_right, in_time_order, times_of
+from ivm.operators.base import check_gather, program
+from ivm.operators.join import LARGE
+from ivm.scheduler import Core, Operator, Scope
+
+
+class AsOfOperator(Operator):
+    """Cost of a pass: a seek for each left update; for each right update a seek, and the left rows up to the next point
+    that has a right row. Rows that are gone but not merged away yet count as being there."""
+
+    __slots__ = ("_none", "_prefix", "_program", "_strict", "left", "right")
+
+    def __init__(self, core: Core, scope: Scope, left: Operator, right: Operator, spec: AsOf) -> None:
+        super().__init__(core, scope, len(spec.gather.words))
+        if scope.depth:
+            raise SqlError("0A000", "an ASOF JOIN of what a recursion changes is not supported", _IN_LOOPS)
+        assert left.key_width == right.key_width <= spec.prefix <= min(left.width, right.width)
+        assert left.diff_width == right.diff_width == 1
+        check_gather(spec.gather, left.width + right.width - left.key_width)
+        self.left = left
+        self.right = right
+        self._program = program(spec.gather, left.width, left.key_width)
+        self._prefix = spec.prefix
+        self._strict = spec.strict
+        self._none = None if spec.none is None else np.array(spec.none, np.int64)
+        assert self._none is None or len(self._none) == right.width
+
+    def run(self, vector: int) -> bool:
+        if self.error is None:
+            self._match(self.left.out, self.right.out)
+        self.ran = True
+        return self.out.n > 0
+
+    def _match(self, left: Block, right: Block) -> None:
+        core, out = self.core, self.out
+        assert self.left.spine is not None
+        assert self.right.spine is not None
+        trace = self.right.spine.desc
+        none = 0 if self._none is None else address(self._none)
+        out.reserve(min(left.n + 2 * right.n, LARGE))
+        done = 0
+        while done < left.n:
+            done = asof_left(
+                left.d, done, trace, core.nothing, out.d, self._program, none, self._prefix, self._strict, core.stats
+            )
+            if done < left.n and not self._grow():
+                return
+        if not right.n:
+            out.sync()
+            return
+        times = times_of(left.d, right.d)
+        sequence = in_time_order(right.d)
+        done = 0
+        while done < len(sequence):
+            done = asof_right(
+                right.d, sequence, done, times, not self.ran, self.left.spine.desc, left.d, trace, core.nothing, out.d,
+                self._program, none, self._prefix, self._strict, core.stats,
+            )  # fmt: skip
+            if done < len(sequence) and not self._grow():
+                return
+        out.sync()
+
+    def _grow(self) -> bool:
+        """Makes room for more; False when that is refused."""
+        out = self.out
+        out.sync()
+        if out.room >= LARGE:
+            error = self.core.refusal(3 * out.nbytes)
+            if error is not None:
+                out.clear()
+                self.fail(error)
+                return False
+        out.grow()
+        return True
+
+
+_IN_LOOPS = (
+    "Inside a loop times are only partially ordered, and a row's match would have to be looked for again in every "
+    "round that any row of its key has changed in."
+)

@@ -1,0 +1,88 @@
+"""ASOF JOIN: which parts of its condition are keys, which is the inequality of the points, and what is left.
+
+What concerns one side only is a condition on that side: the right rows that may be matched, and the left rows that may
+have a match.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ivm.errors import SqlError, unsupported
+from planner.join_keys import as_type, common_type, operator, take_apart
+from planner.logical import AsOf, Filter, Project, Rel, schema
+from planner.ordering import comparable
+from planner.scalar import Call, Case, Column, Literal, Scalar
+from planner.traverse import columns_of, conjunction, has_subquery, own_columns, shift
+
+_TURNED: Final = {">=": "<=", ">": "<", "<=": ">=", "<": ">"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Points:
+    """left ``sign`` right, each over its own side, in one representation."""
+
+    left: Scalar
+    right: Scalar
+    sign: str
+
+
+def asof(left: Rel, right: Rel, on: Scalar, outer: bool, at: int) -> Rel:
+    """The join of two relations on a bound condition; its columns are left's, then right's."""
+    count = len(schema(left))
+    condition = take_apart(on, count)
+    found = [_points(part, count) for part in condition.residual if part != Literal(True, part.type)]
+    points = [p for p in found if p is not None]
+    if len(points) != 1 or len(found) != 1:
+        raise _wrong(len(points), at)
+    if any(has_subquery(p) for p in (*condition.left, *condition.right)):
+        raise unsupported("a subquery in the condition of an ASOF JOIN", position=at + 1)
+    if condition.right:
+        right = Filter(right, conjunction(condition.right))
+    point = points[0].left
+    if condition.left and outer:
+        point = Case(((conjunction(condition.left), point),), Literal(None, point.type), point.type)
+    elif condition.left:
+        left = Filter(left, conjunction(condition.left))
+    one, left_at = _with(left, (*(k.left for k in condition.keys), point))
+    two, right_at = _with(right, (*(k.right for k in condition.keys), points[0].right))
+    keys = tuple((a, b, k.null_safe) for a, b, k in zip(left_at, right_at, condition.keys, strict=False))
+    sign = points[0].sign
+    joined = AsOf(one, two, keys, (left_at[-1], right_at[-1]), sign[0] == "<", len(sign) == 1, outer)
+    own, width = own_columns(schema(joined)), len(schema(one))
+    kept = (*own[:count], *own[width : width + len(schema(right))])
+    return joined if kept == own else Project(joined, kept)
+
+
+def _wrong(points: int, at: int) -> SqlError:
+    if points == 1:
+        hint = "Put further conditions on both sides into WHERE: they then filter the matches."
+        return unsupported("an ASOF JOIN condition beside equalities and one inequality", hint, at + 1)
+    message = "ASOF JOIN needs exactly one inequality (>=, >, <= or <) between its two sides"
+    return SqlError("42601", message, position=at + 1)
+
+
+def _points(part: Scalar, count: int) -> _Points | None:
+    sign = operator(part)
+    if sign not in _TURNED or not isinstance(part, Call) or len(part.args) != 2 or has_subquery(part):
+        return None
+    first, second = part.args
+    target = common_type(first.type, second.type)
+    one, two = columns_of(first), columns_of(second)
+    if target is None or not comparable(target) or not one or not two:
+        return None
+    first, second = as_type(first, target), as_type(second, target)
+    if max(one) < count <= min(two):
+        return _Points(first, shift(second, -count), sign)
+    if max(two) < count <= min(one):
+        return _Points(second, shift(first, -count), _TURNED[sign])
+    return None
+
+
+def _with(rel: Rel, exprs: tuple[Scalar, ...]) -> tuple[Rel, tuple[int, ...]]:
+    """The relation with columns appended for expressions that are none, and where each expression is."""
+    own = own_columns(schema(rel))
+    extra = tuple(dict.fromkeys(e for e in exprs if not isinstance(e, Column)))
+    places = tuple(e.index if isinstance(e, Column) else len(own) + extra.index(e) for e in exprs)
+    return (Project(rel, (*own, *extra)) if extra else rel), places
