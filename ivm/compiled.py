@@ -110,14 +110,14 @@ class CompiledLoop:
         self._load()
         while True:
             found = run_loop(program, core.nothing, core.again, core.stats, PASSES)
-            if found != PAUSED or core.cancel.is_set() or perf_counter() > core.deadline:
+            if found != PAUSED or core.interrupted or perf_counter() > core.deadline:
                 break
         if found == FINISHED:
             for member in self._members if self._unloaded else self._taps:
                 member.settle()
             self._unloaded = False
         elif found == PAUSED:
-            core.paused = not core.cancel.is_set()
+            core.paused = not core.interrupted
             self._unload(-1)
         else:
             vector = int(program[F_VECTOR])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Protocol, assert_never
@@ -340,6 +340,19 @@ class Dataflow:
         """Set from any thread, it ends running loops at their next round: 57014."""
         return self._core.cancel
 
+    def end_loop(self, nodes: Iterable[NodeId], others: Iterable[NodeId]) -> bool:
+        """From any thread: ends the loop that runs, if one of ``nodes`` is in it and none of the ``others``. What
+        depends on it fails with 57014. Whether it did."""
+        running = self._core.running
+        if running is None or not self._is_in(nodes, running) or self._is_in(others, running):
+            return False
+        self._core.abandoned = running
+        return True
+
+    def _is_in(self, nodes: Iterable[NodeId], loop: Scope) -> bool:
+        operators = (self._operators.get(node) for node in nodes)
+        return any(operator is not None and operator.scope.outermost is loop for operator in operators)
+
     @property
     def failed(self) -> int:
         """How many operators have failed so far: grows when a step takes something down."""
@@ -405,6 +418,8 @@ class Dataflow:
         core = self._core
         core.newest = self._fed
         self._root.run_pass(0)
+        if not core.paused:
+            core.running = core.abandoned = None
         if not core.paused:
             core.stepped_word[0] = core.newest
         if core.failing is not None and not core.paused:

@@ -34,8 +34,8 @@ class Core:
     """What all operators of a dataflow share."""
 
     __slots__ = (
-        "again", "cancel", "changed", "deadline", "failed", "failing", "fuel", "hydrating", "limit", "newest",
-        "nothing", "paused", "since_word", "stats", "stepped_word",
+        "abandoned", "again", "cancel", "changed", "deadline", "failed", "failing", "fuel", "hydrating", "limit",
+        "newest", "nothing", "paused", "running", "since_word", "stats", "stepped_word",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -49,6 +49,10 @@ class Core:
         self.again = False
         """Whether the step has updates at an ordinal that was stepped before (a transaction's tentative one)."""
         self.cancel = threading.Event()
+        self.running: Scope | None = None
+        """The outermost loop that was entered last."""
+        self.abandoned: Scope | None = None
+        """A loop that is not to run to its end, set by any thread."""
         self.failing: SqlError | None = None
         self.failed = 0
         """Operators that have failed so far."""
@@ -61,13 +65,18 @@ class Core:
         self.limit = 0
         """Bytes that a large block may take, all state of a dataflow with fuel; 0: any number."""
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether the loop that runs is to end now."""
+        return self.cancel.is_set() or (self.abandoned is not None and self.abandoned is self.running)
+
     def refusal(self, size: int) -> SqlError | None:
         """Why something large may not grow to ``size`` bytes, if so; raised at once where nothing is maintained yet.
 
         Where it is, the caller fails, and for a cancel the step ends with 57014.
         """
         error = None
-        if self.cancel.is_set():
+        if self.interrupted:
             error = SqlError("57014", "canceling statement due to user request")
             if not self.hydrating:
                 self.failing = error
@@ -311,6 +320,11 @@ class Scope:
             above = above.parent
 
     @property
+    def outermost(self) -> Scope:
+        """The loop of depth 1 that it is or is in; the dataflow itself outside of loops."""
+        return self if self.depth < 2 or self.parent is None else self.parent.outermost
+
+    @property
     def last_round(self) -> int:
         """The last round that exists."""
         return self.max_round if self.limit is None else min(self.max_round, self.limit - 1)
@@ -372,6 +386,8 @@ class Scope:
     def run(self, outer: int) -> bool:
         """Runs every vector due under the parent's vector ``outer``."""
         self.outer = outer
+        if self.depth == 1:
+            self.core.running = self
         if self.error is not None:
             self.drop()
             return False
@@ -387,7 +403,7 @@ class Scope:
                 return False
         due = self.due
         while due and (self.depth == 1 or leave_vector(due[0], self.depth) == outer):
-            if self.core.cancel.is_set():
+            if self.core.interrupted:
                 self.fail(SqlError("57014", "canceling statement due to user request"))
             if self.error is not None:
                 self.drop()

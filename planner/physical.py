@@ -32,7 +32,7 @@ from ivm.graph import (
     Threshold,
     Words,
 )  # fmt: skip
-from ivm.time import max_round
+from ivm.time import check_depth, max_round
 from ivm.words import Schema
 from planner import moves
 from planner.context import Context
@@ -293,8 +293,9 @@ class Builder:
             self.errors.append(errors)
 
     def open_scope(self, parent: int | None) -> int:
-        """A new loop inside another one (None: in none)."""
+        """A new loop inside another one (None: in none). 0A000 when nested too deeply."""
         self.scopes.append(Scope(parent))
+        check_depth(self.depth(len(self.scopes) - 1))
         return len(self.scopes) - 1
 
     def room(self, scope: int) -> int:

@@ -141,6 +141,8 @@ def bind_unsettled(env: Environment, query: nodes.Query, outer: Scope | None) ->
         inner, bindings, schemas = cte.mutually_recursive(env, query.with_, outer)
         bound = settle(inner, _body(inner, query, outer))
         limit, at_limit = query.with_.limit, query.with_.return_at_limit
+        if limit == 0:
+            raise SqlError("22023", "RECURSION LIMIT must be greater than zero", position=query.with_.at + 1)
         return replace(
             bound, rel=LetRec(bindings, schemas, bound.rel, limit, at_limit, tuple(c.name for c in query.with_.ctes))
         )

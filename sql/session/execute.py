@@ -20,6 +20,7 @@ from planner.run_direct import is_short
 from planner.scalar import Call, Literal
 from planner.traverse import children
 from sql.catalog.search_path import Lookup
+from sql.coordination.abandoning import abandoning, going
 from sql.coordination.hydration import Creation
 from sql.coordination.prepared import Prepared, StaleError
 from sql.ddl.alter import Alterer
@@ -396,9 +397,13 @@ class Executor:
                 )  # fmt: skip
                 if await coordinator.hydrators.create(coordinator, creation):
                     return CommandResult("CREATE MATERIALIZED VIEW")
-            tag = await transaction.write(
+            job = transaction.write(
                 lambda writer: self._define_now(writer, statement, prepared, request, notices.append)
             )
+            if isinstance(statement, Drop):
+                names = Lookup(transaction.catalog, self._session.path(transaction.catalog))
+                job = abandoning(self._session.coordinator.engine, going(statement, names), job)
+            tag = await job
         finally:
             self._session.notices += notices
         return CommandResult(tag)
