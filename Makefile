@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 DEMO_FLAGS := $(if $(DEMO_EXIT),--exit) $(if $(LOAD),--load $(LOAD)) $(if $(PORT),--port $(PORT))
 
-.PHONY: demo test lint types layers bench server requirements histories laws crashes clean
+.PHONY: demo test lint types layers bench server requirements histories blocks laws crashes clean
 
 demo: $(VENV)/server.done $(if $(filter spark,$(LOAD)),$(VENV)/test.done)
 	$(PY) -m examples.debian.demo $(DEMO_FLAGS)
@@ -32,6 +32,10 @@ bench: $(VENV)/test.done
 # The long forms: random histories against the oracle, laws over many examples, kills at random moments.
 histories: $(VENV)/test.done
 	$(PY) -m tests.histories --count $(or $(COUNT),2000) $(if $(ASOF),--asof $(ASOF))
+
+# WITH MUTUALLY RECURSIVE: a thousand histories of nested blocks.
+blocks: $(VENV)/test.done
+	$(PY) -m tests.histories --blocks --count $(or $(COUNT),1000) --steps 6 --shapes batch rows churn
 
 laws: $(VENV)/test.done
 	HYPOTHESIS_PROFILE=long $(PY) -m pytest --timeout 3600 $$(grep -l "^from hypothesis" tests/test_*.py)

@@ -10,8 +10,10 @@ import pytest
 from tests.coverage import REQUIRED, measure
 from tests.grammar import history
 from tests.histories import InProcess, Owned, play
+from tests.replay import Database
 
 SEEDS = {"batch": range(40), "rows": range(100, 115), "churn": range(200, 225), "restart": range(300, 315)}
+BLOCKS = {"batch": range(24), "rows": range(100, 108), "churn": range(200, 208), "restart": range(300, 305)}
 STEPS = {"batch": 8, "rows": 6, "churn": 8, "restart": 5}
 
 
@@ -33,6 +35,16 @@ def test_views_equal_the_oracle(database: Owned, shape: str, tmp_path: Path) -> 
         return
     checked = sum(play(seed, database, shape, STEPS[shape]) for seed in SEEDS[shape])
     assert checked > 3 * len(SEEDS[shape])
+
+
+@pytest.mark.parametrize("shape", list(BLOCKS))
+def test_blocks_equal_the_oracle(database: Owned, shape: str, tmp_path: Path) -> None:
+    """WITH MUTUALLY RECURSIVE, nested up to three deep, the errors of those that do not end in time included."""
+    played: Database = InProcess(tmp_path) if shape == "restart" else database
+    checked = sum(play(seed, played, shape, 4, blocks=True) for seed in BLOCKS[shape])
+    assert checked > 3 * len(BLOCKS[shape])
+    if isinstance(played, InProcess):
+        played.end()
 
 
 def test_the_grammar_covers_what_it_must() -> None:
