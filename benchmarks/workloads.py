@@ -1,4 +1,4 @@
-"""The engine's workloads W1, W2, W4 and W5: their data by index, their views in SQL, their answers from scratch.
+"""The engine's workloads W1, W2, W4, W5 and W7: their data by index, their views in SQL, their answers from scratch.
 
 Random numbers are SplitMix64 of (seed, index), so that any update can be made alone. Load = items 0 … size − 1;
 update u removes item u and inserts item size + u. A checksum is the sum of mix(packed row) modulo 2^64 over the output.
@@ -45,12 +45,46 @@ def keyed(seed: int, keys: int, low: int, high: int) -> Words:
     return np.stack([random_words(seed, index, keys), index.astype(np.int64)], axis=1)
 
 
-def checksum(high: Words, low: Words | None = None) -> int:
-    """The output's checksum; two columns are packed as high << 32 | low."""
-    packed = high.astype(np.uint64)
-    if low is not None:
-        packed = (packed << np.uint64(32)) | low.astype(np.uint64)
+def checksum(rows: Words) -> int:
+    """The output's checksum; columns a and b are packed as a << 32 | b, three as a ^ b << 20 ^ c << 40."""
+    columns = [column.astype(np.uint64) for column in rows.T]
+    packed = columns[0]
+    if len(columns) == 2:
+        packed = (packed << np.uint64(32)) | columns[1]
+    if len(columns) == 3:
+        packed = packed ^ (columns[1] << np.uint64(20)) ^ (columns[2] << np.uint64(40))
     return int(np.add.reduce(mix(packed), dtype=np.uint64))
+
+
+def power_law(seed: int, nodes: int, count: int) -> Words:
+    """Edges 0 … count − 1 whose nodes are drawn by a power law, as int64[count, 2]."""
+    drawn = np.empty((count, 2), np.int64)
+    with np.errstate(over="ignore"):
+        for k in (0, 1):
+            index = np.uint64(2) * np.arange(count, dtype=np.uint64) + np.uint64(k)
+            words = mix(np.uint64(seed) + (index + np.uint64(1)) * _GOLDEN)
+            unit = (words >> np.uint64(11)).astype(np.float64) / 2.0**53
+            drawn[:, k] = (unit * unit * np.sqrt(unit) * float(nodes)).astype(np.int64)
+    return drawn
+
+
+class DistinctEdges:
+    """The distinct edges without loops of a power-law stream, by their place among them."""
+
+    def __init__(self, seed: int, nodes: int) -> None:
+        self._seed, self._nodes = seed, nodes
+        self._known = np.empty((0, 2), np.int64)
+
+    def __call__(self, low: int, high: int) -> Words:
+        """Edges low … high − 1."""
+        drawn = max(int(high * 1.7), 1000)
+        while len(self._known) < high:
+            found = power_law(self._seed, self._nodes, drawn)
+            found = found[found[:, 0] != found[:, 1]]
+            _, first = np.unique(found[:, 0] * self._nodes + found[:, 1], return_index=True)
+            self._known = found[np.sort(first)]
+            drawn *= 2
+        return self._known[low:high]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +104,8 @@ class Workload:
     answer: Callable[[int], Words]
     rival: dict[int, float]
     """The compiled system's updates per CPU second by batch size (see docs/benchmarks.md)."""
+    chunks: int = 1
+    """In how many steps it is loaded."""
 
 
 def reachable(nodes: int, size: int) -> Callable[[int], Words]:
@@ -140,6 +176,31 @@ LEAST = (
     "(SELECT src AS a, dst AS b FROM edges UNION ALL SELECT dst, src FROM edges) e ON l.node = e.a"
     ") AS proposed GROUP BY node) SELECT node, least FROM label"
 )
+
+
+def triangles(nodes: int, pairs: Words) -> Words:
+    """All (a, b, c) with a → b, b → c, a → c; for each a → b the smaller of both neighbourhoods is gone through."""
+    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    source, target = pairs[order, 0], pairs[order, 1]
+    keys = source * nodes + target
+    start = np.searchsorted(source, np.arange(nodes + 1))
+    size = np.diff(start)
+    swap = size[source] < size[target]
+    least, other = np.where(swap, source, target), np.where(swap, target, source)
+    found = []
+    for low in range(0, len(keys), 50_000):
+        high = min(low + 50_000, len(keys))
+        counts = size[least[low:high]]
+        edge = np.repeat(np.arange(low, high), counts)
+        within = np.arange(len(edge)) - np.repeat(np.cumsum(counts) - counts, counts)
+        third = target[start[least[edge]] + within]
+        sought = other[edge] * nodes + third
+        place = np.minimum(np.searchsorted(keys, sought), len(keys) - 1)
+        hit = keys[place] == sought
+        found.append(np.stack([source[edge[hit]], target[edge[hit]], third[hit]], axis=1))
+    return np.concatenate(found)
+
+
 REACH = (
     "WITH RECURSIVE reach(node) AS (SELECT id FROM roots UNION "
     "SELECT e.dst FROM reach r JOIN edges e ON r.node = e.src) SELECT node FROM reach"
@@ -186,8 +247,22 @@ def workloads() -> dict[str, Workload]:
         joined(100_000, 1_000_000),
         {1: 31.4e3, 1000: 193e3, 100_000: 559e3},
     )
+    graph = DistinctEdges(7, 100_000)
+    w7 = Workload(
+        "W7",
+        "SELECT x.src AS a, x.dst AS b, y.dst AS c FROM edges x JOIN edges y ON x.dst = y.src "
+        "JOIN edges z ON z.src = x.src AND z.dst = y.dst",
+        _GRAPH[1:],
+        1_000_000,
+        ("edges",),
+        {"edges": graph},
+        {},
+        lambda updates: triangles(100_000, graph(updates, 1_000_000 + updates)),
+        {1: 2.0e3, 100: 9.9e3, 1000: 18.2e3},
+        chunks=100,
+    )
     w1 = reach("W1", 1_000, 2_000, {1: 7.7e3, 10: 23.0e3, 100: 82.9e3})
     w2 = reach("W2", 1_000_000, 2_000_000, {1: 3.7e3, 10: 5.0e3, 100: 8.4e3})
     w3 = least_labels("W3", 200_000, 1_000_000, {1: 5.7e3, 100: 15.4e3})
     w3_sparse = least_labels("W3-1M", 1_000_000, 2_000_000, {1: 2.6e3, 100: 6.1e3})
-    return {w.name: w for w in (w1, w2, w3, w3_sparse, w4, w5)}
+    return {w.name: w for w in (w1, w2, w3, w3_sparse, w4, w5, w7)}

@@ -25,6 +25,7 @@ from ivm.graph import (
     Consolidate,
     Constant,
     Delay,
+    DeltaJoin,
     Errors,
     FlatMap,
     Input,
@@ -36,6 +37,7 @@ from ivm.graph import (
     Order,
     Output,
     Overflow,
+    Path,
     Project,
     Reduce,
     Rows,
@@ -49,6 +51,7 @@ from ivm.hydrate import feeds, needs, rank, replay, replay_into
 from ivm.kernels.join import S_HISTORY, S_MATCHES, S_SEEKS, S_SEGMENTS
 from ivm.operators.arrange import ArrangeOperator, OutputOperator, StaticOperator
 from ivm.operators.asof import AsOfOperator
+from ivm.operators.delta_join import Course, DeltaJoinOperator
 from ivm.operators.join import JoinOperator, Side
 from ivm.operators.linear import (
     ConcatOperator,
@@ -239,6 +242,10 @@ class Dataflow:
             case AsOf(left, right):
                 inner = self._innermost((left, right))
                 return AsOfOperator(core, inner, self._arranged(left), self._arranged(right), spec)
+            case DeltaJoin(paths):
+                inner = self._innermost(spec.nodes)
+                courses = [Course(i, path, self._sides(path, inner)) for i, path in enumerate(paths)]
+                return DeltaJoinOperator(core, inner, courses, len(paths[0].gather.words))
             case Threshold(node, keep):
                 source = self._arranged(node)
                 return ThresholdOperator(core, source.scope, source, keep)
@@ -317,6 +324,11 @@ class Dataflow:
 
     def _side(self, node: NodeId, scope: Scope) -> Side:
         return Side(self._arranged(node), self._inside(node, scope))
+
+    def _sides(self, path: Path, scope: Scope) -> list[Side]:
+        """The start of a path, which wakes it, and what it looks up, which need not."""
+        looked_up = [self._arranged(lookup.node) for stage in path.stages for lookup in stage]
+        return [self._side(path.start, scope), *(Side(operator, operator) for operator in looked_up)]
 
     def _order(self, order: tuple[Order, ...]) -> Words | None:
         if all(o is Order.WORD for o in order):

@@ -25,6 +25,7 @@ from ivm.graph import Gather, NodeId
 from ivm.hydrate import feeds
 from ivm.operators.arrange import ArrangeOperator
 from ivm.operators.asof import AsOfOperator
+from ivm.operators.delta_join import DeltaJoinOperator
 from ivm.operators.join import JoinOperator
 from ivm.operators.linear import ConcatOperator, InputOperator, ProjectOperator, SourceOperator
 from ivm.operators.loop import DelayedOperator, LeaveOperator, VariableOperator
@@ -279,6 +280,8 @@ class Detached(Dataflow):
                     side.arrangement, side.delta = self._truly(side.arrangement), self._truly(side.delta)
             case AsOfOperator():
                 operator.left, operator.right = self._truly(operator.left), self._truly(operator.right)
+            case DeltaJoinOperator():
+                operator.move(self._truly)
             case ConcatOperator():
                 operator.sources = [self._truly(source) for source in operator.sources]
             case SourceOperator() | InputOperator() | VariableOperator():

@@ -237,6 +237,49 @@ class AsOf:
     none: tuple[int, ...] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Where a path of a delta join finds rows of one ``input``: those of an arrangement of it that begin with the words
+    ``key`` of what the path has bound before."""
+
+    input: int
+    node: NodeId
+    key: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """How the updates of one input become updates of a delta join.
+
+    They come from the arrangement ``start``; stage by stage they are joined with rows of the other inputs. What is
+    bound is [start's row | the row of each lookup, in order]: ``key`` and ``gather`` count words in it. In a stage of
+    several lookups the word behind the key is one and the same for all: the smallest proposes it, the others intersect.
+    """
+
+    start: NodeId
+    stages: tuple[tuple[Lookup, ...], ...]
+    gather: Gather
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaJoin:
+    """Combinations of one row of each input, without anything kept but the inputs' own arrangements.
+
+    Path i starts from input i, visits every other input once, and says by itself what the combinations are; all
+    arrangements of an input are of one collection, and not ordered by bytes.
+    """
+
+    paths: tuple[Path, ...]
+
+    @property
+    def nodes(self) -> tuple[NodeId, ...]:
+        """The arrangements that it reads."""
+        found = dict.fromkeys(path.start for path in self.paths)
+        for path in self.paths:
+            found |= dict.fromkeys(lookup.node for stage in path.stages for lookup in stage)
+        return tuple(found)
+
+
 class Keep(Enum):
     """What a threshold makes of a row's count c: 1 if c > 0, or max(c, 0)."""
 
@@ -338,6 +381,6 @@ class Static:
 
 
 NodeSpec = (
-    Input | Constant | Project | FlatMap | Errors | Concat | Negate | Consolidate | Arrange | Join | AsOf
+    Input | Constant | Project | FlatMap | Errors | Concat | Negate | Consolidate | Arrange | Join | AsOf | DeltaJoin
     | Threshold | Reduce | Variable | Delay | Leave | Overflow | Output | Rows | Scan | Static
 )  # fmt: skip

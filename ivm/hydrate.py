@@ -15,6 +15,7 @@ from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME, gather, transfer
 from ivm.operators.arrange import ArrangeOperator
 from ivm.operators.asof import AsOfOperator
 from ivm.operators.base import program
+from ivm.operators.delta_join import DeltaJoinOperator
 from ivm.operators.join import JoinOperator
 from ivm.operators.linear import (
     ConcatOperator,
@@ -42,6 +43,8 @@ def feeds(operator: Operator) -> list[Operator]:
             return [operator.left.delta, operator.right.delta]
         case AsOfOperator():
             return [operator.left, operator.right]
+        case DeltaJoinOperator():
+            return list({id(course.delta): course.delta for course in operator.courses}.values())
         case ConcatOperator():
             return operator.sources
         case LeavingOperator() | InputOperator() | SourceOperator() | VariableOperator():
@@ -56,6 +59,8 @@ def needs(operator: Operator) -> list[Operator]:
         case JoinOperator():
             left, right = operator.left, operator.right
             return [left.delta, right.delta] + [side.arrangement for side in (left, right) if not side.delay]
+        case DeltaJoinOperator():
+            return feeds(operator) + [side.arrangement for course in operator.courses for side in course.sides]
         case LeavingOperator():
             return [operator.source]
     return feeds(operator)
@@ -236,6 +241,9 @@ def _again(core: Core, operator: Operator, memo: dict[int, Block]) -> Block:
         case AsOfOperator():
             clone.left = _offering(clone.left, replay(core, clone.left, memo))
             clone.right = _offering(clone.right, replay(core, clone.right, memo))
+        case DeltaJoinOperator():
+            first = clone.courses[0].delta
+            return clone.replay(_offering(first, replay(core, first, memo)))
         case ConcatOperator():
             clone.sources = [_offering(source, replay(core, source, memo)) for source in clone.sources]
             clone._own = clone.out
@@ -249,7 +257,7 @@ def _again(core: Core, operator: Operator, memo: dict[int, Block]) -> Block:
             clone.source.run(0)
         case FlatMapOperator() | ReduceOperator():
             clone.errors = Block(1)
-    if not isinstance(clone, JoinOperator | AsOfOperator | ConcatOperator | ErrorsOperator):
+    if not isinstance(clone, JoinOperator | AsOfOperator | DeltaJoinOperator | ConcatOperator | ErrorsOperator):
         (source,) = feeds(operator)
         clone.source = _offering(source, replay(core, source, memo))  # type: ignore[attr-defined]
     clone.run(0)

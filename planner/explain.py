@@ -11,6 +11,7 @@ from ivm.graph import (
     Concat,
     Consolidate,
     Delay,
+    DeltaJoin,
     Errors,
     Gather,
     Join,
@@ -19,6 +20,7 @@ from ivm.graph import (
     NodeId,
     Order,
     Overflow,
+    Path,
     Priority,
     Project,
     Threshold,
@@ -237,6 +239,8 @@ class _Physical:
             return
         self.shown.add(number)
         self.lines.append(f"{pad}{number} {self.label(number, node)}")
+        if isinstance(node, DeltaJoin):
+            self.lines += [f"{pad}  path {_path(path)}" for path in node.paths]
         for i in inputs(node):
             self.show(i, depth + 1)
         if number in self.bodies:
@@ -277,6 +281,9 @@ class _Physical:
                 kind = "inner" if node.none is None else "left"
                 points = f"point {node.prefix} words, {'before' if node.strict else 'at or before'}"
                 return f"AsOf {kind} {points} {_gather(node.gather)}"
+            case DeltaJoin():
+                met = any(len(stage) > 1 for path in node.paths for stage in path.stages)
+                return f"Join {'wco' if met else 'delta'} of {len(node.paths)} inputs"
             case Threshold():
                 return f"Threshold {node.keep.value}"
             case Delay():
@@ -307,6 +314,12 @@ def _delay(node: Delay) -> str:
         case Priority.INVERSE:
             order = f"large labels first (bit length of word {node.word})"
     return f"Prioritise {order}, {node.stride} rounds each"
+
+
+def _path(path: Path) -> str:
+    """The nodes that a path visits; those that are intersected stand together."""
+    stages = [" & ".join(f"{k.node} by {list(k.key)}" for k in stage) for stage in path.stages]
+    return f"{' > '.join([str(path.start), *stages])}; {_gather(path.gather)}"
 
 
 def _gather(gather: Gather) -> str:

@@ -17,6 +17,7 @@ from planner.join_keys import Condition, KeyPair, take_apart
 from planner.layout import arranged, whole_row
 from planner.logical import Join as JoinRel
 from planner.logical import JoinKind, schema
+from planner.lower_multiway import lower_multiway
 from planner.lower_pull import pulled
 from planner.lower_state import Arranged, Lowering, arrange_flow
 from planner.mfp import Pad
@@ -45,6 +46,9 @@ class Sides:
 def lower_join(low: Lowering, join: JoinRel) -> Flow:
     """Any join that is not lateral."""
     assert not join.lateral, "lateral joins are gone after decorrelation"
+    at_once = lower_multiway(low, join) if join.kind is JoinKind.INNER else None
+    if at_once is not None:
+        return at_once
     better = pulled(low, join)
     if better is not None:
         return low.rel(better)

@@ -39,7 +39,7 @@ from planner.logical import (
 )  # fmt: skip
 from planner.lower_sets import except_by_class, has_classes, lower_distinct
 from planner.lower_state import Lowering
-from planner.physical import Flow, Group, LoopVariable, Pair
+from planner.physical import Flow, Group, LoopVariable, Open, Pair
 from planner.references import Part, free_references, needed, read_later
 from planner.traverse import children
 
@@ -159,7 +159,7 @@ class Loop:
     def connect(self, variable: Flow, body: Flow, consolidated: bool = False) -> None:
         """Gives a variable its body. Unless the way round passes a threshold or reduce (``consolidated``: it does), the
         body is consolidated here, or what cancels would go round for ever."""
-        assert not isinstance(variable.source, Pair)
+        assert not isinstance(variable.source, Open)
         node = self.builder.force(self.low.coerce(body, variable.schema))
         if not consolidated and not isinstance(self.builder.nodes[node], Threshold | Group):
             node = self.builder.add(Consolidate(node), self.builder.widths[node])

@@ -19,7 +19,7 @@ from planner.logical import Reduce, schema
 from planner.lower_sets import lower_distinct
 from planner.lower_state import Lowering, by_class
 from planner.moves import Cell
-from planner.physical import Constants, Flow, Pair
+from planner.physical import Constants, Flow, Open, Pair
 from planner.programs import Keyed, Weigh, Weight
 from planner.reduce_folds import AccumulateFold, BasicFold, CountFold, OrderedFold
 from planner.scalar import Aggregate, Call, Column, Literal, Scalar
@@ -69,7 +69,7 @@ def _settled(rel: Reduce, row: Schema) -> Reduce:
 
 def _computed(low: Lowering, flow: Flow, rel: Reduce) -> tuple[Flow, Reduce]:
     """With an open move below, only the columns that are read, in one go."""
-    if not isinstance(flow.source, Pair):
+    if not isinstance(flow.source, Open):
         return flow, rel
     exprs = (*rel.keys, *(e for a in rel.aggregates for e in aggregate_scalars(a)))
     used = frozenset().union(*(columns_of(e) for e in exprs)) if exprs else frozenset()

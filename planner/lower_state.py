@@ -13,7 +13,8 @@ from planner.layout import arranged, table_layout, whole_row
 from planner.logical import Reference, Rel
 from planner.mfp import MapFilter
 from planner.moves import Cell
-from planner.physical import Builder, Flow, Pair, Table
+from planner.multiway import Joins
+from planner.physical import Builder, Flow, Open, Table
 from planner.scalar import Call, Column, Scalar
 from planner.traverse import children, column_types, columns_of, own_columns, renumber
 
@@ -24,6 +25,11 @@ class Indexes(Protocol):
     @property
     def one_shot(self) -> bool:
         """The plan runs once over snapshots: what is arranged already is looked up, not read."""
+        ...
+
+    @property
+    def joins(self) -> Joins:
+        """How inner joins of three and more inputs are done."""
         ...
 
     def keys(self, relation: int) -> tuple[tuple[int, ...], ...]:
@@ -42,6 +48,7 @@ class KnownIndexes:
     arrangements: tuple[tuple[int, tuple[tuple[int, ...], ...]], ...] = ()
     sizes: tuple[tuple[int, int], ...] = ()
     one_shot: bool = False
+    joins: Joins = Joins.AUTO
 
     def keys(self, relation: int) -> tuple[tuple[int, ...], ...]:
         return dict(self.arrangements).get(relation, ())
@@ -70,9 +77,11 @@ class Lowering:
 
     def scope_of(self, binding: int) -> int | None:
         """The loop that a binding's collection is in."""
-        source = self.bindings[binding].source
-        nodes = (source.left, source.right) if isinstance(source, Pair) else (source,)
-        return max((self.builder.scope_of[n] for n in nodes), key=self.builder.depth)
+        return self.loop_of(self.bindings[binding])
+
+    def loop_of(self, flow: Flow) -> int | None:
+        """The loop that a collection is in."""
+        return max((self.builder.scope_of[n] for n in flow.nodes), key=self.builder.depth)
 
     def remembered(self, rel: Rel) -> tuple[int, int]:
         """The key in ``memo``."""
@@ -91,7 +100,7 @@ class Lowering:
             return self.moved(flow, exprs)
         if exprs is None and not predicates:
             return flow
-        if exprs is None and isinstance(flow.source, Pair):
+        if exprs is None and isinstance(flow.source, Open):
             exprs = own_columns(flow.schema)
         if exprs is not None:
             flow, place = self.narrow(flow, frozenset().union(*(columns_of(e) for e in (*predicates, *exprs))))
@@ -114,7 +123,7 @@ class Lowering:
 
     def narrow(self, flow: Flow, used: frozenset[int]) -> tuple[Flow, dict[int, int]]:
         """Only the used columns of a flow that still has its move open, and where each is then."""
-        if not isinstance(flow.source, Pair) or len(used) == len(flow.schema):
+        if not isinstance(flow.source, Open) or len(used) == len(flow.schema):
             return flow, {i: i for i in range(len(flow.schema))}
         kept = tuple(sorted(used))
         return self.builder.move(flow, kept), {old: new for new, old in enumerate(kept)}
@@ -150,7 +159,7 @@ class Lowering:
 
     def table_of(self, flow: Flow) -> tuple[Table, tuple[int, ...]] | None:
         """The stored relation that a flow is moved columns of, and which column each is."""
-        if isinstance(flow.source, Pair) or flow.gather.drop_if:
+        if isinstance(flow.source, Open) or flow.gather.drop_if:
             return None
         table = self.builder.nodes[flow.source]
         if not isinstance(table, Table):

@@ -18,6 +18,7 @@ from ivm.graph import (
     Concat,
     Consolidate,
     Delay,
+    DeltaJoin,
     Errors,
     Gather,
     Join,
@@ -27,6 +28,7 @@ from ivm.graph import (
     NodeId,
     Order,
     Overflow,
+    Path,
     Project,
     Reducer,
     Threshold,
@@ -112,7 +114,7 @@ class LoopVariable:
 
 Node = (
     Table | TableErrors | Constants | Map | Group | LoopVariable | Project | Errors | Concat | Negate | Consolidate
-    | Arrange | Join | AsOf | Threshold | Delay | Leave | Overflow
+    | Arrange | Join | AsOf | DeltaJoin | Threshold | Delay | Leave | Overflow
 )  # fmt: skip
 
 
@@ -155,6 +157,8 @@ def inputs(node: Node) -> tuple[NodeId, ...]:
             return node.inputs
         case Join() | AsOf():
             return (node.left, node.right)
+        case DeltaJoin():
+            return node.nodes
         case (
             Map() | Group() | Project() | Errors() | Negate() | Consolidate() | Arrange() | Threshold() | Leave()
             | Delay() | Overflow()
@@ -174,15 +178,33 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
+class Many:
+    """A delta join that is not built yet; what its paths gather is a row of ``width`` words."""
+
+    paths: tuple[Path, ...]
+    width: int
+
+
+Open = Pair | Many
+
+
+@dataclass(frozen=True, slots=True)
 class Flow:
     """A collection while it is lowered: its source's rows, moved by ``gather``, are rows of ``schema``.
 
     The move is kept apart so that the next arrangement or join absorbs it.
     """
 
-    source: NodeId | Pair
+    source: NodeId | Pair | Many
     gather: Gather
     schema: Schema
+
+    @property
+    def nodes(self) -> tuple[NodeId, ...]:
+        """What the collection is made of."""
+        if isinstance(self.source, Pair):
+            return self.source.left, self.source.right
+        return DeltaJoin(self.source.paths).nodes if isinstance(self.source, Many) else (self.source,)
 
 
 @dataclass(slots=True)
@@ -237,6 +259,9 @@ class Builder:
         """A node with the flow's source moved by ``gather`` (which is relative to the source)."""
         if isinstance(flow.source, Pair):
             return self.add(Join(flow.source.left, flow.source.right, gather), len(gather.words))
+        if isinstance(flow.source, Many):
+            paths = (replace(path, gather=moves.compose(path.gather, gather)) for path in flow.source.paths)
+            return self.add(DeltaJoin(tuple(paths)), len(gather.words))
         if moves.is_identity(gather, self.widths[flow.source]):
             return flow.source
         return self.add(Project(flow.source, gather), len(gather.words))
@@ -256,7 +281,7 @@ class Builder:
     def arrange(self, flow: Flow, gather: Gather, key_width: int, order: tuple[Order, ...] = ()) -> NodeId:
         """The flow, gathered to [key | val] relative to its schema's layout."""
         whole = moves.compose(flow.gather, gather)
-        if isinstance(flow.source, Pair):
+        if isinstance(flow.source, Open):
             node = self.force(flow)
             return self.add(Arrange(node, gather, key_width, order), len(gather.words))
         source = self.nodes[flow.source]
@@ -359,6 +384,11 @@ def _stored(nodes: tuple[Node, ...], node: Node) -> tuple[int, tuple[int, ...]] 
     return (table.relation, columns) if table_layout(table.schema, columns).gather == node.gather else None
 
 
+def _placed(path: Path, place: dict[NodeId, NodeId]) -> Path:
+    stages = tuple(tuple(replace(k, node=place[k.node]) for k in stage) for stage in path.stages)
+    return Path(place[path.start], stages, path.gather)
+
+
 def with_inputs(node: Node, place: dict[NodeId, NodeId]) -> Node:
     """The same node over other inputs, by a map from the old ones."""
     match node:
@@ -368,6 +398,8 @@ def with_inputs(node: Node, place: dict[NodeId, NodeId]) -> Node:
             return Concat(tuple(place[i] for i in node.inputs))
         case Join() | AsOf():
             return replace(node, left=place[node.left], right=place[node.right])
+        case DeltaJoin():
+            return DeltaJoin(tuple(_placed(path, place) for path in node.paths))
         case (
             Map() | Group() | Project() | Errors() | Negate() | Consolidate() | Arrange() | Threshold() | Leave()
             | Delay() | Overflow()

@@ -21,6 +21,7 @@ from ivm.graph import (
     Concat,
     Consolidate,
     Delay,
+    DeltaJoin,
     Errors,
     Join,
     Leave,
@@ -336,19 +337,28 @@ class Rendering:
             case Errors() if node.input in self.failures or isinstance(self.plan.nodes[node.input], Constants):
                 return self.failures.get(node.input)
             case (
-                Project() | Errors() | Negate() | Consolidate() | Arrange() | Join() | AsOf() | Threshold()
-                | Leave() | Delay() | Overflow()
-            ):  # fmt: skip
-                if any(self.places[i] is None for i in inputs(node)):
-                    return None
-                return renderer.add(self._moved(node))
+                Project()
+                | Errors()
+                | Negate()
+                | Consolidate()
+                | Arrange()
+                | Threshold()
+                | Delay()
+                | Leave()
+                | Overflow()
+            ):
+                return self._made(node)
+            case Join() | AsOf() | DeltaJoin():
+                return self._made(node)
             case _:
                 assert_never(node)
 
-    def _moved(
-        self,
-        node: Project | Errors | Negate | Consolidate | Arrange | Join | AsOf | Threshold | Delay | Leave | Overflow,
-    ) -> NodeSpec:
+    def _made(self, node: Simple) -> NodeId | None:
+        if any(self.places[i] is None for i in inputs(node)):
+            return None
+        return self.renderer.add(self._moved(node))
+
+    def _moved(self, node: Simple) -> NodeSpec:
         moved = with_inputs(node, {i: self.at(i) for i in inputs(node)})
         assert not isinstance(moved, Table | TableErrors | Constants | LoopVariable | Map | Group)
         return moved
@@ -361,6 +371,11 @@ class Rendering:
             self.failures[number] = add(graph.Constant(1, rows))
         return add(graph.Constant(moves.width(node.schema), tuple(tuple(r) for r in words.tolist())))
 
+
+Simple = (
+    Project | Errors | Negate | Consolidate | Arrange | Join | AsOf | DeltaJoin | Threshold | Delay | Leave | Overflow
+)
+"""Nodes that are the engine's own specs, over the plan's numbers."""
 
 _ABSENT = NodeId(-(10**9))
 

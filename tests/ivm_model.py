@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from ivm.graph import (
     Consolidate,
     Constant,
     Delay,
+    DeltaJoin,
     Errors,
     FlatMap,
     Gather,
@@ -28,6 +29,7 @@ from ivm.graph import (
     NodeSpec,
     Output,
     Overflow,
+    Path,
     Priority,
     Project,
     Reduce,
@@ -128,6 +130,10 @@ class Model:
                 return self._join(left, right, how, of)
             case AsOf() as spec:
                 return self._asof(spec, of)
+            case DeltaJoin(paths):
+                first, *others = [_combined(path, of) for path in paths]
+                assert all(clean(other) == clean(first) for other in others), "paths of one join say the same"
+                return first
             case Threshold(source, keep):
                 return {row: 1 if keep is Keep.DISTINCT else diff for row, diff in of(source).items() if diff > 0}
             case Reduce(source, reducer):
@@ -259,6 +265,28 @@ def priority(spec: Delay, word: int) -> int:
             return max(word, 0).bit_length()
         case Priority.INVERSE:
             return 63 - max(word, 0).bit_length()
+
+
+def _combined(path: Path, of: Callable[[NodeId], Collection]) -> Collection:
+    """What the path of a delta join says it is: nested loops over everything."""
+    partial = list(of(path.start).items())
+    for stage in path.stages:
+        extended = [((), row, diff) for row, diff in partial]
+        for lookup in stage:
+            extended = [
+                (found or other[len(lookup.key) : len(lookup.key) + 1] * (len(stage) > 1), row + other, diff * times)
+                for found, row, diff in extended
+                for other, times in of(lookup.node).items()
+                if other[: len(lookup.key)] == tuple(row[k] for k in lookup.key)
+                and (not found or found == other[len(lookup.key) : len(lookup.key) + 1])
+            ]
+        partial = [(row, diff) for _, row, diff in extended]
+    total: Collection = Counter()
+    for row, diff in partial:
+        out = gather(path.gather, row)
+        if out is not None:
+            total[out] += diff
+    return total
 
 
 def _mapped(collection: Collection, how: Gather) -> Collection:

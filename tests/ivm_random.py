@@ -36,6 +36,7 @@ from ivm.graph import (
     Variable,
 )  # fmt: skip
 from tests.ivm_model import Collection, Count, Least, Loop, Members, Model, Twist, Two, clean
+from tests.ivm_patterns import random_join
 
 SWAP = Gather((1, 0))
 SAME = Gather((0, 1))
@@ -43,10 +44,18 @@ FIRSTS = [(SAME, FirstWords((0,))), (SWAP, FirstWords((0,), complement=True)), (
 GATHERS = [SWAP, Gather((0, 0)), Gather((1, 0), (), ((0, 2),)), Gather((0, -1), ((1, 0, 1, 1),))]
 
 
+KINDS = (
+    "project", "map", "concat", "negate", "join", "join", "delta", "distinct", "positive", "count", "least", "two",
+    "members", "errors", "consolidate", "reduced",
+)  # fmt: skip
+
+
 class Pair:
     """An engine and its oracle with the same graph. All collections have two words."""
 
-    def __init__(self, seed: int, prioritised: bool = False) -> None:
+    def __init__(self, seed: int, prioritised: bool = False, kinds: tuple[str, ...] = KINDS) -> None:
+        self.kinds = kinds
+        self.arranged: dict[tuple[NodeId, bool, int], NodeId] = {}
         self.rng = random.Random(seed)
         self.prioritised = prioritised
         self.engine = Dataflow()
@@ -95,9 +104,7 @@ class Pair:
             a, b = rng.choice(pool), rng.choice(pool)
             scope = self.deeper(a)
             asof = [] if self.deeper(a, b) is not None else ["asof", "asof"]
-            kind = rng.choice(["project", "map", "concat", "negate", "join", "join", "distinct", "positive", "count",
-                               "least", "two", "members", "errors", "consolidate", "reduced", *more,
-                               *asof])  # fmt: skip
+            kind = rng.choice([*self.kinds, *more, *(asof if self.kinds is KINDS else [])])
             match kind:
                 case "project":
                     how = rng.choice(GATHERS)
@@ -125,6 +132,8 @@ class Pair:
                         right = left
                     joined = self.add(Join(left, right, Gather((1, 2))), self.deeper(left, right))
                     node = self.distinct(joined) if rng.random() < 0.7 else joined
+                case "delta":
+                    node = self.delta(rng.sample(pool, min(len(pool), rng.randrange(1, 4))))
                 case "distinct":
                     node = self.distinct(a)
                 case "positive":
@@ -174,6 +183,22 @@ class Pair:
             one, two = self.add(Arrange(left, wide, 1)), self.add(Arrange(right, wide, 1))
             how, none = Gather(rng.choice([(2, 4), (1, 3), (3, 4)])), (0, 8, 9)
         return self.add(AsOf(one, two, how, 2, rng.random() < 0.5, none if rng.random() < 0.5 else None))
+
+    def delta(self, pool: list[NodeId]) -> NodeId:
+        """A delta join of some of the pool's collections."""
+        spec = random_join(self.rng, pool, self._arranged)
+        scope = self.deeper(*spec.nodes)
+        node = self.add(spec, scope)
+        # Diffs multiply: of many inputs, or round after round, they would outgrow a word.
+        many = scope is not None or len(spec.paths) > 3
+        return self.distinct(node) if many or self.rng.random() < 0.7 else node
+
+    def _arranged(self, node: NodeId, swapped: bool, key_width: int) -> NodeId:
+        known = self.arranged.get((node, swapped, key_width))
+        if known is None or self.rng.random() < 0.3:
+            known = self.add(Arrange(node, SWAP if swapped else SAME, key_width), self.deeper(node))
+            self.arranged[node, swapped, key_width] = known
+        return known
 
     def distinct(self, node: NodeId) -> NodeId:
         scope = self.deeper(node)

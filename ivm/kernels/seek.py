@@ -31,18 +31,20 @@ from ivm.kernels.memory import (
     Words,
     load,
     spread,
+    where,
 )  # fmt: skip
 from ivm.kernels.order import compare
 
 
 @kernel
-def _add_block(table: Words, at: int, block: Words) -> None:
-    table[at + L_COUNT] = block[B_COUNT]
-    table[at + L_ROWS] = block[B_ROWS]
-    table[at + L_TIMES] = block[B_TIMES]
+def add_block(table: Words, at: int, block: int) -> None:
+    """Lists a block, by its descriptor's address, as a layer of the opposite sign."""
+    table[at + L_COUNT] = load(block + 8 * B_COUNT)
+    table[at + L_ROWS] = load(block + 8 * B_ROWS)
+    table[at + L_TIMES] = load(block + 8 * B_TIMES)
     table[at + L_TIME_STRIDE] = 8
-    table[at + L_DIFFS] = block[B_DIFFS]
-    table[at + L_DIFF_STRIDE] = 8 * block[B_DIFF_WIDTH]
+    table[at + L_DIFFS] = load(block + 8 * B_DIFFS)
+    table[at + L_DIFF_STRIDE] = 8 * load(block + 8 * B_DIFF_WIDTH)
     table[at + L_FENCE] = 0
     table[at + L_SIGN] = -1
     table[at + L_FILTER] = 0
@@ -71,10 +73,10 @@ def layers(trace: Words, minus: Words, minus_too: Words) -> tuple[Words, int]:
                 table[count * LAYER_WORDS + j] = trace[at + j]
             count += 1
     if minus[B_COUNT] != 0:
-        _add_block(table, count * LAYER_WORDS, minus)
+        add_block(table, count * LAYER_WORDS, where(minus))
         count += 1
     if minus_too[B_COUNT] != 0:
-        _add_block(table, count * LAYER_WORDS, minus_too)
+        add_block(table, count * LAYER_WORDS, where(minus_too))
         count += 1
     return table, count
 

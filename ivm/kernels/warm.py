@@ -11,6 +11,7 @@ from ivm.kernels.arrange import arrange
 from ivm.kernels.asof import asof_left, asof_right, in_time_order, times_of
 from ivm.kernels.blocks import extract, gather, least_vector, transfer
 from ivm.kernels.delay import delay
+from ivm.kernels.delta_join import delta_join
 from ivm.kernels.first import first_partial
 from ivm.kernels.join import join
 from ivm.kernels.loop import run_loop
@@ -52,6 +53,7 @@ KERNELS: Final[tuple[Any, ...]] = (
     asof_right,
     times_of,
     in_time_order,
+    delta_join,
     threshold_total,
     threshold_partial,
     count_differences,

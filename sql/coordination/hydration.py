@@ -175,7 +175,7 @@ class Creation:
 
     def plan(self) -> None:
         """The physical plan, over what is arranged now."""
-        indexes = StoredIndexes(self.engine.published, one_shot=False)
+        indexes = StoredIndexes(self.engine.published, one_shot=False, joins=self.prepared.joins)
         assert self._rel is not None
         self._plan = lower(optimize(self._rel), indexes)
 

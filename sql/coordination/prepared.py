@@ -12,6 +12,7 @@ from ivm.words import BOOL as BOOLEAN
 from ivm.words import INT8, TEXT, SqlType
 from planner.logical import Rel
 from planner.lower import lower
+from planner.multiway import Joins
 from planner.physical import Plan, Table, TableErrors
 from planner.transform.pipeline import optimize
 from planner.traverse import gets
@@ -77,6 +78,7 @@ class Prepared:
     plain: bool = False
     """Whether the plan makes no new values: it moves what is stored, or counts it."""
     runs: int = 0
+    joins: Joins = Joins.AUTO
     _arranged: int = -1
 
     def check_current(self, catalog: Catalog) -> None:
@@ -95,7 +97,7 @@ class Prepared:
             self._arranged = published.arranged
             self.wishes = wishes(optimized, published)
             self.counted = counted_relation(optimized)
-            self.plan = lower(optimized, StoredIndexes(published, one_shot=True))
+            self.plan = lower(optimized, StoredIndexes(published, one_shot=True, joins=self.joins))
             moves = all(isinstance(node, Table | TableErrors | Project) for node in self.plan.nodes)
             self.plain = moves or self.counted is not None
         self.runs += 1
@@ -125,7 +127,7 @@ class Statements:
         """The bound statement; SqlError where the text is wrong, with the position in the statement."""
         text = statement.text
         style = TextStyle(settings.get("timezone"), formats=settings.formats)
-        key = (text, catalog.version, path, types, style)
+        key = (text, catalog.version, path, types, style, settings.joins)
         found = self._known.get(key)
         if found is not None:
             self._known.move_to_end(key)
@@ -136,7 +138,7 @@ class Statements:
         if literals and isinstance(bound.statement, CreateView | CreateTable | AlterTable):
             _refuse_session_literal(literals[0])
         stored = tuple(catalog.relations[i] for i in recorder.seen | recorder.inherited if i in catalog.relations)
-        found = Prepared(text, bound, frozenset(recorder.seen), stored=stored)
+        found = Prepared(text, bound, frozenset(recorder.seen), stored=stored, joins=settings.joins)
         self._known[key] = found
         self._characters += len(text)
         while len(self._known) > CACHED or (self._characters > CACHED_CHARACTERS and len(self._known) > 1):

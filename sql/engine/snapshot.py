@@ -14,6 +14,7 @@ from ivm.rows import Words
 from ivm.trace import Version
 from planner import moves
 from planner.layout import table_layout
+from planner.multiway import Joins
 from planner.render import Stored
 from sql.catalog.catalog import Catalog, RelationKind
 from sql.engine.counts import Counts
@@ -87,6 +88,7 @@ class StoredIndexes:
 
     published: Published
     one_shot: bool
+    joins: Joins = Joins.AUTO
 
     def keys(self, relation: int) -> tuple[tuple[int, ...], ...]:
         stored = self.published.stored.get(relation)

@@ -16,6 +16,7 @@ from ivm.rows import Words
 from ivm.trace import Version
 from planner.logical import Rel
 from planner.lower import lower
+from planner.multiway import Joins
 from planner.transform.pipeline import optimize
 from sql.catalog.catalog import Catalog, Relation, RelationKind
 from sql.engine.engine import Engine
@@ -47,6 +48,7 @@ class Writer:
     created: list[Relation] = field(default_factory=list)
     fed: int = 0
     passing: list[int] = field(default_factory=list)
+    joins: Joins = Joins.AUTO
 
     @classmethod
     def begin(cls, engine: Engine) -> Writer:
@@ -128,7 +130,7 @@ class Writer:
             engine.add_table(relation)
         else:
             assert rel is not None, "a materialized view has a query"
-            indexes = StoredIndexes(self.snapshot(), one_shot=False)
+            indexes = StoredIndexes(self.snapshot(), one_shot=False, joins=self.joins)
             engine.install(lower(optimize(rel), indexes), relation.id)
             engine.add_indexes(relation)
         self.created.append(relation)

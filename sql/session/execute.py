@@ -485,6 +485,7 @@ class Executor:
 
     def _definer(self, writer: Writer, prepared: Prepared, notify: Notify) -> Definer:
         names = Lookup(writer.catalog, self._session.path(writer.catalog))
+        writer.joins = prepared.joins
         return Definer(writer, notify, prepared.seen, names, self._session.settings)
 
     def _create_table_as(self, definer: Definer, statement: CreateTable, prepared: Prepared, request: Request) -> str:
@@ -512,7 +513,9 @@ class Executor:
             known = published.catalog.by_id(relation)
             return f"relation {relation}" if known is None else known.name
 
-        text = explain(rel, statement.stage, StoredIndexes(published, one_shot=not maintained), name)
+        text = explain(
+            rel, statement.stage, StoredIndexes(published, not maintained, self._session.settings.joins), name
+        )
         return self.text_rows("QUERY PLAN", text.splitlines(), "EXPLAIN")
 
     async def _execute(self, statement: Execute, request: Request) -> Result:

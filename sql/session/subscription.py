@@ -124,7 +124,7 @@ class Subscription:
         else:
             self._temporary = True
             self._relation = self._coordinator.temporary_id()
-            plan = lower(optimize(rel), StoredIndexes(engine.published, one_shot=False))
+            plan = lower(optimize(rel), StoredIndexes(engine.published, False, self._settings.joins))
             engine.install(plan, self._relation)
             engine.hydrate()
             engine.republish()

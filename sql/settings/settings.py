@@ -11,6 +11,7 @@ from typing import Final
 
 from ivm.errors import SqlError
 from planner.context import SERVER_VERSION
+from planner.multiway import Joins
 from sql.catalog.search_path import schema_list
 from sql.settings.date_style import date_style
 from sql.settings.planner import NUMBERS, OFF, SWITCHES, WORDS
@@ -140,6 +141,7 @@ _SETTINGS: Final = (
     _Setting("integer_datetimes", "on"),
     _Setting("IntervalStyle", "postgres", _choice("postgres", "postgres_verbose", "sql_standard", "iso_8601")),
     _Setting("is_superuser", "on"),
+    _Setting("join_implementation", "auto", _choice(*(joins.value for joins in Joins))),
     _Setting("lc_collate", "C"),
     _Setting("lc_ctype", "C"),
     _Setting("lock_timeout", "0", _duration),
@@ -219,6 +221,11 @@ class Settings:
     def formats(self) -> DateFormats:
         """DateStyle and IntervalStyle."""
         return _date_formats(self.get("datestyle"), self.get("intervalstyle"))
+
+    @property
+    def joins(self) -> Joins:
+        """How joins of three and more inputs are done."""
+        return Joins(self.get("join_implementation"))
 
     def milliseconds(self, name: str) -> int:
         """A duration setting in ms."""

@@ -1,0 +1,266 @@
+"""The join of several arrangements at once: one path for each input, nothing kept of what is joined in part.
+
+Every combination is met once, when the last of its updates is processed: within one pass the path of input i sees the
+updates that input j has in this very pass only if j < i. Traces stand still during a pass, and the pass decides, not
+the timestamps: under rounds and compaction an update that is processed later may well have the lesser time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from ivm.batch import Block, Words
+from ivm.graph import Gather, Path
+from ivm.kernels.delta_join import (
+    BUSY,
+    FULL,
+    G_BITS,
+    G_KEYS,
+    G_SLOTS,
+    G_WORDS,
+    PATH_HEAD,
+    R_CELL,
+    R_DEPTH,
+    R_MINUS,
+    SLOT_SHIFT,
+    SLOT_WORDS,
+    SOURCE_WORDS,
+    V_END,
+    V_FIRST,
+    V_KEPT,
+    V_KEY,
+    V_KEY_WIDTH,
+    V_NULL_COUNT,
+    V_NULLS,
+    V_WIDTH,
+    delta_join,
+)  # fmt: skip
+from ivm.kernels.memory import where
+from ivm.operators.join import LARGE, Side
+from ivm.scheduler import Core, Later, Operator, Scope
+
+WORK: Final = 1 << 22
+"""Seeks and rows of one call of the kernel, so that a cancel is seen in time."""
+
+
+class Course:
+    """One path with its arrangements: ``sides[0]`` is where it starts, the others are looked up; ``inputs`` tells of
+    which input each is."""
+
+    __slots__ = ("cells", "inputs", "program", "sides", "sources")
+
+    def __init__(self, number: int, path: Path, sides: list[Side]) -> None:
+        self.inputs = [number, *(lookup.input for stage in path.stages for lookup in stage)]
+        self.sides = sides
+        self.program = _program(path, [side.arrangement.width for side in sides])
+        self.sources = np.zeros(len(sides) * SOURCE_WORDS, np.int64)
+        self.cells = False
+        assert all(side.delay == 0 and side.arrangement.diff_width == 1 for side in sides)
+
+    @property
+    def delta(self) -> Operator:
+        """What emits the updates that it starts from."""
+        return self.sides[0].delta
+
+    def read(self) -> None:
+        """Looks up where its traces are."""
+        for slot, side in enumerate(self.sides):
+            spine = side.arrangement.spine
+            assert spine is not None
+            assert spine.order == 0, "delta joins compare words"
+            self.sources[slot * SOURCE_WORDS + R_CELL] = where(spine.cell)
+            self.sources[slot * SOURCE_WORDS + R_DEPTH] = side.arrangement.scope.depth
+        self.cells = True
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether one of the traces that it looks up is empty."""
+        return any(side.arrangement.spine is None or not side.arrangement.spine.count for side in self.sides[1:])
+
+
+class _Task:
+    """A path at work on a delta; ``held`` keeps the blocks that ``sources`` names."""
+
+    __slots__ = ("course", "delta", "held", "sources", "state")
+
+    def __init__(self, course: Course, delta: Block) -> None:
+        if not course.cells:
+            course.read()
+        self.course = course
+        self.delta = delta
+        self.sources = course.sources.copy()
+        self.held: list[Block] = []
+        self.state = np.zeros(1, np.int64)
+
+    def without(self, slot: int, block: Block) -> None:
+        """A block of the slot's arrangement does not count."""
+        self.held.append(block)
+        self.sources[slot * SOURCE_WORDS + R_MINUS] = where(block.d)
+
+
+class DeltaJoinOperator(Operator):
+    """Cost of a pass: for each update the seeks along its path and the rows bound there."""
+
+    __slots__ = ("_later", "_ran", "_tasks", "courses")
+
+    def __init__(self, core: Core, scope: Scope, courses: list[Course], width: int) -> None:
+        super().__init__(core, scope, width)
+        self.courses = courses
+        self._later = Later(self, width)
+        self._ran = False
+        self._tasks: list[_Task] = []
+
+    def run(self, vector: int) -> bool:
+        later = self._later
+        if self.error is None:
+            self._sound()
+        if self.error is not None:
+            return False
+        if not self._tasks:
+            if later.due == vector:
+                later.take(vector, self.out)
+            self._tasks = self._begin()
+        start = later.block.n
+        while self._tasks:
+            if not self._work(self._tasks[0], vector):
+                self.scope.unfinished.append(self)
+                break
+            del self._tasks[:1]
+        if later.block.n > start:
+            later.added(start)
+        return self.out.n > 0
+
+    def _sound(self) -> None:
+        """It is woken by the arrangements that paths start from; others may have failed alone."""
+        for course in self.courses:
+            for side in course.sides:
+                if side.arrangement.error is not None:
+                    self.fail(side.arrangement.error)
+                    return
+
+    def _begin(self) -> list[_Task]:
+        """What this pass has to do. When it runs first, deltas are all that there is: one path finds everything."""
+        waiting = [course for course in self.courses if course.delta.out.n]
+        if not self._ran:
+            self._ran = bool(waiting)
+            some = [course for course in waiting if not course.hopeless]
+            least = min(some, key=lambda course: course.delta.out.n, default=None)
+            return [] if least is None or len(some) < len(waiting) else [_Task(least, least.delta.out)]
+        fresh = {course.inputs[0] for course in waiting}
+        tasks = []
+        for course in waiting:
+            task = _Task(course, course.delta.out)
+            for slot in range(1, len(course.sides)):
+                other = course.inputs[slot]
+                if other > course.inputs[0] and other in fresh:
+                    task.without(slot, course.sides[slot].arrangement.out)
+            tasks.append(task)
+        return tasks
+
+    def _work(self, task: _Task, vector: int) -> bool:
+        """One path; False when the fuel is used up before its end."""
+        core = self.core
+        out = self.out
+        later = self._later.block
+        while True:
+            result = delta_join(
+                task.delta.d, task.course.program, task.sources, out.d, later.d, task.state, core.stats,
+                self.scope.depth, vector, WORK,
+            )  # fmt: skip
+            if result >= 0:
+                break
+            out.sync()
+            later.sync()
+            full = out if result == FULL else later
+            if result == BUSY:
+                if vector >= 0 and core.cancel.is_set() and not self._may_grow(full):
+                    return True
+                continue
+            if full.room >= LARGE:
+                if core.fuel and not self.scope.depth and out.n:
+                    return False
+                if vector >= 0 and not self._may_grow(full):
+                    return True
+            full.grow()
+        out.n = result & 0xFFFFFFFF
+        later.n = result >> 32
+        return True
+
+    def _may_grow(self, block: Block) -> bool:
+        """Whether a block of the maintained join may double; raises instead where nothing is maintained yet."""
+        error = self.core.refusal(3 * block.nbytes)
+        if error is None:
+            return True
+        self._tasks.clear()
+        self.out.clear()
+        self._later = Later(self, self.width)
+        self.fail(error)
+        return False
+
+    @property
+    def later(self) -> Later | None:
+        return self._later
+
+    def blocks(self) -> list[Block]:
+        return [self.out, self._later.block]
+
+    def replay(self, first: Operator) -> Block:
+        """All updates of the join, on a copy: ``first`` emits the contents of the first path's start."""
+        self._later = Later(self, self.width)
+        self._work(_Task(self.courses[0], first.out), -1)
+        return self._later.block if self.scope.depth else self.out
+
+    def move(self, truly: Callable[[Operator], Operator]) -> None:
+        """Between passes: reads other operators in the place of its own."""
+        assert not self._tasks
+        for side in {id(side): side for course in self.courses for side in course.sides}.values():
+            side.arrangement, side.delta = truly(side.arrangement), truly(side.delta)
+        for course in self.courses:
+            course.cells = False
+
+
+def _program(path: Path, widths: list[int]) -> Words:
+    """The path as the kernel wants it (``ivm.kernels.delta_join``)."""
+    places = [(slot, word) for slot, width in enumerate(widths) for word in range(width)]
+    references = [slot << SLOT_SHIFT | word for slot, word in places]
+    gather = path.gather
+    slots = len(widths)
+    head = [0] * (PATH_HEAD + slots * SLOT_WORDS)
+    lists: list[int] = []
+
+    def listed(words: list[int]) -> int:
+        start = len(head) + len(lists)
+        lists.extend(words)
+        return start
+
+    head[G_SLOTS] = slots
+    head[G_WORDS] = listed([-1 if word < 0 else references[word] for word in gather.words])
+    head[G_WORDS + 1] = len(gather.words)
+    head[G_BITS] = listed([w for word, bit, to, place in gather.bits for w in (references[word], bit, to, place)])
+    head[G_BITS + 1] = len(gather.bits)
+    slot = 0
+    stages: list[tuple[tuple[int, ...], ...]] = [((),), *(tuple(k.key for k in stage) for stage in path.stages)]
+    for stage in stages:
+        for number, key in enumerate(stage):
+            at = PATH_HEAD + slot * SLOT_WORDS
+            assert all(places[word][0] < slot - number for word in key), "a key of what is bound before the stage"
+            assert slot == 0 or key, "a lookup has a key"
+            assert len(stage) == 1 or len(key) < widths[slot], "what is proposed stands behind the key"
+            nulls = _nulls(gather, places, references, slot)
+            head[at + V_FIRST], head[at + V_END] = slot - number, slot - number + len(stage)
+            head[at + V_WIDTH] = widths[slot]
+            head[at + V_KEY], head[at + V_KEY_WIDTH] = listed([references[word] for word in key]), len(key)
+            head[at + V_NULLS], head[at + V_NULL_COUNT] = listed(nulls), len(nulls) // 2
+            head[at + V_KEPT] = head[G_KEYS]
+            head[G_KEYS] += len(key)
+            slot += 1
+    assert slot == slots
+    return np.array(head + lists, np.int64)
+
+
+def _nulls(gather: Gather, places: list[tuple[int, int]], references: list[int], slot: int) -> list[int]:
+    """The bits of the slot's row that drop what it is part of."""
+    return [w for word, bit in gather.drop_if if places[word][0] == slot for w in (references[word], bit)]
