@@ -30,6 +30,8 @@ def alias_variables(fresh: Sequence[Operator]) -> dict[int, DelayedOperator]:
         body = operator.source.body
         if body is None or body.spine is None or isinstance(body, ArrangeOperator):
             continue
+        if operator.scope.stride:  # the variable lacks what its body emitted in a priority's last round
+            continue
         joins = readers.get(id(operator), [])
         plain = operator.kept.order == 0 and body.spine.order == 0 and is_identity(operator.gather, body.width)
         if not plain or not all(isinstance(join, JoinOperator) for join in joins):

@@ -165,11 +165,16 @@ class Dataflow:
 
     # -- building -----------------------------------------------------------------------------------------------
 
-    def scope(self, parent: ScopeId | None = None, limit: int | None = None, return_at_limit: bool = False) -> ScopeId:
+    def scope(
+        self, parent: ScopeId | None = None, limit: int | None = None, return_at_limit: bool = False, stride: int = 0
+    ) -> ScopeId:
         """A new loop inside ``parent``. After ``limit`` rounds it ends with ``return_at_limit``, and where a variable
-        of it has an Overflow; else what depends on it fails with 54001. 0A000 when nested too deeply."""
+        of it has an Overflow; else what depends on it fails with 54001. 0A000 when nested too deeply.
+
+        ``stride``: every so many rounds are those of one priority, and the limit is that of each; 0: there are none.
+        """
         above = self._root if parent is None else self._scopes[parent]
-        scope = Scope(self._core, above, limit, return_at_limit)
+        scope = Scope(self._core, above, limit, return_at_limit, stride)
         if scope.depth > self._depth:
             check_ordinal(self._core.newest, scope.depth)
             self._depth = scope.depth

@@ -281,19 +281,23 @@ class Scope:
         "rank",
         "return_at_limit",
         "settled",
+        "stride",
         "touched",
         "unfinished",
     )  # fmt: skip
 
     def __init__(
-        self, core: Core, parent: Scope | None, limit: int | None = None, return_at_limit: bool = False
-    ) -> None:
+        self, core: Core, parent: Scope | None, limit: int | None = None, return_at_limit: bool = False,
+        stride: int = 0,
+    ) -> None:  # fmt: skip
         self.core = core
         self.parent = parent
         self.depth: int = 0 if parent is None else parent.depth + 1
         check_depth(self.depth)
         self.limit = limit
         self.return_at_limit = return_at_limit
+        self.stride = stride
+        assert not (stride and return_at_limit)
         self.overflows = 0
         """How many of its variables have an Overflow."""
         self.max_round = max_round(self.depth) if self.depth else 0
@@ -327,7 +331,17 @@ class Scope:
     @property
     def last_round(self) -> int:
         """The last round that exists."""
-        return self.max_round if self.limit is None else min(self.max_round, self.limit - 1)
+        return self.max_round if self.limit is None or self.stride else min(self.max_round, self.limit - 1)
+
+    @property
+    def rounds(self) -> int:
+        """How many there are, or in each priority."""
+        return self.last_of_priority + 1 if self.stride else self.last_round + 1
+
+    @property
+    def last_of_priority(self) -> int:
+        """The last round of each priority, counted within it."""
+        return self.stride - 1 if self.limit is None else min(self.stride, self.limit) - 1
 
     later = None
 

@@ -308,7 +308,7 @@ class _Physical:
 def _delay(node: Delay) -> str:
     match node.priority:
         case Priority.VALUE:
-            order = f"priority word {node.word}"
+            order = f"by word {node.word}"
         case Priority.LENGTH:
             order = f"small labels first (bit length of word {node.word})"
         case Priority.INVERSE:

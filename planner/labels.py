@@ -67,7 +67,7 @@ class _UnsoundError(Exception):
 
 def labelled(rel: LetRec) -> Labelled | None:
     """The block's only recursive binding, if it keeps a least or greatest integer and may be prioritised."""
-    if rel.limit is not None:
+    if rel.limit is not None or rel.priorities or not rel.automatic:
         return None
     recursive = recursive_bindings(rel)
     if len(recursive) != 1:

@@ -180,6 +180,9 @@ class LetRec:
     Bindings start empty; in each round they get their values in order, later ones from the new values of earlier
     ones, until nothing changes. After ``limit`` rounds (None: the default) the state that stands is the result, with
     an error unless ``return_at_limit``. ``names``: what the bindings are called in it.
+
+    ``priorities``: for each binding a bigint over its columns, or None; () for none at all. A row is not seen before
+    the rows of lesser priorities have come to rest. ``automatic``: whether the planner may give some by itself.
     """
 
     bindings: tuple[tuple[int, Rel], ...]
@@ -188,6 +191,8 @@ class LetRec:
     limit: int | None = None
     return_at_limit: bool = False
     names: tuple[str, ...] = ()
+    priorities: tuple[Scalar | None, ...] = ()
+    automatic: bool = True
 
 
 Rel = (

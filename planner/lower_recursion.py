@@ -40,6 +40,7 @@ from planner.logical import (
 from planner.lower_sets import except_by_class, has_classes, lower_distinct
 from planner.lower_state import Lowering
 from planner.physical import Flow, Group, LoopVariable, Open, Pair
+from planner.priorities import Priorities
 from planner.references import Part, free_references, needed, read_later
 from planner.traverse import children
 
@@ -172,7 +173,7 @@ class Loop:
             return flow
         return self.builder.flow(self.builder.add(Leave(node), self.builder.widths[node]), flow.schema)
 
-    def limit(self, wanted: int | None, return_at: bool = False) -> int | None:
+    def limit(self, wanted: int | None, return_at: bool = False, stride: int = 0) -> int | None:
         """Says how many rounds it does at most; all loops in it are there already. None: nothing says that it has not
         ended by then.
 
@@ -181,9 +182,9 @@ class Loop:
         room = self.builder.room(self.scope)
         if wanted is None and room > DEFAULT_LIMIT:
             return None
-        limit = min(room, wanted or DEFAULT_LIMIT)
+        limit = min(stride or room, wanted or DEFAULT_LIMIT)
         returns = return_at and limit == wanted
-        scope = replace(self.builder.scopes[self.scope], limit=limit, return_at_limit=returns)
+        scope = replace(self.builder.scopes[self.scope], limit=limit, return_at_limit=returns, stride=stride)
         self.builder.scopes[self.scope] = scope
         return None if returns else limit
 
@@ -286,6 +287,7 @@ def lower_letrec(low: Lowering, rel: LetRec) -> Flow:
     own = {part.binding for part in parts}
     loop = Loop(low, frozenset(b for part in parts for b in part.reads if b not in own)) if again else None
     variables: dict[int, Flow] = {}
+    priorities = Priorities.of(low, rel, loop.scope) if loop is not None and rel.priorities else None
     for part in parts:
         if loop is not None and part.binding in again:
             variables[part.binding] = loop.variable(part.row)
@@ -293,20 +295,24 @@ def lower_letrec(low: Lowering, rel: LetRec) -> Flow:
     for part in parts:
         flow = low.coerce(low.rel(part.value), part.row)
         flow = low.builder.flow(low.builder.force(flow), part.row)
+        if priorities is not None:
+            flow = priorities.delay(low, part.binding, flow)
         low.bind(part.binding, flow)
         if loop is not None and part.binding in again:
             loop.connect(variables[part.binding], flow)
     if loop is not None:
-        _end(low, loop, rel, parts, variables)
+        _end(low, loop, rel, parts, variables, 0 if priorities is None else priorities.stride)
     return low.rel(rel.body)
 
 
-def _end(low: Lowering, loop: Loop, rel: LetRec, parts: tuple[Part, ...], variables: dict[int, Flow]) -> None:
+def _end(
+    low: Lowering, loop: Loop, rel: LetRec, parts: tuple[Part, ...], variables: dict[int, Flow], stride: int
+) -> None:
     """The bindings as they are outside, and the error of those that did not come to rest."""
     for part in parts:
         out = loop.leave(low.bindings[part.binding])
         low.bind(part.binding, low.builder.flow(low.builder.force(out), part.row))
-    limit = loop.limit(rel.limit or DEFAULT_LIMIT, rel.return_at_limit)
+    limit = loop.limit(rel.limit or DEFAULT_LIMIT, rel.return_at_limit, stride)
     loop.close(keep=False)
     for part in parts:
         if limit is not None and part.binding in variables:

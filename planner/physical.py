@@ -123,12 +123,14 @@ class Scope:
     """A loop: the scope around it (None: outermost) and how many rounds it may do.
 
     ``limit`` None: as many as times can tell apart, and what depends on the loop fails after them. Where there is a
-    limit, and the loop does not return there, its variables' overflows say that it did not end.
+    limit, and the loop does not return there, its variables' overflows say that it did not end. ``stride``: the rounds
+    of each priority, 0 where there are none; then the limit is one priority's.
     """
 
     parent: int | None
     limit: int | None = None
     return_at_limit: bool = False
+    stride: int = 0
 
 
 @dataclass(frozen=True, slots=True)

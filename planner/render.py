@@ -292,7 +292,8 @@ class Rendering:
             if isinstance(node, LoopVariable):
                 scope = self.plan.scopes[node.scope]
                 parent = -1 if scope.parent is None else scope.parent - first
-                specs.append((node.scope - first, node.number, node.width, parent, scope.limit, scope.return_at_limit))
+                bounds = (scope.limit, scope.return_at_limit, scope.stride)
+                specs.append((node.scope - first, node.number, node.width, parent, bounds))
                 continue
             names = {i: local.get(i, self.places[i]) for i in inputs(node)}
             present = {i: _ABSENT if n is None else n for i, n in names.items()}
@@ -312,7 +313,8 @@ class Rendering:
         if number not in self.scopes:
             scope: Scope = self.plan.scopes[number]
             parent = None if scope.parent is None else self.scope(scope.parent)
-            self.scopes[number] = self.renderer.dataflow.scope(parent, scope.limit, scope.return_at_limit)
+            bounds = (scope.limit, scope.return_at_limit, scope.stride)
+            self.scopes[number] = self.renderer.dataflow.scope(parent, *bounds)
         return self.scopes[number]
 
     def node(self, number: NodeId, node: Node) -> NodeId | None:

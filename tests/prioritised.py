@@ -24,6 +24,16 @@ DDL = (
 CATALOG = FakeCatalog(DDL)
 NODES, EDGES, KNOWN, WAYS = (CATALOG.resolve(None, name) for name in ("nodes", "edges", "known", "ways"))
 
+PRIORITIES = tuple(
+    f"({option})"
+    for option in (
+        "PRIORITY BY coalesce(abs(v), 0)",
+        "PRIORITY BY coalesce(abs(n), 7) / 2",
+        "PRIORITY BY coalesce(10 - n, 0), RECURSION LIMIT 100",
+        "ERROR AT RECURSION LIMIT 60, PRIORITY BY coalesce(least(abs(v), 3), 3)",
+    )
+)
+
 Change = tuple[int, Row, int]
 
 
@@ -39,7 +49,8 @@ def block(rnd: random.Random) -> str:
         "SELECT 1, 0::bigint",
     ))  # fmt: skip
     union = rnd.choice(("UNION ALL", "UNION ALL", "UNION"))
-    steps = [_step(rnd, edges, function) for _ in range(rnd.choice((1, 1, 2)))]
+    head = rnd.choice(("", "", "(NO PRIORITY)", *PRIORITIES))
+    steps = [_step(rnd, edges, function, bool(head)) for _ in range(rnd.choice((1, 1, 2)))]
     proposed = f" {union} ".join([base, *steps])
     value = f"SELECT n, {function}(v) FROM ({proposed}) AS p (n, v) GROUP BY n"
     bindings = [f"best (n int, v bigint) AS ({value})"]
@@ -47,21 +58,38 @@ def block(rnd: random.Random) -> str:
         bindings.insert(rnd.randrange(2), "few (n int) AS (SELECT n FROM best WHERE v < 3)")
     if rnd.random() < 0.3:
         bindings.append(f"ends (a int, b int) AS (SELECT src, dst FROM {edges} UNION SELECT dst, src FROM {edges})")
-    head = f"WITH MUTUALLY RECURSIVE {', '.join(bindings)}"
+    if rnd.random() < 0.15:
+        return _nested(rnd, nodes, edges, value)
+    block = f"WITH MUTUALLY RECURSIVE {head} {', '.join(bindings)}"
     body = rnd.choice((
         "SELECT n, v FROM best",
         "SELECT v, count(*) FROM best GROUP BY v",
         f"SELECT e.src, e.dst FROM {edges} e JOIN best a ON a.n = e.src JOIN best b ON b.n = e.dst AND a.v = b.v",
     ))  # fmt: skip
-    return f"{head} {body}"
+    return f"{block} {body}"
 
 
-def _step(rnd: random.Random, edges: str, function: str) -> str:
-    """What neighbours' labels propose; some of it is not to be prioritised."""
+def _nested(rnd: random.Random, nodes: str, edges: str, value: str) -> str:
+    """Labels of what is reached, where a node's label says whether it leads on: a block within a block."""
+    inner = f"WITH MUTUALLY RECURSIVE best (n int, v bigint) AS ({value}) SELECT n, v FROM best"
+    inner = inner.replace(f"FROM {nodes}", "FROM (SELECT n AS id, n::bigint AS label FROM r) AS reached", 1)
+    return (
+        f"WITH MUTUALLY RECURSIVE r (n int) AS (SELECT id FROM {nodes} WHERE id < 2 UNION SELECT e.dst FROM {edges} e "
+        f"JOIN labels l ON l.n = e.src AND l.v < {rnd.randrange(1, 9)}), labels (n int, v bigint) AS ({inner}) "
+        "SELECT r.n, l.v FROM r LEFT JOIN labels l ON l.n = r.n"
+    )
+
+
+def _step(rnd: random.Random, edges: str, function: str, monotone: bool) -> str:
+    """What neighbours' labels propose; some of it is not to be prioritised by itself, nor to be asked to be."""
     start, end = rnd.choice((("src", "dst"), ("dst", "src")))
     grown = ("b.v + e.w", "b.v + 1") if function == "min" else ("b.v",)
     label = rnd.choice(("b.v", "b.v", *grown))
     where = rnd.choice(("", "", f" AND e.{end} <> 3", " AND e.w < 2", " AND b.n < 5", " AND b.v < 4"))
+    if monotone:
+        return (
+            f"SELECT e.{end}, {label} FROM best b JOIN {edges} e ON b.n = e.{start}{where.replace(' AND b.v < 4', '')}"
+        )
     if rnd.random() < 0.1:
         return f"SELECT e.{end}, {label} FROM {edges} e LEFT JOIN best b ON b.n = e.{start}{where}"
     if rnd.random() < 0.1:

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from ivm.errors import SqlError
 from planner.explain import explain
 from planner.lower_state import KnownIndexes
 from tests.bind_fake import query
@@ -88,3 +89,75 @@ def test_only_the_least_labels_travel() -> None:
         halves = (order[:151], order[151:])
         assert set(world.view(1)) == {(n, min(half)) for half in halves for n in half}
     assert spent[0].matches * 5 < spent[1].matches
+
+
+GROWS = "SELECT e.dst, b.v + e.w FROM best b JOIN ways e ON b.n = e.src"
+
+
+def world_of(sql: str, rows: list[tuple[int, tuple[int, ...], int]]) -> World:
+    assert WAYS is not None
+    assert KNOWN is not None
+    world = World({t.id: (t.schema, ()) for t in (WAYS, KNOWN)})
+    world.commit(rows)
+    world.install(1, query(sql, CATALOG).rel)
+    return world
+
+
+def failures(world: World) -> int:
+    found = world.errors(1)
+    return 0 if found is None else len(found[0])
+
+
+def path(length: int) -> list[tuple[int, tuple[int, ...], int]]:
+    assert WAYS is not None
+    assert KNOWN is not None
+    return [(KNOWN.id, (0, 0), 1), *((WAYS.id, (i, i + 1, 1), 1) for i in range(length))]
+
+
+def test_rounds_are_limited_within_a_priority() -> None:
+    """Distances by distance take two rounds each, however long the path; in one priority they are too many."""
+    assert WAYS is not None
+    plain = world_of(block(step=GROWS, head="(RECURSION LIMIT 5)"), path(30))
+    assert failures(plain) == 1
+    world = world_of(block(step=GROWS, head="(RECURSION LIMIT 5, PRIORITY BY v)"), path(30))
+    assert failures(world) == 0
+    assert set(world.view(1)) == {(i, i) for i in range(31)}
+    one = world_of(block(step=GROWS, head="(RECURSION LIMIT 5, PRIORITY BY v / 100)"), path(30))
+    assert failures(one) == 1
+    one.commit([(WAYS.id, (2, 3, 1), -1)])
+    assert failures(one) == 0
+    assert set(one.view(1)) == {(i, i) for i in range(3)}
+
+
+def test_a_row_without_a_priority_is_an_error_that_heals() -> None:
+    assert KNOWN is not None
+    world = world_of(block(step=GROWS, head="(PRIORITY BY v)"), path(3))
+    assert failures(world) == 0
+    for label in (-1, 5000):
+        world.commit([(KNOWN.id, (50, label), 1)])
+        assert failures(world) == 1
+        world.commit([(KNOWN.id, (50, label), -1)])
+        assert failures(world) == 0
+        assert world.view(1) == world.model(world.views[1])
+
+
+@pytest.mark.parametrize(
+    ("head", "state"),
+    [
+        ("(PRIORITY BY nope)", "42703"),
+        ("(PRIORITY BY sum(v))", "42803"),
+        ("(PRIORITY BY (SELECT 1))", "0A000"),
+        ("(PRIORITY BY 'a'::text)", "42804"),
+        ("(PRIORITY BY v, NO PRIORITY)", "42601"),
+        ("(PRIORITY BY v, RETURN AT RECURSION LIMIT 3)", "0A000"),
+        ("(PRIORITY v)", "42601"),
+    ],
+)
+def test_what_is_wrong_in_an_option(head: str, state: str) -> None:
+    with pytest.raises(SqlError) as raised:
+        query(block(head=head), CATALOG)
+    assert raised.value.sqlstate == state
+
+
+def test_no_priority_turns_it_off() -> None:
+    assert not is_prioritised(block(head="(NO PRIORITY)"))

@@ -59,11 +59,14 @@ J_LAST: Final = 12
 J_FRESH: Final = 13
 J_LEFT_SIDE: Final = 14
 J_RIGHT_SIDE: Final = 18
-# Concat: where in the lists its sources are, and how many. Feedback: the variable's row, the last round.
+# Concat: where in the lists its sources are, and how many. Feedback: the variable's row, the last round, the rounds of
+# a priority (0: there are none), the last of them.
 C_SOURCES: Final = 8
 C_COUNT: Final = 9
 F_VARIABLE: Final = 8
 F_LAST: Final = 9
+F_STRIDE: Final = 10
+F_LAST_OF_PRIORITY: Final = 11
 # First: as a threshold's, then the values' words, how many, and whether they are complemented. Delay: its program.
 # Project: its gather's program and its words.
 G_WORDS: Final = 13
@@ -308,7 +311,9 @@ def _feed_back(program: Words, at: int, vector: int) -> int:
     if given[B_COUNT] == 0:
         return DONE
     variable = program[at + F_VARIABLE]
-    if vector + 1 > program[at + F_LAST] or _append(given, _block(program[variable + R_OWN]), NEXT, 0, 0) != DONE:
+    stride = program[at + F_STRIDE]
+    ends = vector + 1 > program[at + F_LAST] or (stride != 0 and vector % stride >= program[at + F_LAST_OF_PRIORITY])
+    if ends or _append(given, _block(program[variable + R_OWN]), NEXT, 0, 0) != DONE:
         return UNDONE
     program[variable + R_DUE] = vector + 1
     return DONE

@@ -163,12 +163,13 @@ class FeedbackOperator(Operator):
         if not given.n:
             return False
         variable = self.variable
-        following = (vector & self._mask) + 1
-        if following > scope.last_round:
+        now = vector & self._mask
+        ended = scope.stride > 0 and now % scope.stride >= scope.last_of_priority
+        if ended or now >= scope.last_round:
             if variable.overflow is not None:
                 variable.overflow.collect(given, scope)
             elif not scope.return_at_limit and not scope.overflows:
-                scope.fail(SqlError("54001", f"recursion did not end within {following} rounds"))
+                scope.fail(SqlError("54001", f"recursion did not end within {scope.rounds} rounds"))
             return False
         block = variable.following
         assert not block.n
@@ -180,7 +181,8 @@ class FeedbackOperator(Operator):
 
     def instruction(self, program: Program) -> Instruction | None:
         scope = self.scope
-        return Instruction(FEEDBACK, program.row(self.source), None, [program.row(self.variable), scope.last_round])
+        words = [program.row(self.variable), scope.last_round, scope.stride, scope.last_of_priority]
+        return Instruction(FEEDBACK, program.row(self.source), None, words)
 
     def fail(self, error: SqlError) -> None:
         """A loop fails as a whole."""
@@ -288,8 +290,11 @@ class OverflowOperator(LeavingOperator):
         return self.source
 
     def last_round(self, body: Block) -> Block:
-        """Those of the body's updates that are of the last round."""
+        """Those of the body's updates that are of the last round, or of a priority's last."""
         loop = self.source.scope
         rows, times, diffs = body.arrays()
-        last = (times & max_round(loop.depth)) == loop.last_round
+        rounds = times & max_round(loop.depth)
+        last = rounds == loop.last_round
+        if loop.stride:
+            last |= rounds % loop.stride == loop.last_of_priority
         return Block.of(rows[last], times[last], diffs[last])

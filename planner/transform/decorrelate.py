@@ -49,6 +49,7 @@ from planner.traverse import (
     own_columns,
     rewrite,
     scalars,
+    shift,
     with_children,
     with_scalars,
 )  # fmt: skip
@@ -406,7 +407,9 @@ class Decorrelator:
         for (binding, _), row in zip(rel.bindings, rows, strict=True):
             self.bindings[binding] = (domain.tokens, row)
         bindings = tuple((b, self.apply(value, domain, scopes)) for b, value in rel.bindings)
-        return replace(rel, bindings=bindings, schemas=rows, body=self.apply(rel.body, domain, scopes))
+        priorities = tuple(None if p is None else shift(p, domain.width) for p in rel.priorities)
+        body = self.apply(rel.body, domain, scopes)
+        return replace(rel, bindings=bindings, schemas=rows, body=body, priorities=priorities)
 
 
 def _domain_on_right(on: Scalar, width: int, by: int) -> Scalar:

@@ -22,7 +22,9 @@ from sql.syntax import nodes
 if TYPE_CHECKING:
     from sql.bind.expression import Binder
 
-_INTERNAL = frozenset({"equality_class", "order_prefix", "order_bytes", "cast", "try_cast", "assignment_cast"})
+_INTERNAL = frozenset({
+    "equality_class", "order_prefix", "order_bytes", "cast", "try_cast", "assignment_cast", "row_priority",
+})  # fmt: skip
 _RENAMED = {"current_role": "current_user", "user": "current_user", "current_catalog": "current_database"}
 _SCHEMAS = ("pg_catalog", "public", "information_schema")
 

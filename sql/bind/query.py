@@ -14,6 +14,7 @@ from sql.bind import cte, selection, setops, volatile
 from sql.bind.coerce import cast, resolve_unknown
 from sql.bind.environment import Environment, Table
 from sql.bind.expression import Binder, sort_key
+from sql.bind.priority import block_priorities
 from sql.bind.scope import Namespace, Scope, Visible
 from sql.bind.walk import has_subquery
 from sql.statements.statements import OutputColumn, Query
@@ -143,9 +144,10 @@ def bind_unsettled(env: Environment, query: nodes.Query, outer: Scope | None) ->
         limit, at_limit = query.with_.limit, query.with_.return_at_limit
         if limit == 0:
             raise SqlError("22023", "RECURSION LIMIT must be greater than zero", position=query.with_.at + 1)
-        return replace(
-            bound, rel=LetRec(bindings, schemas, bound.rel, limit, at_limit, tuple(c.name for c in query.with_.ctes))
-        )
+        names = tuple(c.name for c in query.with_.ctes)
+        priorities = block_priorities(inner, query.with_)
+        block = LetRec(bindings, schemas, bound.rel, limit, at_limit, names, priorities, not query.with_.no_priority)
+        return replace(bound, rel=block)
     return _body(cte.with_ctes(env, query.with_, outer), query, outer)
 
 

@@ -404,6 +404,8 @@ class With:
     mutually: bool = False
     limit: int | None = None
     return_at_limit: bool = False
+    priority: Expr | None = None
+    no_priority: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -308,19 +308,30 @@ class QueryRules(FromRules):
         raise NotImplementedError
 
     def _mutually_recursive(self) -> exp.With:
-        """WITH MUTUALLY RECURSIVE [([RETURN AT | ERROR AT] RECURSION LIMIT n)] name (col type, …) AS (…), …"""
-        limit: int | None = None
-        return_at = False
+        """WITH MUTUALLY RECURSIVE [(option, …)] name (col type, …) AS (…), …"""
+        options: dict[str, object] = {"limit": None, "return_at": False, "priority": None, "no_priority": False}
         if self._match(TokenType.L_PAREN):
-            return_at = self.accept_word("return", "at")
-            if not return_at:
-                self.accept_word("error", "at")
-            self.expect_word("recursion", "limit")
-            limit = self.integer()
+            self._block_option(options)
+            while self._match(TokenType.COMMA):
+                self._block_option(options)
             self.expect(TokenType.R_PAREN)
         with_ = exp.With(expressions=self._parse_csv(self._binding), recursive=True)
-        with_.meta.update(mutually=True, limit=limit, return_at=return_at)
+        with_.meta.update(mutually=True, **options)
         return with_
+
+    def _block_option(self, options: dict[str, object]) -> None:
+        """[RETURN AT | ERROR AT] RECURSION LIMIT n | PRIORITY BY expr | NO PRIORITY"""
+        if self.accept_word("priority"):
+            self.expect_word("by")
+            options["priority"] = self._parse_disjunction()
+        elif self.accept_word("no", "priority"):
+            options["no_priority"] = True
+        else:
+            options["return_at"] = self.accept_word("return", "at")
+            if not options["return_at"]:
+                self.accept_word("error", "at")
+            self.expect_word("recursion", "limit")
+            options["limit"] = self.integer()
 
     def _binding(self) -> exp.CTE:
         token = self._curr

@@ -141,7 +141,8 @@ def with_clause(node: exp.Expr) -> With:
     recursive, meta = bool(node.args.get("recursive")), node.meta
     if not meta.get("mutually"):
         return With(recursive, ctes, at(node))
-    return With(True, ctes, at(node), True, meta["limit"], meta["return_at"])
+    priority = None if meta["priority"] is None else expression(meta["priority"])
+    return With(True, ctes, at(node), True, meta["limit"], meta["return_at"], priority, meta["no_priority"])
 
 
 def _cte(node: exp.Expr) -> Cte:
