@@ -17,6 +17,7 @@ import numpy as np
 
 from ivm.alias import alias_variables
 from ivm.batch import Words, address
+from ivm.counters import Counters
 from ivm.errors import SqlError
 from ivm.graph import (
     Arrange,
@@ -48,7 +49,6 @@ from ivm.graph import (
     Variable,
 )  # fmt: skip
 from ivm.hydrate import feeds, needs, rank, replay, replay_into
-from ivm.kernels.join import S_HISTORY, S_MATCHES, S_SEEKS, S_SEGMENTS
 from ivm.operators.arrange import ArrangeOperator, OutputOperator, StaticOperator
 from ivm.operators.asof import AsOfOperator
 from ivm.operators.delta_join import Course, DeltaJoinOperator
@@ -93,24 +93,6 @@ class Changes:
     rows: Words
     times: Words
     diffs: Words
-
-
-@dataclass(frozen=True, slots=True)
-class Counters:
-    """How much kernels have done: rows matched by joins, seeks of keys in layers, updates of histories read by
-    thresholds and reduces, segments given to reducers, updates read by merges."""
-
-    matches: int
-    seeks: int
-    history: int
-    segments: int
-    merged: int
-
-    def __sub__(self, other: Counters) -> Counters:
-        return Counters(
-            self.matches - other.matches, self.seeks - other.seeks, self.history - other.history,
-            self.segments - other.segments, self.merged - other.merged,
-        )  # fmt: skip
 
 
 class Root(Mapping[NodeId, Version]):
@@ -169,10 +151,8 @@ class Dataflow:
         self, parent: ScopeId | None = None, limit: int | None = None, return_at_limit: bool = False, stride: int = 0
     ) -> ScopeId:
         """A new loop inside ``parent``. After ``limit`` rounds it ends with ``return_at_limit``, and where a variable
-        of it has an Overflow; else what depends on it fails with 54001. 0A000 when nested too deeply.
-
-        ``stride``: every so many rounds are those of one priority, and the limit is that of each; 0: there are none.
-        """
+        of it has an Overflow; else what depends on it fails with 54001. ``stride``: the rounds of each priority, whose
+        limit it is then; 0: there are none. 0A000 when nested too deeply."""
         above = self._root if parent is None else self._scopes[parent]
         scope = Scope(self._core, above, limit, return_at_limit, stride)
         if scope.depth > self._depth:
@@ -384,10 +364,7 @@ class Dataflow:
         """What kernels have done so far."""
         stats = self._core.stats
         merged = sum(spine.merged for operator in self._operators.values() for spine in operator.spines())
-        return Counters(
-            int(stats[S_MATCHES]), int(stats[S_SEEKS]), int(stats[S_HISTORY]), int(stats[S_SEGMENTS]),
-            merged + self._merged_before,
-        )  # fmt: skip
+        return Counters.of(stats, merged + self._merged_before)
 
     def feed(self, node: NodeId, rows: Words, times: Words | int, diffs: Words) -> None:
         """Feeds an Input: rows int64[n, width], times (ordinals, none below the newest stepped, or one for all) and

@@ -1,0 +1,33 @@
+"""How much work a dataflow has done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ivm.batch import Words
+from ivm.kernels.join import S_HISTORY, S_MATCHES, S_SEEKS, S_SEGMENTS
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """How much kernels have done: rows matched by joins, seeks of keys in layers, updates of histories read by
+    thresholds and reduces, segments given to reducers, updates read by merges."""
+
+    matches: int
+    seeks: int
+    history: int
+    segments: int
+    merged: int
+
+    @staticmethod
+    def of(stats: Words, merged: int) -> Counters:
+        """From what kernels count."""
+        return Counters(
+            int(stats[S_MATCHES]), int(stats[S_SEEKS]), int(stats[S_HISTORY]), int(stats[S_SEGMENTS]), merged
+        )  # fmt: skip
+
+    def __sub__(self, other: Counters) -> Counters:
+        return Counters(
+            self.matches - other.matches, self.seeks - other.seeks, self.history - other.history,
+            self.segments - other.segments, self.merged - other.merged,
+        )  # fmt: skip
