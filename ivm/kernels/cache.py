@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from llvmlite.binding import get_host_cpu_name
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,6 +32,11 @@ def base_folder() -> Path:
         return Path(override)
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(home) / "freshet" / "kernels"
+
+
+def compiler() -> str:
+    """What compiled kernels are good for beside their sources: this place, this Python, this numba, this processor."""
+    return f"{_ROOT} {sys.version} {numba.__version__} {get_host_cpu_name()}"
 
 
 @cache

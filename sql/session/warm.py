@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from ivm.kernels.cache import base_folder
+from ivm.kernels.cache import base_folder, compiler
 from sql.coordination.coordinator import Coordinator
 from sql.pgwire.values import encode_rows
 from sql.session.session import Session
@@ -46,7 +46,7 @@ _STATEMENTS: Final = (
 
 def marker() -> Path:
     """The file that stands when all kernels are compiled."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(compiler().encode())
     for path in sorted(_ROOT.glob("*/**/*kernels*")):
         for source in sorted(path.glob("*.py")) if path.is_dir() else [path]:
             if source.suffix == ".py":
