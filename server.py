@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import logging
 import os
 import re
@@ -70,6 +71,8 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     server = await serve(partial(Session, coordinator), options.host, options.port)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
+    gc.collect()
+    gc.freeze()  # what is there now stays: collections of garbage need not look at it
     say(f"ready on {options.host}:{server.port}")
     await ended.wait()
     force = threading.Timer(END_SECONDS, lambda: os._exit(0))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ivm.kernels import arena as kernels
+from ivm.kernels import interning
 from ivm.rows import Words
 
 Bytes = NDArray[np.uint8]
@@ -24,134 +25,215 @@ def _address(array: NDArray[np.int64] | Bytes) -> int:
     return address
 
 
+class Generation:
+    """A span of an arena's life. Whoever keeps ids where a sweep does not look for them keeps a reference to the
+    generation in which they were had: values that died since stay until it is gone.
+
+    Each keeps the ones after it, and ``garbage``: memory given up in it, which someone may still read.
+    """
+
+    __slots__ = ("__weakref__", "garbage", "next")
+
+    def __init__(self) -> None:
+        self.next: Generation | None = None
+        self.garbage: list[object] = []
+
+
 class Arena:
-    """Values' bytes by id, append-only; the layout and the rule for ids are told in ``ivm.kernels.arena``.
+    """Values' bytes by id; the layout is told in ``ivm.kernels.arena``, the rule for ids in ``ivm.kernels.interning``.
 
     ``secret``: 16 bytes, the key of the hash that proposes ids; a scratch arena has its parent's. ``id_bits`` below 63
-    makes collisions likely, for tests. Writers take a lock, readers none.
-    Cost: an intern is O(1) amortised: growing doubles the table (a rehash of all slots) and never moves bytes.
+    makes collisions likely, for tests. Writers take a lock, readers none. ``ivm.sweep`` takes out what is not in use.
+    Cost: an intern is O(1): a table that is full gets a successor twice as large, to which a few slots move with every
+    value that comes; bytes do not move.
     """
 
     def __init__(self, secret: bytes, parent: Arena | None = None, id_bits: int = 63) -> None:
         assert len(secret) == 16
         assert parent is None or parent.parent is None, "a scratch arena has no scratch of its own"
         self.parent: Arena | None = parent
-        self._lock = threading.Lock()
-        self._chunks: list[Bytes] = []
-        self._table = np.zeros(_FIRST_SLOTS * 4, np.int64)
+        self.generation: Generation = Generation() if parent is None else parent.generation
+        self.lock = threading.Lock()
+        self.chunks: list[Bytes] = []
+        self.table = np.zeros(_FIRST_SLOTS * 4, np.int64)
+        self.old_tables: list[Words] = []
+        """Followed by others: the last of them is being moved from, if any is; readers may be in the rest."""
         self._journal = np.zeros(_FIRST_JOURNAL, np.int64)
-        self._state = np.zeros(kernels.STATE_WORDS, np.int64)
-        state = self._state
-        state[kernels.KEY0], state[kernels.KEY1] = np.frombuffer(secret, np.int64)
-        state[kernels.ID_MASK] = -1 if id_bits == 63 else (2 << id_bits) - 1
-        state[kernels.TABLE], state[kernels.MASK] = _address(self._table), _FIRST_SLOTS - 1
-        state[kernels.JOURNAL], state[kernels.JOURNAL_CAPACITY] = _address(self._journal), _FIRST_JOURNAL
-        self._parent_table: Words | None = None
-        self._old_tables: list[Words] = []
-        self._descriptor = self._state[:0]
+        self.state = state = np.zeros(interning.STATE_WORDS, np.int64)
+        state[interning.KEY0], state[interning.KEY1] = np.frombuffer(secret, np.int64)
+        state[interning.ID_MASK] = -1 if id_bits == 63 else (2 << id_bits) - 1
+        state[kernels.TABLE], state[kernels.MASK] = _address(self.table), _FIRST_SLOTS - 1
+        state[interning.JOURNAL], state[interning.JOURNAL_CAPACITY] = _address(self._journal), _FIRST_JOURNAL
+        self._parent_descriptor: Words | None = None
+        self._descriptor = state[:0]
         self._follow_parent()
-        self._publish()
+        self.publish()
 
     def __len__(self) -> int:
-        return int(self._state[kernels.USED])
+        """The living values, as far as is known."""
+        state = self.state
+        return int(state[interning.USED] - state[interning.DEAD_COUNT] - state[interning.RESERVED_COUNT])
+
+    @property
+    def dead(self) -> int:
+        """Values that a sweep has found no reference to and that someone may still look up."""
+        return int(self.state[interning.DEAD_COUNT])
 
     @property
     def descriptor(self) -> Words:
-        """What kernels read this arena by, int64[4] of raw addresses; valid for all ids made until now and while the
-        arena lives. Fetch it again after interning."""
-        if self.parent is not None and self._parent_table is not self.parent._table:
-            with self._lock:
+        """What kernels read this arena by: raw addresses, valid for all ids made until now and while the generation
+        lives that was there before. Fetch it again after interning."""
+        if self.parent is not None and self._parent_descriptor is not self.parent._descriptor:
+            with self.lock:
                 self._follow_parent()
-                self._publish()
+                self.publish()
         return self._descriptor
 
     @property
     def byte_size(self) -> int:
         """Memory held, in bytes."""
-        return sum(c.nbytes for c in self._chunks) + self._table.nbytes * 2 + self._journal.nbytes
+        tables = self.table.nbytes + sum(table.nbytes for table in self.old_tables)
+        return sum(c.nbytes for c in self.chunks) + tables + self._journal.nbytes
 
     def intern(self, data: Bytes, offsets: Words) -> Words:
         """The ids of the values ``data[offsets[i]:offsets[i+1]]``, adding those that are new."""
         ids = np.empty(len(offsets) - 1, np.int64)
-        with self._lock:
+        with self.lock:
             self._follow_parent()
             done = 0
-            while (done := kernels.intern_values(self._state, data, offsets, ids, done)) < len(ids):
-                self._make_room(int(offsets[done + 1] - offsets[done]))
+            while (done := interning.intern_values(self.state, data, offsets, ids, done)) < len(ids):
+                self.make_room(int(offsets[done + 1] - offsets[done]))
+            self._settle_growth()
         return ids
 
     def load(self, ids: Words, data: Bytes, offsets: Words) -> int | None:
         """Adds values under the ids they have; the index of the first whose id is other bytes', None when all went."""
-        with self._lock:
+        with self.lock:
             done = 0
-            while (done := kernels.load_values(self._state, data, offsets, ids, done)) < len(ids):
+            while (done := interning.load_values(self.state, data, offsets, ids, done)) < len(ids):
                 if done < 0:
                     return -1 - done
-                self._make_room(int(offsets[done + 1] - offsets[done]))
+                self.make_room(int(offsets[done + 1] - offsets[done]))
+            self._settle_growth()
         return None
+
+    def see(self, words: Words) -> None:
+        """Ids among these words are in use: a sweep that is under way keeps them, and what it has declared dead comes
+        back (into the journal, too)."""
+        words = np.ascontiguousarray(words).reshape(-1)
+        with self.lock:
+            done = 0
+            while (done := interning.see_words(self.state, words, done)) < len(words):
+                slot = kernels.resolve(self.state, int(words[done]))
+                self.make_room(int(kernels.length_of(slot)))
+            self._settle_growth()
+
+    def living(self, ids: Words) -> Words:
+        """The places of the ids, int64[m], that no sweep has declared dead."""
+        held = self.generation
+        places = np.empty(len(ids), np.int64)
+        count = interning.keep_living(self.descriptor, np.ascontiguousarray(ids), places)
+        del held
+        return places[:count]
 
     def packed(self, ids: Words) -> tuple[Bytes, Words]:
         """The values' bytes one after the other, and int64[n + 1] where each starts. AssertionError: an unknown id."""
+        held = self.generation  # before the descriptor: what it leads to stays until the end
         descriptor = self.descriptor
         offsets = np.empty(len(ids) + 1, np.int64)
         unknown = kernels.measure(descriptor, ids, offsets)
         assert not unknown, "an id that the arena does not have"
         data = np.empty(int(offsets[-1]), np.uint8)
         kernels.gather(descriptor, ids, offsets, data)
+        del held
         return data, offsets
 
     def prefixes(self, ids: Words) -> Words:
         """The first eight bytes of each value as an order-preserving word."""
+        held = self.generation
         out = np.empty(len(ids), np.int64)
         kernels.prefixes(self.descriptor, ids, out)
+        del held
         return out
 
     def compare(self, left: Words, right: Words) -> Words:
         """-1, 0, 1 for each pair of ids, by their bytes."""
+        held = self.generation
         out = np.empty(len(left), np.int64)
         kernels.compare_many(self.descriptor, left, right, out)
+        del held
         return out
 
     def drain_journal(self) -> Words:
-        """The ids added since the last call, in order (loaded ones too)."""
-        with self._lock:
-            used = int(self._state[kernels.JOURNAL_USED])
+        """The ids added or come back since the last call, in order (loaded ones too)."""
+        with self.lock:
+            used = int(self.state[interning.JOURNAL_USED])
             ids = self._journal[:used].copy()
-            self._state[kernels.JOURNAL_USED] = 0
+            self.state[interning.JOURNAL_USED] = 0
         return ids
 
-    def _make_room(self, length: int) -> None:
-        state = self._state
-        if state[kernels.CHUNK_USED] + length > state[kernels.CHUNK_CAPACITY]:
-            largest = min(_LARGEST_CHUNK, _FIRST_CHUNK << min(len(self._chunks), 12))
-            chunk = np.empty(max(length, largest), np.uint8)
-            self._chunks.append(chunk)
-            state[kernels.CHUNK], state[kernels.CHUNK_USED] = _address(chunk), 0
-            state[kernels.CHUNK_CAPACITY] = len(chunk)
-        if state[kernels.JOURNAL_USED] == state[kernels.JOURNAL_CAPACITY]:
+    def make_room(self, length: int) -> None:
+        """For one more value, so long; with the lock."""
+        state = self.state
+        if state[interning.CHUNK_USED] + length > state[interning.CHUNK_CAPACITY]:
+            self.add_chunk(length)
+        if state[interning.JOURNAL_USED] == state[interning.JOURNAL_CAPACITY]:
             self._journal = np.concatenate([self._journal, np.zeros_like(self._journal)])
-            state[kernels.JOURNAL], state[kernels.JOURNAL_CAPACITY] = _address(self._journal), len(self._journal)
+            state[interning.JOURNAL], state[interning.JOURNAL_CAPACITY] = _address(self._journal), len(self._journal)
         slots = int(state[kernels.MASK]) + 1
-        if (int(state[kernels.USED]) + 1) * 3 > slots * 2:
-            self._grow_table(slots * 2)
+        if (int(state[interning.USED]) + 65) * 3 > slots * 2:
+            self.follow_with(slots * 2)
 
-    def _grow_table(self, slots: int) -> None:
-        state = self._state
+    def add_chunk(self, length: int) -> None:
+        """A chunk to copy bytes into, at least so long; with the lock."""
+        largest = min(_LARGEST_CHUNK, _FIRST_CHUNK << min(len(self.chunks), 12))
+        chunk = np.empty(max(length, largest), np.uint8)
+        self.chunks = [*self.chunks, chunk]
+        self.state[interning.CHUNK], self.state[interning.CHUNK_USED] = _address(chunk), 0
+        self.state[interning.CHUNK_CAPACITY] = len(chunk)
+
+    def follow_with(self, slots: int) -> None:
+        """A new table, to which slots move from now on; with the lock."""
+        state = self.state
+        self.move_rest()
         table = np.zeros(slots * 4, np.int64)
-        kernels.rehash(int(state[kernels.TABLE]), int(state[kernels.MASK]), _address(table), slots - 1)
-        # a descriptor that someone still holds points into the old table: it stays alive (their sizes sum to one more)
-        self._old_tables.append(self._table)
-        self._table = table
+        # a descriptor that someone still holds points into the old table: it stays until a sweep may let it go
+        self.old_tables.append(self.table)
+        state[kernels.OLD], state[kernels.OLD_MASK] = state[kernels.TABLE], state[kernels.MASK]
+        state[interning.OLD_AT] = 0
+        self.table = table
         state[kernels.TABLE], state[kernels.MASK] = _address(table), slots - 1
-        self._publish()
+        self.publish()
 
-    def _publish(self) -> None:
-        self._descriptor = self._state[: kernels.DESCRIPTOR_WORDS].copy()
+    def move_rest(self) -> None:
+        """Ends the move of slots, if one is under way: seldom is anything left. With the lock."""
+        while self.move_some(1 << 12):
+            pass
+
+    def move_some(self, count: int) -> bool:
+        """Goes on with the move of slots; False: there is none any more. With the lock."""
+        state = self.state
+        if not state[kernels.OLD]:
+            return False
+        lacking = interning.move_slots(state, count)
+        if lacking:
+            self.add_chunk(int(lacking))
+        self._settle_growth()
+        return bool(state[kernels.OLD])
+
+    def _settle_growth(self) -> None:
+        state = self.state
+        if state[kernels.OLD] and state[interning.OLD_AT] > state[kernels.OLD_MASK]:
+            state[kernels.OLD] = state[kernels.OLD_MASK] = state[interning.DROPPING] = 0
+            self.publish()
+
+    def publish(self) -> None:
+        """Lets readers see the tables as they are."""
+        self._descriptor = self.state[: kernels.DESCRIPTOR_WORDS].copy()
 
     def _follow_parent(self) -> None:
         if self.parent is None:
             return
-        table = self.parent._table
-        self._parent_table = table
-        self._state[kernels.PARENT_TABLE] = _address(table)
-        self._state[kernels.PARENT_MASK] = len(table) // 4 - 1
+        descriptor = self.parent._descriptor
+        self._parent_descriptor = descriptor
+        self.state[kernels.PARENT : kernels.PARENT + 4] = descriptor[: kernels.PARENT]

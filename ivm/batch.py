@@ -207,6 +207,11 @@ class Batch:
         )  # fmt: skip
         assert len(self.layer) == LAYER_WORDS
 
+    @property
+    def rows(self) -> Words:
+        """int64[n, width]."""
+        return self._block.rows[: self.n]
+
     def arrays(self) -> tuple[Words, Words, Words]:
         """(rows, times, diffs), one of each for every update."""
         block, n = self._block, self.n

@@ -11,11 +11,12 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Protocol, assert_never
+from typing import assert_never
 
 import numpy as np
 
 from ivm.alias import alias_variables
+from ivm.arena import Arena
 from ivm.batch import Words, address
 from ivm.counters import Counters
 from ivm.errors import SqlError
@@ -79,13 +80,6 @@ from ivm.time import check_ordinal
 from ivm.trace import Version
 
 
-class ArenaDescriptor(Protocol):
-    """What the engine needs of an arena: the descriptor with which kernels compare bytes by id."""
-
-    @property
-    def descriptor(self) -> Words: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Changes:
     """An output's updates: rows int64[n, width], times (ordinals) int64[n], diffs int64[n], consolidated, none 0."""
@@ -117,9 +111,7 @@ class Root(Mapping[NodeId, Version]):
 class Dataflow:
     """Nodes are added dormant and brought to the present by ``hydrate``; ``feed`` and ``step`` move time on."""
 
-    def __init__(
-        self, arena: ArenaDescriptor | None = None, cancel: threading.Event | None = None, once: bool = False
-    ) -> None:
+    def __init__(self, arena: Arena | None = None, cancel: threading.Event | None = None, once: bool = False) -> None:
         """``once``: it is hydrated once and thrown away, so that all of its times are one."""
         self._core = Core()
         self._core.fuel = once
@@ -143,7 +135,7 @@ class Dataflow:
         self._merged_before = 0
         self._published = Root({}, 0)
         self._holds: dict[object, int] = {}
-        self._refresh_arena()
+        self.refresh_arena()
 
     # -- building -----------------------------------------------------------------------------------------------
 
@@ -219,7 +211,7 @@ class Dataflow:
             case Arrange(node, gather, key_width, order):
                 source = self._find(node)
                 return ArrangeOperator(
-                    core, source.scope, source, gather, key_width, self._order(order), self._refresh_arena
+                    core, source.scope, source, gather, key_width, self._order(order), self.refresh_arena
                 )
             case Join(left, right, gather):
                 inner = self._innermost((left, right))
@@ -321,7 +313,7 @@ class Dataflow:
         assert self._arena is not None, "an ordered arrangement needs an arena"
         return np.array([address(self._cell), *(o.value for o in order)], np.int64)
 
-    def _refresh_arena(self) -> None:
+    def refresh_arena(self) -> None:
         """Lets ordered spines see values that were interned since."""
         if self._arena is not None:
             descriptor = self._arena.descriptor
@@ -397,7 +389,7 @@ class Dataflow:
         """
         core = self._core
         if not core.paused:
-            self._refresh_arena()
+            self.refresh_arena()
             core.again = self._least <= core.newest
             self._least = 1 << 62
         core.paused, core.deadline = False, until
@@ -427,7 +419,7 @@ class Dataflow:
         del nodes
         if self._root.heap:
             self.step()
-        self._refresh_arena()
+        self.refresh_arena()
         fresh = self._dormant
         self._dormant = []
         aliases = alias_variables(fresh)

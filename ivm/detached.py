@@ -90,6 +90,8 @@ class Detached(Dataflow):
         self._begun = False
         self._ended = False
         main._holds[self] = main._core.since
+        self._generation = None if main._arena is None else main._arena.generation
+        """Keeps the values of ids that it has, which a sweep does not see."""
 
     # -- what it reads of the running dataflow -------------------------------------------------------------------
 
@@ -210,7 +212,7 @@ class Detached(Dataflow):
             return
         for stand_in in self._standing.values():
             stand_in.wake()
-        self._refresh_arena()
+        self.refresh_arena()
         self._core.hydrating = True
         try:
             self._run()
@@ -251,6 +253,7 @@ class Detached(Dataflow):
                 operator.spine.changed = False
             main._watch(operator)
         self.let_go()
+        self._generation = None
         self._forget_all()
 
     def _forget_all(self) -> None:
@@ -289,7 +292,7 @@ class Detached(Dataflow):
             case _:
                 operator.source = self._truly(operator.source)  # type: ignore[attr-defined]
         if isinstance(operator, ArrangeOperator):
-            operator.refresh_by(main._refresh_arena)
+            operator.refresh_by(main.refresh_arena)
 
     def _truly(self, operator: Operator) -> Operator:
         return self._real.get(id(operator), operator)

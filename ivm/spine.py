@@ -286,6 +286,20 @@ class Spine:
         else:
             level.batch = batch
 
+    def compact(self) -> None:
+        """Makes one batch of everything, at the cost of reading it all."""
+        if self.count == 0:
+            return
+        block = self.contents(self.since)
+        self.desc[HEAD + L_COUNT] = 0
+        self._levels = []
+        self._paid = self._unpaid = 0
+        self.touched(0)
+        if block.n:
+            self.adopt(Batch(block, self.fenced))
+        else:
+            self._refresh()
+
     def contents(self, since: int) -> Block:
         """All updates with ordinals raised to ``since``, sorted and consolidated, in a block of its own."""
         block = Block(self.width, self.diff_width, max(self.count, 1))

@@ -106,7 +106,8 @@ class SessionFunctions(Protocol):
 @dataclass(frozen=True, slots=True)
 class Context:
     """``parameters``: the datums of $1, $2, …; ``now`` and ``statement_now``: µs since 2000-01-01 UTC (of the
-    transaction, of the statement); ``epoch``: the query's own time, for mz_now()."""
+    transaction, of the statement); ``epoch``: the query's own time, for mz_now(); ``hold``: keeps the values of ids
+    that were had in its course."""
 
     dictionary: Dictionary
     parameters: tuple[object, ...] = ()
@@ -116,6 +117,7 @@ class Context:
     epoch: int = 0
     session: SessionFunctions | None = None
     formats: DateFormats = DEFAULT_FORMATS
+    hold: object = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,10 @@ def lower(rel: Rel, indexes: Indexes) -> Plan:
     """The physical plan of a relation that ``planner.transform.pipeline.optimize`` has been through."""
     low = Lowering(indexes, lambda _: _impossible())
     low.rel = lambda r: lower_rel(low, r)
-    return low.builder.finish(low.coerce(low.rel(rel), schema(rel)))
+    try:
+        return low.builder.finish(low.coerce(low.rel(rel), schema(rel)))
+    finally:
+        low.rel = lambda _: _impossible()  # no cycle: what the indexes stand for is a whole state of the engine
 
 
 def _impossible() -> Flow:

@@ -13,6 +13,7 @@ import numpy as np
 from ivm import graph
 from ivm.dataflow import Dataflow
 from ivm.graph import Arrange, Join, NodeId, Words
+from ivm.live import dispose
 from ivm.rows import RowSet
 from ivm.trace import Version
 from planner import moves
@@ -89,6 +90,15 @@ def table_rows(table: Table, snapshot: Snapshot) -> tuple[Words, Words]:
 
 def _dataflow(plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds) -> tuple[Words, Words, Words | None]:
     dataflow = Dataflow(context.dictionary.arena, bounds.cancel, once=True)
+    try:
+        return _run_once(dataflow, plan, snapshot, context, bounds)
+    finally:
+        dispose(dataflow)
+
+
+def _run_once(
+    dataflow: Dataflow, plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds
+) -> tuple[Words, Words, Words | None]:
     dataflow.limit_memory(bounds.memory)
     rendering = OneShot(Renderer(dataflow, context), plan, snapshot)
     places = rendering.all()

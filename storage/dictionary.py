@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ivm.arena import Arena, Bytes
+from ivm.arena import Arena, Bytes, Generation
 from ivm.errors import SqlError
 from ivm.rows import Words
 
@@ -30,13 +30,16 @@ class Dictionary:
     with the parent's for values that the parent gets later (collisions of 63-bit hashes aside).
 
     Any thread may intern and look up. ``serial`` tells dictionaries apart in caches of words. ``memos`` is where the
-    evaluator remembers results of immutable functions, in bounded dicts that go when values leave.
+    evaluator remembers results of immutable functions, in bounded dicts. A sweep (``ivm.sweep``) begins with new memos
+    and another ``serial``, so that what is taken from them later is seen to be in use.
     """
 
     def __init__(self, secret: bytes, parent: Dictionary | None = None, id_bits: int = 63) -> None:
         self.arena: Arena = Arena(secret, None if parent is None else parent.arena, id_bits)
         self.secret = secret
         self.serial = next(_serials)
+        self.guarded = False
+        """While values may be dead: whoever feeds words that were had before says so (``see``)."""
         self.memos: dict[Any, dict[Any, Any]] = {}
         self._ids: dict[bytes, int] = {}
         self._values: dict[int, bytes] = {}
@@ -45,17 +48,36 @@ class Dictionary:
         """How many values it has of its own."""
         return len(self.arena)
 
+    @property
+    def generation(self) -> Generation:
+        """To be kept by who keeps ids for later where a sweep does not see them: their values stay."""
+        return self.arena.generation
+
+    def see(self, words: Words) -> None:
+        """Ids among the words are in use, though they were not interned just now."""
+        self.arena.see(words)
+
+    def living(self, ids: Words) -> Words:
+        """The places of the ids, int64[m], that no sweep has declared dead."""
+        return self.arena.living(ids)
+
+    def forget_recent(self) -> None:
+        """A sweep begins, or has ended: nothing is taken any more from what was remembered."""
+        self.serial = next(_serials)
+        self.memos, self._ids, self._values = {}, {}, {}
+
     def scratch(self) -> Dictionary:
         """A scratch dictionary on top of this one."""
         return Dictionary(self.secret, self)
 
     def intern_one(self, value: bytes) -> int:
         """The id of one value."""
-        known = self._ids.get(value)
+        ids = self._ids
+        known = ids.get(value)
         if known is not None:
             return known
         ident = int(self._intern([value])[0])
-        self._remember(value, ident)
+        _remember(ids, value, ident, len(value))
         return ident
 
     def intern(self, values: Sequence[bytes]) -> Words:
@@ -70,11 +92,12 @@ class Dictionary:
 
     def lookup_one(self, ident: int) -> bytes:
         """The bytes of one id."""
-        known = self._values.get(ident)
+        values = self._values
+        known = values.get(ident)
         if known is not None:
             return known
         value = self.arena.packed(np.array([ident], np.int64))[0].tobytes()
-        self._remember(value, ident)
+        _remember(values, ident, value, len(value))
         return value
 
     def lookup(self, ids: Words) -> list[bytes]:
@@ -110,11 +133,10 @@ class Dictionary:
         np.cumsum([len(v) for v in values], out=offsets[1:])
         return self.arena.intern(np.frombuffer(bytearray(b"".join(values)), np.uint8), offsets)
 
-    def _remember(self, value: bytes, ident: int) -> None:
-        if len(value) > _RECENT_BYTES:
-            return
-        for recent in (self._ids, self._values):
-            if len(recent) >= _RECENT_LIMIT:
-                recent.clear()
-        self._ids[value] = ident
-        self._values[ident] = value
+
+def _remember(recent: dict[Any, Any], key: object, found: object, size: int) -> None:
+    """Into the dict that was there before the arena was asked: a sweep may have replaced it."""
+    if size <= _RECENT_BYTES:
+        if len(recent) >= _RECENT_LIMIT:
+            recent.clear()
+        recent[key] = found

@@ -38,6 +38,7 @@ __all__ = ["Batch", "History", "Store", "StoredRelation"]
 FORMAT: Final = 1
 _FILE: Final = "store.duckdb"
 _FOLD_AT_LEAST: Final = 100_000
+_PART: Final = 1 << 16
 _UNCLEAR: Final = (duckdb.FatalException, duckdb.InternalException, duckdb.IOException)
 """After one of these a commit may have happened or not."""
 _SETTINGS: Final = (
@@ -168,6 +169,19 @@ class Store:
             ).to_arrow_table()
         return _matrix(table, words), _column(table, "diff")
 
+    def words(self, relation: int) -> Iterator[Words]:
+        """All words that are stored of a relation, history too, a part at a time; nothing when it is not kept."""
+        with self._reading() as cursor:
+            found = cursor.execute("SELECT width FROM relations WHERE id = ?", [relation]).fetchall()
+            names = _words(int(found[0][0])) if found else []
+            if not names:
+                return
+            columns = ", ".join(names)
+            query = f"SELECT {columns} FROM base_{relation} UNION ALL SELECT {columns} FROM updates_{relation}"
+            for batch in cursor.sql(query).to_arrow_reader(_PART):
+                for column in batch.columns:
+                    yield np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
+
     def range_updates(self, relation: int, after: int, upto: int) -> History:
         """The updates with after < epoch <= upto, ordered by epoch.
 
@@ -203,8 +217,10 @@ class Store:
             self._transact(lambda: self._apply(batch), batch.high_water)
             return True
 
-    def forget(self, relation: int, before: int) -> None:
+    def forget(self, relation: int, before: int, whole: bool = False) -> None:
         """Gives up history: afterwards the relation can be read at ``before`` and later only.
+
+        ``whole``: rows that are gone leave the base, too.
 
         Cost: the updates folded, and now and then (amortised over as many folded rows) the whole base.
         Raises 22023 for an epoch above the high water.
@@ -212,8 +228,9 @@ class Store:
         with self._writing:
             if before > self._high_water:
                 raise _outside(relation, before, self._relations[relation].since, self._high_water)
-            if before > self._relations[relation].since:
-                self._transact(lambda: self._fold(relation, before))
+            kept = self._relations[relation]
+            if before > kept.since or (whole and kept.folded):
+                self._transact(lambda: self._fold(relation, max(before, kept.since), whole))
 
     def checkpoint(self) -> int:
         """Moves DuckDB's own log into its file, verifies that, and gives the log sequence that the file holds.
@@ -340,6 +357,10 @@ class Store:
                 self._insert_updates(id_, history)
         for id_ in batch.dropped:
             self._drop(id_)
+        if len(batch.leaving):
+            self._connection.register("leaving", pa.table({"id": batch.leaving}))
+            self._connection.execute("DELETE FROM dictionary WHERE id IN (SELECT id FROM leaving)")
+            self._connection.unregister("leaving")
         if len(batch.entries.ids):
             self._insert("dictionary", {"id": batch.entries.ids, "value": _binary(batch.entries)})
         if batch.loads:
@@ -396,7 +417,7 @@ class Store:
                 "INSERT INTO readable.names VALUES (?, ?, ?, ?)", [relation.id, relation.name, f"c{i}", name]
             )
 
-    def _fold(self, relation: int, before: int) -> None:
+    def _fold(self, relation: int, before: int, whole: bool) -> None:
         kept = self._relations[relation]
         words = _words(kept.width)
         summed = f"SELECT {_columns(words)} sum(diff)::BIGINT AS diff FROM"
@@ -407,7 +428,7 @@ class Store:
         execute(f"DELETE FROM updates_{relation} WHERE epoch <= ?", [before])
         size = int(_one(self._connection, f"SELECT count(*) FROM base_{relation}")[0])
         folded = kept.folded + inserted if size > inserted else 0
-        if folded > max(_FOLD_AT_LEAST, size // 2):
+        if folded > (0 if whole else max(_FOLD_AT_LEAST, size // 2)):
             execute(f"CREATE TABLE folding AS {summed} base_{relation} {grouped}")
             execute(f"DELETE FROM base_{relation}")
             execute(f"INSERT INTO base_{relation} SELECT * FROM folding")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,9 @@ def history_of(parts: Sequence[tuple[int, Update]]) -> History:
     return History(rows, np.repeat(np.array([epoch for epoch, _ in parts], np.int64), counts), diffs)
 
 
+NO_WORDS: Final = np.zeros(0, np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class StoredRelation:
     """A table or materialized view to keep; names only label its typed view."""
@@ -44,7 +47,8 @@ class Batch:
     """Every change of the commits above the store's high water up to ``high_water``, tables and views together.
 
     ``log_sequence``: the log record that ends it. ``catalog``: the whole catalog as of then, None when unchanged.
-    ``sequences``: where those that moved stand, the last one of each counts.
+    ``sequences``: where those that moved stand, the last one of each counts. ``leaving``: ids of dictionary entries
+    that go before ``entries`` come; no update of this batch or an earlier one names them, unless they come again.
     """
 
     high_water: int
@@ -56,6 +60,7 @@ class Batch:
     dropped: tuple[int, ...] = ()
     loads: tuple[tuple[str, int], ...] = ()
     sequences: tuple[SequenceMark, ...] = ()
+    leaving: Words = field(default_factory=lambda: NO_WORDS)
 
     @property
     def size(self) -> int:
@@ -82,6 +87,7 @@ def merge_batches(batches: Sequence[Batch]) -> Batch:
         tuple(relation for batch in batches for relation in batch.dropped),
         tuple(load for batch in batches for load in batch.loads),
         tuple({mark.storage: mark for batch in batches for mark in batch.sequences}.values()),
+        np.concatenate([batch.leaving for batch in batches]),
     )
 
 

@@ -27,6 +27,7 @@ SETUP: Final = (
     "CREATE TABLE bag (client int, n int, v int, note text)",
     "CREATE TABLE kv (client int, k int, v numeric, note text, PRIMARY KEY (client, k))",
     "CREATE TABLE edges (client int, a int, b int)",
+    "CREATE TABLE scraps (client int, k int, note text, PRIMARY KEY (client, k)) WITH (RETAIN HISTORY FOR '1 s')",
     f"INSERT INTO accounts SELECT i, 'owner ' || i % 3, 1000 FROM generate_series(1, {ACCOUNTS}) i",
 )
 VIEWS: Final = {
@@ -37,12 +38,14 @@ VIEWS: Final = {
     "v_reach": "WITH RECURSIVE r(n) AS (SELECT 0 UNION SELECT e.b FROM r JOIN edges e ON e.a = r.n) SELECT n FROM r",
     "v_kv": "SELECT k.note, count(b.n) AS n, min(k.v) AS low FROM kv k LEFT JOIN bag b"
     " ON b.client = k.client AND b.n = k.k GROUP BY k.note",
+    "v_scraps": "SELECT client, upper(note) AS loud, count(*) AS n FROM scraps GROUP BY client, upper(note)",
 }
 OWNED: Final = {
     "moves": "n, a, b, amount",
     "bag": "n, v, note",
     "kv": "k, v::float8, note",
     "edges": "a, b",
+    "scraps": "k, note",
 }
 
 
@@ -99,7 +102,16 @@ class Client:
 
     def change(self) -> Change:
         """A random transaction."""
-        kinds = [self._insert] * 5 + [self._many, self._copy, self._update, self._edge, self._edge, self._key] * 2
+        kinds = [self._insert] * 5 + [
+            self._many,
+            self._copy,
+            self._update,
+            self._edge,
+            self._edge,
+            self._key,
+            self._scrap,
+            self._scrap,
+        ] * 2
         kinds += [self._transaction] * 4 + [self._rolled_back, self._define, self._define_in_transaction]
         return self.random.choice(kinds)()
 
@@ -179,6 +191,24 @@ class Client:
         after["edges"][a, b] += 1
         return Change(lambda c: _do(c, "INSERT INTO edges VALUES (%s, %s, %s)", (self.number, a, b)), after)
 
+    def _scrap(self) -> Change:
+        """Texts that were never there before, and that soon nobody needs: VACUUM finds something."""
+        after = self._after()
+        self.next += 1
+        low = self.random.randint(0, 20)
+        kept = [row for row in after["scraps"] if not low <= row[0] < low + 5]
+        rows = [(k, f"scrap {self.number}.{self.next}.{k}") for k in range(low, low + 5)]
+        if self.random.random() < 0.3 and kept:
+            rows = [(k, self.random.choice(kept)[1]) for k in range(low, low + 5)]
+        after["scraps"] = Counter([*kept, *rows])
+        text = (
+            "INSERT INTO scraps SELECT %s, * FROM unnest(%s::int[], %s::text[])"
+            " ON CONFLICT (client, k) DO UPDATE SET note = EXCLUDED.note"
+        )
+        return Change(
+            lambda c: _do(c, text, (self.number, *(list(column) for column in zip(*rows, strict=True)))), after
+        )
+
     def _transaction(self) -> Change:
         parts = [self._move, self._insert, self._many, self._key, self._edge, self._update, self._copy]
         return self._together([self._move, *self.random.choices(parts, k=self.random.randint(0, 4))])
@@ -253,6 +283,35 @@ class Client:
 
 def _do(connection: Connection, text: str, parameters: tuple[Any, ...] | None) -> None:
     connection.execute(text, parameters)  # type: ignore[call-overload]
+
+
+@dataclass
+class Vacuumer:
+    """Sweeps the dictionary all the time, and reads from a cursor what was there before."""
+
+    random: Random
+    wrong: list[str] = field(default_factory=list)
+
+    def load(self, port: int, stop: threading.Event) -> None:
+        """VACUUM after VACUUM until the server is gone."""
+        try:
+            with psycopg.connect(f"host=127.0.0.1 port={port} user=u dbname=d", autocommit=True) as connection:
+                while not stop.is_set():
+                    self.one(connection)
+        except psycopg.Error as error:
+            if error.sqlstate is not None and not error.sqlstate.startswith("57"):
+                raise
+
+    def one(self, connection: Connection) -> None:
+        connection.execute("DECLARE c CURSOR WITH HOLD FOR SELECT client, k, note, note || '!' FROM scraps")
+        connection.execute(self.random.choice(("VACUUM", "VACUUM", "VACUUM FULL")))
+        for client, _, note, louder in connection.execute("FETCH ALL FROM c").fetchall():
+            assert note.startswith("scrap "), (client, note)
+            assert louder == note + "!"
+        connection.execute("CLOSE c")
+        if self.random.random() < 0.5:
+            connection.execute("VACUUM")
+        time.sleep(self.random.choice((0, 0.05, 0.2)))
 
 
 @dataclass

@@ -25,7 +25,7 @@ from typing import Final
 
 import psycopg
 
-from tests.crash_load import ACCOUNTS, OWNED, SETUP, VIEWS, Client, Connection, Prober, State
+from tests.crash_load import ACCOUNTS, OWNED, SETUP, VIEWS, Client, Connection, Prober, State, Vacuumer
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 KINDS: Final = ("load", "load", "load", "ddl", "start", "burst")
@@ -153,10 +153,10 @@ class Crashes:
 
     def _load_and_kill(self, program: Program, kind: str) -> None:
         stop = threading.Event()
-        work = [*self.clients, self.prober]
+        work = [*self.clients, self.prober, Vacuumer(Random(self.random.random()))]
         failed: list[str] = []
 
-        def load(one: Client | Prober) -> None:
+        def load(one: Client | Prober | Vacuumer) -> None:
             try:
                 one.load(program.port, stop)
             except Exception as error:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from ivm.errors import SqlError
 from sql.parse import StatementText, parse, parse_expression, parse_type_name, split
 from sql.statements import statements as bound
+from sql.statements.vacuum import Vacuum
 from sql.syntax import nodes
 from sql.syntax.lexer import TokenKind, tokenize
 
@@ -145,7 +146,11 @@ def test_syntax_errors(sql: str, near: str | None, position: int) -> None:
         ("deallocate prepare p", bound.Deallocate("p")),
         ("discard all", bound.Discard("all")),
         ("listen x", bound.Listen("x")),
-        ("vacuum analyze t", bound.NoOperation("VACUUM")),
+        ("vacuum analyze t", Vacuum(False)),
+        ("vacuum full", Vacuum(True)),
+        ("vacuum (verbose, full) t", Vacuum(True)),
+        ("vacuum (full off, analyze)", Vacuum(False)),
+        ("vacuum", Vacuum(False)),
     ],
 )
 def test_utility_statements(sql: str, statement: object) -> None:

@@ -20,6 +20,7 @@ from sql.coordination.hydration import Hydrators
 from sql.coordination.notifications import Channels
 from sql.coordination.prepared import Statements
 from sql.coordination.recovery import restore
+from sql.coordination.sweeper import Sweeper
 from sql.coordination.thread import EngineThread
 from sql.coordination.transaction import WriteToken
 from sql.dml.key_index import KeyIndex
@@ -77,6 +78,7 @@ class Coordinator:
         self._spark: SparkSession | None = None
         self._thread = EngineThread(asyncio.get_running_loop(), engine.flush, engine.dataflow.cancel)
         self._thread.start()
+        self.sweeper = Sweeper(self)
 
     @classmethod
     async def open(
@@ -210,6 +212,7 @@ class Coordinator:
         for session in list(self.sessions):
             await session.close()
         self.hydrators.close()
+        await self.sweeper.close()
         stopped = await asyncio.to_thread(self._stop)
         if self._spark is not None:
             self._spark.stop()

@@ -45,7 +45,7 @@ def restore(persistence: Persistence, clock: EpochClock, progress: Progress) -> 
     persistence.start()
     for sequence, record in found.tail:
         clock.restore(record.epoch)
-        engine.load_entries(record.entries)
+        engine.entries.load(record.entries)
         engine.load_marks(record.sequences)
         _replay(engine, sequence, record)
     if found.tail:

@@ -33,6 +33,7 @@ from sql.catalog.sequences import Sequences
 from sql.engine.clock import EpochClock
 from sql.engine.counts import Counts
 from sql.engine.definition import definition_rel
+from sql.engine.entering import Entering
 from sql.engine.group import Delta, Group, preceded
 from sql.engine.guard import Watch
 from sql.engine.index_arrangements import IndexArrangements
@@ -41,8 +42,8 @@ from sql.engine.persist import MAX_RECORD_BYTES, Persistence, created_relations,
 from sql.engine.snapshot import Published, StoredIndexes
 from sql.engine.timeline import Timeline
 from storage.dictionary import Dictionary
-from storage.record import CommitRecord, Entries, SequenceMark, Update
-from storage.stored import Batch, History, history_of, merge_entries
+from storage.record import CommitRecord, SequenceMark, Update
+from storage.stored import Batch, History, history_of
 
 REVIVE_SECONDS: Final = 5.0
 LARGE_BYTES: Final = 1 << 18
@@ -100,8 +101,7 @@ class Engine:
         self._next_id = catalog.next_id
         self._group = Group()
         self._broken = False
-        self._unlogged: list[Entries] = []
-        self._unapplied: list[Entries] = []
+        self.entries = Entering(dictionary)
         self._marks: dict[int, SequenceMark] = {}
         """Where sequences stand that the store does not know yet."""
         self.watch = Watch(self.dataflow.cancel)
@@ -149,6 +149,8 @@ class Engine:
 
     def feed(self, relation: int, rows: Words, diffs: Words, ordinal: int) -> None:
         """Updates of a table at an ordinal; seen after the next step."""
+        if self.dictionary.guarded:
+            self.dictionary.see(rows)
         self.dataflow.feed(self.renderer.input(relation), rows, ordinal, diffs)
         self.unstepped = True
         self.touched.add(relation)
@@ -253,7 +255,7 @@ class Engine:
             raise SqlError("54000", "the transaction is too large", hint="Split it into several transactions.")
         epoch = self.clock.advance()
         change = catalog.to_json() if catalog is not self.catalog else None
-        self.admit(CommitRecord(epoch, kept, self._drain_entries(), change), catalog, dropped)
+        self.admit(CommitRecord(epoch, kept, self.entries.to_log(), change), catalog, dropped)
         return epoch
 
     def admit(self, record: CommitRecord, catalog: Catalog, dropped: list[int]) -> None:
@@ -474,16 +476,6 @@ class Engine:
         """Rows that a relation has from the start, without a commit."""
         self._counts.add_one(relation, int(diffs.sum()), self.timeline.last)
 
-    def load_entries(self, entries: Entries) -> None:
-        """Dictionary entries of a log record that is replayed: the store may not have them yet.
-
-        What was derived before goes into the next record: none of the log's may have it.
-        """
-        self._unlogged.append(self._drain_new())
-        fresh = self.dictionary.load(*entries)
-        if len(fresh):
-            self._unapplied.append(Entries(fresh, *self.dictionary.packed(fresh)))
-
     def drain_one(self, relation: int) -> None:
         """Forget one view's changes so far."""
         self.dataflow.changes(self._outputs[relation])
@@ -515,10 +507,9 @@ class Engine:
             listener(delta, self.published)
 
     def _hand_over(self, group: Group, delta: Delta, sequence: int) -> None:
-        self._unlogged.append(self._drain_new())
-        entries, self._unapplied = merge_entries(self._unapplied), []
+        entries, leaving = self.entries.to_store()
         if self.persistence is None:
-            self._compact(delta.epoch)
+            self.compact_to(delta.epoch)
             return
         stored = {i: h for i, h in delta.changes.items() if i in self.catalog.relations}
         before = (group.before or self.catalog).relations
@@ -531,12 +522,13 @@ class Engine:
             delta.epoch, sequence, stored, entries, self.catalog.to_json() if changed else None,
             created_relations(before, self.catalog.relations) + revived,
             dropped_relations(before, self.catalog.relations), sequences=tuple(self._marks.values()),
+            leaving=leaving,
         )  # fmt: skip
         self._marks.clear()
         self.persistence.apply(batch, self.catalog)
-        self._compact(self.persistence.applied_epoch)
+        self.compact_to(self.persistence.applied_epoch)
 
-    def _compact(self, epoch: int) -> None:
+    def compact_to(self, epoch: int) -> None:
         """Memory keeps history only from what the store has applied."""
         self._forget(min(self.timeline.ordinal(epoch) or 0, self.published.ordinal))
 
@@ -572,18 +564,6 @@ class Engine:
         epochs = self.timeline.epochs(times)
         return epochs if known is None else np.maximum(epochs, known.created)
 
-    def _drain_new(self) -> Entries:
-        entries = merge_entries([Entries(*e) for e in self.dictionary.drain_new()])
-        if len(entries.ids):
-            self._unapplied.append(entries)
-        return entries
-
-    def _drain_entries(self) -> Entries:
-        """Every entry that no record has yet: also what the last steps derived, since later rows may name it."""
-        parts = [*self._unlogged, self._drain_new()]
-        self._unlogged.clear()
-        return merge_entries(parts)
-
     def stored(self) -> dict[int, Stored]:
         """Where each relation stands in the dataflow, as a copy that stays."""
         if self._stored is None:
@@ -594,5 +574,5 @@ class Engine:
         ordinal = self.timeline.last
         return Published(
             ordinal, self.timeline.epoch(ordinal), self.since, self.head, self.catalog, self.stored(),
-            dict(self.failures), self.arranged, self._counts,
+            dict(self.failures), self.arranged, self._counts, self.dictionary.generation,
         )  # fmt: skip

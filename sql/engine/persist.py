@@ -116,6 +116,12 @@ class Persistence:
         assert self._applier is not None, "started"
         self._applier.flush()
 
+    def forget(self) -> None:
+        """Gives up history that nobody retains, and rows that are gone with it."""
+        water = self.store.high_water()
+        for relation in self.store.relations():
+            self.store.forget(relation, self._retention(relation, water), whole=True)
+
     def close(self) -> None:
         """A clean end: everything applied, checkpointed and closed."""
         try:

@@ -43,6 +43,8 @@ class Published:
     """Grows when a relation gets one more arrangement."""
     counts: Counts | None = None
     """Rows by relation at ``ordinal``; None in a transaction with writes of its own."""
+    hold: object = None
+    """Keeps the values of its words."""
 
     def version(self, relation: int) -> Version | None:
         """The arrangement that holds a relation whole: a table's own one, a view's Output."""

@@ -49,10 +49,12 @@ class Writer:
     fed: int = 0
     passing: list[int] = field(default_factory=list)
     joins: Joins = Joins.AUTO
+    hold: object = None
+    """Keeps the values of words that are not fed yet."""
 
     @classmethod
     def begin(cls, engine: Engine) -> Writer:
-        return cls(engine, engine.timeline.last + 1, engine.catalog)
+        return cls(engine, engine.timeline.last + 1, engine.catalog, hold=engine.dictionary.generation)
 
     def add(self, relation: int, rows: Words, diffs: Words) -> None:
         """More changes of a table; constraints have been checked."""

@@ -44,6 +44,7 @@ from sql.session.control import run_control
 from sql.session.query import Moment, Reading, epoch_of, moment_of, present
 from sql.session.state import SessionState, system_words
 from sql.session.streams import Streams
+from sql.session.vacuum import vacuum
 from sql.statements.partitions import Attach, Detach
 from sql.statements.rename import Rename, Renaming, SetOwner, SetSchema
 from sql.statements.results import CommandResult, Notice, Notify, Result, RowsResult
@@ -80,6 +81,7 @@ from sql.statements.statements import (
     Verify,
 )  # fmt: skip
 from sql.statements.types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType, TypeStatement
+from sql.statements.vacuum import Vacuum
 from storage.codec import encode
 from storage.dictionary import Dictionary
 
@@ -148,6 +150,8 @@ class Executor:
                 return await self._execute(statement, request)
             case CopyFrom() | CopyTo() | Subscribe() | Declare() | Fetch() | Close() | Verify():
                 return await self._streams.run(statement, prepared, request)
+            case Vacuum():
+                return await vacuum(self._session, statement)
             case Discard():
                 await self._session.discard(statement.what)
                 return CommandResult(f"DISCARD {statement.what.upper()}")
@@ -163,7 +167,8 @@ class Executor:
         started = now if transaction is None else transaction.started
         settings = self._session.settings
         zone = settings.get("timezone")
-        return Context(dictionary, request.parameters, started, now, zone, epoch, state, settings.formats)
+        hold = dictionary.generation
+        return Context(dictionary, request.parameters, started, now, zone, epoch, state, settings.formats, hold)
 
     async def query(self, statement: Query, prepared: Prepared, request: Request) -> RowsResult:
         """A SELECT's rows."""

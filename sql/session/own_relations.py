@@ -12,7 +12,8 @@ from planner.row_errors import decode_error
 from sql.catalog.catalog import Relation
 from sql.catalog.search_path import Lookup, SearchPath
 from sql.engine.snapshot import Published
-from sql.system.own import HYDRATIONS, VIEW_ERRORS
+from sql.session.vacuum import dictionary_row
+from sql.system.own import DICTIONARY, HYDRATIONS, VIEW_ERRORS
 from storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ def own_rows(relation: Relation, session: Session, published: Published, diction
     path = session.path(published.catalog)
     if relation == VIEW_ERRORS:
         return view_errors(published, dictionary, Lookup(published.catalog, path))
+    if relation == DICTIONARY:
+        return [dictionary_row(session.coordinator)]
     assert relation == HYDRATIONS, "each relation has its rows here"
     return hydrations(session, path)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -37,6 +37,11 @@ class Rows:
     dictionary: Dictionary
     tag: str
     position: int = 0
+    hold: object = field(init=False, repr=False, compare=False)
+    """Keeps the values of its words."""
+
+    def __post_init__(self) -> None:
+        self.hold = self.dictionary.generation
 
     def fetch(self, direction: Direction, count: int | None) -> RowSet:
         """The rows that a FETCH passes over, in its order; ``count`` None is ALL."""

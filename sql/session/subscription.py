@@ -82,6 +82,8 @@ class Subscription:
         comes or goes."""
         self._reached = 0
         """The epoch up to which everything has been handed over."""
+        self._hold: object = self.dictionary.generation
+        """Keeps the values of what waits, and of what was taken last."""
 
     @property
     def ended(self) -> bool:
@@ -176,12 +178,13 @@ class Subscription:
         known = published.catalog.relations
         gone = not known.keys() >= self._inputs
         gone = gone or any(i not in known or known[i].children != c for i, c in self._families.items())
-        self._loop.call_soon_threadsafe(self._deliver, history, delta.epoch, failure, gone)
+        self._loop.call_soon_threadsafe(self._deliver, history, delta.epoch, failure, gone, published.hold)
 
-    def _deliver(self, history: History | None, epoch: int, failure: SqlError | None, gone: bool) -> None:
+    def _deliver(self, history: History | None, epoch: int, failure: SqlError | None, gone: bool, hold: object) -> None:
         if self._ended:
             return
         if history is not None:
+            self._hold = self._hold or hold
             self._put(history)
         if failure is not None or gone:
             self._error = failure or SqlError("42P01", "what was subscribed to has been dropped or altered")
@@ -213,6 +216,8 @@ class Subscription:
     async def wait(self, timeout: float | None) -> None:
         """Until there is something to take or it has ended; at most ``timeout`` seconds."""
         deadline = None if timeout is None else self._loop.time() + timeout
+        if not self._waiting:
+            self._hold = None  # what was taken before has been sent
         while not self._waiting and not self._ended:
             left = HEARTBEAT_SECONDS if deadline is None else min(HEARTBEAT_SECONDS, deadline - self._loop.time())
             if left <= 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from ivm.rows import RowSet
@@ -43,6 +43,11 @@ class RowsResult:
     suspended: bool = False
     describe: bool = True
     formats: tuple[int, ...] = ()
+    hold: object = field(init=False, repr=False, compare=False)
+    """Keeps the values of its words."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hold", self.dictionary.generation)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from sql.catalog.sequence_options import SequenceOptions
 from sql.statements.partitions import Attachment
 from sql.statements.rename import Renaming
 from sql.statements.types import TypeStatement
+from sql.statements.vacuum import Vacuum
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +117,7 @@ class Compound:
     """Data-modifying statements in WITH, in order, and the statement after them: alone where its own rows are read by
     subqueries (ON CONFLICT, RETURNING), which see what was there before it.
 
-    ``parts``: the id (below 0) of the relation that each one's RETURNING is to the others, and the statement.
-    """
+    ``parts``: the id (below 0) of the relation that each one's RETURNING is to the others, and the statement."""
 
     parts: tuple[tuple[int, Insert | Update | Delete], ...]
     main: Query | Insert | Update | Delete
@@ -577,7 +577,7 @@ class Notify:
 
 @dataclass(frozen=True, slots=True)
 class NoOperation:
-    """Accepted for compatibility, does nothing (ANALYZE, VACUUM, COMMENT, GRANT …); answers ``tag``."""
+    """Accepted for compatibility, does nothing (ANALYZE, COMMENT, GRANT …); answers ``tag``."""
 
     tag: str
     notice: str | None = None
@@ -585,10 +585,10 @@ class NoOperation:
 
 Statement = (
     Query | Insert | Update | Delete | Compound | Truncate | CreateTable | CreateSequence | AlterSequence | CreateView
-    | CreateFunction | DropFunction | Attachment
-    | CreateIndex | CreateSchema | Drop | DropIndex | DropSchema | CopyFrom | CopyTo | Subscribe | Explain | Verify
-    | Begin | Commit | Rollback | Savepoint | SetVariable | SetTransaction | Show | Prepare | Execute | Deallocate
-    | Listen | Notify | Declare | Fetch | Close | Discard | AlterTable | Renaming | TypeStatement | NoOperation
+    | CreateFunction | DropFunction | Attachment | CreateIndex | CreateSchema | Drop | DropIndex | DropSchema
+    | CopyFrom | CopyTo | Subscribe | Explain | Verify | Begin | Commit | Rollback | Savepoint | SetVariable
+    | SetTransaction | Show | Prepare | Execute | Deallocate | Listen | Notify | Declare | Fetch | Close | Discard
+    | AlterTable | Renaming | TypeStatement | NoOperation | Vacuum
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from ivm.errors import SqlError, unsupported
 from planner.identifiers import quoted
 from sql.statements import statements as bound
+from sql.statements.vacuum import Vacuum
 from sql.syntax.altering import AlterGrammar
 from sql.syntax.lexer import Token, TokenKind
 from sql.syntax.nodes import (
@@ -33,7 +34,7 @@ _SQLGLOT_WORDS = frozenset(
     {"select", "values", "table", "with", "insert", "update", "delete", "create", "drop", "truncate", "("}
 )
 _NOOPS = {
-    "analyze": "ANALYZE", "analyse": "ANALYZE", "vacuum": "VACUUM", "comment": "COMMENT", "grant": "GRANT",
+    "analyze": "ANALYZE", "analyse": "ANALYZE", "comment": "COMMENT", "grant": "GRANT",
     "revoke": "REVOKE", "checkpoint": "CHECKPOINT",
     "cluster": "CLUSTER", "reindex": "REINDEX",
 }  # fmt: skip
@@ -94,6 +95,8 @@ class StatementGrammar(AlterGrammar):
             self._rest()
             return bound.NoOperation(_NOOPS[word])
         match word:
+            case "vacuum":
+                return self._vacuum()
             case "begin" | "start":
                 return self._begin()
             case "commit" | "end":
@@ -142,6 +145,18 @@ class StatementGrammar(AlterGrammar):
         start = self.index
         self.index = len(self.tokens) - 1
         return self.tokens[start : self.index]
+
+    def _vacuum(self) -> Vacuum:
+        """VACUUM [FULL] [FREEZE] [VERBOSE] [ANALYZE] [table, …], or VACUUM (option [value], …) …: it is about the
+        whole database, and only FULL makes a difference."""
+        self.advance()
+        first, *others = self._rest() or [self.token]
+        words = [token.value for token in (first, *others)]
+        if first.value != "(":
+            return Vacuum(words[0] == "full" and first.kind is TokenKind.WORD)
+        options = words[1 : words.index(")")] if ")" in words else words[1:]
+        said = options[options.index("full") + 1 :][:1] if "full" in options else ["off"]
+        return Vacuum(said not in (["off"], ["false"], ["0"]))
 
     def _begin(self) -> bound.Begin:
         self.advance()

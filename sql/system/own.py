@@ -21,4 +21,8 @@ HYDRATIONS: Final = Relation(
      TableColumn("operators", INT8), TableColumn("done", INT8), TableColumn("updates", INT8),
      TableColumn("behind", INT8), TableColumn("started", TIMESTAMPTZ, False)),
 )  # fmt: skip
-OWN_RELATIONS: Final = (VIEW_ERRORS, HYDRATIONS)
+DICTIONARY: Final = Relation(
+    13996, "freshet", "dictionary", RelationKind.SYSTEM,
+    tuple(TableColumn(name, INT8, False) for name in ("living", "dead", "bytes", "sweeps", "swept")),
+)  # fmt: skip
+OWN_RELATIONS: Final = (VIEW_ERRORS, HYDRATIONS, DICTIONARY)

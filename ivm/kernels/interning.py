@@ -1,0 +1,439 @@
+"""Kernels of the arena's writers: intern bytes, move tables, mark what is in use, drop what is not.
+
+Layout and flags are told in ``ivm.kernels.arena``. ``state`` is int64[STATE_WORDS], the descriptor first; whoever calls
+holds the arena's lock unless it says otherwise.
+
+Ids are SipHash-1-3 (Aumasson and Bernstein 2012) of the value under the database's secret, forced odd, the key changed
+in each round: a value whose proposal is held by other bytes proposes again in the next round.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from ivm.kernels.arena import (
+    BYTES,
+    COLOUR_FLAG,
+    DEAD_FLAG,
+    LENGTH,
+    LENGTH_MASK,
+    MASK,
+    OLD,
+    OLD_MASK,
+    PARENT,
+    PREFIX,
+    RESERVED_FLAG,
+    SLOT_BYTES,
+    TABLE,
+    Bytes,
+    Words,
+    copy_bytes,
+    find_in,
+    find_slot,
+    is_dead,
+    is_reserved,
+    length_of,
+    load_byte,
+    load_word,
+    resolve,
+    store_word,
+)
+from ivm.kernels.cache import kernel
+
+USED: Final = 8
+JOURNAL: Final = 9
+JOURNAL_USED: Final = 10
+JOURNAL_CAPACITY: Final = 11
+CHUNK: Final = 12
+CHUNK_USED: Final = 13
+CHUNK_CAPACITY: Final = 14
+KEY0: Final = 15
+KEY1: Final = 16
+ID_MASK: Final = 17
+COLOUR: Final = 18
+DEAD_COUNT: Final = 19
+RESERVED_COUNT: Final = 20
+OLD_AT: Final = 21
+"""The next slot of the old table to move."""
+DROPPING: Final = 22
+"""Whether dead values stay behind in the old table."""
+LEFT: Final = 23
+"""Where the ranges of addresses are whose bytes move too (begin, end; sorted), and at ``LEFT + 1`` how many."""
+STATE_WORDS: Final = 25
+MOVED_WITH_EACH: Final = 6
+"""Slots that move with every value that comes while two tables stand: a table twice as large is then never full before
+all have moved."""
+MOST_ROUNDS: Final = 1 << 12
+
+
+@kernel
+def _rotate(x: np.uint64, bits: int) -> np.uint64:
+    return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
+
+
+@kernel
+def _sip_round(
+    v0: np.uint64, v1: np.uint64, v2: np.uint64, v3: np.uint64
+) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
+    v0 += v1
+    v2 += v3
+    v1 = _rotate(v1, 13) ^ v0
+    v3 = _rotate(v3, 16) ^ v2
+    v0 = _rotate(v0, 32)
+    v2 += v1
+    v0 += v3
+    v1 = _rotate(v1, 17) ^ v2
+    v3 = _rotate(v3, 21) ^ v0
+    v2 = _rotate(v2, 32)
+    return v0, v1, v2, v3
+
+
+@kernel
+def sip_hash(address: int, length: int, key0: int, key1: int) -> int:
+    """SipHash-1-3 of the bytes at an address, as an int64."""
+    k0, k1 = np.uint64(key0), np.uint64(key1)
+    v0 = k0 ^ np.uint64(0x736F6D6570736575)
+    v1 = k1 ^ np.uint64(0x646F72616E646F6D)
+    v2 = k0 ^ np.uint64(0x6C7967656E657261)
+    v3 = k1 ^ np.uint64(0x7465646279746573)
+    whole = length & ~7
+    for at in range(0, whole, 8):
+        word = np.uint64(load_word(address + at))
+        v3 ^= word
+        v0, v1, v2, v3 = _sip_round(v0, v1, v2, v3)
+        v0 ^= word
+    last = np.uint64(length & 255) << np.uint64(56)
+    for at in range(whole, length):
+        last |= np.uint64(load_byte(address + at)) << np.uint64((at - whole) * 8)
+    v3 ^= last
+    v0, v1, v2, v3 = _sip_round(v0, v1, v2, v3)
+    v0 ^= last
+    v2 ^= np.uint64(0xFF)
+    for _ in range(3):
+        v0, v1, v2, v3 = _sip_round(v0, v1, v2, v3)
+    return np.int64(v0 ^ v1 ^ v2 ^ v3)  # type: ignore[return-value]
+
+
+@kernel
+def byte_prefix(address: int, length: int) -> int:
+    """The first eight bytes (zeros after a shorter value) as an int64 that orders as they do."""
+    word = np.uint64(0)
+    for at in range(min(length, 8)):
+        word |= np.uint64(load_byte(address + at)) << np.uint64(56 - 8 * at)
+    return np.int64(word ^ np.uint64(0x8000000000000000))  # type: ignore[return-value]
+
+
+@kernel
+def _equal_bytes(a: int, b: int, length: int) -> bool:
+    whole = length & ~7
+    for at in range(0, whole, 8):
+        if load_word(a + at) != load_word(b + at):
+            return False
+    for at in range(whole, length):  # noqa: SIM110 (numba compiles no generators in all())
+        if load_byte(a + at) != load_byte(b + at):
+            return False
+    return True
+
+
+@kernel
+def _holds(slot: int, address: int, length: int) -> bool:
+    if is_reserved(slot) or length_of(slot) != length:
+        return False
+    return _equal_bytes(load_word(slot + BYTES), address, length)
+
+
+@kernel
+def _has_room(state: Words, length: int) -> bool:
+    if (state[USED] + 1) * 3 > (state[MASK] + 1) * 2 or state[JOURNAL_USED] >= state[JOURNAL_CAPACITY]:
+        return False
+    return bool(state[CHUNK_USED] + length <= state[CHUNK_CAPACITY])
+
+
+@kernel
+def _put(state: Words, ident: int, address: int, length: int, prefix: int) -> None:
+    """Fills the id's slot in the table: a free one, or that which was reserved. ``length``: with flags."""
+    at = find_slot(state[TABLE], state[MASK], ident)
+    if at == 0:
+        slot = (ident >> 1) & state[MASK]
+        while load_word(state[TABLE] + slot * SLOT_BYTES) != 0:
+            slot = (slot + 1) & state[MASK]
+        at = state[TABLE] + slot * SLOT_BYTES
+        state[USED] += 1
+    else:
+        state[RESERVED_COUNT] -= 1
+    store_word(at + BYTES, address)
+    store_word(at + PREFIX, prefix)
+    store_word(at + LENGTH, length)
+    store_word(at, ident)
+
+
+@kernel
+def _note(state: Words, ident: int) -> None:
+    """Into the journal, which has room."""
+    store_word(state[JOURNAL] + state[JOURNAL_USED] * 8, ident)
+    state[JOURNAL_USED] += 1
+
+
+@kernel
+def _copied(state: Words, address: int, length: int) -> int:
+    """Where the bytes are now, copied to the end of the chunk, which has room."""
+    target = state[CHUNK] + state[CHUNK_USED]
+    copy_bytes(target, address, length)
+    state[CHUNK_USED] += length
+    return target  # type: ignore[no-any-return]
+
+
+@kernel
+def _insert(state: Words, ident: int, address: int, length: int) -> None:
+    target = _copied(state, address, length)
+    _put(state, ident, target, length | state[COLOUR], byte_prefix(target, length))
+    _note(state, ident)
+    if state[OLD] != 0:
+        move_slots(state, MOVED_WITH_EACH)
+
+
+@kernel
+def _reserve(state: Words, ident: int) -> None:
+    """Keeps an id free for ever, unless a value has it."""
+    if find_slot(state[TABLE], state[MASK], ident) != 0:
+        return
+    if state[OLD] != 0:
+        old = find_slot(state[OLD], state[OLD_MASK], ident)
+        if old != 0 and not is_dead(old) and not is_reserved(old):
+            return  # it moves here itself
+    state[RESERVED_COUNT] += 1
+    _put(state, ident, 0, RESERVED_FLAG, 0)
+
+
+@kernel
+def propose(state: Words, address: int, length: int, turn: int) -> int:
+    """The id that a value asks for in a round."""
+    return (sip_hash(address, length, state[KEY0] ^ turn, state[KEY1]) & state[ID_MASK]) | 1  # type: ignore[no-any-return]
+
+
+@kernel
+def _reserve_earlier(state: Words, ident: int, address: int, length: int) -> None:
+    """Keeps the proposals free that a value made before it came to have its id."""
+    turn = 0
+    while turn < MOST_ROUNDS:
+        proposal = propose(state, address, length, turn)
+        if proposal == ident:
+            return
+        _reserve(state, proposal)
+        turn += 1
+
+
+@kernel
+def _leaves(state: Words, address: int) -> bool:
+    """Whether the bytes at an address lie in a chunk that is given up."""
+    ranges, low, high = state[LEFT], np.int64(0), state[LEFT + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if load_word(ranges + middle * 16 + 8) <= address:
+            low = middle + 1
+        else:
+            high = middle
+    return low < state[LEFT + 1] and load_word(ranges + low * 16) <= address  # type: ignore[no-any-return]
+
+
+@kernel
+def move_slots(state: Words, count: int) -> int:
+    """Moves the next slots of the old table; 0, or how many bytes of room the chunk lacks for the next value."""
+    stop = min(state[OLD_AT] + count, state[OLD_MASK] + 1)
+    while state[OLD_AT] < stop:
+        at = state[OLD] + state[OLD_AT] * SLOT_BYTES
+        ident, address, length = load_word(at), load_word(at + BYTES), load_word(at + LENGTH)
+        gone = ident == 0 or (state[DROPPING] != 0 and (length & (RESERVED_FLAG | DEAD_FLAG)) != 0)
+        taken = 0 if gone else find_slot(state[TABLE], state[MASK], ident)
+        if not gone and (taken == 0 or is_reserved(taken)):
+            size = length & LENGTH_MASK
+            if state[DROPPING] != 0:
+                if _leaves(state, address):
+                    if state[CHUNK_USED] + size > state[CHUNK_CAPACITY]:
+                        return size  # type: ignore[no-any-return]
+                    address = _copied(state, address, size)
+                _reserve_earlier(state, ident, address, size)
+            _put(state, ident, address, length, load_word(at + PREFIX))
+            state[USED] -= 1  # it was counted where it was, and so was what has kept its place
+        state[OLD_AT] += 1
+    return 0
+
+
+@kernel
+def _see(state: Words, ident: int, slot: int) -> None:
+    """A value of this arena is in use: it has the colour of now, and is alive. The journal has room."""
+    length = load_word(slot + LENGTH)
+    if (length & DEAD_FLAG) != 0:
+        state[DEAD_COUNT] -= 1
+        _note(state, ident)
+    store_word(slot + LENGTH, (length & ~(COLOUR_FLAG | DEAD_FLAG)) | state[COLOUR])
+
+
+@kernel
+def _is_seen(state: Words, slot: int) -> bool:
+    return (load_word(slot + LENGTH) & (COLOUR_FLAG | DEAD_FLAG)) == state[COLOUR]  # type: ignore[no-any-return]
+
+
+@kernel
+def _stays_behind(state: Words, slot: int) -> bool:
+    """Whether a slot is a dead value's that will not move to the new table."""
+    return state[DROPPING] != 0 and is_dead(slot)
+
+
+@kernel
+def _try_id(state: Words, ident: int, address: int, length: int) -> int:
+    """What a proposal leads to: 1 it is the value's id, 0 it may be given to it, -1 it is another's, -2 room first."""
+    slot = find_slot(state[TABLE], state[MASK], ident)
+    if slot == 0 and state[OLD] != 0:
+        slot = find_slot(state[OLD], state[OLD_MASK], ident)
+        if slot != 0 and _stays_behind(state, slot):
+            if _holds(slot, address, length):
+                return 0
+            if not _has_room(state, 0):
+                return -2
+            _reserve(state, ident)  # who lives may have passed by here
+            return -1
+    if slot != 0:
+        if not _holds(slot, address, length):
+            return -1
+        if not _is_seen(state, slot):
+            if state[JOURNAL_USED] >= state[JOURNAL_CAPACITY]:
+                return -2
+            _see(state, ident, slot)
+        return 1
+    slot = find_in(state, PARENT, ident)
+    if slot == 0:
+        return 0
+    if not _holds(slot, address, length):
+        return -1
+    return 0 if is_dead(slot) else 1
+
+
+@kernel
+def intern_values(state: Words, data: Bytes, offsets: Words, ids: Words, start: int) -> int:
+    """Writes the ids of values ``start``.. into ``ids``, adding values that are new.
+
+    Value i is ``data[offsets[i]:offsets[i+1]]``. Returns how far it came: less than ``len(ids)`` when the value
+    there needs room that the table, the journal or the chunk does not have.
+    """
+    base = np.int64(data.ctypes.data)
+    for i in range(start, len(ids)):
+        address, length = base + offsets[i], offsets[i + 1] - offsets[i]
+        turn = 0
+        ident = propose(state, address, length, turn)
+        found = _try_id(state, ident, address, length)
+        while found == -1:
+            turn += 1
+            ident = propose(state, address, length, turn)
+            found = _try_id(state, ident, address, length)
+        if found == -2 or (found == 0 and not _has_room(state, length)):
+            return i
+        if found == 0:
+            _insert(state, ident, address, length)
+        ids[i] = ident
+    return len(ids)
+
+
+@kernel
+def load_values(state: Words, data: Bytes, offsets: Words, ids: Words, start: int) -> int:
+    """Adds values under given ids, as ``intern_values`` does; -1 - i if value i's id is held by other bytes."""
+    base = np.int64(data.ctypes.data)
+    for i in range(start, len(ids)):
+        address, length = base + offsets[i], offsets[i + 1] - offsets[i]
+        slot = resolve(state, ids[i])
+        if slot == 0 or is_reserved(slot):
+            if not _has_room(state, length):
+                return i
+            if propose(state, address, length, 0) != ids[i]:
+                if (state[USED] + 65) * 3 > (state[MASK] + 1) * 2:
+                    return i
+                _reserve_earlier(state, ids[i], address, length)
+            _insert(state, ids[i], address, length)
+        elif not _holds(slot, address, length):
+            return -1 - i
+    return len(ids)
+
+
+@kernel
+def see_words(state: Words, words: Words, start: int) -> int:
+    """What ids among the words name is in use, and comes back if it was dead. Returns how far it came: less than all
+    when room is needed first."""
+    for i in range(start, len(words)):
+        ident = words[i]
+        if (ident & 1) == 0:
+            continue
+        slot = find_in(state, TABLE, ident)
+        if slot == 0 or is_reserved(slot) or _is_seen(state, slot):
+            continue
+        length = length_of(slot)
+        if not _has_room(state, length):
+            return i
+        if _stays_behind(state, slot) and find_slot(state[TABLE], state[MASK], ident) == 0:
+            _insert(state, ident, load_word(slot + BYTES), length)
+        else:
+            _see(state, ident, slot)
+    return len(words)
+
+
+@kernel
+def unseen(descriptor: Words, colour: int, words: Words, out: Words) -> int:
+    """The words that are ids of values not of this colour, into ``out``; how many. Needs no lock."""
+    count = 0
+    for i in range(len(words)):
+        ident = words[i]
+        if (ident & 1) != 0:
+            slot = find_in(descriptor, TABLE, ident)
+            if slot != 0 and (load_word(slot + LENGTH) & (COLOUR_FLAG | DEAD_FLAG)) != colour:
+                out[count] = ident
+                count += 1
+    return count
+
+
+@kernel
+def condemn(state: Words, start: int, stop: int, out: Words) -> int:
+    """Declares the values in slots start … stop-1 dead that have not the colour of now; their ids, and how many."""
+    count = 0
+    for slot in range(start, stop):
+        at = state[TABLE] + slot * SLOT_BYTES
+        ident, length = load_word(at), load_word(at + LENGTH)
+        if ident == 0 or (length & (RESERVED_FLAG | DEAD_FLAG)) != 0 or (length & COLOUR_FLAG) == state[COLOUR]:
+            continue
+        store_word(at + LENGTH, length | DEAD_FLAG)
+        state[DEAD_COUNT] += 1
+        out[count] = ident
+        count += 1
+    return count
+
+
+@kernel
+def keep_living(descriptor: Words, ids: Words, out: Words) -> int:
+    """The places in ``ids`` of those that are not dead, into ``out``; how many. Needs no lock."""
+    count = 0
+    for i in range(len(ids)):
+        slot = find_in(descriptor, TABLE, ids[i])
+        if slot != 0 and (load_word(slot + LENGTH) & (DEAD_FLAG | RESERVED_FLAG)) == 0:
+            out[count] = i
+            count += 1
+    return count
+
+
+@kernel
+def weigh(table: int, start: int, stop: int, ranges: Words, sizes: Words) -> None:
+    """Adds the living values' bytes in slots start … stop-1 to ``sizes`` of the range that they lie in; ``ranges``
+    int64[2n]: begin and end of each, sorted."""
+    for slot in range(start, stop):
+        at = table + slot * SLOT_BYTES
+        length = load_word(at + LENGTH)
+        if load_word(at) == 0 or (length & (RESERVED_FLAG | DEAD_FLAG)) != 0:
+            continue
+        address, low, high = load_word(at + BYTES), 0, len(sizes)
+        while low < high:
+            middle = (low + high) >> 1
+            if ranges[2 * middle + 1] <= address:
+                low = middle + 1
+            else:
+                high = middle
+        if low < len(sizes):
+            sizes[low] += length & LENGTH_MASK

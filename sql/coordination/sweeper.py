@@ -1,0 +1,128 @@
+"""When the dictionary is swept: by VACUUM, and when it has grown."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ivm.errors import SqlError
+from sql.engine.sweeping import Sweeping
+
+if TYPE_CHECKING:
+    from sql.coordination.coordinator import Coordinator
+
+GROWTH: Final = 2
+"""A sweep is due when there are so many times the values, or the bytes, that the last one left."""
+LEAST_VALUES: Final = 1 << 17
+LEAST_BYTES: Final = 1 << 26
+LOOK_SECONDS: Final = 2.0
+AGAIN_SECONDS: Final = 0.02
+RELEASE_SECONDS: Final = 0.5
+"""How long VACUUM waits for readers that hold what it has found dead; later it goes on by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What there was after the last sweep (or the start), and how often there was one."""
+
+    values: int
+    nbytes: int
+    sweeps: int = 0
+    found: int = 0
+    """Values that have left in all."""
+
+
+class Sweeper:
+    """One sweep at a time; all on the event loop, but for what ``Sweeping`` does on its thread."""
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._coordinator = coordinator
+        self._arena = coordinator.engine.dictionary.arena
+        self._turns = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(1, "sweeper")
+        self._current: Sweeping | None = None
+        self._pending: Sweeping | None = None
+        """A sweep whose dead values readers still hold."""
+        self.last = Swept(len(self._arena), self._arena.byte_size)
+        self._watching = asyncio.ensure_future(self._watch())
+
+    @property
+    def due(self) -> bool:
+        """Whether the dictionary has grown by so much since the last sweep."""
+        arena, last = self._arena, self.last
+        many = len(arena) > max(LEAST_VALUES, GROWTH * last.values)
+        return many or arena.byte_size > max(LEAST_BYTES, GROWTH * last.nbytes)
+
+    async def sweep(self, full: bool = False) -> None:
+        """One whole sweep; what readers hold goes when they are done. SqlError: the store refuses."""
+        async with self._turns:
+            sweeping = self._current = Sweeping(self._coordinator.engine, full)
+            try:
+                await self._find(sweeping)
+            finally:
+                self._current = None
+            self._pending = sweeping
+            await self._release(RELEASE_SECONDS)
+
+    async def _find(self, sweeping: Sweeping) -> None:
+        jobs = self._coordinator
+        await self._beside(sweeping.catch_up)
+        while await jobs.autocommit(sweeping.compact):
+            pass
+        while not await jobs.submit(sweeping.begin):
+            await asyncio.sleep(AGAIN_SECONDS)
+        await self._beside(sweeping.mark)
+        if sweeping.stop.is_set():
+            raise SqlError("57P01", "the server is shutting down")
+        while await jobs.submit(sweeping.condemn):
+            pass
+        await jobs.autocommit(sweeping.conclude)
+        persistence = jobs.engine.persistence
+        if persistence is not None and sweeping.found:
+            await self._beside(persistence.flush)
+
+    async def _release(self, seconds: float) -> None:
+        """Give back the memory of what is dead as soon as nobody holds it, if that is within so many seconds."""
+        sweeping = self._pending
+        assert sweeping is not None
+        until = asyncio.get_running_loop().time() + seconds
+        while not sweeping.released:
+            if asyncio.get_running_loop().time() >= until:
+                if seconds:
+                    gc.collect()  # what holds it may be garbage that waits for a collection
+                if not sweeping.released:
+                    return
+            await asyncio.sleep(AGAIN_SECONDS)
+        await self._beside(sweeping.drop)
+        await self._coordinator.submit(sweeping.end)
+        self._pending = None
+        last = self.last
+        self.last = Swept(len(self._arena), self._arena.byte_size, last.sweeps + 1, last.found + sweeping.found)
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            with suppress(SqlError):
+                if self._pending is not None and not self._turns.locked():
+                    async with self._turns:
+                        if self._pending is not None:
+                            await self._release(0)
+                elif self.due and self._pending is None:
+                    await self.sweep()
+
+    async def _beside(self, work: Callable[[], None]) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def close(self) -> None:
+        """What runs ends soon."""
+        if self._current is not None:
+            self._current.stop.set()
+        self._watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._watching
+        self._thread.shutdown(wait=True, cancel_futures=True)
