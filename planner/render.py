@@ -339,18 +339,9 @@ class Rendering:
             case Errors() if node.input in self.failures or isinstance(self.plan.nodes[node.input], Constants):
                 return self.failures.get(node.input)
             case (
-                Project()
-                | Errors()
-                | Negate()
-                | Consolidate()
-                | Arrange()
-                | Threshold()
-                | Delay()
-                | Leave()
-                | Overflow()
-            ):
-                return self._made(node)
-            case Join() | AsOf() | DeltaJoin():
+                Project() | Errors() | Negate() | Consolidate() | Arrange() | Join() | AsOf() | DeltaJoin()
+                | Threshold() | Delay() | Leave() | Overflow()
+            ):  # fmt: skip
                 return self._made(node)
             case _:
                 assert_never(node)

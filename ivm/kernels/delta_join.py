@@ -40,7 +40,7 @@ from ivm.kernels.memory import (
     where,
 )  # fmt: skip
 from ivm.kernels.order import compare
-from ivm.kernels.seek import absent, add_block, seek
+from ivm.kernels.seek import add_block, lacks, seek
 from ivm.kernels.times import lub, rounds, wrap
 
 # A path: a head, SLOT_WORDS for each slot, then lists. A reference to a word is its slot << SLOT_SHIFT | word.
@@ -98,40 +98,52 @@ FULL: Final = -1
 LATER_FULL: Final = -2
 BUSY: Final = -3
 
+# Below, paths, sources, tables, walks, kept keys and counts are addresses: calls then pass a few registers.
+
 
 @kernel
-def _entries(sources: Words, slots: int) -> int:
+def _get(array: int, index: int) -> int:
+    return load(array + 8 * index)
+
+
+@kernel
+def _set(array: int, index: int, value: int) -> None:
+    store(array + 8 * index, value)
+
+
+@kernel
+def _entries(sources: int, slots: int) -> int:
     """How many layers all slots have at most."""
     count = 0
     for s in range(1, slots):
-        count += load(load(sources[s * SOURCE_WORDS + R_CELL]) + 8 * T_LAYERS) + 1
+        count += load(load(_get(sources, s * SOURCE_WORDS + R_CELL)) + 8 * T_LAYERS) + 1
     return count
 
 
 @kernel
-def _list_layers(sources: Words, slots: int, table: Words, walk: Words) -> None:
+def _list_layers(sources: int, slots: int, table: int, walk: int) -> None:
     """Lists the layers of all slots' traces."""
     count = 0
     for s in range(1, slots):
-        walk[s * WALK_WORDS + W_FIRST] = count
-        trace = load(sources[s * SOURCE_WORDS + R_CELL])
+        _set(walk, s * WALK_WORDS + W_FIRST, count)
+        trace = load(_get(sources, s * SOURCE_WORDS + R_CELL))
         for k in range(load(trace + 8 * T_LAYERS)):
             at = trace + 8 * (HEAD + LAYER_WORDS * k)
             if load(at + 8 * L_COUNT) != 0:
                 for j in range(LAYER_WORDS):
-                    table[count * ENTRY_WORDS + j] = load(at + 8 * j)
+                    _set(table, count * ENTRY_WORDS + j, load(at + 8 * j))
                 count += 1
-        minus = sources[s * SOURCE_WORDS + R_MINUS]
+        minus = _get(sources, s * SOURCE_WORDS + R_MINUS)
         if minus != 0 and load(minus) != 0:
-            add_block(table, count * ENTRY_WORDS, minus)
+            add_block(table + 8 * ENTRY_WORDS * count, minus)
             count += 1
-        walk[s * WALK_WORDS + W_LAST] = count
+        _set(walk, s * WALK_WORDS + W_LAST, count)
 
 
 @kernel
-def _word(walk: Words, reference: int) -> int:
+def _word(walk: int, reference: int) -> int:
     """A word of a row that is bound."""
-    return load(walk[(reference >> SLOT_SHIFT) * WALK_WORDS + W_ROW] + 8 * (reference & ((1 << SLOT_SHIFT) - 1)))
+    return load(_get(walk, (reference >> SLOT_SHIFT) * WALK_WORDS + W_ROW) + 8 * (reference & ((1 << SLOT_SHIFT) - 1)))
 
 
 @kernel
@@ -173,143 +185,209 @@ def _reach(column: int, stride: int, start: int, end: int, word: int) -> int:
 
 
 @kernel
-def _find(path: Words, table: Words, walk: Words, kept: Words, slot: int, stats: Words) -> int:
+def _find(path: int, table: int, walk: int, kept: int, slot: int, stats: int) -> int:
     """How many rows of a slot begin with its key: those from E_START to E_END of each layer. A key that is the last one
     is not sought again, a greater one from there on."""
     at = PATH_HEAD + SLOT_WORDS * slot
     own = slot * WALK_WORDS
-    width = path[at + V_WIDTH]
-    key_width = path[at + V_KEY_WIDTH]
-    place = path[at + V_KEPT]
-    fresh = walk[own + W_SOUGHT] == 0
+    width = _get(path, at + V_WIDTH)
+    key_width = _get(path, at + V_KEY_WIDTH)
+    place = _get(path, at + V_KEPT)
+    fresh = _get(walk, own + W_SOUGHT) == 0
     c = 1 if fresh else 0
     for k in range(key_width):
-        word = _word(walk, path[path[at + V_KEY] + k])
-        if c == 0 and word != kept[place + k]:
-            c = 1 if word > kept[place + k] else -1
-        kept[place + k] = word
-    walk[own + W_SOUGHT] = 1
+        word = _word(walk, _get(path, _get(path, at + V_KEY) + k))
+        if c == 0 and word != _get(kept, place + k):
+            c = 1 if word > _get(kept, place + k) else -1
+        _set(kept, place + k, word)
+    _set(walk, own + W_SOUGHT, 1)
     found = 0
-    key = where(kept) + 8 * place
-    for k in range(walk[own + W_FIRST], walk[own + W_LAST]):
+    key = kept + 8 * place
+    for k in range(_get(walk, own + W_FIRST), _get(walk, own + W_LAST)):
         entry = k * ENTRY_WORDS
         if c != 0:
-            start = 0 if fresh or c < 0 else table[entry + E_START]
+            start = 0 if fresh or c < 0 else _get(table, entry + E_START)
             end = start
-            if not absent(table, entry, key, key_width):
-                rows = table[entry + L_ROWS]
-                total = table[entry + L_COUNT]
-                start = seek(rows, total, width, table[entry + L_FENCE], start, key, key_width, 0)
+            if not lacks(table + 8 * entry, key, key_width):
+                rows = _get(table, entry + L_ROWS)
+                total = _get(table, entry + L_COUNT)
+                start = seek(rows, total, width, _get(table, entry + L_FENCE), start, key, key_width, 0)
                 end = _end(rows, total, width, start, key, key_width)
-                stats[S_SEEKS] += 1
-            table[entry + E_START] = start
-            table[entry + E_END] = end
-        found += table[entry + E_END] - table[entry + E_START]
+                _set(stats, S_SEEKS, _get(stats, S_SEEKS) + 1)
+            _set(table, entry + E_START, start)
+            _set(table, entry + E_END, end)
+        found += _get(table, entry + E_END) - _get(table, entry + E_START)
     return found
 
 
 @kernel
-def _null(path: Words, slot: int, walk: Words) -> bool:
+def _null(path: int, slot: int, walk: int) -> bool:
     """Whether the slot's row has a NULL where it may have none."""
     at = PATH_HEAD + SLOT_WORDS * slot
-    first = path[at + V_NULLS]
-    for k in range(path[at + V_NULL_COUNT]):
-        if (_word(walk, path[first + 2 * k]) >> path[first + 2 * k + 1]) & 1 != 0:
+    first = _get(path, at + V_NULLS)
+    for k in range(_get(path, at + V_NULL_COUNT)):
+        if (_word(walk, _get(path, first + 2 * k)) >> _get(path, first + 2 * k + 1)) & 1 != 0:
             return True
     return False
 
 
 @kernel
-def _emit(path: Words, walk: Words, target: Words, time: int, diff: int) -> None:
+def _emit(path: int, walk: int, target: Words, time: int, diff: int) -> None:
     """Appends the row of all that is bound."""
     n = target[B_COUNT]
     row = target[B_ROWS] + 8 * target[B_WIDTH] * n
-    first = path[G_WORDS]
-    for k in range(path[G_WORDS + 1]):
-        reference = path[first + k]
+    first = _get(path, G_WORDS)
+    for k in range(_get(path, G_WORDS + 1)):
+        reference = _get(path, first + k)
         store(row + 8 * k, 0 if reference < 0 else _word(walk, reference))
-    first = path[G_BITS]
-    for k in range(path[G_BITS + 1]):
+    first = _get(path, G_BITS)
+    for k in range(_get(path, G_BITS + 1)):
         entry = first + 4 * k
-        place = row + 8 * path[entry + 2]
-        bit = (_word(walk, path[entry]) >> path[entry + 1]) & 1
-        store(place, load(place) | (bit << path[entry + 3]))
+        place = row + 8 * _get(path, entry + 2)
+        bit = (_word(walk, _get(path, entry)) >> _get(path, entry + 1)) & 1
+        store(place, load(place) | (bit << _get(path, entry + 3)))
     store(target[B_TIMES] + 8 * n, time)
     store(target[B_DIFFS] + 8 * n, diff)
     target[B_COUNT] = n + 1
 
 
 @kernel
-def _rewind(walk: Words, table: Words, slot: int) -> None:
+def _rewind(walk: int, table: int, slot: int) -> None:
     """Lets the search for proposed words begin again."""
-    for m in range(walk[slot * WALK_WORDS + W_FIRST], walk[slot * WALK_WORDS + W_LAST]):
-        table[m * ENTRY_WORDS + E_CURSOR] = table[m * ENTRY_WORDS + E_START]
+    for m in range(_get(walk, slot * WALK_WORDS + W_FIRST), _get(walk, slot * WALK_WORDS + W_LAST)):
+        _set(table, m * ENTRY_WORDS + E_CURSOR, _get(table, m * ENTRY_WORDS + E_START))
 
 
 @kernel
-def _enter(path: Words, table: Words, walk: Words, kept: Words, d: int, stats: Words) -> bool:
+def _enter(path: int, table: int, walk: int, kept: int, d: int, stats: int) -> bool:
     """Begins with the slot at place d; False when there is nothing. At a stage's first the slot with the fewest rows is
     put, which proposes; the others get the word that it proposes."""
     at = PATH_HEAD + SLOT_WORDS * d
-    opener = path[at + V_FIRST]
+    opener = _get(path, at + V_FIRST)
     if opener == d:
         fewest = -1
         best = d
-        for k in range(d, path[at + V_END]):
-            walk[k * WALK_WORDS + W_SLOT] = k
+        for k in range(d, _get(path, at + V_END)):
+            _set(walk, k * WALK_WORDS + W_SLOT, k)
             found = _find(path, table, walk, kept, k, stats)
             if found == 0:
                 return False
             if fewest < 0 or found < fewest:
                 fewest = found
                 best = k
-        walk[d * WALK_WORDS + W_SLOT] = best
-        walk[best * WALK_WORDS + W_SLOT] = d
-        for k in range(d + 1, path[at + V_END]):
-            s = walk[k * WALK_WORDS + W_SLOT]
-            walk[s * WALK_WORDS + W_PROPOSED] = 0
+        _set(walk, d * WALK_WORDS + W_SLOT, best)
+        _set(walk, best * WALK_WORDS + W_SLOT, d)
+        for k in range(d + 1, _get(path, at + V_END)):
+            s = _get(walk, k * WALK_WORDS + W_SLOT)
+            _set(walk, s * WALK_WORDS + W_PROPOSED, 0)
             _rewind(walk, table, s)
-    s = walk[d * WALK_WORDS + W_SLOT]
+    s = _get(walk, d * WALK_WORDS + W_SLOT)
     if opener != d:
-        proposer = walk[opener * WALK_WORDS + W_SLOT]
-        word = load(walk[proposer * WALK_WORDS + W_ROW] + 8 * path[PATH_HEAD + SLOT_WORDS * proposer + V_KEY_WIDTH])
-        if word < walk[s * WALK_WORDS + W_PROPOSED]:
+        proposer = _get(walk, opener * WALK_WORDS + W_SLOT)
+        word = load(
+            _get(walk, proposer * WALK_WORDS + W_ROW) + 8 * _get(path, PATH_HEAD + SLOT_WORDS * proposer + V_KEY_WIDTH)
+        )
+        if word < _get(walk, s * WALK_WORDS + W_PROPOSED):
             _rewind(walk, table, s)
-        walk[s * WALK_WORDS + W_PROPOSED] = word
-    walk[d * WALK_WORDS + W_LAYER] = walk[s * WALK_WORDS + W_FIRST] - 1
-    walk[d * WALK_WORDS + W_POSITION] = 0
-    walk[d * WALK_WORDS + W_STOP] = 0
+        _set(walk, s * WALK_WORDS + W_PROPOSED, word)
+    _set(walk, d * WALK_WORDS + W_LAYER, _get(walk, s * WALK_WORDS + W_FIRST) - 1)
+    _set(walk, d * WALK_WORDS + W_POSITION, 0)
+    _set(walk, d * WALK_WORDS + W_STOP, 0)
     return True
 
 
 @kernel
-def _next_layer(path: Words, table: Words, walk: Words, d: int, stats: Words) -> bool:
+def _next_layer(path: int, table: int, walk: int, d: int, stats: int) -> bool:
     """Goes on to the next layer with rows for the slot at place d, if there is one."""
     here = d * WALK_WORDS
-    s = walk[here + W_SLOT]
+    s = _get(walk, here + W_SLOT)
     own = PATH_HEAD + SLOT_WORDS * s
-    opening = path[PATH_HEAD + SLOT_WORDS * d + V_FIRST] == d
-    for m in range(walk[here + W_LAYER] + 1, walk[s * WALK_WORDS + W_LAST]):
+    opening = _get(path, PATH_HEAD + SLOT_WORDS * d + V_FIRST) == d
+    stride = 8 * _get(path, own + V_WIDTH)
+    word = _get(walk, s * WALK_WORDS + W_PROPOSED)
+    for m in range(_get(walk, here + W_LAYER) + 1, _get(walk, s * WALK_WORDS + W_LAST)):
         entry = m * ENTRY_WORDS
-        p = table[entry + E_START]
-        stop = table[entry + E_END]
+        p = _get(table, entry + (E_START if opening else E_CURSOR))
+        stop = _get(table, entry + E_END)
+        if p >= stop:
+            continue
         if not opening:
-            stride = 8 * path[own + V_WIDTH]
-            column = table[entry + L_ROWS] + 8 * path[own + V_KEY_WIDTH]
-            word = walk[s * WALK_WORDS + W_PROPOSED]
-            p = _reach(column, stride, table[entry + E_CURSOR], stop, word)
-            table[entry + E_CURSOR] = p
+            column = _get(table, entry + L_ROWS) + 8 * _get(path, own + V_KEY_WIDTH)
+            p = _reach(column, stride, p, stop, word)
+            _set(table, entry + E_CURSOR, p)
             last = p
             while last < stop and load(column + stride * last) == word:
                 last += 1
             stop = last
-            stats[S_SEEKS] += 1
+            _set(stats, S_SEEKS, _get(stats, S_SEEKS) + 1)
         if p < stop:
-            walk[here + W_LAYER] = m
-            walk[here + W_POSITION] = p
-            walk[here + W_STOP] = stop
+            _set(walk, here + W_LAYER, m)
+            _set(walk, here + W_POSITION, p)
+            _set(walk, here + W_STOP, stop)
             return True
     return False
+
+
+@kernel
+def _run(
+    delta: Words, path: int, sources: int, table: int, walk: int, kept: int, out: Words, later: Words, state: Words,
+    stats: int, depth: int, vector: int, work: int,
+) -> int:  # fmt: skip
+    """``delta_join`` with room for its tables."""
+    slots = _get(path, G_SLOTS)
+    spent = _get(stats, S_SEEKS) + _get(stats, S_MATCHES)
+    for i in range(state[0], delta[B_COUNT]):
+        state[0] = i
+        if _get(stats, S_SEEKS) + _get(stats, S_MATCHES) - spent > work:
+            return BUSY
+        _set(walk, W_ROW, delta[B_ROWS] + 8 * delta[B_WIDTH] * i)
+        _set(walk, W_TIME, load(delta[B_TIMES] + 8 * i))
+        _set(walk, W_DIFF, load(delta[B_DIFFS] + 8 * i))
+        if _null(path, 0, walk):
+            continue
+        had = out[B_COUNT]
+        had_later = later[B_COUNT]
+        d = 1 if _enter(path, table, walk, kept, 1, stats) else 0
+        while d > 0:
+            here = d * WALK_WORDS
+            used_up = _get(walk, here + W_POSITION) >= _get(walk, here + W_STOP)
+            if used_up and not _next_layer(path, table, walk, d, stats):
+                d -= 1
+                continue
+            s = _get(walk, here + W_SLOT)
+            entry = _get(walk, here + W_LAYER) * ENTRY_WORDS
+            p = _get(walk, here + W_POSITION)
+            _set(walk, here + W_POSITION, p + 1)
+            width = _get(path, PATH_HEAD + SLOT_WORDS * s + V_WIDTH)
+            _set(walk, s * WALK_WORDS + W_ROW, _get(table, entry + L_ROWS) + 8 * width * p)
+            _set(stats, S_MATCHES, _get(stats, S_MATCHES) + 1)
+            if _null(path, s, walk):
+                continue
+            if d + 1 < slots:
+                # What is proposed and not met is the common case: the rest is for what is.
+                if not _enter(path, table, walk, kept, d + 1, stats):
+                    continue
+                if not _next_layer(path, table, walk, d + 1, stats):
+                    continue
+            time = load(_get(table, entry + L_TIMES) + _get(table, entry + L_TIME_STRIDE) * p)
+            time = wrap(time, _get(sources, s * SOURCE_WORDS + R_DEPTH), depth)
+            time = lub(_get(walk, here - WALK_WORDS + W_TIME), time, depth)
+            diff = load(_get(table, entry + L_DIFFS) + _get(table, entry + L_DIFF_STRIDE) * p)
+            diff *= _get(table, entry + L_SIGN) * _get(walk, here - WALK_WORDS + W_DIFF)
+            if d + 1 < slots:
+                _set(walk, here + W_TIME, time)
+                _set(walk, here + W_DIFF, diff)
+                d += 1
+                continue
+            now = depth == 0 or rounds(time, depth) == vector
+            target = out if now else later
+            if target[B_COUNT] >= target[B_ROOM]:
+                out[B_COUNT] = had
+                later[B_COUNT] = had_later
+                return FULL if now else LATER_FULL
+            _emit(path, walk, target, time, diff)
+    state[0] = 0
+    return int(out[B_COUNT] | later[B_COUNT] << 32)
 
 
 @kernel
@@ -324,56 +402,14 @@ def delta_join(
     about ``work`` seeks and rows. Cost: for each update the seeks of the stages' keys, and the rows bound.
     """
     slots = path[G_SLOTS]
-    table = np.zeros(_entries(sources, slots) * ENTRY_WORDS, np.int64)
+    table = np.zeros(_entries(where(sources), slots) * ENTRY_WORDS, np.int64)
     walk = np.zeros(slots * WALK_WORDS, np.int64)
-    kept = np.empty(path[G_KEYS] + 1, np.int64)
-    _list_layers(sources, slots, table, walk)
-    spent = stats[S_SEEKS] + stats[S_MATCHES]
-    for i in range(state[0], delta[B_COUNT]):
-        state[0] = i
-        if stats[S_SEEKS] + stats[S_MATCHES] - spent > work:
-            return BUSY
-        walk[W_ROW] = delta[B_ROWS] + 8 * delta[B_WIDTH] * i
-        walk[W_TIME] = load(delta[B_TIMES] + 8 * i)
-        walk[W_DIFF] = load(delta[B_DIFFS] + 8 * i)
-        if _null(path, 0, walk):
-            continue
-        had = out[B_COUNT]
-        had_later = later[B_COUNT]
-        d = 1 if _enter(path, table, walk, kept, 1, stats) else 0
-        while d > 0:
-            here = d * WALK_WORDS
-            if walk[here + W_POSITION] >= walk[here + W_STOP] and not _next_layer(path, table, walk, d, stats):
-                d -= 1
-                continue
-            s = walk[here + W_SLOT]
-            entry = walk[here + W_LAYER] * ENTRY_WORDS
-            p = walk[here + W_POSITION]
-            walk[here + W_POSITION] = p + 1
-            walk[s * WALK_WORDS + W_ROW] = table[entry + L_ROWS] + 8 * path[PATH_HEAD + SLOT_WORDS * s + V_WIDTH] * p
-            stats[S_MATCHES] += 1
-            if _null(path, s, walk):
-                continue
-            time = wrap(
-                load(table[entry + L_TIMES] + table[entry + L_TIME_STRIDE] * p),
-                sources[s * SOURCE_WORDS + R_DEPTH],
-                depth,
-            )
-            time = lub(walk[here - WALK_WORDS + W_TIME], time, depth)
-            diff = load(table[entry + L_DIFFS] + table[entry + L_DIFF_STRIDE] * p) * table[entry + L_SIGN]
-            diff *= walk[here - WALK_WORDS + W_DIFF]
-            if d + 1 < slots:
-                walk[here + W_TIME] = time
-                walk[here + W_DIFF] = diff
-                if _enter(path, table, walk, kept, d + 1, stats):
-                    d += 1
-                continue
-            now = depth == 0 or rounds(time, depth) == vector
-            target = out if now else later
-            if target[B_COUNT] >= target[B_ROOM]:
-                out[B_COUNT] = had
-                later[B_COUNT] = had_later
-                return FULL if now else LATER_FULL
-            _emit(path, walk, target, time, diff)
-    state[0] = 0
-    return int(out[B_COUNT] | later[B_COUNT] << 32)
+    kept = np.zeros(path[G_KEYS] + 1, np.int64)
+    _list_layers(where(sources), slots, where(table), where(walk))
+    result = _run(
+        delta, where(path), where(sources), where(table), where(walk), where(kept), out, later, state, where(stats),
+        depth, vector, work,
+    )  # fmt: skip
+    # An array lives until it is named for the last time.
+    kept[0] = len(table) + len(walk)
+    return result

@@ -31,33 +31,40 @@ from ivm.kernels.memory import (
     Words,
     load,
     spread,
+    store,
     where,
 )  # fmt: skip
 from ivm.kernels.order import compare
 
 
 @kernel
-def add_block(table: Words, at: int, block: int) -> None:
-    """Lists a block, by its descriptor's address, as a layer of the opposite sign."""
-    table[at + L_COUNT] = load(block + 8 * B_COUNT)
-    table[at + L_ROWS] = load(block + 8 * B_ROWS)
-    table[at + L_TIMES] = load(block + 8 * B_TIMES)
-    table[at + L_TIME_STRIDE] = 8
-    table[at + L_DIFFS] = load(block + 8 * B_DIFFS)
-    table[at + L_DIFF_STRIDE] = 8 * load(block + 8 * B_DIFF_WIDTH)
-    table[at + L_FENCE] = 0
-    table[at + L_SIGN] = -1
-    table[at + L_FILTER] = 0
+def add_block(layer: int, block: int) -> None:
+    """Writes a block as a layer of the opposite sign; both by their addresses."""
+    store(layer + 8 * L_COUNT, load(block + 8 * B_COUNT))
+    store(layer + 8 * L_ROWS, load(block + 8 * B_ROWS))
+    store(layer + 8 * L_TIMES, load(block + 8 * B_TIMES))
+    store(layer + 8 * L_TIME_STRIDE, 8)
+    store(layer + 8 * L_DIFFS, load(block + 8 * B_DIFFS))
+    store(layer + 8 * L_DIFF_STRIDE, 8 * load(block + 8 * B_DIFF_WIDTH))
+    store(layer + 8 * L_FENCE, 0)
+    store(layer + 8 * L_SIGN, -1)
+    store(layer + 8 * L_FILTER, 0)
+
+
+@kernel
+def lacks(layer: int, key: int, key_width: int) -> bool:
+    """Whether the filter of the layer at this address says that it has no row with the key."""
+    words = load(layer + 8 * L_FILTER)
+    if words == 0 or key_width == 0:
+        return False
+    bit = spread(load(key)) & load(layer + 8 * L_MASK)
+    return bool((load(words + 8 * (bit >> 6)) >> (bit & 63)) & 1 == 0)
 
 
 @kernel
 def absent(table: Words, at: int, key: int, key_width: int) -> bool:
-    """Whether the filter of the layer at this offset says that it has no row with the key."""
-    words = table[at + L_FILTER]
-    if words == 0 or key_width == 0:
-        return False
-    bit = spread(load(key)) & table[at + L_MASK]
-    return bool((load(words + 8 * (bit >> 6)) >> (bit & 63)) & 1 == 0)
+    """``lacks`` of the layer at this offset of a table."""
+    return lacks(where(table) + 8 * at, key, key_width)
 
 
 @kernel
@@ -73,10 +80,10 @@ def layers(trace: Words, minus: Words, minus_too: Words) -> tuple[Words, int]:
                 table[count * LAYER_WORDS + j] = trace[at + j]
             count += 1
     if minus[B_COUNT] != 0:
-        add_block(table, count * LAYER_WORDS, where(minus))
+        add_block(where(table) + 8 * LAYER_WORDS * count, where(minus))
         count += 1
     if minus_too[B_COUNT] != 0:
-        add_block(table, count * LAYER_WORDS, where(minus_too))
+        add_block(where(table) + 8 * LAYER_WORDS * count, where(minus_too))
         count += 1
     return table, count
 
