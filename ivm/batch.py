@@ -19,10 +19,13 @@ from ivm.kernels.memory import (
     FILTER_BITS,
     FILTER_LEAST,
     FILTER_MOST,
+    L_DIFF_STRIDE,
+    L_RANKS,
     LAYER_WORDS,
     lay_out,
 )  # fmt: skip
 from ivm.kernels.merge import fill_fence, fill_filter, uniform
+from ivm.kernels.rank import extend_ranks
 from ivm.kernels.sort import sort_block
 
 Words = NDArray[np.int64]
@@ -166,11 +169,11 @@ class Batch:
     a trace descriptor holds of it.
     """
 
-    __slots__ = ("_block", "bits", "fence", "layer", "n")
+    __slots__ = ("_block", "bits", "fence", "layer", "n", "ranks")
 
-    def __init__(self, block: Block, fenced: bool, bits: Words | None = None) -> None:
-        """Takes the block's arrays over; ``fenced``: whether the first word compares as an integer; ``bits``: the
-        filter of its rows, if it is made already."""
+    def __init__(self, block: Block, fenced: bool, bits: Words | None = None, ranks: Words | None = None) -> None:
+        """Takes the block's arrays over; ``fenced``: whether the first word compares as an integer; ``bits`` and
+        ``ranks``: the filter of its rows and the sums of its diffs, if they are made already."""
         n = block.n
         single = n > 64 and bool(uniform(block.d))
         if single:
@@ -201,11 +204,28 @@ class Batch:
         self.layer = np.array(
             [
                 n, d[B_ROWS], d[B_TIMES], stride, d[B_DIFFS], stride * block.diff_width, fence, 1,
-                address(bits) if len(bits) else 0, 64 * len(bits) - 1,
+                address(bits) if len(bits) else 0, 64 * len(bits) - 1, 0,
             ],
             np.int64,
         )  # fmt: skip
         assert len(self.layer) == LAYER_WORDS
+        self.ranks: Words | None = None
+        if ranks is not None and not single:
+            self._ranked(ranks[: rank_words(n)].copy())
+
+    def _ranked(self, ranks: Words) -> None:
+        self.ranks = ranks
+        self.layer[L_RANKS] = address(ranks)
+
+    def rank(self) -> None:
+        """Makes the sums of diffs that searches by rank use, where they are worth while and not made already.
+
+        Cost: a pass over the updates.
+        """
+        if self.ranks is None and self.n > FENCE and self.layer[L_DIFF_STRIDE]:
+            ranks = np.zeros(rank_words(self.n), np.int64)
+            extend_ranks(self._block.d, ranks, 1)
+            self._ranked(ranks)
 
     @property
     def rows(self) -> Words:
@@ -225,6 +245,11 @@ class Batch:
         keys = [(*row, time) for row, time in zip(rows.tolist(), times.tolist(), strict=True)]
         assert all(a < b for a, b in pairwise(keys))
         assert diffs.any(axis=1).all()
+
+
+def rank_words(n: int) -> int:
+    """How many sums a batch of n updates has for searches by rank."""
+    return n // FENCE + 1
 
 
 def filter_words(n: int, width: int) -> Words:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, NewType, Protocol
+from typing import TYPE_CHECKING, NewType, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +89,49 @@ class Reducer(Hashable, Protocol):
     @property
     def limit(self) -> int | None: ...
     def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced: ...
+
+
+class Rank(Enum):
+    """Which rows of a group a window shows."""
+
+    ROWS = 0
+    CONTINUOUS = 1
+    DISCRETE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The rows, counted with their diffs, of ranks ``first`` (from 0) up to ``last`` (excluded; None: to the end), or
+    those that the continuous or discrete percentile of ``fraction`` is made of."""
+
+    rank: Rank = Rank.ROWS
+    first: int = 0
+    last: int | None = None
+    fraction: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Picks:
+    """All that a reducer wants to see of a group. ``flagged``: values whose first word is not 0 stand after the others
+    (the arrangement's order has it first) and do not count. ``changes``: its rows depend on one value each, so that
+    only those need be shown, before and after, that a change touches."""
+
+    windows: tuple[Window, ...]
+    flagged: bool = False
+    changes: bool = False
+
+
+@runtime_checkable
+class PickingReducer(Reducer, Protocol):
+    """A reducer of a few rows of each group, which outside of loops are found by search.
+
+    Its ``diffs`` are int64[m, 4]: how often the value stands in the window, the window's number, the value's rank,
+    how many rows of the group count (any number above ``last`` for a single window from rank 0). A flagged group in
+    which none counts has one row of zeros with the number -1.
+    """
+
+    @property
+    def picks(self) -> Picks: ...
 
 
 @dataclass(frozen=True, slots=True)

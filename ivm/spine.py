@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from ivm.batch import Batch, Block, Words, address, filter_words, sorted_block
+from ivm.batch import Batch, Block, Words, address, filter_words, rank_words, sorted_block
 from ivm.kernels.blocks import SAME, transfer
 from ivm.kernels.memory import (
     HEAD,
@@ -39,6 +39,7 @@ from ivm.kernels.memory import (
     where,
 )  # fmt: skip
 from ivm.kernels.merge import M_DONE, MERGE_WORDS, compact, insert_small, merge
+from ivm.kernels.rank import extend_ranks
 from ivm.kernels.read import collect
 
 ROOM: Final = 512
@@ -52,9 +53,9 @@ EVERYTHING: Final = 2**62
 class Merge:
     """Two batches becoming one: both stay readable until it is done."""
 
-    __slots__ = ("bits", "block", "left", "right", "since", "state", "trace")
+    __slots__ = ("_ranked", "bits", "block", "left", "ranks", "right", "since", "state", "trace")
 
-    def __init__(self, left: Batch, right: Batch, head: Words, since: int) -> None:
+    def __init__(self, left: Batch, right: Batch, head: Words, since: int, ranked: bool) -> None:
         self.left = left
         self.right = right
         self.since = since
@@ -62,10 +63,14 @@ class Merge:
         self.trace = np.concatenate([head[:HEAD], left.layer, right.layer])
         self.block = Block(int(head[T_WIDTH]), int(head[T_DIFF_WIDTH]), left.n + right.n)
         self.bits = filter_words(left.n + right.n, self.block.width)
+        self.ranks = np.zeros(rank_words(left.n + right.n), np.int64) if ranked else None
+        self._ranked = 1
 
     def work(self, fuel: int) -> int:
         """Reads at least ``fuel`` updates, or all that are left; returns how many."""
         read = merge(self.trace, HEAD, HEAD + LAYER_WORDS, self.block.d, self.state, fuel, self.since, self.bits)
+        if self.ranks is not None:
+            self._ranked = int(extend_ranks(self.block.d, self.ranks, self._ranked))
         return int(read)
 
     @property
@@ -95,7 +100,7 @@ class Spine:
 
     __slots__ = (
         "_levels", "_paid", "_small", "_unpaid", "cell", "changed", "depth", "desc", "diff_width", "fenced",
-        "key_width", "merged", "node", "order", "order_words", "parts", "since_word", "watch", "width",
+        "key_width", "merged", "node", "order", "order_words", "parts", "ranked", "since_word", "watch", "width",
     )  # fmt: skip
 
     def __init__(
@@ -115,6 +120,7 @@ class Spine:
         self.diff_width = diff_width
         self.since_word = np.zeros(1, np.int64) if since_word is None else since_word
         self.merged = 0
+        self.ranked = False
         self.node = -1
         self.changed = False
         self.watch: list[Spine] | None = None
@@ -158,6 +164,14 @@ class Spine:
         head[HEAD + L_SIGN] = 1
         self.parts = tuple(parts)
         self.describe(np.concatenate([head, *(part.layer for part in parts)]) if parts else head)
+
+    def rank(self) -> None:
+        """Keeps sums of diffs for searches by rank from now on. Cost: a pass over all updates, the first time."""
+        if not self.ranked:
+            self.ranked = True
+            for part in self.parts:
+                part.rank()
+            self._refresh()
 
     def describe(self, desc: Words) -> None:
         """Takes a descriptor as its own."""
@@ -216,6 +230,8 @@ class Spine:
     def adopt(self, batch: Batch) -> None:
         """Adds a batch as it is."""
         self._work(self.FUEL * batch.n)
+        if self.ranked:
+            batch.rank()
         self._place(batch, _level_of(batch.n))
         self._refresh()
 
@@ -234,7 +250,10 @@ class Spine:
             self.desc[HEAD + L_COUNT] = 0
             self._work(self.FUEL * max(ROOM - self._paid, 0))
             self._paid = self._unpaid = 0
-            self._place(Batch(block, self.fenced), 0)
+            batch = Batch(block, self.fenced)
+            if self.ranked:
+                batch.rank()
+            self._place(batch, 0)
         self._refresh()
 
     def _work(self, fuel: int) -> bool:
@@ -261,7 +280,7 @@ class Spine:
             level.batch = batch
         elif level.merge is None:
             assert level.batch is not None
-            level.merge = Merge(level.batch, batch, self.desc, self.since)
+            level.merge = Merge(level.batch, batch, self.desc, self.since, self.ranked)
             level.batch = None
             if level.merge.left.n + level.merge.right.n <= _AT_ONCE:
                 self.merged += level.merge.work(EVERYTHING)
@@ -273,11 +292,13 @@ class Spine:
         """Moves a finished merge's batch to where its size belongs."""
         level = self._levels[k]
         assert level.merge is not None
-        block, bits = level.merge.block, level.merge.bits
+        block, bits, ranks = level.merge.block, level.merge.bits, level.merge.ranks
         level.merge = None
         if block.sync() == 0:
             return
-        batch = Batch(block, self.fenced, bits if len(bits) else None)
+        batch = Batch(block, self.fenced, bits if len(bits) else None, ranks)
+        if self.ranked:
+            batch.rank()
         fitting = _level_of(batch.n)
         if fitting > k:
             self._place(batch, k + 1)

@@ -15,8 +15,8 @@ import numpy as np
 
 from ivm.rows import Mask, Vector, Words
 from ivm.words import ColumnType, Kind, Schema, SqlType, Storage
-from planner.aggregates import AGGREGATES, Family
-from planner.limbs import Parts, float_parts, numeric_parts, square_parts
+from planner.aggregates import AGGREGATES, BITS, COUNTS, PAIRS, Family
+from planner.limbs import Parts, bit_parts, float_parts, numeric_parts, product_parts, square_parts
 from storage.codec import INTERVAL, word_to_float
 from storage.dictionary import Dictionary
 from storage.numeric import DIRECT_NAN, decode_numeric, is_interned
@@ -34,6 +34,7 @@ class Shape(Enum):
     FLOAT = "float"
     NUMERIC = "numeric"
     INTERVAL = "interval"
+    BITS = "bits"
     OTHER = "other"
 
 
@@ -76,11 +77,13 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class SlotSet:
-    """The limb rows of one argument: its sum, or the sum of its squares."""
+    """The limb rows of one argument: its sum, or the sum of its squares or of its products with column ``other``; of
+    shape BITS, how often each of its bits is set."""
 
     column: int
     shape: Shape
     squared: bool
+    other: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,7 @@ def _components(call: AggregateCall) -> tuple[Component, ...]:
     parts = [Part.COUNT]
     if function.family in (Family.BOOL_AND, Family.BOOL_OR):
         parts.append(Part.TRUE)
-    elif function.family is not Family.COUNT:
+    elif function.family not in (*COUNTS, *BITS, *PAIRS):
         parts += _SUMS.get(shape, ())
         if function.family in _MOMENTS:
             parts += _SQUARES.get(shape, ())
@@ -143,13 +146,23 @@ def _components(call: AggregateCall) -> tuple[Component, ...]:
 
 def _slot_sets(call: AggregateCall) -> tuple[SlotSet, ...]:
     function = AGGREGATES[call.function]
-    if not call.args or function.family in (Family.COUNT, Family.BOOL_AND, Family.BOOL_OR):
+    if not call.args or function.family in (*COUNTS, Family.BOOL_AND, Family.BOOL_OR):
         return ()
+    if function.family in BITS:
+        return (SlotSet(call.args[0], Shape.BITS, False),)
+    if function.family in PAIRS:
+        return _pair_sets(*call.args)
     shape = shape_of(call.types[0])
     if shape not in (Shape.FLOAT, Shape.NUMERIC):
         return ()
     total = SlotSet(call.args[0], shape, False)
     return (total, SlotSet(call.args[0], shape, True)) if function.family in _MOMENTS else (total,)
+
+
+def _pair_sets(y: int, x: int) -> tuple[SlotSet, ...]:
+    """The sums of y, y * y, x, x * x and y * x."""
+    alone = [SlotSet(column, Shape.FLOAT, squared) for column in (y, x) for squared in (False, True)]
+    return (*alone, SlotSet(y, Shape.FLOAT, True, x))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +176,7 @@ class CallPlan:
     places: dict[Part, int]
     total: SlotSet | None
     squares: SlotSet | None
+    sets: tuple[SlotSet, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +202,8 @@ class Accumulation:
             "components": components,
             "slot_sets": tuple(dict.fromkeys(s for call in self.calls for s in _slot_sets(call))),
             "plans": plans,
-            "schema": tuple(ColumnType(plan.result, plan.family is not Family.COUNT) for plan in plans),
-            "types": {c.args[0]: c.types[0] for c in self.calls if c.args},
+            "schema": tuple(ColumnType(plan.result, plan.family not in COUNTS) for plan in plans),
+            "types": {a: t for c in self.calls for a, t in zip(c.args, c.types, strict=True)},
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)
@@ -239,6 +253,7 @@ def _plan(call: AggregateCall, place: dict[Component, int]) -> CallPlan:
         {component.part: place[component] for component in _components(call)},
         sets[0] if sets else None,
         sets[1] if len(sets) > 1 else None,
+        sets,
     )
 
 
@@ -289,12 +304,20 @@ class _Cache:
         vector = self.vectors[slot_set.column]
         rows = np.flatnonzero(_present(vector, len(vector.words)))
         words = vector.words[rows]
+        if slot_set.shape is Shape.BITS:
+            return bit_parts(words, rows, _BIT_WIDTHS[self.types[slot_set.column].kind])
         if slot_set.shape is Shape.FLOAT:
             values = word_to_float(np.ascontiguousarray(words))
+            if slot_set.other >= 0:
+                others = np.ascontiguousarray(self.vectors[slot_set.other].words[rows])
+                return product_parts(values, word_to_float(others), rows)
             return square_parts(values, rows) if slot_set.squared else float_parts(values, rows)
         ids = np.unique(words[is_interned(words)]).tolist()
         wide = {word: decode_numeric(word, self.dictionary) for word in ids}
         return numeric_parts(words, rows, wide, slot_set.squared)
+
+
+_BIT_WIDTHS: Final = {Kind.INT2: 16, Kind.INT4: 32, Kind.INT8: 64}
 
 
 def _present(vector: Vector, count: int) -> Mask:

@@ -25,12 +25,19 @@ class) distinct first, then lay them out the same way and join the results on th
     Reduce:   layout.reducer → vals row = [value word, null word]; no null word if neither aggregate nor argument is
               nullable (reducer.out_width tells).
 
-**basic** (string_agg, array_agg, bit_and, …): one arrangement and Reduce each, from the whole group::
+**basic** (string_agg, array_agg): one arrangement and Reduce each, from all the group's rows that count::
 
     layout = basic_layout(aggregate, dictionary)    # the same fields; vals row = [value word, null word]
 
-Both have ``layout.empty_row``, the Constant val words to concat when there are no keys. ORDER BY and FILTER are in
-the layout. DISTINCT: for ordered ones drop it (it changes nothing); basic ones do it themselves when there is no
+**ranked** (percentile_cont, percentile_disc): one Reduce each, of the rows at a few ranks, which the engine finds by
+search (``ivm/kernels/rank.py``); ``args`` are what is ordered and the fraction, an expression without columns::
+
+    layout = percentile_layout(aggregate, percentile(aggregate, context))    # the same fields
+
+**mode**: counts by (key, value), themselves arranged by (key, count downwards, value): ``planner/lower_reduce.py``.
+
+The others have ``layout.empty_row``, the Constant val words to concat when there are no keys. ORDER BY and FILTER are
+in the layout. DISTINCT: for ordered ones drop it (it changes nothing); basic ones do it themselves when there is no
 ORDER BY of another expression (Postgres requires that too). An aggregate's argument may be of type numeric(p, s).
 
 NULL rules: count is never NULL, every other aggregate of no non-NULL input is (``result_nullable``).
@@ -64,7 +71,7 @@ from ivm.words import (
     SqlType,
 )  # fmt: skip
 from planner.functions import ANY, ANYARRAY, ANYELEMENT, ANYENUM, ANYNONARRAY, ArgumentType, function_key
-from planner.scalar import Aggregate, Case, Literal
+from planner.scalar import Aggregate, Call, Case, Literal, Scalar
 
 
 class AggregateKind(Enum):
@@ -73,6 +80,8 @@ class AggregateKind(Enum):
     ACCUMULABLE = "accumulable"
     ORDERED = "ordered"
     BASIC = "basic"
+    RANKED = "ranked"
+    MODE = "mode"
 
 
 class Family(Enum):
@@ -95,6 +104,21 @@ class Family(Enum):
     BIT_AND = "bit_and"
     BIT_OR = "bit_or"
     BIT_XOR = "bit_xor"
+    PERCENTILE_CONT = "percentile_cont"
+    PERCENTILE_DISC = "percentile_disc"
+    MODE = "mode"
+    CORR = "corr"
+    COVAR_POP = "covar_pop"
+    COVAR_SAMP = "covar_samp"
+    REGR_AVGX = "regr_avgx"
+    REGR_AVGY = "regr_avgy"
+    REGR_COUNT = "regr_count"
+    REGR_INTERCEPT = "regr_intercept"
+    REGR_R2 = "regr_r2"
+    REGR_SLOPE = "regr_slope"
+    REGR_SXX = "regr_sxx"
+    REGR_SXY = "regr_sxy"
+    REGR_SYY = "regr_syy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +151,10 @@ def aggregate_overloads(name: str) -> tuple[AggregateFunction, ...]:
 
 def result_nullable(function: AggregateFunction, args_nullable: Sequence[bool], grouped: bool, filtered: bool) -> bool:
     """Whether the result may be NULL: ``grouped`` tells that there are keys, so that no group is empty."""
-    if function.family is Family.COUNT:
+    if function.family in COUNTS:
         return False
+    if function.family in PAIRS:
+        return True
     if function.family in (Family.VAR_SAMP, Family.STDDEV_SAMP):
         return True
     if function.family is Family.ARRAY_AGG:
@@ -144,9 +170,31 @@ def without_filter(aggregate: Aggregate) -> Aggregate:
         counted = Case(((aggregate.filter, Literal(True, BOOL)),), Literal(None, BOOL), BOOL)
         return replace(aggregate, function="count(any)", args=(counted,), filter=None)
     first, *rest = aggregate.args
-    masked = Case(((aggregate.filter, first),), Literal(None, first.type), first.type)
-    return replace(aggregate, args=(masked, *rest), filter=None)
+    return replace(aggregate, args=(_where(aggregate.filter, first), *rest), filter=None)
 
+
+def _where(condition: Scalar, value: Scalar) -> Scalar:
+    return Case(((condition, value),), Literal(None, value.type), value.type)
+
+
+def of_pairs(aggregate: Aggregate) -> Aggregate:
+    """An aggregate of pairs without FILTER, with both arguments NULL where either is."""
+    if len(aggregate.args) != 2 or AGGREGATES[aggregate.function].family not in PAIRS:
+        return aggregate
+    y, x = aggregate.args
+    return replace(aggregate, args=(_where(_present(x), y), _where(_present(y), x)))
+
+
+def _present(value: Scalar) -> Scalar:
+    return Call("is not null", (value,), BOOL, False)
+
+
+PAIRS: Final = (
+    Family.CORR, Family.COVAR_POP, Family.COVAR_SAMP, Family.REGR_AVGX, Family.REGR_AVGY, Family.REGR_COUNT,
+    Family.REGR_INTERCEPT, Family.REGR_R2, Family.REGR_SLOPE, Family.REGR_SXX, Family.REGR_SXY, Family.REGR_SYY,
+)  # fmt: skip
+COUNTS: Final = (Family.COUNT, Family.REGR_COUNT)
+BITS: Final = (Family.BIT_AND, Family.BIT_OR, Family.BIT_XOR)
 
 _NUMBERS: Final = (INT2, INT4, INT8, NUMERIC, FLOAT4, FLOAT8)
 _ORDERED: Final = (*_NUMBERS, TEXT, SqlType(Kind.BPCHAR), DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL, OID)
@@ -191,13 +239,32 @@ def _registry() -> list[AggregateFunction]:
     made += [_make("avg", (INTERVAL,), INTERVAL, accumulable, Family.AVG)]
     made += [_make(n, (a,), _floating(a), accumulable, f) for n, f in _MOMENTS.items() for a in _NUMBERS]
     made += [_make(n, (BOOL,), BOOL, accumulable, f) for n, f in _TRUTH.items()]
-    made += [_make(n, (a,), a, basic, f) for n, f in _BITS.items() for a in (INT2, INT4, INT8)]
+    made += [_make(n, (a,), a, accumulable, f) for n, f in _BITS.items() for a in (INT2, INT4, INT8)]
     made += [_make("min", (a,), a, ordered, Family.MIN) for a in _ORDERED]
     made += [_make("max", (a,), a, ordered, Family.MAX) for a in _ORDERED]
+    made += [
+        _make(f.value, (FLOAT8, FLOAT8), INT8 if f is Family.REGR_COUNT else FLOAT8, accumulable, f) for f in PAIRS
+    ]
     return made
 
 
-AGGREGATES: Final[dict[str, AggregateFunction]] = {function.key: function for function in _registry()}
+_FLOATS: Final = SqlType(Kind.ARRAY, element=FLOAT8)
+_INTERVALS: Final = SqlType(Kind.ARRAY, element=INTERVAL)
+_WITHIN: Final = (
+    *(
+        _make("percentile_cont", (a, f), r, AggregateKind.RANKED, Family.PERCENTILE_CONT)
+        for a, f, r in (
+            (FLOAT8, FLOAT8, FLOAT8), (FLOAT8, _FLOATS, _FLOATS), (INTERVAL, FLOAT8, INTERVAL),
+            (INTERVAL, _FLOATS, _INTERVALS),
+        )
+    ),
+    _make("percentile_disc", (ANYELEMENT, FLOAT8), None, AggregateKind.RANKED, Family.PERCENTILE_DISC),
+    _make("percentile_disc", (ANYELEMENT, _FLOATS), None, AggregateKind.RANKED, Family.PERCENTILE_DISC),
+    _make("mode", (ANYELEMENT,), None, AggregateKind.MODE, Family.MODE),
+)  # fmt: skip
+"""Those that the binder makes of WITHIN GROUP, by key only."""
+
+AGGREGATES: Final[dict[str, AggregateFunction]] = {function.key: function for function in (*_registry(), *_WITHIN)}
 _BY_NAME: Final[dict[str, tuple[AggregateFunction, ...]]] = {
-    name: tuple(f for f in AGGREGATES.values() if f.name == name) for name in {f.name for f in AGGREGATES.values()}
+    name: tuple(f for f in _registry() if f.name == name) for name in {f.name for f in _registry()}
 }

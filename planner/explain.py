@@ -46,7 +46,7 @@ from planner.physical import (
     inputs,
 )  # fmt: skip
 from planner.programs import Keyed, Repeat, Weigh, Weight
-from planner.reduce_folds import AccumulateFold, BasicFold, CountFold, OrderedFold
+from planner.reduce_folds import AccumulateFold, BasicFold, CountFold, ModeFold, OrderedFold, PercentileFold
 from planner.scalar import (
     Aggregate,
     And,
@@ -358,6 +358,10 @@ def _fold(fold: Fold) -> str:
             return f"first [{_aggregate(fold.aggregate)}]"
         case BasicFold():
             return f"whole group [{_aggregate(fold.aggregate)}]"
+        case PercentileFold():
+            return f"by rank [{_aggregate(fold.aggregate)}]"
+        case ModeFold():
+            return "first by count [mode]"
         case TopFold():
             return "top rows"
         case FirstRow():

@@ -13,10 +13,10 @@ from ivm.errors import SqlError
 from ivm.rows import Vector, Words
 from ivm.words import Kind
 from planner.accumulate import CallPlan, Part, Shape, SlotSet
-from planner.aggregates import Family
+from planner.aggregates import BITS, COUNTS, PAIRS, Family
 from planner.intervals import scale_interval
 from planner.limbs import FLOAT_BIAS, SQUARE_BIAS, Total, float_total, numeric_total
-from planner.moments import float_average, float_moment, float_sum, numeric_average, numeric_moment
+from planner.moments import float_average, float_moment, float_sum, numeric_average, numeric_moment, pair_moment
 from storage import codec
 from storage.dictionary import Dictionary
 from storage.numeric import from_parts
@@ -49,7 +49,7 @@ def finish(plan: CallPlan, groups: Groups) -> tuple[Vector, list[Failure]]:
     if not plan.call.args:
         return Vector(groups.column(plan, Part.ROWS)), []
     counts = groups.column(plan, Part.COUNT)
-    if family is Family.COUNT:
+    if family in COUNTS:
         return Vector(counts), []
     empty = counts <= 0
     nulls = empty if np.count_nonzero(empty) else None
@@ -113,6 +113,10 @@ _Compute = Callable[[int, int], Any]
 def _computer(plan: CallPlan, groups: Groups) -> _Compute:
     """A function of (group, count of its values) that gives the aggregate's datum."""
     family = plan.family
+    if family in BITS:
+        return _bits(plan, groups)
+    if family in PAIRS:
+        return _pairs(plan, groups)
     if plan.shape is Shape.INTERVAL:
         return _intervals(plan, groups)
     if plan.shape is Shape.FLOAT:
@@ -141,6 +145,31 @@ def _floats(plan: CallPlan, groups: Groups) -> _Compute:
     return lambda group, count: float_moment(
         family, count, total(group), float_total(squares.get(group, {}), SQUARE_BIAS)
     )
+
+
+def _bits(plan: CallPlan, groups: Groups) -> _Compute:
+    assert plan.total is not None
+    family, set_bits = plan.family, groups.limbs[plan.total]
+    sign = {Kind.INT2: 15, Kind.INT4: 31, Kind.INT8: 63}[plan.result.kind]
+
+    def compute(group: int, count: int) -> int:
+        value = 0
+        for bit, times in set_bits.get(group, {}).items():
+            held = times >= count if family is Family.BIT_AND else times > 0
+            if times & 1 if family is Family.BIT_XOR else held:
+                value += -(1 << bit) if bit == sign else 1 << bit
+        return value
+
+    return compute
+
+
+def _pairs(plan: CallPlan, groups: Groups) -> _Compute:
+    sums = [(groups.limbs[s], SQUARE_BIAS if s.squared else FLOAT_BIAS) for s in plan.sets]
+
+    def compute(group: int, count: int) -> float | None:
+        return pair_moment(plan.family, count, [float_total(limbs.get(group, {}), bias) for limbs, bias in sums])
+
+    return compute
 
 
 def _numeric(total: Total) -> Decimal:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.graph import Reduced, Reducer, Words
+from ivm.graph import Picks, Reduced, Reducer, Window, Words
+from ivm.operators.picking import pick
 from ivm.rows import unpack
 from ivm.words import Schema
 from planner.context import Context
@@ -62,24 +63,20 @@ class TopRows:
 
     @property
     def limit(self) -> int | None:
-        return None if self.count is None else max(self.count + self.offset, 1)
+        return None
+
+    @property
+    def picks(self) -> Picks:
+        last = None if self.count is None else self.offset + self.count
+        return Picks((Window(first=self.offset, last=last),), changes=True)
 
     def bind(self, context: Context) -> Reducer:
         return self
 
     def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
-        counts = np.maximum(diffs[:, 0], 0)
         group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        ends = np.cumsum(counts)
-        base = np.concatenate([[0], ends])[offsets[:-1]]
-        end = ends - base[group]
-        start = end - counts
-        low = np.maximum(start, self.offset)
-        high = end if self.count is None else np.minimum(end, self.offset + self.count)
-        taken = np.maximum(high - low, 0)
-        keep = np.flatnonzero(taken > 0)
-        rows = vals[keep, self.skip : self.skip + self.width]
-        return Reduced(group[keep].astype(np.int64), np.column_stack([taken[keep], rows]).astype(np.int64))
+        rows = vals[:, self.skip : self.skip + self.width]
+        return Reduced(group, np.column_stack([diffs[:, 0], rows]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +140,7 @@ class TopOfKey:
             limit = None if count[i] == _ALL else int(count[i])
             top = TopRows(self.fold.skip, self.fold.width, limit, int(offset[i]))
             ends = np.array([0, offsets[i + 1] - offsets[i]])
-            made = top(keys[i : i + 1], ends, vals[part], diffs[part])
+            made = top(keys[i : i + 1], *pick(top.picks, ends, vals[part], diffs[part]))
             segments += [i] * len(made.vals)
             out.append(made.vals)
         rows = np.concatenate(out) if out else np.zeros((0, self.out_width), np.int64)

@@ -1,29 +1,32 @@
 """Ordered-set aggregates, as functions of what they aggregate: the group's values in the order of WITHIN GROUP.
 
-The binder makes ``percentile_disc(p) WITHIN GROUP (ORDER BY x)`` of ``array_agg(x ORDER BY x)`` and one of these; their
-names are not for clients. The array is NULL for no rows; NULLs among the values do not count.
+Where the fraction depends on the group, the binder makes ``percentile_disc(p) WITHIN GROUP (ORDER BY x)`` of
+``array_agg(x ORDER BY x)`` and one of these (otherwise see ``planner/percentile.py``); their names are not for clients.
+The array is NULL for no rows; NULLs among the values do not count.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from ivm.errors import SqlError
 from ivm.words import FLOAT8, INTERVAL, Kind, SqlType
 from planner.function_time import interval_minus, interval_plus, interval_times
-from planner.functions import ANYARRAY, ANYELEMENT, Site, per_value
-from storage.order import canonical
+from planner.functions import ANYARRAY, ANYELEMENT, per_value
 
 T = TypeVar("T")
 _FLOATS: Final = SqlType(Kind.ARRAY, element=FLOAT8)
 _INTERVALS: Final = SqlType(Kind.ARRAY, element=INTERVAL)
+Interval = tuple[int, int, int]
 _Pick = Callable[[Sequence[Any], float], Any]
 
 
-def _checked(fraction: float) -> float:
+def checked(fraction: float) -> float:
+    """The fraction, if it is one. Raises 22003, and 0A000 for an array in its place."""
+    if isinstance(fraction, tuple):
+        raise SqlError("0A000", "percentiles by an array of several dimensions are not supported")
     if not 0 <= fraction <= 1:
         raise SqlError("22003", f"percentile value {fraction:g} is not between 0 and 1".replace("nan", "NaN"))
     return fraction
@@ -32,7 +35,7 @@ def _checked(fraction: float) -> float:
 def _one(values: Sequence[Any] | None, fraction: float | None, pick: _Pick) -> Any:
     if fraction is None:
         return None
-    _checked(fraction)
+    checked(fraction)
     there = [v for v in values or () if v is not None]
     return pick(there, fraction) if there else None
 
@@ -40,11 +43,9 @@ def _one(values: Sequence[Any] | None, fraction: float | None, pick: _Pick) -> A
 def _many(values: Sequence[Any] | None, fractions: Sequence[Any] | None, pick: _Pick) -> Any:
     if fractions is None:
         return None
-    if any(isinstance(f, tuple) for f in fractions):
-        raise SqlError("0A000", "percentiles by an array of several dimensions are not supported")
     for fraction in fractions:
         if fraction is not None:
-            _checked(fraction)
+            checked(fraction)
     there = [v for v in values or () if v is not None]
     return tuple(None if f is None else pick(there, f) for f in fractions) if there else None
 
@@ -60,14 +61,22 @@ def _around(values: Sequence[T], fraction: float) -> tuple[T, T, float]:
     return values[first], values[math.ceil(place)], place - first
 
 
-def _continuous(values: Sequence[float], fraction: float) -> float:
-    low, high, part = _around(values, fraction)
+def between(low: float, high: float, part: float) -> float:
+    """As far as ``part`` on the way between two doubles."""
     return low if not part else low + part * (high - low)
 
 
-def _continuous_interval(values: Sequence[tuple[int, int, int]], fraction: float) -> tuple[int, int, int]:
-    low, high, part = _around(values, fraction)
+def interval_between(low: Interval, high: Interval, part: float) -> Interval:
+    """As far as ``part`` on the way between two intervals."""
     return low if not part else interval_plus(low, interval_times(interval_minus(high, low), part))
+
+
+def _continuous(values: Sequence[float], fraction: float) -> float:
+    return between(*_around(values, fraction))
+
+
+def _continuous_interval(values: Sequence[Interval], fraction: float) -> Interval:
+    return interval_between(*_around(values, fraction))
 
 
 @per_value("percentile_cont", (_FLOATS, FLOAT8), FLOAT8, strict=False)
@@ -98,16 +107,3 @@ def percentile_disc(values: Sequence[Any] | None, fraction: float | None) -> Any
 @per_value("percentile_disc", (ANYARRAY, _FLOATS), ANYARRAY, strict=False)
 def percentiles_disc(values: Sequence[Any] | None, fractions: Sequence[float] | None) -> Any:
     return _many(values, fractions, _discrete)
-
-
-@per_value("mode", (ANYARRAY,), ANYELEMENT, needs_site=True)
-def mode(site: Site, values: Sequence[Any]) -> Any:
-    """The most frequent value, the first of several."""
-    element = site.args[0].element
-    assert element is not None, "an array"
-    there = [v for v in values if v is not None]
-    classes = [canonical(element, v) for v in there]
-    keys = [None if isinstance(c, float) and math.isnan(c) else c for c in classes]
-    counts = Counter(keys)
-    most = max(counts.values(), default=0)
-    return next((v for v, k in zip(there, keys, strict=True) if counts[k] == most), None)

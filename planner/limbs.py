@@ -88,15 +88,31 @@ def float_parts(values: NDArray[np.float64], rows: Words) -> Parts:
 
 def square_parts(values: NDArray[np.float64], rows: Words) -> Parts:
     """Each double's exact square as limbs; NaN and the infinities are counted as they are."""
-    finite = np.isfinite(values) & (values != 0)
-    mantissa, exponent = _decompose(values[finite])
-    half = np.uint64(27)
-    low, high = mantissa & np.uint64(2**27 - 1), mantissa >> half
-    at, one = rows[finite], np.ones(int(finite.sum()), np.int64)
-    found = _specials(values, rows)
-    for product, shift in ((low * low, 0), (np.uint64(2) * low * high, 27), (high * high, 54)):
-        found += _split(product, 2 * exponent + shift, one, at, SQUARE_BIAS)
+    return product_parts(values, values, rows)
+
+
+def product_parts(values: NDArray[np.float64], others: NDArray[np.float64], rows: Words) -> Parts:
+    """The exact products of two columns as limbs; where a factor is not finite, it is counted."""
+    there = np.isfinite(values) & np.isfinite(others)
+    found = _specials(np.where(np.isfinite(values), others, values)[~there], rows[~there])
+    there &= (values != 0) & (others != 0)
+    mantissa, exponent = _decompose(values[there])
+    factor, power = _decompose(others[there])
+    half, below = np.uint64(27), np.uint64(2**27 - 1)
+    low, high = mantissa & below, mantissa >> half
+    times_low, times_high = factor & below, factor >> half
+    at = rows[there]
+    sign = np.where((values[there] < 0) == (others[there] < 0), np.int64(1), np.int64(-1))
+    middle = low * times_high + high * times_low
+    for product, shift in ((low * times_low, 0), (middle, 27), (high * times_high, 54)):
+        found += _split(product, exponent + power + shift, sign, at, SQUARE_BIAS)
     return _join(found)
+
+
+def bit_parts(words: Words, rows: Words, width: int) -> Parts:
+    """Which of the ``width`` lowest bits each word has set; a bit's code is its number."""
+    at, bits = np.nonzero((words[:, None] >> np.arange(width)) & 1)
+    return rows[at], bits.astype(np.int64), np.ones(len(at), np.int64)
 
 
 def numeric_parts(words: Words, rows: Words, wide: dict[int, Decimal], squared: bool) -> Parts:

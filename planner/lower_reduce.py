@@ -10,18 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ivm.graph import Concat, Gather, NodeId, Order
-from ivm.words import INT8, ColumnType, Schema, Storage
+from ivm.words import BOOL, INT8, ColumnType, Schema, Storage
 from planner import moves
 from planner.accumulate import Accumulation, AggregateCall
-from planner.aggregates import AGGREGATES, AggregateKind, Family, without_filter
+from planner.aggregates import AGGREGATES, COUNTS, AggregateKind, of_pairs, without_filter
 from planner.layout import whole_row
-from planner.logical import Reduce, schema
+from planner.logical import Reduce, Values, schema
 from planner.lower_sets import lower_distinct
 from planner.lower_state import Lowering, by_class
 from planner.moves import Cell
 from planner.physical import Constants, Flow, Open, Pair
 from planner.programs import Keyed, Weigh, Weight
-from planner.reduce_folds import AccumulateFold, BasicFold, CountFold, OrderedFold
+from planner.reduce_folds import AccumulateFold, BasicFold, CountFold, ModeFold, OrderedFold, PercentileFold
+from planner.reducers import is_null, order_words
 from planner.scalar import Aggregate, Call, Column, Literal, Scalar
 from planner.traverse import (
     aggregate_scalars,
@@ -32,6 +33,8 @@ from planner.traverse import (
     settle,
     with_aggregate_scalars,
 )  # fmt: skip
+
+GroupFold = OrderedFold | BasicFold | PercentileFold | ModeFold
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,11 @@ def lower_reduce(low: Lowering, rel: Reduce) -> Flow:
     flow = low.rel(rel.input)
     row = schema(rel)
     flow, rel = _computed(low, flow, rel)
-    rel = _settled(rel, flow.schema)
+    return _reduced(low, flow, _settled(rel, flow.schema), row)
+
+
+def _reduced(low: Lowering, flow: Flow, rel: Reduce, row: Schema) -> Flow:
+    """The groups of a flow, which is lowered ``rel.input``."""
     keys = tuple(by_class(k) for k in rel.keys)
     shown = [i for i, k in enumerate(rel.keys) if k.type.has_equality_class]
     extra = tuple(Aggregate("any_value(anyelement)", (rel.keys[i],), rel.keys[i].type) for i in shown)
@@ -88,15 +95,19 @@ def _parts(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], aggregates: tupl
     for i, aggregate in enumerate(aggregates):
         match AGGREGATES[aggregate.function].kind:
             case AggregateKind.ACCUMULABLE:
-                plain = without_filter(aggregate)
+                plain = of_pairs(without_filter(aggregate))
                 if plain.distinct and plain.args:
                     distinct.setdefault(plain.args, []).append((i, plain))
                 else:
                     together.append((i, plain))
             case AggregateKind.ORDERED:
-                parts.append(_ordered(low, flow, keys, i, without_filter(aggregate)))
+                parts.append(_grouped(low, flow, keys, i, OrderedFold(without_filter(aggregate))))
             case AggregateKind.BASIC:
-                parts.append(_basic(low, flow, keys, i, aggregate))
+                parts.append(_grouped(low, flow, keys, i, BasicFold(aggregate)))
+            case AggregateKind.RANKED:
+                parts.append(_grouped(low, flow, keys, i, PercentileFold(aggregate)))
+            case AggregateKind.MODE:
+                parts.append(_mode(low, flow, keys, i, without_filter(aggregate)))
     parts += [_distinct(low, flow, keys, args, some) for args, some in distinct.items()]
     if keys and together and all(a.function == "count(*)" for _, a in together):
         parts.insert(0, _counted(low, flow, keys, [i for i, _ in together]))
@@ -144,15 +155,21 @@ def _constant(low: Lowering, words: tuple[int, ...]) -> Flow:
     return low.builder.flow(node, row)
 
 
-def _ordered(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], position: int, aggregate: Aggregate) -> Part:
-    return _grouped(low, flow, keys, position, OrderedFold(aggregate))
+def _mode(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], position: int, aggregate: Aggregate) -> Part:
+    """Each value's count by (key, value), and of these the first by (count downwards, value): nothing is scanned."""
+    value = aggregate.args[0]
+    counts = Reduce(Values((), flow.schema), (*keys, value), (Aggregate("count(*)", (), INT8, False),))
+    counted = _reduced(low, flow, counts, schema(counts))
+    own = own_columns(counted.schema)
+    found, count = own[-2], own[-1]
+    null = is_null(found) if found.nullable else Literal(False, BOOL)
+    rarity = Call("~(int8)", (count,), INT8, False)
+    ordered = order_words(replace(aggregate.order[0], expr=found))
+    words = ((null, Order.WORD), (rarity, Order.WORD), *ordered, (found, Order.WORD))
+    return _grouped(low, counted, own[: len(keys)], position, ModeFold(words))
 
 
-def _basic(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], position: int, aggregate: Aggregate) -> Part:
-    return _grouped(low, flow, keys, position, BasicFold(aggregate))
-
-
-def _grouped(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], position: int, fold: OrderedFold | BasicFold) -> Part:
+def _grouped(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], position: int, fold: GroupFold) -> Part:
     order = fold.order
     as_bytes = any(o is not Order.WORD for o in order)
     program = Keyed(flow.schema, keys, fold.exprs)
@@ -195,7 +212,7 @@ def _moved(row: Schema, keys: tuple[Scalar, ...], words: tuple[Scalar, ...]) -> 
     return Gather(tuple(copied), tuple(bits))
 
 
-def _part(low: Lowering, arranged: NodeId, key_width: int, position: int, fold: OrderedFold | BasicFold) -> Part:
+def _part(low: Lowering, arranged: NodeId, key_width: int, position: int, fold: GroupFold) -> Part:
     grouped = low.builder.group(arranged, key_width, fold)
     start = key_width
     cell = Cell(start, (start + 1, 0) if fold.out_width > 1 else None)
@@ -206,7 +223,7 @@ def _distinct(
     low: Lowering, flow: Flow, keys: tuple[Scalar, ...], args: tuple[Scalar, ...], some: list[tuple[int, Aggregate]]
 ) -> Part:
     """DISTINCT: the set of (key, argument by equality class) first; sums show one value of each class."""
-    if all(AGGREGATES[a.function].family is Family.COUNT for _, a in some):
+    if all(AGGREGATES[a.function].family in COUNTS for _, a in some):
         args = tuple(by_class(a) for a in args)
     once = lower_distinct(low, low.compute(flow, (), (*keys, *args)))
     own = own_columns(once.schema)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 
@@ -76,3 +77,34 @@ def float_moment(family: Family, count: int, total: Total, squares: Total) -> fl
     spread = count * Fraction(squares.mantissa) * Fraction(2) ** -squares.scale - mean_part
     variance = float(max(spread, Fraction(0)) / (count * (count - 1) if family in _SAMPLE else count * count))
     return math.sqrt(variance) if family in _ROOTS else variance
+
+
+def pair_moment(family: Family, count: int, sums: Sequence[Total]) -> float | None:
+    """corr, covar_* and regr_* of ``count`` pairs from the exact sums of y, y * y, x, x * x and y * x; None is NULL."""
+    if count <= (1 if family is Family.COVAR_SAMP else 0):
+        return None
+    if family in (Family.REGR_AVGX, Family.REGR_AVGY):
+        return float_average(sums[2 if family is Family.REGR_AVGX else 0], count)
+    if any(total.special for total in sums):
+        return math.nan
+    y, yy, x, xx, yx = (Fraction(s.mantissa) * Fraction(2) ** -s.scale for s in sums)
+    sxx, syy, sxy = xx - x * x / count, yy - y * y / count, yx - y * x / count
+    match family:
+        case Family.REGR_SXX:
+            return float(sxx)
+        case Family.REGR_SYY:
+            return float(syy)
+        case Family.REGR_SXY:
+            return float(sxy)
+        case Family.COVAR_POP:
+            return float(sxy / count)
+        case Family.COVAR_SAMP:
+            return float(sxy / (count - 1))
+        case Family.REGR_SLOPE:
+            return float(sxy / sxx) if sxx else None
+        case Family.REGR_INTERCEPT:
+            return float((y - x * sxy / sxx) / count) if sxx else None
+        case Family.REGR_R2:
+            return (float(sxy * sxy / (sxx * syy)) if syy else 1.0) if sxx else None
+    assert family is Family.CORR, family
+    return math.copysign(math.sqrt(sxy * sxy / (sxx * syy)), sxy) if sxx and syy else None

@@ -7,9 +7,17 @@ from dataclasses import dataclass
 from ivm.graph import CountRows, FirstWords, Order, Reducer
 from ivm.words import row_width
 from planner.accumulate import Accumulation
-from planner.aggregates import AGGREGATES, Family
+from planner.aggregates import AGGREGATES, COUNTS, Family
 from planner.context import Context
-from planner.reducers import Accumulate, First, GroupLayout, basic_layout, ordered_layout
+from planner.percentile import Percentile, percentile
+from planner.reducers import (
+    Accumulate,
+    First,
+    GroupLayout,
+    basic_layout,
+    ordered_layout,
+    percentile_layout,
+)  # fmt: skip
 from planner.scalar import Aggregate, Scalar
 from storage.dictionary import Dictionary
 
@@ -28,7 +36,7 @@ class AccumulateFold:
 
     @property
     def can_fail(self) -> bool:
-        safe = (Family.COUNT, Family.BOOL_AND, Family.BOOL_OR)
+        safe = (*COUNTS, Family.BOOL_AND, Family.BOOL_OR)
         return any(AGGREGATES[c.function].family not in safe for c in self.layout.calls)
 
     def bind(self, context: Context) -> Reducer:
@@ -119,3 +127,69 @@ class BasicFold:
 
     def bind(self, context: Context) -> Reducer:
         return basic_layout(self.aggregate, context.dictionary).reducer
+
+
+@dataclass(frozen=True, slots=True)
+class PercentileFold:
+    """percentile_cont or percentile_disc, of a fraction without columns."""
+
+    aggregate: Aggregate
+
+    @property
+    def layout(self) -> GroupLayout:
+        aggregate = self.aggregate
+        unbound = Percentile(aggregate.args[0].type, aggregate.type, False, None, False, None, _NONE)
+        return percentile_layout(aggregate, unbound)
+
+    @property
+    def exprs(self) -> tuple[Scalar, ...]:
+        return self.layout.exprs
+
+    @property
+    def order(self) -> tuple[Order, ...]:
+        return self.layout.order
+
+    @property
+    def empty_row(self) -> tuple[int, ...]:
+        return self.layout.empty_row
+
+    @property
+    def out_width(self) -> int:
+        return 2
+
+    @property
+    def can_fail(self) -> bool:
+        return True
+
+    def bind(self, context: Context) -> Reducer:
+        return percentile(self.aggregate, context)
+
+
+@dataclass(frozen=True, slots=True)
+class ModeFold:
+    """The first of a group's distinct values by ``words``: whether it is NULL, its count downwards, its own order."""
+
+    words: tuple[tuple[Scalar, Order], ...]
+
+    @property
+    def exprs(self) -> tuple[Scalar, ...]:
+        return tuple(expr for expr, _ in self.words)
+
+    @property
+    def order(self) -> tuple[Order, ...]:
+        return tuple(order for _, order in self.words)
+
+    @property
+    def empty_row(self) -> tuple[int, ...]:
+        return (1,) + (0,) * (len(self.words) - 1)
+
+    @property
+    def out_width(self) -> int:
+        return 2
+
+    @property
+    def can_fail(self) -> bool:
+        return False
+
+    def bind(self, context: Context) -> Reducer:
+        return First(len(self.words) - 1, 0, False)

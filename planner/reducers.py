@@ -8,19 +8,21 @@ from typing import Any, Final
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.graph import Order, Reduced
+from ivm.graph import Order, Picks, Reduced, Window
 from ivm.rows import Vector, Words, pack
 from ivm.words import BOOL, BYTEA, INT8, ColumnType, Kind, SqlType, row_width
 from planner.accumulate import SLOT_SHIFT, Accumulation, SlotSet
 from planner.aggregates import AGGREGATES, AggregateKind, Family, without_filter
 from planner.finish import Groups, finish
 from planner.functions import needs_order_bytes
+from planner.percentile import Percentile
 from planner.row_errors import error_words
 from planner.scalar import Aggregate, Call, Case, Literal, Scalar, SortKey
 from storage import codec
 from storage.dictionary import Dictionary
 from storage.text_array import array_shape, leaf_test
 
+ALL_THAT_COUNT: Final = Picks((Window(),), flagged=True)
 Limbs = dict[SlotSet, dict[int, dict[int, int]]]
 
 
@@ -113,8 +115,9 @@ class First:
 
 @dataclass(frozen=True, slots=True)
 class Basic:
-    """An aggregate of the whole group, in the arrangement's order. Vals: kept 0/1, ``skip`` ordering words, then each
-    argument's word and 0/1 NULL. ``distinct``: rows equal in the ordering words count once. Vals out: word, null word.
+    """An aggregate of all the rows that count, in the arrangement's order. Vals: 0 where the row counts, ``skip``
+    ordering words, then each argument's word and 0/1 NULL. ``distinct``: rows equal in the ordering words count once.
+    Vals out: word, null word.
     """
 
     function: str
@@ -131,11 +134,15 @@ class Basic:
     def limit(self) -> int | None:
         return None
 
+    @property
+    def picks(self) -> Picks:
+        return ALL_THAT_COUNT
+
     def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
         function = AGGREGATES[self.function]
         result = function.result_type(self.types)
         first = 1 + self.skip
-        counts = np.where(vals[:, 0] != 0, np.maximum(diffs[:, 0], 0), 0)
+        counts = diffs[:, 0]
         if self.distinct:
             counts = np.minimum(counts, 1)
             same = (vals[1:, :first] == vals[:-1, :first]).all(axis=1)
@@ -199,20 +206,8 @@ def _basic(family: Family, values: list[object], delimiters: list[object]) -> ob
         return None
     if family is Family.ARRAY_AGG:
         return tuple(values)
-    if family is Family.STRING_AGG:
-        return _string_agg(values, delimiters)
-    numbers: list[int] = [v for v in values if isinstance(v, int)]
-    if not numbers:
-        return None
-    total = numbers[0]
-    for number in numbers[1:]:
-        if family is Family.BIT_AND:
-            total &= number
-        elif family is Family.BIT_OR:
-            total |= number
-        else:
-            total ^= number
-    return total
+    assert family is Family.STRING_AGG, family
+    return _string_agg(values, delimiters)
 
 
 def _string_agg(values: list[object], delimiters: list[object]) -> str | bytes | None:
@@ -234,15 +229,16 @@ class GroupLayout:
 
     exprs: tuple[Scalar, ...]
     order: tuple[Order, ...]
-    reducer: First | Basic
+    reducer: First | Basic | Percentile
 
     @property
     def empty_row(self) -> tuple[int, ...]:
-        first = 1 if isinstance(self.reducer, First) and self.reducer.null is not None else 0
+        first = 0 if isinstance(self.reducer, First) and self.reducer.null is None else 1
         return (first,) + (0,) * (len(self.exprs) - 1)
 
 
 _TRUE: Final = Literal(True, BOOL)
+_FALSE: Final = Literal(False, BOOL)
 
 
 def is_null(expr: Scalar) -> Scalar:
@@ -300,6 +296,16 @@ def ordered_layout(aggregate: Aggregate) -> GroupLayout:
     return GroupLayout(exprs, tuple(order for _, order in words), First(len(words) - 1, null, complement))
 
 
+def dropped(aggregate: Aggregate, ignores_nulls: bool) -> Scalar:
+    """0 where the row counts: it passes the FILTER, and where NULLs are ignored its first argument is not NULL."""
+    arms: list[tuple[Scalar, Scalar]] = []
+    if aggregate.filter is not None:
+        arms.append((Call("is not true", (aggregate.filter,), BOOL, False), _TRUE))
+    if ignores_nulls and aggregate.args[0].nullable:
+        arms.append((is_null(aggregate.args[0]), _TRUE))
+    return Case(tuple(arms), _FALSE, BOOL, False) if arms else _FALSE
+
+
 def basic_layout(aggregate: Aggregate, dictionary: Dictionary) -> GroupLayout:
     """The arrangement and reducer of an aggregate of the whole group."""
     keys = list(aggregate.order)
@@ -307,10 +313,8 @@ def basic_layout(aggregate: Aggregate, dictionary: Dictionary) -> GroupLayout:
     # ties, and groups without ORDER BY, by the arguments' own order: never by ids
     keys += [SortKey(arg) for arg in aggregate.args if arg not in named]
     words = [word for key in keys for word in order_words(key)]
-    kept: Scalar = _TRUE
-    if aggregate.filter is not None:
-        kept = Case(((aggregate.filter, _TRUE),), Literal(False, BOOL), BOOL, False)
-    exprs = [kept, *(expr for expr, _ in words)]
+    ignores_nulls = AGGREGATES[aggregate.function].family is not Family.ARRAY_AGG
+    exprs = [dropped(aggregate, ignores_nulls), *(expr for expr, _ in words)]
     order = [Order.WORD, *(order for _, order in words)]
     for arg in aggregate.args:
         exprs += [arg, is_null(arg)]
@@ -318,3 +322,10 @@ def basic_layout(aggregate: Aggregate, dictionary: Dictionary) -> GroupLayout:
     types = tuple(arg.type for arg in aggregate.args)
     reducer = Basic(aggregate.function, types, len(words), aggregate.distinct, dictionary)
     return GroupLayout(tuple(exprs), tuple(order), reducer)
+
+
+def percentile_layout(aggregate: Aggregate, reducer: Percentile) -> GroupLayout:
+    """The arrangement of a percentile; ``reducer`` is it. Its rows are [0 where it counts | order | value]."""
+    words = order_words(aggregate.order[0])
+    exprs = (dropped(aggregate, True), *(expr for expr, _ in words), aggregate.args[0])
+    return GroupLayout(exprs, (Order.WORD, *(order for _, order in words), Order.WORD), reducer)

@@ -43,7 +43,7 @@ T_ROOM: Final = 7
 HEAD: Final = 8
 
 # Layer: rows, their addresses; strides in bytes (0: one time or diff for the whole layer); the fence, or 0; the filter,
-# or 0, and the mask of its bits.
+# or 0, and the mask of its bits; the sums of the first diffs before every FENCE-th row, or 0.
 L_COUNT: Final = 0
 L_ROWS: Final = 1
 L_TIMES: Final = 2
@@ -54,7 +54,8 @@ L_FENCE: Final = 6
 L_SIGN: Final = 7
 L_FILTER: Final = 8
 L_MASK: Final = 9
-LAYER_WORDS: Final = 10
+L_RANKS: Final = 10
+LAYER_WORDS: Final = 11
 
 # A fence holds the first word of every FENCE-th row, so that a search touches few cache lines.
 FENCE: Final = 32

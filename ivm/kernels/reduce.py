@@ -46,7 +46,7 @@ from ivm.kernels.times import advance, below
 
 
 @kernel
-def _live(table: Words, k: int, position: int, width: int, key: int, key_width: int) -> bool:
+def live(table: Words, k: int, position: int, width: int, key: int, key_width: int) -> bool:
     """Whether layer k has a row of the key at the position."""
     at = k * LAYER_WORDS
     if position >= table[at + L_COUNT]:
@@ -75,7 +75,7 @@ def _walk(
     while True:
         best = 0
         for k in range(count):
-            if _live(table, k, positions[k], width, key, key_width):
+            if live(table, k, positions[k], width, key, key_width):
                 row = table[k * LAYER_WORDS + L_ROWS] + 8 * width * positions[k]
                 if best == 0 or compare(row, best, key_width, width, order) < 0:
                     best = row
@@ -163,18 +163,18 @@ def counts_total(
                 continue
             p = seek(table[at + L_ROWS], table[at + L_COUNT], width, table[at + L_FENCE], cursors[k], key, width, order)
             cursors[k] = p
-            while _live(table, k, p, width, key, width):
+            while live(table, k, p, width, key, width):
                 _add(table[at + L_DIFFS] + table[at + L_DIFF_STRIDE] * p, 1, sums)
                 p += 1
             visited += p - cursors[k]
         seeks += count
         if not fresh and _write(vals, sums):
-            _head(heads, offsets, vals, key, width, load(delta[B_TIMES] + 8 * first), -1, -1)
+            head(heads, offsets, vals, key, width, load(delta[B_TIMES] + 8 * first), -1, -1)
         for e in range(first, i):
             _add(delta[B_DIFFS] + bytes_a_diff * e, 1, sums)
             if _write(vals, sums):
                 following = load(delta[B_TIMES] + 8 * (e + 1)) if e + 1 < i else -1
-                _head(heads, offsets, vals, key, width, load(delta[B_TIMES] + 8 * e), 1, following)
+                head(heads, offsets, vals, key, width, load(delta[B_TIMES] + 8 * e), 1, following)
     stats[S_SEEKS] += seeks
     stats[S_HISTORY] += visited
     stats[S_SEGMENTS] += heads[B_COUNT]
@@ -223,7 +223,7 @@ def count_differences(trace: Words, delta: Words, nothing: Words, out: Words, fr
                 rows = table[at + L_ROWS]
                 p = seek(rows, table[at + L_COUNT], width, table[at + L_FENCE], cursors[k], key, width, order)
                 cursors[k] = p
-                while _live(table, k, p, width, key, width):
+                while live(table, k, p, width, key, width):
                     total += load(table[at + L_DIFFS] + table[at + L_DIFF_STRIDE] * p)
                     p += 1
                 visited += p - cursors[k]
@@ -246,7 +246,7 @@ def count_differences(trace: Words, delta: Words, nothing: Words, out: Words, fr
 
 
 @kernel
-def _head(
+def head(
     heads: Words, offsets: Words, vals: Words, key: int, key_width: int, time: int, sign: int, following: int,
 ) -> None:  # fmt: skip
     n = heads[B_COUNT]
@@ -305,7 +305,7 @@ def segments_total(
                 return False
             stats[S_HISTORY] += visited
             if vals[B_COUNT] > first:
-                _head(heads, offsets, vals, key, key_width, now[0], -1, -1)
+                head(heads, offsets, vals, key, key_width, now[0], -1, -1)
         for e in range(n_now):
             first = vals[B_COUNT]
             visited = _walk(trace, table, count - 1, starts, positions, key, now[e], limit, vals, sums)
@@ -313,7 +313,7 @@ def segments_total(
                 return False
             stats[S_HISTORY] += visited
             if vals[B_COUNT] > first:
-                _head(heads, offsets, vals, key, key_width, now[e], 1, now[e + 1] if e + 1 < n_now else -1)
+                head(heads, offsets, vals, key, key_width, now[e], 1, now[e + 1] if e + 1 < n_now else -1)
     stats[S_SEGMENTS] += heads[B_COUNT]
     return True
 
@@ -354,7 +354,7 @@ def _times_of_key(
     for k in range(count):
         at = k * LAYER_WORDS
         p = starts[k]
-        while _live(table, k, p, width, key, key_width):
+        while live(table, k, p, width, key, key_width):
             time = advance(load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p), since, depth)
             visited += 1
             p += 1
@@ -419,7 +419,7 @@ def segments_partial(
             full = visited < 0
             if not full:
                 stats[S_HISTORY] += visited
-                _head(heads, offsets, vals, key, key_width, now[e], 1, -1)
+                head(heads, offsets, vals, key, key_width, now[e], 1, -1)
         if full:
             owed_out[B_COUNT] = owed_found
             return False
@@ -491,7 +491,7 @@ def _subtract(
         at = k * LAYER_WORDS
         p = seek(table[at + L_ROWS], table[at + L_COUNT], width, table[at + L_FENCE], cursors[k], key, key_width, order)
         cursors[k] = p
-        while _live(table, k, p, width, key, key_width):
+        while live(table, k, p, width, key, key_width):
             if below(load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p), time, depth):
                 n = out[B_COUNT]
                 if n >= out[B_ROOM]:

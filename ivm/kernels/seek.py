@@ -22,6 +22,7 @@ from ivm.kernels.memory import (
     L_FENCE,
     L_FILTER,
     L_MASK,
+    L_RANKS,
     L_ROWS,
     L_SIGN,
     L_TIME_STRIDE,
@@ -49,6 +50,7 @@ def add_block(layer: int, block: int) -> None:
     store(layer + 8 * L_FENCE, 0)
     store(layer + 8 * L_SIGN, -1)
     store(layer + 8 * L_FILTER, 0)
+    store(layer + 8 * L_RANKS, 0)
 
 
 @kernel
@@ -104,7 +106,7 @@ def seek(rows: int, count: int, width: int, fence: int, start: int, key: int, ke
         while low + step < count and compare(rows + 8 * width * (low + step), key, 0, key_width, order) < 0:
             low += step
             step *= 2
-        return _bisect(rows, width, low, min(low + step, count), key, key_width, order)
+        return bisect(rows, width, low, min(low + step, count), key, key_width, order)
     high = count
     first = load(key)
     left = start // FENCE + 1
@@ -133,11 +135,12 @@ def seek(rows: int, count: int, width: int, fence: int, start: int, key: int, ke
             else:
                 right = middle
     high = min(count, left * FENCE)
-    return _bisect(rows, width, low, high, key, key_width, order)
+    return bisect(rows, width, low, high, key, key_width, order)
 
 
 @kernel
-def _bisect(rows: int, width: int, low: int, high: int, key: int, key_width: int, order: int) -> int:
+def bisect(rows: int, width: int, low: int, high: int, key: int, key_width: int, order: int) -> int:
+    """The first of rows low … high whose first words are not less than those at address ``key``."""
     while low < high:
         middle = (low + high) >> 1
         if compare(rows + 8 * width * middle, key, 0, key_width, order) < 0:

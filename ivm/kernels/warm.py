@@ -17,6 +17,7 @@ from ivm.kernels.join import join
 from ivm.kernels.loop import run_loop
 from ivm.kernels.memory import Words, freeze, lay_out, where
 from ivm.kernels.merge import compact, fill_fence, fill_filter, insert_small, merge, uniform
+from ivm.kernels.rank import extend_ranks
 from ivm.kernels.read import collect, lookup
 from ivm.kernels.reduce import (
     count_differences,
@@ -28,6 +29,7 @@ from ivm.kernels.reduce import (
 )
 from ivm.kernels.sort import sort_block
 from ivm.kernels.threshold import threshold_partial, threshold_total
+from ivm.kernels.windows import changes_total, windows_total
 
 # What is called from Python; the rest is compiled as part of these.
 KERNELS: Final[tuple[Any, ...]] = (
@@ -64,6 +66,9 @@ KERNELS: Final[tuple[Any, ...]] = (
     differences_partial,
     first_partial,
     delay,
+    extend_ranks,
+    windows_total,
+    changes_total,
     run_loop,
 )
 

@@ -148,6 +148,10 @@ class StaticSpine(Spine):
         rows, diffs = version.rows_at(at)
         self.insert(Block.of(rows, diffs * 0, diffs))
 
+    def rank(self) -> None:
+        """Nothing: the batches are their owner's, and searches by rank add up what has no sums."""
+        self.ranked = True
+
     @property
     def nbytes(self) -> int:
         """None of its own, for the most part."""

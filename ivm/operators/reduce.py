@@ -6,7 +6,7 @@ import numpy as np
 
 from ivm.batch import Block, Words, address, sorted_block
 from ivm.compiled import Instruction, Program
-from ivm.graph import CountRows, FirstWords, Reduced, Reducer
+from ivm.graph import CountRows, FirstWords, PickingReducer, Picks, Reduced, Reducer, Window
 from ivm.kernels.first import first_partial
 from ivm.kernels.loop import FIRST
 from ivm.kernels.reduce import (
@@ -18,6 +18,8 @@ from ivm.kernels.reduce import (
     segments_total,
 )  # fmt: skip
 from ivm.kernels.sort import sort_block
+from ivm.kernels.windows import WINDOW_DIFFS, changes_total, windows_total
+from ivm.operators.picking import EVERYTHING, Picking, pick
 from ivm.scheduler import Core, Later, Operator, Scope
 from ivm.spine import Spine
 
@@ -26,14 +28,14 @@ class ReduceOperator(Operator):
     """Output [key | out vals], itself an arrangement; ``errors`` holds the error rows of the pass.
 
     Outside loops what stood before is computed anew from the input's trace, so that no output has to be kept. In
-    loops corrections are taken against the output's own trace. Cost of a pass: the groups of the touched keys, or with
-    the reducer's ``limit`` their first rows.
+    loops corrections are taken against the output's own trace. Cost of a pass: the groups of the touched keys; outside
+    of loops, with a reducer that has a ``limit`` or picks, a search in each of them and the rows that it wants, inside
+    of loops with a ``limit`` the first rows.
     """
 
     __slots__ = (
-        "_counts", "_error_spine", "_first", "_heads", "_later", "_limit", "_offsets", "_ordered", "_owed", "_reducer",
-        "_unsorted", "_vals",
-        "errors", "keyed_errors", "source",
+        "_counts", "_error_spine", "_first", "_heads", "_later", "_limit", "_offsets", "_ordered", "_owed", "_picking",
+        "_picks", "_reducer", "_unsorted", "_vals", "errors", "keyed_errors", "source",
     )  # fmt: skip
 
     ARRANGED = True
@@ -44,6 +46,8 @@ class ReduceOperator(Operator):
         self.key_width = source.key_width
         self._reducer = reducer
         self._limit = -1 if reducer.limit is None else reducer.limit
+        self._picks = reducer.picks if isinstance(reducer, PickingReducer) else None
+        self._picking = self._pickings(reducer)
         plain = source.width == source.key_width and source.diff_width == 1 and not scope.depth
         self._counts = plain and isinstance(reducer, CountRows)
         self._first: Words | None = None
@@ -52,7 +56,8 @@ class ReduceOperator(Operator):
             self._first = np.array(reducer.words, np.int64)
         self._heads = Block(self.key_width, 2)
         self._offsets = Block(1)
-        self._vals = Block(source.width - source.key_width, source.diff_width)
+        searched = self._picking is not None and not scope.depth
+        self._vals = Block(source.width - source.key_width, WINDOW_DIFFS if searched else source.diff_width)
         self._unsorted = Block(self.width)
         self._later = Later(self, self.key_width)
         self._owed = Block(self.key_width)
@@ -62,6 +67,15 @@ class ReduceOperator(Operator):
         self._error_spine: Spine | None = None
         if scope.depth:
             self.arrange()
+
+    def _pickings(self, reducer: Reducer) -> Picking | None:
+        if self._picks is not None:
+            picking = Picking.of(self._picks)
+            self._limit = picking.limit
+            return picking
+        if self._limit > 0 and self.source.diff_width == 1 and self.source.width > self.source.key_width:
+            return Picking.of(Picks((Window(last=self._limit),)))
+        return None
 
     def arrange(self) -> None:
         """Keeps an output spine from now on."""
@@ -112,6 +126,10 @@ class ReduceOperator(Operator):
         if len(full) < heads:
             keys = keys[full]
             offsets = np.append(offsets[full], offsets[-1])
+        if self._picks is not None and self.scope.depth:
+            offsets, vals, diffs = pick(self._picks, offsets, vals, diffs)
+            shown = np.flatnonzero(offsets[1:] > offsets[:-1])
+            keys, full, offsets = keys[shown], full[shown], np.append(offsets[:-1][shown], offsets[-1])
         reduced = self._reducer(keys, offsets, vals, diffs)
         return reduced, full
 
@@ -163,9 +181,31 @@ class ReduceOperator(Operator):
             out.clear()
 
     def _gather(self, delta: Block, trace: Spine) -> None:
+        if self._picking is not None:
+            self._search(delta, trace, self._picking)
+            return
         while not segments_total(
             trace.desc, delta.d, self.core.nothing, self._heads.d, self._offsets.d, self._vals.d, self._limit,
             not self.ran, self.core.stats,
+        ):  # fmt: skip
+            self._grow()
+
+    def _search(self, delta: Block, trace: Spine, picking: Picking) -> None:
+        if not trace.ranked:
+            trace.rank()
+        core = self.core
+        if self.ran and picking.by_changes(delta.n):
+            window = picking.only
+            last = EVERYTHING if window.last is None else window.last
+            while not changes_total(
+                trace.desc, delta.d, core.nothing, self._heads.d, self._offsets.d, self._vals.d, window.first, last,
+                core.stats,
+            ):  # fmt: skip
+                self._grow()
+            return
+        while not windows_total(
+            trace.desc, delta.d, core.nothing, self._heads.d, self._offsets.d, self._vals.d, picking.windows,
+            picking.fractions, picking.picks.flagged, not self.ran, core.stats,
         ):  # fmt: skip
             self._grow()
 

@@ -61,6 +61,10 @@ class FrozenSpine(Spine):
         self._held = (small,)
         self.describe(desc)
 
+    def rank(self) -> None:
+        """Nothing: the batches are their owner's, and searches by rank add up what has no sums."""
+        self.ranked = True
+
     @property
     def nbytes(self) -> int:
         """None of its own, for the most part."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError, unsupported
@@ -148,10 +149,13 @@ def _as_cast(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar
     return cast(env, args[0], plain(target), "explicit", at)
 
 
-def aggregate(b: Binder, node: nodes.Apply, name: str) -> Scalar:
+def aggregate(
+    b: Binder, node: nodes.Apply, name: str, become: Callable[[Aggregate], Aggregate] | None = None
+) -> Scalar:
     """An aggregate: noted in the scope of the query it belongs to, and a placeholder column for its result.
 
-    It belongs to the nearest query that one of the columns in it comes from (parse_agg.c).
+    It belongs to the nearest query that one of the columns in it comes from (parse_agg.c). ``become``: what it is in
+    truth, where the syntax says something else.
     """
     if b.inside_aggregate:
         raise SqlError("42803", "aggregate function calls cannot be nested", position=node.at + 1)
@@ -160,6 +164,7 @@ def aggregate(b: Binder, node: nodes.Apply, name: str) -> Scalar:
         made = _aggregate(b, node, name)
     finally:
         b.inside_aggregate = False
+    made = made if become is None else become(made)
     parts = [*made.args, *(k.expr for k in made.order), *([made.filter] if made.filter is not None else [])]
     levels = {level for part in parts for level, _ in references(part)}
     level = min(levels, default=0)

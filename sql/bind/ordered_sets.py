@@ -1,4 +1,7 @@
-"""Ordered-set aggregates: ``f(direct) WITHIN GROUP (ORDER BY x)`` is a function of ``array_agg(x ORDER BY x)``."""
+"""Ordered-set aggregates: ``f(direct) WITHIN GROUP (ORDER BY x)`` is an aggregate of (x, direct) with an order.
+
+Where the direct argument is not the same for all groups, it is a function of ``array_agg(x ORDER BY x)``.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,20 @@ from typing import TYPE_CHECKING, Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import FLOAT8, Kind, SqlType
-from planner.functions import overloads
-from planner.scalar import Call, Scalar
-from sql.bind.coerce import cast, castable, resolve_unknown
+from planner.aggregates import AGGREGATES
+from planner.functions import ANYELEMENT, FUNCTIONS, ArgumentType, overloads
+from planner.scalar import (
+    Aggregate,
+    Call,
+    Column,
+    Exists,
+    OuterColumn,
+    Quantified,
+    Scalar,
+    ScalarSubquery,
+    children,
+)  # fmt: skip
+from sql.bind.coerce import cast, castable, plain, resolve_unknown
 from sql.bind.overloads import no_function, resolve, result_type
 from sql.bind.walk import has_subquery
 from sql.catalog.column_types import array_of
@@ -48,10 +62,34 @@ def ordered_set(b: Binder, node: nodes.Apply, name: str) -> Scalar:
     elif types[0].element is not None or types[0].kind is Kind.RECORD:
         raise unsupported(f"{name}() of arrays and rows", position=node.at + 1)
     gathered = nodes.Apply(("array_agg",), (item.expr,), node.at, order=(item,), filter=node.filter)
-    args = [aggregate(b, gathered, "array_agg"), *(_fraction(b, d, wrong, node.at) for d in direct)]
+    fractions = [_fraction(b, d, wrong, node.at) for d in direct]
+    if all(_is_fixed(f) for f in fractions):
+        return aggregate(b, gathered, "array_agg", lambda made: _within(name, made, fractions))
+    args = [aggregate(b, gathered, "array_agg"), *fractions]
     choice = resolve(overloads(name), tuple(a.type for a in args))
     assert choice is not None, "of these types there is one"
     return Call(choice.overload.key, tuple(args), result_type(choice.overload.result, choice), True)
+
+
+def _within(name: str, gathered: Aggregate, fractions: list[Scalar]) -> Aggregate:
+    """The aggregate of what array_agg would gather."""
+    args = (*gathered.args, *fractions)
+    value = plain(args[0].type)
+    many = len(args) > 1 and args[1].type.kind is Kind.ARRAY
+    first: ArgumentType = value if name == "percentile_cont" else ANYELEMENT
+    direct = tuple(plain(a.type) for a in fractions)
+    function = next(f for f in AGGREGATES.values() if f.name == name and f.args == (first, *direct))
+    return replace(gathered, function=function.key, args=args, type=array_of(value) if many else value, nullable=True)
+
+
+def _is_fixed(expr: Scalar) -> bool:
+    """Whether it is the same for all groups and at all times."""
+    found = FUNCTIONS.get(expr.function) if isinstance(expr, Call) else None
+    if found is not None and found.volatility not in ("immutable", "settings"):
+        return False
+    return not isinstance(expr, Column | OuterColumn | ScalarSubquery | Exists | Quantified) and all(
+        _is_fixed(part) for part in children(expr)
+    )
 
 
 def _type(b: Binder, expr: nodes.Expr) -> SqlType:

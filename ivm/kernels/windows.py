@@ -1,0 +1,464 @@
+"""Reduce, outside of loops, where a reducer needs only rows at some ranks of its group: found by search, not by a scan.
+
+A *window* is (kind, a, b), WINDOW_WORDS words: ROWS the rows of ranks a … b-1; CONTINUOUS and DISCRETE the rows of the
+percentile whose fraction is the double with the bits a. A group is *flagged* when the first word of its values is 0
+for the rows that count and something greater for those that do not.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from ivm.kernels.cache import kernel
+from ivm.kernels.history import longer, put, sort_few
+from ivm.kernels.join import S_HISTORY, S_SEEKS, S_SEGMENTS
+from ivm.kernels.memory import (
+    B_COUNT,
+    B_DIFFS,
+    B_ROOM,
+    B_ROWS,
+    B_TIMES,
+    L_COUNT,
+    L_DIFF_STRIDE,
+    L_DIFFS,
+    L_FENCE,
+    L_FILTER,
+    L_RANKS,
+    L_ROWS,
+    L_SIGN,
+    LAYER_WORDS,
+    T_KEY_WIDTH,
+    T_ORDER,
+    T_WIDTH,
+    Words,
+    copy_words,
+    load,
+    store,
+    where,
+)  # fmt: skip
+from ivm.kernels.order import compare
+from ivm.kernels.rank import (
+    SEARCH_WORDS,
+    W_AFTER,
+    W_AT,
+    W_END,
+    W_MIDDLE,
+    W_START,
+    after,
+    place,
+    prepare,
+    rank_at,
+    select,
+)  # fmt: skip
+from ivm.kernels.reduce import head, live
+from ivm.kernels.seek import layers, seek
+from ivm.kernels.sort import permutation
+
+ROWS: Final = 0
+CONTINUOUS: Final = 1
+DISCRETE: Final = 2
+WINDOW_WORDS: Final = 3
+WINDOW_DIFFS: Final = 4
+"""Of a value in a window: how often it stands there, the window's number, its rank, how many rows of the group count.
+Number -1: the group has rows, but none that counts."""
+
+_DEAD: Final = 32
+_BEFORE: Final = -(2**63)
+
+
+@kernel
+def _cut(delta: Words, first: int, stop: int, time: int, width: int, table: Words, slot: int, copy: Words) -> None:
+    """Makes the delta's updates first … stop-1 that are later than ``time`` the negated layer ``slot``."""
+    rows = where(copy)
+    diffs = rows + 8 * width * (stop - first)
+    n = 0
+    for i in range(first, stop):
+        if load(delta[B_TIMES] + 8 * i) > time:
+            copy_words(delta[B_ROWS] + 8 * width * i, rows + 8 * width * n, width)
+            store(diffs + 8 * n, load(delta[B_DIFFS] + 8 * i))
+            n += 1
+    at = slot * LAYER_WORDS
+    table[at + L_COUNT] = n
+    table[at + L_ROWS] = rows
+    table[at + L_DIFFS] = diffs
+    table[at + L_DIFF_STRIDE] = 8
+    table[at + L_SIGN] = -1
+    table[at + L_FENCE] = 0
+    table[at + L_FILTER] = 0
+    table[at + L_RANKS] = 0
+
+
+@kernel
+def _least(table: Words, count: int, width: int, key: int, key_width: int, order: int, work: Words) -> int:
+    """The least of the rows at W_AT that have the key, 0 if there is none."""
+    best = 0
+    for k in range(count):
+        p = work[k * SEARCH_WORDS + W_AT]
+        if live(table, k, p, width, key, key_width):
+            row = table[k * LAYER_WORDS + L_ROWS] + 8 * width * p
+            if best == 0 or compare(row, best, key_width, width, order) < 0:
+                best = row
+    return best
+
+
+@kernel
+def _take(table: Words, count: int, width: int, row: int, work: Words, stats: Words) -> int:
+    """Moves W_AT past the row; its count."""
+    total = 0
+    for k in range(count):
+        at = k * LAYER_WORDS
+        w = k * SEARCH_WORDS
+        p = work[w + W_AT]
+        start = p
+        while p < table[at + L_COUNT] and compare(table[at + L_ROWS] + 8 * width * p, row, 0, width, 0) == 0:
+            total += load(table[at + L_DIFFS] + table[at + L_DIFF_STRIDE] * p) * table[at + L_SIGN]
+            p += 1
+        stats[S_HISTORY] += p - start
+        work[w + W_AT] = p
+    return total
+
+
+@kernel
+def _value(vals: Words, row: int, words: int, count: int, number: int, rank: int, total: int) -> bool:
+    """Appends a value with its WINDOW_DIFFS; False when there is no room."""
+    n = vals[B_COUNT]
+    if n >= vals[B_ROOM]:
+        return False
+    target = vals[B_ROWS] + 8 * words * n
+    if row == 0:
+        for k in range(words):
+            store(target + 8 * k, 0)
+    else:
+        copy_words(row, target, words)
+    diffs = vals[B_DIFFS] + 8 * WINDOW_DIFFS * n
+    store(diffs, count)
+    store(diffs + 8, number)
+    store(diffs + 16, rank)
+    store(diffs + 24, total)
+    vals[B_COUNT] = n + 1
+    return True
+
+
+@kernel
+def _emit(
+    trace: Words, table: Words, count: int, key: int, work: Words, given: Words, prepared: bool, first: int, last: int,
+    number: int, total: int, vals: Words, stats: Words,
+) -> bool:  # fmt: skip
+    """Appends the key's rows of ranks first … last-1; False when there is no room. Runs of rows that cancel out are
+    skipped by search."""
+    width = trace[T_WIDTH]
+    key_width = trace[T_KEY_WIDTH]
+    order = trace[T_ORDER]
+    sums = given
+    rank = 0
+    dead = 0
+    if first == 0:
+        for k in range(count):
+            work[k * SEARCH_WORDS + W_AT] = work[k * SEARCH_WORDS + W_START]
+    else:
+        rank, found, steps = select(table, count, width, order, work, sums, first)
+        stats[S_SEEKS] += count * steps
+        if found == 0:
+            return True
+    while rank < last:
+        if dead >= _DEAD:
+            if not prepared:
+                sums = prepare(table, count, width, key, key_width, order, work)
+                prepared = True
+            rank, found, steps = select(table, count, width, order, work, sums, rank)
+            stats[S_SEEKS] += count * steps
+            if found == 0:
+                return True
+            dead = 0
+        row = _least(table, count, width, key, key_width, order, work)
+        if row == 0:
+            return True
+        n = _take(table, count, width, row, work, stats)
+        dead += 1
+        if n <= 0:
+            continue
+        dead = 0
+        low = max(rank, first)
+        high = min(rank + n, last)
+        rank += n
+        shown = high - low
+        if shown > 0 and not _value(vals, row + 8 * key_width, width - key_width, shown, number, low, total):
+            return False
+    return True
+
+
+@kernel
+def _bounds(kind: int, a: int, b: int, fraction: float, total: int) -> tuple[int, int]:
+    """The ranks of a window of a group in which ``total`` rows count."""
+    if kind == ROWS:
+        return a, min(b, total)
+    if kind == CONTINUOUS:
+        at = fraction * (total - 1)
+        return math.floor(at), min(math.ceil(at) + 1, total)
+    first = max(math.ceil(fraction * total), 1) - 1
+    return first, min(first + 1, total)
+
+
+@kernel
+def _segment(
+    trace: Words, table: Words, count: int, key: int, work: Words, windows: Words, fractions: Words, flagged: bool,
+    vals: Words, stats: Words,
+) -> bool:  # fmt: skip
+    """Appends what all windows see of a key; False when there is no room."""
+    width = trace[T_WIDTH]
+    key_width = trace[T_KEY_WIDTH]
+    order = trace[T_ORDER]
+    sums = work[:0]
+    total = 1 << 62
+    prepared = flagged or len(windows) > WINDOW_WORDS or windows[0] != ROWS or windows[1] != 0
+    if prepared:
+        sums = prepare(table, count, width, key, key_width, order, work)
+        total = rank_at(table, count, work, sums, W_END)
+        stats[S_SEEKS] += 2 * count
+    if flagged:
+        group = total
+        probe = np.empty(key_width + 1, np.int64)
+        for k in range(key_width):
+            probe[k] = load(key + 8 * k)
+        probe[key_width] = 1
+        place(table, count, width, order, work, where(probe), key_width + 1, W_START, W_END)
+        total = rank_at(table, count, work, sums, W_MIDDLE)
+        if total <= 0:
+            return group <= 0 or _value(vals, 0, width - key_width, 0, -1, 0, 0)
+    if total <= 0:
+        return True
+    reals = fractions.view(np.float64)
+    for i in range(len(windows) // WINDOW_WORDS):
+        w = i * WINDOW_WORDS
+        first, last = _bounds(windows[w], windows[w + 1], windows[w + 2], reals[i], total)
+        if not _emit(trace, table, count, key, work, sums, prepared, first, last, i, total, vals, stats):
+            return False
+    return True
+
+
+@kernel
+def windows_total(
+    trace: Words, delta: Words, nothing: Words, heads: Words, offsets: Words, vals: Words, windows: Words,
+    fractions: Words, flagged: bool, fresh: bool, stats: Words,
+) -> bool:  # fmt: skip
+    """``segments_total`` of what windows see; ``vals`` has WINDOW_DIFFS diffs, and ``fractions`` the bits of each
+    window's fraction.
+
+    Cost for each key and time: a search for each window, and the rows in them; no other row of the group is read.
+    """
+    width = trace[T_WIDTH]
+    key_width = trace[T_KEY_WIDTH]
+    order = trace[T_ORDER]
+    table, count = layers(trace, nothing, nothing)
+    work = np.zeros((count + 1) * SEARCH_WORDS, np.int64)
+    now = np.empty(16, np.int64)
+    copy = np.empty(64, np.int64)
+    heads[B_COUNT] = 0
+    vals[B_COUNT] = 0
+    store(offsets[B_ROWS], 0)
+    i = 0
+    while i < delta[B_COUNT]:
+        key = delta[B_ROWS] + 8 * width * i
+        begin = i
+        n_now = 0
+        while i < delta[B_COUNT] and compare(key, delta[B_ROWS] + 8 * width * i, 0, key_width, 0) == 0:
+            time = load(delta[B_TIMES] + 8 * i)
+            if n_now == 0 or now[n_now - 1] != time:
+                if n_now == len(now):
+                    now = longer(now, n_now)
+                n_now = put(now, n_now, time)
+            i += 1
+        sort_few(now, n_now)
+        if len(copy) < (width + 1) * (i - begin):
+            copy = np.empty(2 * (width + 1) * (i - begin), np.int64)
+        _start(table, count, work, width, key, key_width, order)
+        stats[S_SEEKS] += count
+        if heads[B_COUNT] + n_now + 1 >= heads[B_ROOM]:
+            return False
+        for e in range(1 if fresh else 0, n_now + 1):
+            _cut(delta, begin, i, _BEFORE if e == 0 else now[e - 1], width, table, count, copy)
+            found = vals[B_COUNT]
+            if not _segment(trace, table, count + 1, key, work, windows, fractions, flagged, vals, stats):
+                return False
+            if vals[B_COUNT] > found and e == 0:
+                head(heads, offsets, vals, key, key_width, now[0], -1, -1)
+            elif vals[B_COUNT] > found:
+                head(heads, offsets, vals, key, key_width, now[e - 1], 1, now[e] if e < n_now else -1)
+    stats[S_SEGMENTS] += heads[B_COUNT]
+    return True
+
+
+@kernel
+def _start(table: Words, count: int, work: Words, width: int, key: int, key_width: int, order: int) -> None:
+    """Moves every layer's start on to the key; that of the layer ``count``, the cut, is its first row."""
+    for k in range(count):
+        at = k * LAYER_WORDS
+        w = k * SEARCH_WORDS
+        rows = table[at + L_ROWS]
+        start = work[w + W_START]
+        work[w + W_START] = seek(rows, table[at + L_COUNT], width, table[at + L_FENCE], start, key, key_width, order)
+    work[count * SEARCH_WORDS + W_START] = 0
+
+
+# -- changes -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _collect(
+    trace: Words, table: Words, count: int, key: int, work: Words, sums: Words, first: int, last: int, rows: Words,
+    found: int, stats: Words,
+) -> int:  # fmt: skip
+    """Appends the key's whole rows that have a rank in first … last-1; the new count, -1 when there is no room."""
+    width = trace[T_WIDTH]
+    key_width = trace[T_KEY_WIDTH]
+    order = trace[T_ORDER]
+    rank, there, steps = select(table, count, width, order, work, sums, max(first, 0))
+    stats[S_SEEKS] += count * steps
+    dead = 0
+    while there > 0 and rank < last:
+        if dead >= _DEAD:
+            rank, there, steps = select(table, count, width, order, work, sums, rank)
+            stats[S_SEEKS] += count * steps
+            if there == 0:
+                return found
+            dead = 0
+        row = _least(table, count, width, key, key_width, order, work)
+        if row == 0:
+            return found
+        n = _take(table, count, width, row, work, stats)
+        dead = dead + 1 if n <= 0 else 0
+        if n <= 0:
+            continue
+        if (found + 1) * width > len(rows):
+            return -1
+        copy_words(row, where(rows) + 8 * width * found, width)
+        found += 1
+        rank += n
+    return found
+
+
+@kernel
+def _clipped(
+    table: Words, count: int, width: int, order: int, work: Words, sums: Words, row: int, first: int, last: int,
+) -> int:  # fmt: skip
+    """How often the row stands at ranks first … last-1."""
+    place(table, count, width, order, work, row, width, W_START, W_END)
+    after(table, count, width, work, row, W_END)
+    low = rank_at(table, count, work, sums, W_MIDDLE)
+    high = rank_at(table, count, work, sums, W_AFTER)
+    return max(min(high, last) - max(low, first), 0)
+
+
+@kernel
+def _changed(
+    trace: Words, tables: tuple[Words, Words], works: tuple[Words, Words], count: int, key: int, delta: Words,
+    begin: int, stop: int, time: int, first: int, last: int, vals: Words, stats: Words,
+) -> tuple[int, int]:  # fmt: skip
+    """Finds the rows whose counts in the window the updates at ``time`` change: appends those that stood there, then
+    those that stand there now. (Where the first end, where the second), or (-1, -1) when there is no room."""
+    width = trace[T_WIDTH]
+    key_width = trace[T_KEY_WIDTH]
+    order = trace[T_ORDER]
+    sums = (
+        prepare(tables[0], count, width, key, key_width, order, works[0]),
+        prepare(tables[1], count, width, key, key_width, order, works[1]),
+    )
+    own = 0
+    shift = 0
+    for i in range(begin, stop):
+        if load(delta[B_TIMES] + 8 * i) == time:
+            own += 1
+            shift += abs(load(delta[B_DIFFS] + 8 * i))
+    rows = np.empty((own + 8 * shift + 8) * width, np.int64)
+    n = 0
+    for i in range(begin, stop):
+        if load(delta[B_TIMES] + 8 * i) == time:
+            copy_words(delta[B_ROWS] + 8 * width * i, where(rows) + 8 * width * n, width)
+            n += 1
+    for side in range(2):
+        for edge in range(2):
+            at = first if edge == 0 else last
+            if at > 0:
+                n = _collect(
+                    trace, tables[side], count, key, works[side], sums[side], at - shift, at + shift, rows, n, stats
+                )
+                assert n >= 0
+    times = np.zeros(n, np.int64)
+    perm = permutation(where(rows), where(times), width, order, n)
+    kept = 0
+    for side in range(2):
+        for i in range(n):
+            row = where(rows) + 8 * width * perm[i]
+            if i > 0 and compare(row, where(rows) + 8 * width * perm[i - 1], 0, width, 0) == 0:
+                continue
+            before = _clipped(tables[0], count, width, order, works[0], sums[0], row, first, last)
+            now = _clipped(tables[1], count, width, order, works[1], sums[1], row, first, last)
+            stats[S_SEEKS] += 2 * count
+            here = before if side == 0 else now
+            changed = before != now and here > 0
+            if changed and not _value(vals, row + 8 * key_width, width - key_width, here, 0, first, 0):
+                return -1, -1
+        if side == 0:
+            kept = vals[B_COUNT]
+    return kept, vals[B_COUNT]
+
+
+@kernel
+def changes_total(
+    trace: Words, delta: Words, nothing: Words, heads: Words, offsets: Words, vals: Words, first: int, last: int,
+    stats: Words,
+) -> bool:  # fmt: skip
+    """As ``windows_total`` for one window of ranks first … last-1, but only the rows in it whose counts the delta
+    changes: each time has a segment of what went (sign -1) and one of what came.
+
+    Cost: searches for each update, however many rows the window has.
+    """
+    width = trace[T_WIDTH]
+    key_width = trace[T_KEY_WIDTH]
+    order = trace[T_ORDER]
+    before, count = layers(trace, nothing, nothing)
+    tables = (before, before.copy())
+    works = (np.zeros((count + 1) * SEARCH_WORDS, np.int64), np.zeros((count + 1) * SEARCH_WORDS, np.int64))
+    now = np.empty(16, np.int64)
+    heads[B_COUNT] = 0
+    vals[B_COUNT] = 0
+    store(offsets[B_ROWS], 0)
+    i = 0
+    while i < delta[B_COUNT]:
+        key = delta[B_ROWS] + 8 * width * i
+        begin = i
+        n_now = 0
+        while i < delta[B_COUNT] and compare(key, delta[B_ROWS] + 8 * width * i, 0, key_width, 0) == 0:
+            time = load(delta[B_TIMES] + 8 * i)
+            if n_now == 0 or now[n_now - 1] != time:
+                if n_now == len(now):
+                    now = longer(now, n_now)
+                n_now = put(now, n_now, time)
+            i += 1
+        sort_few(now, n_now)
+        copies = (np.empty((width + 1) * (i - begin), np.int64), np.empty((width + 1) * (i - begin), np.int64))
+        for side in range(2):
+            _start(tables[side], count, works[side], width, key, key_width, order)
+        stats[S_SEEKS] += 2 * count
+        if heads[B_COUNT] + 2 * n_now + 1 >= heads[B_ROOM]:
+            return False
+        for e in range(n_now):
+            _cut(delta, begin, i, _BEFORE if e == 0 else now[e - 1], width, tables[0], count, copies[0])
+            _cut(delta, begin, i, now[e], width, tables[1], count, copies[1])
+            found = vals[B_COUNT]
+            went, came = _changed(
+                trace, tables, works, count + 1, key, delta, begin, i, now[e], first, last, vals, stats
+            )
+            if went < 0:
+                return False
+            if went > found:
+                vals[B_COUNT] = went
+                head(heads, offsets, vals, key, key_width, now[e], -1, -1)
+                vals[B_COUNT] = came
+            if came > went:
+                head(heads, offsets, vals, key, key_width, now[e], 1, -1)
+    stats[S_SEGMENTS] += heads[B_COUNT]
+    return True
