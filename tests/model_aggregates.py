@@ -1,0 +1,317 @@
+"""Aggregates from scratch, and random histories of groups that are compared with them at every step.
+
+``python -m tests.model_aggregates --count 1000`` plays many; with ``--reference DSN`` a PostgreSQL's answers check the
+model too. Shares no code with the engine: exact fractions, sorted lists, counters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from tests.sessions import Client, Server
+
+Row = tuple[Any, ...]
+COLUMNS = ("g", "x", "f", "s", "n", "b")
+DDL = "g int, x int, f float8, s text, n numeric, b bool"
+Fold = Callable[[Sequence[dict[str, Any]]], Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """An aggregate as SQL, and as a function of a group's rows."""
+
+    sql: str
+    fold: Fold
+
+
+def there(rows: Iterable[dict[str, Any]], column: str) -> list[Any]:
+    return [r[column] for r in rows if r[column] is not None]
+
+
+def on(column: str, fold: Callable[[list[Any]], Any]) -> Fold:
+    """Of the column's values; NULL where there is none."""
+
+    def of(rows: Sequence[dict[str, Any]]) -> Any:
+        values = there(rows, column)
+        return fold(values) if values else None
+
+    return of
+
+
+def moments(values: list[Any], sample: bool) -> Fraction | None:
+    exact = [Fraction(v) for v in values]
+    count = len(exact)
+    if count <= sample:
+        return None
+    mean = sum(exact, Fraction(0)) / count
+    return sum(((v - mean) ** 2 for v in exact), Fraction(0)) / (count - sample)
+
+
+def root(value: Fraction | None) -> float | None:
+    return None if value is None else math.sqrt(value)
+
+
+def pairs(fold: Callable[[int, Fraction, Fraction, Fraction, Fraction, Fraction], Any]) -> Fold:
+    """Of (count, mean of f, mean of x, sums of squares and of products around the means) where f and x are there."""
+
+    def of(rows: Sequence[dict[str, Any]]) -> Any:
+        both = [(Fraction(r["f"]), Fraction(r["x"])) for r in rows if r["f"] is not None and r["x"] is not None]
+        if not both:
+            return None
+        count = len(both)
+        y = sum((a for a, _ in both), Fraction(0)) / count
+        x = sum((b for _, b in both), Fraction(0)) / count
+        syy = sum(((a - y) ** 2 for a, _ in both), Fraction(0))
+        sxx = sum(((b - x) ** 2 for _, b in both), Fraction(0))
+        sxy = sum(((a - y) * (b - x) for a, b in both), Fraction(0))
+        return fold(count, y, x, syy, sxx, sxy)
+
+    return of
+
+
+def continuous(values: Sequence[Any], fraction: float) -> Any:
+    ordered = sorted(float(v) for v in values)
+    place = fraction * (len(ordered) - 1)
+    low, high = ordered[math.floor(place)], ordered[math.ceil(place)]
+    return low + (place - math.floor(place)) * (high - low)
+
+
+def discrete(values: Sequence[Any], fraction: float, descending: bool = False) -> Any:
+    return sorted(values, reverse=descending)[max(math.ceil(fraction * len(values)), 1) - 1]
+
+
+def mode(values: Sequence[Any]) -> Any:
+    counts = Counter(values)
+    return min(v for v, n in counts.items() if n == max(counts.values()))
+
+
+def bits(values: list[int], fold: Callable[[int, int], int]) -> int:
+    total = values[0]
+    for value in values[1:]:
+        total = fold(total, value)
+    return total
+
+
+def listed(values: Iterable[Any]) -> str | None:
+    values = list(values)
+    return None if not values else "{" + ",".join("NULL" if v is None else str(v) for v in values) + "}"
+
+
+def last_null(value: Any) -> tuple[bool, Any]:
+    return value is None, 0 if value is None else value
+
+
+CASES: tuple[Case, ...] = (
+    Case("count(*)", len),
+    Case("count(x)", lambda rows: len(there(rows, "x"))),
+    Case("count(DISTINCT n)", lambda rows: len(set(there(rows, "n")))),
+    Case("sum(x)", on("x", sum)),
+    Case("sum(DISTINCT x)", on("x", lambda v: sum(set(v)))),
+    Case("sum(f)", on("f", lambda v: sum(map(Fraction, v), Fraction(0)))),
+    Case("avg(f)", on("f", lambda v: sum(map(Fraction, v), Fraction(0)) / len(v))),
+    Case("avg(n)", on("n", lambda v: sum(map(Fraction, v), Fraction(0)) / len(v))),
+    Case("var_pop(f)", on("f", lambda v: moments(v, False))),
+    Case("variance(x)", on("x", lambda v: moments(v, True))),
+    Case("stddev(f)", on("f", lambda v: root(moments(v, True)))),
+    Case("stddev_pop(n)", on("n", lambda v: root(moments(v, False)))),
+    Case("bool_and(b)", on("b", all)),
+    Case("bool_or(b)", on("b", any)),
+    Case("every(x > 0)", on("x", lambda v: all(x > 0 for x in v))),
+    Case("bit_and(x)", on("x", lambda v: bits(v, lambda a, b: a & b))),
+    Case("bit_or(x)", on("x", lambda v: bits(v, lambda a, b: a | b))),
+    Case("bit_xor(x::bigint)", on("x", lambda v: bits(v, lambda a, b: a ^ b))),
+    Case("bit_or(x::smallint) FILTER (WHERE b)", lambda rows: on("x", lambda v: bits(v, lambda a, b: a | b))(
+        [r for r in rows if r["b"]])),
+    Case("covar_pop(f, x)", pairs(lambda n, y, x, yy, xx, xy: xy / n)),
+    Case("covar_samp(f, x)", pairs(lambda n, y, x, yy, xx, xy: xy / (n - 1) if n > 1 else None)),
+    Case("corr(f, x)", pairs(lambda n, y, x, yy, xx, xy: float(xy) / math.sqrt(xx * yy) if xx and yy else None)),
+    Case("regr_slope(f, x)", pairs(lambda n, y, x, yy, xx, xy: xy / xx if xx else None)),
+    Case("regr_intercept(f, x)", pairs(lambda n, y, x, yy, xx, xy: y - x * xy / xx if xx else None)),
+    Case("regr_r2(f, x)", pairs(lambda n, y, x, yy, xx, xy: (xy * xy / (xx * yy) if yy else 1) if xx else None)),
+    Case("regr_avgx(f, x)", pairs(lambda n, y, x, yy, xx, xy: x)),
+    Case("regr_avgy(f, x)", pairs(lambda n, y, x, yy, xx, xy: y)),
+    Case("regr_sxx(f, x)", pairs(lambda n, y, x, yy, xx, xy: xx)),
+    Case("regr_sxy(f, x)", pairs(lambda n, y, x, yy, xx, xy: xy)),
+    Case("regr_syy(f, x)", pairs(lambda n, y, x, yy, xx, xy: yy)),
+    Case("regr_count(f, x)", lambda rows: sum(r["f"] is not None and r["x"] is not None for r in rows)),
+    Case("min(x)", on("x", min)),
+    Case("max(s)", on("s", max)),
+    Case("min(n)", on("n", min)),
+    Case("max(f) FILTER (WHERE x > 0)", lambda rows: on("f", max)([r for r in rows if (r["x"] or 0) > 0])),
+    Case("percentile_cont(0.5) WITHIN GROUP (ORDER BY f)", on("f", lambda v: continuous(v, 0.5))),
+    Case("percentile_cont(0.3) WITHIN GROUP (ORDER BY x DESC)", on("x", lambda v: -continuous([-a for a in v], 0.3))),
+    Case("percentile_disc(0.25) WITHIN GROUP (ORDER BY s)", on("s", lambda v: discrete(v, 0.25))),
+    Case("percentile_disc(0.9) WITHIN GROUP (ORDER BY x DESC) FILTER (WHERE NOT b)", lambda rows: on(
+        "x", lambda v: discrete(v, 0.9, True))([r for r in rows if r["b"] is False])),
+    Case("percentile_disc('{0,0.5,NULL,1}'::float8[]) WITHIN GROUP (ORDER BY x)", on("x", lambda v: listed(
+        [None if p is None else discrete(v, p) for p in (0, 0.5, None, 1)]))),
+    Case("mode() WITHIN GROUP (ORDER BY x)", on("x", mode)),
+    Case("mode() WITHIN GROUP (ORDER BY s) FILTER (WHERE b)", lambda rows: on("s", mode)([r for r in rows if r["b"]])),
+    Case("string_agg(s, ';' ORDER BY s)", on("s", lambda v: ";".join(sorted(v)))),
+    Case("string_agg(DISTINCT s, ',' ORDER BY s DESC)", on("s", lambda v: ",".join(sorted(set(v), reverse=True)))),
+    Case("array_agg(x ORDER BY x)", lambda rows: listed(sorted((r["x"] for r in rows), key=last_null))),
+    Case("array_agg(x ORDER BY s, x) FILTER (WHERE f > 0)", lambda rows: listed(
+        r["x"] for r in sorted(rows, key=lambda r: (last_null(r["s"]), last_null(r["x"]))) if (r["f"] or 0) > 0)),
+    Case("array_agg(DISTINCT x)", lambda rows: listed(sorted({r["x"] for r in rows}, key=last_null))),
+)  # fmt: skip
+
+
+def same(found: str | None, wanted: Any) -> bool:
+    """Whether Postgres's text is the model's value; computed fractions to ten digits."""
+    if found is None or wanted is None:
+        return found is None and wanted is None
+    if isinstance(wanted, bool):
+        return found == "ft"[wanted]
+    if isinstance(wanted, str):
+        return found == wanted
+    return math.isclose(float(found), float(wanted), rel_tol=1e-10, abs_tol=1e-10)
+
+
+def grouped(rows: Sequence[Row], cases: Sequence[Case]) -> dict[Any, list[Any]]:
+    ordered = sorted(rows, key=lambda r: last_null(r[0]))
+    named = [dict(zip(COLUMNS, row, strict=True)) for row in ordered]
+    return {
+        key: [case.fold(group) for case in cases]
+        for key, members in groupby(named, key=lambda r: r["g"])
+        for group in [list(members)]
+    }
+
+
+EXACT = (0.0, 1.5, -2.25, 0.125, 1024.0)
+WIDE = (0.0, 1.5, -2.25, 0.1, 1e15, -1e15)
+"""Sums of these depend on their order in PostgreSQL, so that it cannot be asked about them."""
+
+
+def new_row(rnd: random.Random, floats: Sequence[float]) -> Row:
+    def maybe(value: Any) -> Any:
+        return None if rnd.random() < 0.15 else value
+
+    return (
+        maybe(rnd.randint(1, 3)), maybe(rnd.choice((0, 1, 2, 3, 3, -4, 7))),
+        maybe(rnd.choice(floats)), maybe(rnd.choice("abcd")),
+        maybe(rnd.choice((1, 2, 0.5, -3))), maybe(rnd.random() < 0.5),
+    )  # fmt: skip
+
+
+def literal(value: Any) -> str:
+    return "NULL" if value is None else repr(value) if isinstance(value, str) else str(value)
+
+
+class Play:
+    """One history: a view by group, one without groups, and what they should hold, after each step."""
+
+    def __init__(self, clients: Sequence[tuple[Client, str]], rnd: random.Random) -> None:
+        self.clients, self.rnd = clients, rnd
+        self.rows: list[Row] = []
+        self.cases = rnd.sample(CASES, 6)
+        items = ", ".join(case.sql for case in self.cases)
+        names = ", ".join(f"c{i}" for i in range(len(self.cases)))
+        self.all("DROP TABLE IF EXISTS t CASCADE")
+        self.all(f"CREATE TABLE t ({DDL})")
+        for client, kind in clients:
+            client.run(f"CREATE {kind} v (g, {names}) AS SELECT g, {items} FROM t GROUP BY g")
+            client.run(f"CREATE {kind} w ({names}) AS SELECT {items} FROM t")
+
+    def all(self, sql: str) -> None:
+        for client, _ in self.clients:
+            client.run(sql)
+
+    def step(self) -> None:
+        rnd = self.rnd
+        chance = rnd.random()
+        if self.rows and chance < 0.1:
+            group = rnd.choice(self.rows)[0]
+            self.rows = [r for r in self.rows if r[0] != group]
+            self.all(f"DELETE FROM t WHERE g IS NOT DISTINCT FROM {literal(group)}")
+        elif self.rows and chance < 0.3:
+            column = rnd.choice((1, 2, 3))
+            known = there([dict(zip(COLUMNS, r, strict=True)) for r in self.rows], COLUMNS[column])
+            if known:
+                extreme = rnd.choice((min, max))(known)
+                self.rows = [r for r in self.rows if r[column] != extreme]
+                self.all(f"DELETE FROM t WHERE {COLUMNS[column]} = {literal(extreme)}")
+        elif self.rows and chance < 0.45:
+            old, value = rnd.choice(self.rows)[1], rnd.choice((None, 1, 5, -1))
+            self.rows = [(*r[:1], value, *r[2:]) if r[1] == old else r for r in self.rows]
+            self.all(f"UPDATE t SET x = {literal(value)} WHERE x IS NOT DISTINCT FROM {literal(old)}")
+        else:
+            new = [new_row(rnd, EXACT if len(self.clients) > 1 else WIDE) for _ in range(rnd.randint(1, 5))]
+            new += [rnd.choice(new)] * rnd.randint(0, 1)
+            self.rows += new
+            rows = ", ".join("(" + ", ".join(literal(v) for v in row) + ")" for row in new)
+            self.all(f"INSERT INTO t VALUES {rows}")
+
+    def check(self) -> None:
+        wanted = {None if k is None else str(k): v for k, v in grouped(self.rows, self.cases).items()}
+        named = [dict(zip(COLUMNS, row, strict=True)) for row in self.rows]
+        whole = [case.fold(named) for case in self.cases]
+        for client, _ in self.clients:
+            found = {row[0]: row[1:] for row in client.rows("SELECT * FROM v")}
+            assert found.keys() == wanted.keys()
+            for key, values in wanted.items():
+                self.agree(found[key], values, key)
+            (row,) = client.rows("SELECT * FROM w")
+            self.agree(row, whole, "all")
+
+    def agree(self, found: Sequence[str | None], wanted: Sequence[Any], key: Any) -> None:
+        for case, have, want in zip(self.cases, found, wanted, strict=True):
+            assert same(have, want), (case.sql, key, have, want, self.rows)
+
+
+def play(clients: Sequence[tuple[Client, str]], seed: int, steps: int = 8) -> None:
+    """A history with its views, checked after each step."""
+    history = Play(clients, random.Random(seed))
+    for _ in range(steps):
+        history.step()
+        history.check()
+
+
+class Reference:
+    """A PostgreSQL in a client's place."""
+
+    def __init__(self, dsn: str) -> None:
+        import psycopg
+
+        self.connection = psycopg.connect(dsn, autocommit=True, prepare_threshold=None)
+        self.connection.execute("SET client_min_messages = error")
+
+    def run(self, sql: str) -> None:
+        self.connection.execute(sql)
+
+    def rows(self, sql: str) -> list[Any]:
+        columns = ", ".join(f"({c.name})::text" for c in self.connection.execute(sql).description or ())
+        found = self.connection.execute(sql.replace("*", columns)).fetchall()
+        return [tuple({"true": "t", "false": "f"}.get(v, v) for v in row) for row in found]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--reference")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        server = Server(Path(folder))
+        clients: list[Any] = [(server.client(), "MATERIALIZED VIEW")]
+        if arguments.reference:
+            clients.append((Reference(arguments.reference), "VIEW"))
+        try:
+            for seed in range(arguments.first, arguments.first + arguments.count):
+                play(clients, seed)
+        finally:
+            server.close()
+    print(f"{arguments.count} histories agree")
+
+
+if __name__ == "__main__":
+    main()
