@@ -20,5 +20,5 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 def test_random_histories_of_groups(server: Server) -> None:
     clients = [(server.client(), "MATERIALIZED VIEW")]
-    for seed in range(40):
+    for seed in range(25):
         play(clients, seed)
