@@ -97,17 +97,24 @@ class Rank(Enum):
     ROWS = 0
     CONTINUOUS = 1
     DISCRETE = 2
+    PEERS = 3
+    GROUPS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
     """The rows, counted with their diffs, of ranks ``first`` (from 0) up to ``last`` (excluded; None: to the end), or
-    those that the continuous or discrete percentile of ``fraction`` is made of."""
+    those that the continuous or discrete percentile of ``fraction`` is made of.
+
+    PEERS, GROUPS: rows whose first ``words`` words are equal are peers; the rows before whose peers less than ``last``
+    rows stand, or less than ``last`` groups of peers.
+    """
 
     rank: Rank = Rank.ROWS
     first: int = 0
     last: int | None = None
     fraction: float = 0.0
+    words: int = 0
 
 
 @dataclass(frozen=True, slots=True)

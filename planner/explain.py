@@ -27,7 +27,7 @@ from ivm.graph import (
 )  # fmt: skip
 from planner import logical as rels
 from planner.divergence import DEFAULT_LIMIT, Diverging
-from planner.folds import FirstRow, SetFold, TopFold
+from planner.folds import FirstRow, NumberedRows, SetFold, TopFold
 from planner.logical import Rel
 from planner.lower import lower
 from planner.lower_state import Indexes
@@ -134,7 +134,9 @@ def _label(rel: Rel, names: Names) -> str:
             order = ", ".join(_key(k) for k in rel.order)
             limit = "all" if rel.limit is None else text(rel.limit)
             offset = "0" if rel.offset is None else text(rel.offset)
-            return f"TopK by {_list(rel.keys)} order [{order}] limit {limit} offset {offset}"
+            numbered = f" numbered {', '.join(n.value for n in rel.numbers)}" if rel.numbers else ""
+            of = "" if rel.limit_of is None else f" of {rel.limit_of.value}"
+            return f"TopK by {_list(rel.keys)} order [{order}] limit {limit}{of} offset {offset}{numbered}"
         case rels.SetOperation():
             return f"{rel.kind.value.capitalize()}{' all' if rel.all else ''}"
         case rels.TableFunction():
@@ -364,6 +366,9 @@ def _fold(fold: Fold) -> str:
             return "first by count [mode]"
         case TopFold():
             return "top rows"
+        case NumberedRows():
+            limit = "all" if fold.count is None or fold.limit_of is None else f"{fold.limit_of.value} <= {fold.count}"
+            return f"numbered rows [{limit}]"
         case FirstRow():
             return "one row of each class"
         case Diverging():

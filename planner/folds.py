@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.graph import Picks, Reduced, Reducer, Window, Words
+from ivm.graph import Picks, Rank, Reduced, Reducer, Window, Words
 from ivm.operators.picking import pick
 from ivm.rows import unpack
 from ivm.words import Schema
 from planner.context import Context
 from planner.evaluate import constant, evaluate
+from planner.logical import Numbering
 from planner.row_errors import error_words
 from planner.scalar import Scalar
 from planner.traverse import columns_of
@@ -77,6 +78,61 @@ class TopRows:
         group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         rows = vals[:, self.skip : self.skip + self.width]
         return Reduced(group, np.column_stack([diffs[:, 0], rows]))
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedRows:
+    """Of each group's values those that a numbering's limit lets through, peers by their first ``peers`` words.
+
+    A value comes out as [how often | rows before it | rows before its peers | groups of peers before | its words].
+    """
+
+    skip: int
+    width: int
+    peers: int
+    count: int | None
+    limit_of: Numbering | None
+
+    @property
+    def out_width(self) -> int:
+        return 4 + self.width
+
+    @property
+    def can_fail(self) -> bool:
+        return False
+
+    @property
+    def limit(self) -> int | None:
+        return None
+
+    @property
+    def picks(self) -> Picks:
+        match self.limit_of:
+            case Numbering.RANK if self.peers:
+                window = Window(Rank.PEERS, last=self.count, words=self.peers)
+            case Numbering.DENSE_RANK if self.peers:
+                window = Window(Rank.GROUPS, last=self.count, words=self.peers)
+            case Numbering.ROW_NUMBER:
+                window = Window(last=self.count)
+            case _:
+                # without an order all rows are peers
+                window = Window(last=0 if self.count == 0 else None)
+        return Picks((window,))
+
+    def bind(self, context: Context) -> Reducer:
+        return self
+
+    def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
+        group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        fresh = np.ones(len(vals), np.bool_)
+        fresh[1:] = (vals[1:, : self.peers] != vals[:-1, : self.peers]).any(axis=1)
+        fresh[offsets[:-1][offsets[:-1] < len(vals)]] = True
+        before = diffs[:, 2]
+        number = np.cumsum(fresh) - 1
+        first = np.flatnonzero(fresh)
+        peers = number - number[offsets[:-1]][group]
+        rows = vals[:, self.skip : self.skip + self.width]
+        return Reduced(group, np.column_stack([diffs[:, 0], before, before[first][number], peers, rows]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,11 +112,21 @@ class Distinct:
     input: Rel
 
 
+class Numbering(Enum):
+    """What numbers the rows of a group in an order: each one, by how many stand before its peers, its peers."""
+
+    ROW_NUMBER = "row_number"
+    RANK = "rank"
+    DENSE_RANK = "dense_rank"
+
+
 @dataclass(frozen=True, slots=True)
 class TopK:
     """For each value of ``keys`` the rows from ``offset`` on, ``limit`` at most (None: all), in ``order``.
 
     Also DISTINCT ON (limit 1). Limit and offset are INT8 expressions without columns. Ties break by value.
+    ``numbers``: window functions over (keys, order), each a further column; then there is no offset, and the limit (a
+    literal) is of what ``limit_of`` counts.
     """
 
     input: Rel
@@ -124,6 +134,8 @@ class TopK:
     order: tuple[SortKey, ...]
     limit: Scalar | None
     offset: Scalar | None
+    numbers: tuple[Numbering, ...] = ()
+    limit_of: Numbering | None = None
 
 
 class SetKind(Enum):
@@ -207,8 +219,10 @@ def schema(rel: Rel) -> Schema:
     match rel:
         case Get() | Reference() | Values() | Recursive():
             return rel.schema
-        case Filter() | Distinct() | TopK():
+        case Filter() | Distinct():
             return schema(rel.input)
+        case TopK():
+            return (*schema(rel.input), *(ColumnType(INT8, False) for _ in rel.numbers))
         case Project():
             return tuple(ColumnType(e.type, e.nullable) for e in rel.exprs)
         case Join():

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ivm.graph import Order
+from ivm.graph import NodeId, Order
 from ivm.words import INT8, ColumnType, Kind, Storage
 from planner import moves
-from planner.folds import TopFold
+from planner.folds import NumberedRows, TopFold
 from planner.logical import TableFunction, TopK, schema
 from planner.lower_state import Lowering, by_class
 from planner.physical import Flow
-from planner.programs import Keyed, Repeat
+from planner.programs import Keyed, Number, Repeat
 from planner.reducers import order_words
-from planner.scalar import SortKey
+from planner.scalar import Literal, SortKey
 from planner.table_program import Expand
 from planner.traverse import column_types, own_columns
 
@@ -30,11 +30,27 @@ def lower_topk(low: Lowering, rel: TopK) -> Flow:
     raw = Flow(node, moves.identity(width), (ColumnType(INT8, False),) * width)
     arranged = low.builder.arrange(raw, moves.identity(width), key_width, order)
     row_words = moves.width(flow.schema)
+    if rel.numbers:
+        peers = sum(len(order_words(key)) for key in rel.order)
+        return _numbered(low, rel, arranged, key_width, (len(words), row_words, peers))
     fold = TopFold(len(words), row_words, rel.limit, rel.offset, column_types(keys))
     grouped = low.builder.group(arranged, key_width, fold)
     total = key_width + fold.out_width
     counted = Flow(grouped, moves.identity(total), (ColumnType(INT8, False),) * total)
     return low.builder.flow(low.builder.map(counted, Repeat(key_width, row_words)), flow.schema)
+
+
+def _numbered(
+    low: Lowering, rel: TopK, arranged: NodeId, key_width: int, words: tuple[int, int, int]
+) -> Flow:  # fmt: skip
+    """Window functions that number rows; ``words``: of the order, of the row, and of the order without tie breaks."""
+    limit = rel.limit.value if isinstance(rel.limit, Literal) and isinstance(rel.limit.value, int) else None
+    fold = NumberedRows(*words, limit, rel.limit_of)
+    total = key_width + fold.out_width
+    grouped = low.builder.group(arranged, key_width, fold)
+    raw = Flow(grouped, moves.identity(total), (ColumnType(INT8, False),) * total)
+    program = Number(key_width, schema(rel.input), rel.numbers)
+    return low.builder.flow(low.builder.map(raw, program), schema(rel))
 
 
 def _full_order(rel: TopK, flow: Flow) -> list[SortKey]:

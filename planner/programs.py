@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import assert_never
 
 import numpy as np
 
 from ivm.graph import Mapped, Words
 from ivm.rows import pack
-from ivm.words import Schema
+from ivm.words import INT8, ColumnType, Schema, null_words
 from planner import moves
 from planner.accumulate import Accumulation
 from planner.context import Context
+from planner.logical import Numbering
 from planner.mfp import Stage, Work
 from planner.scalar import Scalar
 from planner.traverse import column_types
@@ -158,3 +160,51 @@ class Repeat:
         return Mapped(
             np.ascontiguousarray(rows[:, start : start + self.width]), None, rows[:, self.skip : start].copy()
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """Rows [key | count | rows before | before its peers | groups before | row] as the row with its numbers, from 1:
+    by ROW_NUMBER it is a row for each, otherwise the count becomes the diff."""
+
+    skip: int
+    schema: Schema
+    numbers: tuple[Numbering, ...]
+
+    @property
+    def wide(self) -> Schema:
+        return (*self.schema, *(ColumnType(INT8, False) for _ in self.numbers))
+
+    @property
+    def out_width(self) -> int:
+        return moves.width(self.wide)
+
+    @property
+    def diff_width(self) -> int:
+        return 1
+
+    @property
+    def can_fail(self) -> bool:
+        return False
+
+    def run(self, rows: Words, context: Context) -> Mapped:
+        counts, width = rows[:, self.skip], len(self.schema)
+        each = Numbering.ROW_NUMBER in self.numbers
+        source = np.repeat(np.arange(len(rows)), counts if each else 1)
+        given = rows[source, self.skip + 1 :]
+        nth = np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts) if each else 0
+        out = np.zeros((len(source), self.out_width), np.int64)
+        out[:, :width] = given[:, 3 : 3 + width]
+        for i, number in enumerate(self.numbers):
+            match number:
+                case Numbering.ROW_NUMBER:
+                    out[:, width + i] = given[:, 0] + nth + 1
+                case Numbering.RANK:
+                    out[:, width + i] = given[:, 1] + 1
+                case Numbering.DENSE_RANK:
+                    out[:, width + i] = given[:, 2] + 1
+                case _:
+                    assert_never(number)
+        nulls = null_words(self.schema)
+        out[:, width + len(self.numbers) : width + len(self.numbers) + nulls] = given[:, 3 + width : 3 + width + nulls]
+        return Mapped(out, source, None if each else counts.reshape(-1, 1).copy())

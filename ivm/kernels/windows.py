@@ -1,8 +1,9 @@
 """Reduce, outside of loops, where a reducer needs only rows at some ranks of its group: found by search, not by a scan.
 
 A *window* is (kind, a, b), WINDOW_WORDS words: ROWS the rows of ranks a … b-1; CONTINUOUS and DISCRETE the rows of the
-percentile whose fraction is the double with the bits a. A group is *flagged* when the first word of its values is 0
-for the rows that count and something greater for those that do not.
+percentile whose fraction is the double with the bits a; PEERS and GROUPS, with peers the rows whose first a words are
+equal, the rows before whose peers less than b rows, or groups of peers, stand. A group is *flagged* when the first
+word of its values is 0 for the rows that count and something greater for those that do not.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ from ivm.kernels.sort import permutation
 ROWS: Final = 0
 CONTINUOUS: Final = 1
 DISCRETE: Final = 2
+PEERS: Final = 3
+GROUPS: Final = 4
 WINDOW_WORDS: Final = 3
 WINDOW_DIFFS: Final = 4
 """Of a value in a window: how often it stands there, the window's number, its rank, how many rows of the group count.
@@ -191,6 +194,45 @@ def _emit(
 
 
 @kernel
+def _emit_peers(
+    trace: Words, table: Words, count: int, key: int, work: Words, sums: Words, by_rows: bool, words: int, limit: int,
+    number: int, total: int, vals: Words, stats: Words,
+) -> bool:  # fmt: skip
+    """Appends the rows of a window by peers; False when there is no room."""
+    width = trace[T_WIDTH]
+    key_width = trace[T_KEY_WIDTH]
+    order = trace[T_ORDER]
+    for k in range(count):
+        work[k * SEARCH_WORDS + W_AT] = work[k * SEARCH_WORDS + W_START]
+    rank = 0
+    groups = 0
+    previous = 0
+    dead = 0
+    while True:
+        if dead >= _DEAD:
+            rank, found, steps = select(table, count, width, order, work, sums, rank)
+            stats[S_SEEKS] += count * steps
+            if found == 0:
+                return True
+            dead = 0
+        row = _least(table, count, width, key, key_width, order, work)
+        if row == 0:
+            return True
+        n = _take(table, count, width, row, work, stats)
+        dead = dead + 1 if n <= 0 else 0
+        if n <= 0:
+            continue
+        if previous == 0 or compare(row, previous, key_width, key_width + words, order) != 0:
+            if (rank if by_rows else groups) >= limit:
+                return True
+            groups += 1
+        previous = row
+        if not _value(vals, row + 8 * key_width, width - key_width, n, number, rank, total):
+            return False
+        rank += n
+
+
+@kernel
 def _bounds(kind: int, a: int, b: int, fraction: float, total: int) -> tuple[int, int]:
     """The ranks of a window of a group in which ``total`` rows count."""
     if kind == ROWS:
@@ -233,6 +275,12 @@ def _segment(
     reals = fractions.view(np.float64)
     for i in range(len(windows) // WINDOW_WORDS):
         w = i * WINDOW_WORDS
+        if windows[w] >= PEERS:
+            by_rows = windows[w] == PEERS
+            words, limit = windows[w + 1], windows[w + 2]
+            if not _emit_peers(trace, table, count, key, work, sums, by_rows, words, limit, i, total, vals, stats):
+                return False
+            continue
         first, last = _bounds(windows[w], windows[w + 1], windows[w + 2], reals[i], total)
         if not _emit(trace, table, count, key, work, sums, prepared, first, last, i, total, vals, stats):
             return False

@@ -27,7 +27,7 @@ class Picking:
     @classmethod
     def of(cls, picks: Picks) -> Picking:
         """Of a reducer that says what it picks."""
-        words = [(w.rank.value, w.first, EVERYTHING if w.last is None else w.last) for w in picks.windows]
+        words = [(w.rank.value, w.words or w.first, EVERYTHING if w.last is None else w.last) for w in picks.windows]
         fractions = np.array([w.fraction for w in picks.windows], np.float64).view(np.int64)
         return cls(picks, np.array(words, np.int64).reshape(-1), fractions)
 
@@ -71,6 +71,8 @@ def pick(picks: Picks, offsets: Words, vals: Words, diffs: Words) -> tuple[Words
         total = int(behind[-1]) if len(behind) else 0
         for number, window in enumerate(picks.windows):
             first, last = _bounds(window, total)
+            if window.words:
+                last = _peers(window, vals[low:high, : window.words], part)
             start, stop = np.maximum(behind - part, first), np.minimum(behind, last)
             for i in np.flatnonzero(stop > start).tolist():
                 values.append(vals[low + i])
@@ -87,6 +89,21 @@ def _bounds(window: Window, total: int) -> tuple[int, int]:
         case Rank.CONTINUOUS:
             at = window.fraction * (total - 1)
             return math.floor(at), min(math.ceil(at) + 1, total)
+        case Rank.PEERS | Rank.GROUPS:
+            return 0, total
         case Rank.DISCRETE:
             first = max(math.ceil(window.fraction * total), 1) - 1
             return first, min(first + 1, total)
+
+
+def _peers(window: Window, words: Words, counts: Words) -> int:
+    """How many rows a window by peers shows."""
+    shown = groups = 0
+    previous: list[int] | None = None
+    for peer, count in zip(words.tolist(), counts.tolist(), strict=True):
+        if count and peer != previous:
+            if window.last is not None and (shown if window.rank is Rank.PEERS else groups) >= window.last:
+                break
+            groups, previous = groups + 1, peer
+        shown += count
+    return shown

@@ -382,8 +382,10 @@ class Decorrelator:
         order = tuple(replace(k, expr=e) for k, e in zip(rel.order, new[len(rel.keys) :], strict=True))
         # the domain's columns are the first keys, so that an outer column in LIMIT is the key of the same position
         limit, offset = (None if b is None else self.outer(b, domain, scopes) for b in (rel.limit, rel.offset))
-        top = TopK(lifted, (*kept, *new[: len(rel.keys)]), order, limit, offset)
-        return top if lifted is applied else Project(top, row)
+        keys = (*kept, *new[: len(rel.keys)])
+        top = replace(rel, input=lifted, keys=keys, order=order, limit=limit, offset=offset)
+        numbers = own_columns(schema(top))[len(schema(lifted)) :]
+        return top if lifted is applied else Project(top, (*row, *numbers))
 
     def _table_function(self, rel: TableFunction, domain: Domain, scopes: Scopes) -> Rel:
         applied = self._input(rel.input, domain, scopes)

@@ -82,7 +82,7 @@ def at_most_one(rel: Rel) -> bool:
             return at_most_one(rel.input)
         case TopK():
             limit = rel.limit.value if isinstance(rel.limit, Literal) else None
-            return not rel.keys and isinstance(limit, int) and limit <= 1
+            return not rel.keys and not rel.numbers and isinstance(limit, int) and limit <= 1
         case _:
             return False
 

@@ -35,6 +35,7 @@ from planner.lower_sets import has_classes
 from planner.raising import can_raise
 from planner.scalar import And, Call, Column, Or, Scalar
 from planner.transform.join_order import Region, ordered
+from planner.transform.numbering import limited
 from planner.traverse import (
     children,
     columns_of,
@@ -100,11 +101,13 @@ class _Push:
                 assert_never(rel)
 
     def _above(self, rel: TopK | Recursive | Distinct | SetOperation, predicates: Predicates) -> Rel:
-        """Predicates that stay above, but for those that keep or drop a TopK's groups whole."""
+        """Predicates that stay above, but for those that keep or drop a TopK's groups whole. One that bounds its rows'
+        numbers becomes its limit, too."""
         if not isinstance(rel, TopK):
             return _filtered(self.push(rel, ()), predicates)
         keys = {k.index for k in rel.keys if isinstance(k, Column) and not k.type.has_equality_class}
         below, above = _split(predicates, lambda p: bool(columns_of(p)) and columns_of(p) <= keys)
+        rel = limited(rel, above)
         if not below:
             return _filtered(self.push(rel, ()), predicates)
         return _filtered(replace(rel, input=self.push(rel.input, below)), above)

@@ -11,7 +11,7 @@ from planner.aggregates import AggregateFunction, aggregate_overloads, result_nu
 from planner.functions import Function, overloads
 from planner.levels import unlift
 from planner.scalar import Aggregate, Call, Column, OuterColumn, Scalar
-from sql.bind import conditional, operator_functions, ordered_sets, routines, sequences, table_functions
+from sql.bind import conditional, operator_functions, ordered_sets, routines, sequences, table_functions, windows
 from sql.bind.coerce import cast, castable, plain, resolve_unknown, to_boolean
 from sql.bind.environment import Environment
 from sql.bind.overloads import no_function, resolve, result_type
@@ -33,15 +33,18 @@ _SCHEMAS = ("pg_catalog", "public", "information_schema")
 def call(b: Binder, node: nodes.Apply) -> Scalar:
     """Any call."""
     found = routines.entries(b.env, node.name)
-    if found and not (node.window or node.star or node.distinct or node.order or node.variadic or node.filter):
+    if found and not (node.over or node.star or node.distinct or node.order or node.variadic or node.filter):
         made = _routine(b, node, found)
         if made is not None:
             return made
     name = _name(node)
     if any(node.names):
         raise no_function(name, [b.bind(a).type for a in node.args], node.at)
-    if node.window:
-        raise unsupported("window functions", position=node.at + 1)
+    if node.over is not None:
+        return windows.window_function(b, node, name)
+    if name in windows.NAMES and not node.within and len(node.name) == 1:
+        message = f"window function {name} requires an OVER clause"
+        raise SqlError("42809", message, position=node.at + 1)
     match name:
         case "coalesce":
             return conditional.coalesce(b, node)

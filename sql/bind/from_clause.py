@@ -290,7 +290,7 @@ def _table_function(binder: Binder, ref: nodes.FunctionTable, name: str) -> tupl
     for function in ref.functions:
         if not isinstance(function, nodes.Apply) or (len(ref.functions) > 1 and function.name[-1] != "unnest"):
             raise unsupported("ROWS FROM of several functions", position=ref.at + 1)
-        if function.star or function.distinct or function.window or function.filter is not None:
+        if function.star or function.distinct or function.over is not None or function.filter is not None:
             message = f"{name} is not an aggregate function"
             raise SqlError("42809", message, position=function.at + 1)
         args += [binder.bind(a) for a in function.args]

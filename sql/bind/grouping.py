@@ -9,7 +9,7 @@ from ivm.errors import SqlError
 from planner.levels import relevel
 from planner.logical import Reduce, Rel, Values
 from planner.scalar import Aggregate, Column, Scalar, children, with_children
-from sql.bind.scope import AGGREGATE_BASE, FUNCTION_BASE, Namespace, Scope
+from sql.bind.scope import AGGREGATE_BASE, WINDOW_BASE, Namespace, Scope
 from sql.bind.walk import has_subquery, references
 
 
@@ -37,12 +37,12 @@ class Grouping:
         if expr in self.keys:
             return
         if isinstance(expr, Column):
-            if expr.index < FUNCTION_BASE:
+            if expr.index < WINDOW_BASE:
                 self._require(expr)
             return
         if has_subquery(expr) and not children(expr):
             for level, index in references(expr):
-                if level == 0 and index < FUNCTION_BASE:
+                if level == 0 and index < WINDOW_BASE:
                     self._require_index(index)
             return
         for child in children(expr):
@@ -98,7 +98,7 @@ class Grouping:
     def _index(self, index: int) -> int:
         if index >= AGGREGATE_BASE:
             return len(self.keys) + index - AGGREGATE_BASE
-        if index >= FUNCTION_BASE:
+        if index >= WINDOW_BASE:
             return index
         return self.positions[index]
 

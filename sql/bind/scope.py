@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from ivm.errors import SqlError
 from ivm.words import Schema
-from planner.scalar import Aggregate, Coalesce, Column, OuterColumn, Scalar
+from planner.logical import Numbering
+from planner.scalar import Aggregate, Coalesce, Column, OuterColumn, Scalar, SortKey
 from sql.catalog.catalog import Relation, RelationKind
 from sql.syntax.nodes import Star
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
 AGGREGATE_BASE: Final = 1 << 30
 FUNCTION_BASE: Final = 1 << 29
-"""Columns from these numbers on stand for aggregates and set-returning functions until the query is put together."""
+WINDOW_BASE: Final = 1 << 28
+"""Columns from these numbers on stand for aggregates, set-returning functions and window functions until the query is
+put together."""
 HAVE_OIDS: Final = frozenset({RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW})
 """What has a tableoid."""
 
@@ -67,7 +70,8 @@ class Scope:
     found so far, None where the present ``clause`` allows none; ``grouped``: whether there is a GROUP BY.
     ``hidden``: the tables that stand beside but may not be named from here; only errors speak of them.
     ``target``: the table that UPDATE or DELETE changes, which what stands beside it in FROM may not name.
-    ``functions``: the set-returning functions of the select list. ``seen``: where each column was first named, and
+    ``functions``: the set-returning functions of the select list; ``windows``: its window functions, None where none
+    is allowed. ``seen``: where each column was first named, and
     whether from a subquery.
     """
 
@@ -79,6 +83,7 @@ class Scope:
     grouped: bool = False
     aggregates: list[Aggregate] | None = None
     functions: list[SetReturning] | None = None
+    windows: list[WindowCall] | None = None
     hidden: Namespace = field(default_factory=Namespace)
     target: Range | None = None
     seen: dict[int, tuple[int, bool]] = field(default_factory=dict)
@@ -94,6 +99,15 @@ class Scope:
         if aggregate not in self.aggregates:
             self.aggregates.append(aggregate)
         return self.aggregates.index(aggregate)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall:
+    """A window function over (partition, order); its result is Column(WINDOW_BASE + its number)."""
+
+    function: Numbering
+    partition: tuple[Scalar, ...]
+    order: tuple[SortKey, ...]
 
 
 @dataclass(frozen=True, slots=True)

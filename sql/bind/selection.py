@@ -11,6 +11,7 @@ from planner.levels import lift, relevel
 from planner.logical import Distinct, Filter, Join, JoinKind, Project, Rel, TableFunction, TopK, Values, schema
 from planner.scalar import Call, Coalesce, Column, Literal, Scalar, SortKey
 from sql.bind import query as queries
+from sql.bind import windows
 from sql.bind.coerce import resolve_unknown
 from sql.bind.environment import Environment
 from sql.bind.expression import Binder, sort_key
@@ -47,7 +48,7 @@ def bind_select(
         scope.clause = "WHERE"
         rel = Filter(rel, Binder(env, scope, "WHERE").condition(node.where, "WHERE"))
     scope.grouped = bool(node.group)
-    scope.aggregates, scope.functions, scope.clause = [], [], "SELECT"
+    scope.aggregates, scope.functions, scope.windows, scope.clause = [], [], [], "SELECT"
     targets = bind_targets(env, scope, node.targets)
     width = len(targets)
     keys = [_group_key(env, scope, targets, item) for item in node.group or ()]
@@ -62,6 +63,7 @@ def bind_select(
             message = "aggregate functions are not allowed in a recursive query's recursive term"
             raise SqlError("42P19", message, position=node.at + 1)
         rel = _group(scope, rel, targets, keys, having)
+    rel = _windows(scope, rel, targets)
     rel = _set_returning(scope, rel, targets)
     rel = Project(rel, tuple(t.expr for t in targets))
     columns = tuple(OutputColumn(t.name, t.expr.type, t.table, t.attribute) for t in targets[:width])
@@ -117,7 +119,7 @@ def ordinal(expr: nodes.Expr, count: int, clause: str) -> int | None:
 
 
 def _without_functions(env: Environment, scope: Scope, clause: str) -> Binder:
-    scope.functions, scope.clause = None, clause
+    scope.functions, scope.windows, scope.clause = None, None, clause
     return Binder(env, scope, clause)
 
 
@@ -129,16 +131,18 @@ def _group_key(env: Environment, scope: Scope, targets: list[TargetExpr], node: 
         if not any(v.name == name for v in scope.namespace.visible):
             index = _by_name(targets, name, "GROUP BY", node.at)
     if index is None:
-        saved = scope.aggregates, scope.functions
-        scope.aggregates, scope.functions, scope.clause = None, None, "GROUP BY"
+        saved = scope.aggregates, scope.functions, scope.windows
+        scope.aggregates, scope.functions, scope.windows, scope.clause = None, None, None, "GROUP BY"
         expr = Binder(env, scope, "GROUP BY").typed(node)
-        scope.aggregates, scope.functions = saved
+        scope.aggregates, scope.functions, scope.windows = saved
         return expr
     target = targets[index]
     target.expr = resolve_unknown(env, target.expr, node.at)
     used = {i for level, i in references(target.expr) if level == 0}
     if any(i >= AGGREGATE_BASE for i in used):
         raise SqlError("42803", "aggregate functions are not allowed in GROUP BY", position=node.at + 1)
+    if windows.has_window(used):
+        raise SqlError("42P20", "window functions are not allowed in GROUP BY", position=node.at + 1)
     if any(i >= FUNCTION_BASE for i in used):
         raise unsupported("GROUP BY a set-returning function", position=node.at + 1)
     return target.expr
@@ -174,6 +178,8 @@ def _order_item(env: Environment, scope: Scope, targets: list[TargetExpr], item:
     scope.clause = "ORDER BY"
     if scope.functions is None:
         scope.functions = []
+    if scope.windows is None:
+        scope.windows = []
     return _output(env, scope, targets, item.expr, "ORDER BY")
 
 
@@ -193,14 +199,29 @@ def _group(scope: Scope, rel: Rel, targets: list[TargetExpr], keys: list[Scalar]
     grouping = Grouping(scope, unique, scope.aggregates or [])
     functions = [a for f in scope.functions or () for a in f.args]
     conditions = [having] if having is not None else []
-    grouping.prepare([*(t.expr for t in targets), *functions, *conditions])
+    over = windows.expressions(scope.windows or [])
+    grouping.prepare([*(t.expr for t in targets), *functions, *conditions, *over])
     rel = grouping.apply(rel)
     if having is not None:
         rel = Filter(rel, grouping.rewrite(having))
     for target in targets:
         target.expr = grouping.rewrite(target.expr)
+    if scope.windows:
+        scope.windows = [windows.regrouped(call, grouping.rewrite) for call in scope.windows]
     if scope.functions:
         scope.functions = [replace(f, args=tuple(grouping.rewrite(a) for a in f.args)) for f in scope.functions]
+    return rel
+
+
+def _windows(scope: Scope, rel: Rel, targets: list[TargetExpr]) -> Rel:
+    """The select list's window functions."""
+    if not scope.windows:
+        return rel
+    rel, place = windows.numbered(scope, rel)
+    for target in targets:
+        target.expr = windows.placed(target.expr, place)
+    if scope.functions:
+        scope.functions = [replace(f, args=tuple(windows.placed(a, place) for a in f.args)) for f in scope.functions]
     return rel
 
 

@@ -80,6 +80,15 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
+class Over:
+    """A window: PARTITION BY, ORDER BY; ``other``: what else it says, a frame or a window's name."""
+
+    partition: tuple[Expr, ...]
+    order: tuple[OrderItem, ...]
+    other: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Apply:
     """A function call with all that may adorn an aggregate."""
 
@@ -91,7 +100,7 @@ class Apply:
     variadic: bool = False
     order: tuple[OrderItem, ...] = ()
     filter: Expr | None = None
-    window: bool = False
+    over: Over | None = None
     within: bool = False
     """``order`` is WITHIN GROUP's."""
     names: tuple[str | None, ...] = ()

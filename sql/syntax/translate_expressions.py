@@ -34,6 +34,7 @@ from sql.syntax.nodes import (
     Operator,
     OrderItem,
     OrExpr,
+    Over,
     Param,
     Quantifier,
     Query,
@@ -248,7 +249,9 @@ def _window(node: exp.Expr) -> Expr:
     call = expression(node.this)
     if not isinstance(call, Apply):
         raise unsupported("OVER", position=at(node) + 1)
-    return replace(call, window=True)
+    other = any(node.args.get(part) is not None for part in ("spec", "alias"))
+    partition = expressions(node.args.get("partition_by") or [])
+    return replace(call, over=Over(partition, order_items(node.args.get("order")), other))
 
 
 _TRANSLATIONS: Final[dict[type[exp.Expr], Callable[[Any], Expr]]] = {

@@ -1,0 +1,43 @@
+"""``row_number() OVER (…) <= k`` above a numbering: only its first rows are wanted.
+
+Rule: a conjunct that compares a number's column with an integer literal from above makes the least such bound the
+limit of that numbering. The conjunct itself stays. Side condition: the numbering has no limit yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ivm.words import INT8
+from planner.logical import TopK, schema
+from planner.scalar import Call, Column, Literal, Scalar
+
+_TURNED = {"<": ">", "<=": ">=", "=": "=", ">": "<", ">=": "<="}
+
+
+def limited(rel: TopK, predicates: Iterable[Scalar]) -> TopK:
+    """The numbering with a limit, where a predicate gives it one."""
+    if not rel.numbers or rel.limit is not None:
+        return rel
+    base = len(schema(rel.input))
+    bounds = {column - base: bound for p in predicates for column, bound in _bound(p) if column >= base}
+    if not bounds:
+        return rel
+    place = min(bounds, key=bounds.__getitem__)
+    return replace(rel, limit=Literal(max(bounds[place], 0), INT8), limit_of=rel.numbers[place])
+
+
+def _bound(predicate: Scalar) -> list[tuple[int, int]]:
+    """(a column, the greatest integer that it may be)."""
+    if not isinstance(predicate, Call) or len(predicate.args) != 2:
+        return []
+    symbol = predicate.function.partition("(")[0]
+    left, right = predicate.args
+    if isinstance(left, Literal):
+        left, right, symbol = right, left, _TURNED.get(symbol, "")
+    if not isinstance(left, Column) or not isinstance(right, Literal) or not isinstance(right.value, int):
+        return []
+    if symbol in ("<=", "="):
+        return [(left.index, right.value)]
+    return [(left.index, right.value - 1)] if symbol == "<" else []
