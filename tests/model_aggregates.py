@@ -216,15 +216,40 @@ class Play:
         self.cases = rnd.sample(CASES, 6)
         items = ", ".join(case.sql for case in self.cases)
         names = ", ".join(f"c{i}" for i in range(len(self.cases)))
+        self.numbered = (
+            rnd.choice(("row_number", "rank", "dense_rank")),
+            rnd.random() < 0.5,
+            rnd.choice((1, 2, 4, None)),
+        )
         self.all("DROP TABLE IF EXISTS t CASCADE")
         self.all(f"CREATE TABLE t ({DDL})")
         for client, kind in clients:
             client.run(f"CREATE {kind} v (g, {names}) AS SELECT g, {items} FROM t GROUP BY g")
             client.run(f"CREATE {kind} w ({names}) AS SELECT {items} FROM t")
+            client.run(f"CREATE {kind} z AS {self.numbering}")
 
     def all(self, sql: str) -> None:
         for client, _ in self.clients:
             client.run(sql)
+
+    @property
+    def numbering(self) -> str:
+        """The view of a window function, bounded from outside or not."""
+        function, descending, bound = self.numbered
+        over = f"PARTITION BY g ORDER BY x {'DESC' if descending else 'ASC'}"
+        inner = f"SELECT g, x, {function}() OVER ({over}) AS n FROM t"
+        return f"SELECT * FROM ({inner}) q" + ("" if bound is None else f" WHERE n <= {bound}")
+
+    def numbers(self) -> list[tuple[Any, Any, int]]:
+        function, descending, bound = self.numbered
+        found = []
+        for group in {r[0] for r in self.rows}:
+            values = sorted((r[1] for r in self.rows if r[0] == group), key=last_null, reverse=descending)
+            for i, value in enumerate(values):
+                before = values[: values.index(value)]
+                n = 1 + {"row_number": i, "rank": len(before), "dense_rank": len(set(before))}[function]
+                found += [(group, value, n)] if bound is None or n <= bound else []
+        return found
 
     def step(self) -> None:
         rnd = self.rnd
@@ -262,6 +287,8 @@ class Play:
                 self.agree(found[key], values, key)
             (row,) = client.rows("SELECT * FROM w")
             self.agree(row, whole, "all")
+            numbers = Counter(tuple(None if v is None else str(v) for v in row) for row in self.numbers())
+            assert Counter(client.rows("SELECT * FROM z")) == numbers, (self.numbered, self.rows)
 
     def agree(self, found: Sequence[str | None], wanted: Sequence[Any], key: Any) -> None:
         for case, have, want in zip(self.cases, found, wanted, strict=True):

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from examples.ivm import spread
+from ivm.words import FLOAT8, INT8, NUMERIC, ColumnType
+from planner.logical import Get, Reduce
+from planner.scalar import Aggregate, Column
+from storage.codec import float_to_word
 from tests.model_aggregates import play
+from tests.planner_bench import World
 from tests.sessions import Server
+from tests.test_reduce_growth import feed
 
 
 @pytest.fixture
@@ -22,3 +31,38 @@ def test_random_histories_of_groups(server: Server) -> None:
     clients = [(server.client(), "MATERIALIZED VIEW")]
     for seed in range(25):
         play(clients, seed)
+
+
+def test_sums_do_not_drift() -> None:
+    """A million retractions, in any order, leave nothing behind: the sum's word is the same to the last bit."""
+    rnd = np.random.default_rng(7)
+    values = rnd.normal(0, 1, 250_000) * 10.0 ** rnd.integers(-30, 30, 250_000)
+    world = World({1: ((ColumnType(INT8, False), ColumnType(FLOAT8, False), ColumnType(INT8, False)), ())})
+    get = Get(1, world.tables[1][0])
+    value, number = Column(1, FLOAT8, False), Column(2, INT8, False)
+    calls = tuple(
+        Aggregate(f, (value if "float8" in f else number,), t)
+        for f, t in (("sum(float8)", FLOAT8), ("stddev(float8)", FLOAT8), ("sum(int8)", NUMERIC))
+    )
+    world.install(100, Reduce(get, (Column(0, INT8, False),), calls))
+    words = np.stack(
+        [np.zeros(250_000, np.int64), float_to_word(values), rnd.integers(-(2**62), 2**62, 250_000)], axis=1
+    )
+    kept = words[:1000]
+    feed(world, kept, 1)
+    before = world.view(100)
+    for _ in range(4):
+        feed(world, words, 1)
+        order = rnd.permutation(len(words))
+        for part in np.array_split(order, 5):
+            feed(world, words[part], -1)
+    assert world.view(100) == before
+    (row,) = before
+    assert row[1] == float(sum(map(Fraction, values[:1000].tolist())))
+    assert row[3] == sum(kept[:, 2].tolist())
+
+
+def test_the_documented_operator() -> None:
+    assert spread.main() == [
+        "at 1: +(7, 0)", "at 2: -(7, 0), +(7, 7)", "at 3: +(8, 0)", "at 4: +(7, 0), -(7, 7)", "at 5: -(7, 0)",
+    ]  # fmt: skip
