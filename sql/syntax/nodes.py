@@ -12,6 +12,7 @@ from sql.catalog.sequence_options import SequenceOptions
 from sql.syntax.nodes_alter import AlterTableStatement
 from sql.syntax.nodes_constraints import Constraint, CreateIndexStatement
 from sql.syntax.nodes_routines import CreateFunctionStatement, DropFunctionStatement
+from sql.syntax.nodes_windows import Over
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +81,8 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
-class Over:
-    """A window: PARTITION BY, ORDER BY; ``other``: what else it says, a frame or a window's name."""
-
-    partition: tuple[Expr, ...]
-    order: tuple[OrderItem, ...]
-    other: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Apply:
-    """A function call with all that may adorn an aggregate."""
+    """A function call with all that may adorn an aggregate; ``within``: ``order`` is WITHIN GROUP's."""
 
     name: tuple[str, ...]
     args: tuple[Expr, ...]
@@ -102,7 +94,6 @@ class Apply:
     filter: Expr | None = None
     over: Over | None = None
     within: bool = False
-    """``order`` is WITHIN GROUP's."""
     names: tuple[str | None, ...] = ()
     """Those of arguments given by name; () where none is."""
     label: str | None = None

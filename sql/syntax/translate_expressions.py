@@ -34,7 +34,6 @@ from sql.syntax.nodes import (
     Operator,
     OrderItem,
     OrExpr,
-    Over,
     Param,
     Quantifier,
     Query,
@@ -45,6 +44,7 @@ from sql.syntax.nodes import (
     Subscript,
     TypeName,
 )
+from sql.syntax.nodes_windows import Over
 from sql.syntax.rules import at
 
 
