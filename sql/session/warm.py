@@ -1,4 +1,5 @@
-"""The first start: compiles every kernel once, telling how far it is, on a throw-away database.
+"""The first start: compiles every kernel once, telling how far it is: the engine's one by one, the others on a
+throw-away database.
 
 Compiled kernels are kept (``ivm.kernels.cache``); a marker beside them, named by a hash of all kernel sources, tells
 that nothing is left to compile.
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from ivm.kernels.cache import base_folder, compiler
+from ivm.kernels.warm import KERNELS
+from ivm.kernels.warm import warm as warm_engine
 from sql.coordination.coordinator import Coordinator
 from sql.pgwire.values import encode_rows
 from sql.session.session import Session
@@ -61,6 +64,12 @@ async def warm(say: Callable[[str], None]) -> None:
         return
     say("freshet: first start: compiling kernels, once (about a minute)")
     start = time.monotonic()
+    whole = len(KERNELS) + len(_STATEMENTS)
+
+    def progress(done: int) -> None:
+        say(f"freshet: compiling kernels: {done * 100 // whole}% after {time.monotonic() - start:.0f} s")
+
+    warm_engine(lambda _, done, __: progress(done))
     with tempfile.TemporaryDirectory(prefix="freshet-warm-") as folder:
         coordinator = await Coordinator.open(Path(folder) / "data")
         session = Session(coordinator, "freshet", "warm", {})
@@ -74,8 +83,7 @@ async def warm(say: Callable[[str], None]) -> None:
                 elif isinstance(result, CopyOutResult):
                     async for _ in result.data:
                         pass
-            done = (i + 1) * 100 // len(_STATEMENTS)
-            say(f"freshet: compiling kernels: {done}% after {time.monotonic() - start:.0f} s")
+            progress(len(KERNELS) + i + 1)
         await coordinator.close()
     mark.parent.mkdir(parents=True, exist_ok=True)
     mark.touch()
