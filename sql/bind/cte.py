@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import ColumnType, Schema
@@ -17,6 +18,9 @@ from sql.bind.scope import Scope
 from sql.catalog.column_types import format_type
 from sql.statements.statements import Delete, Insert, Update
 from sql.syntax import nodes
+
+NULL_ATTEMPTS: Final = 2
+"""How often a block is bound to find the columns that are never NULL, before all of them may be."""
 
 
 def with_ctes(env: Environment, with_: nodes.With, outer: Scope | None) -> Environment:
@@ -160,30 +164,52 @@ def with_schema(rel: Rel, columns: Schema) -> Rel:
 def mutually_recursive(
     env: Environment, with_: nodes.With, outer: Scope | None
 ) -> tuple[Environment, tuple[tuple[int, Rel], ...], tuple[Schema, ...]]:
-    """The environment for the body, and the bindings with their schemas, for ``LetRec``."""
-    ctes = dict(env.ctes)
-    ids, schemas = [], []
+    """The environment for the body, and the bindings with their schemas, for ``LetRec``.
+
+    Columns are NOT NULL where the values are as long as they are: all bindings start empty.
+    """
     for cte in with_.ctes:
-        columns = tuple(ColumnType(env.type(t), True) for t in cte.types)
-        ids.append(next(env.bindings))
-        schemas.append(columns)
         if any(c.name == cte.name for c in with_.ctes if c is not cte):
             message = f'WITH query name "{cte.name}" specified more than once'
             raise SqlError("42712", message, position=cte.at + 1)
-        ctes[cte.name] = CteBinding(cte.name, cte.columns, Reference(ids[-1], columns))
-    env = env.with_ctes(ctes)
-    bindings = []
-    for cte, binding, columns in zip(with_.ctes, ids, schemas, strict=True):
-        bound = queries.bind_unsettled(env, _query(cte), outer)
-        rel = queries.finished(bound)
-        found = schema(rel)
-        if len(found) != len(columns):
-            message = f'WITH query "{cte.name}" declares {len(columns)} columns but has {len(found)}'
-            raise SqlError("42601", message, position=cte.at + 1)
-        for declared, actual, name in zip(columns, found, cte.columns, strict=True):
-            if not castable(actual.type, declared.type, "assignment"):
-                message = f'column "{name}" of WITH query "{cte.name}" is declared {format_type(declared.type)} '
-                raise SqlError("42804", message + f"but is {format_type(actual.type)}", position=cte.at + 1)
-        rel = queries.convert(env, rel, [c.type for c in columns], "assignment")
-        bindings.append((binding, with_schema(rel, columns)))
-    return env, tuple(bindings), tuple(schemas)
+    ids = tuple(next(env.bindings) for _ in with_.ctes)
+    schemas = tuple(tuple(ColumnType(env.type(t), False) for t in cte.types) for cte in with_.ctes)
+    for attempt in range(NULL_ATTEMPTS + 1):
+        if attempt == NULL_ATTEMPTS:
+            schemas = tuple(tuple(ColumnType(c.type, True) for c in columns) for columns in schemas)
+        inner = _with_references(env, with_, ids, schemas)
+        values = [_value(inner, cte, columns, outer) for cte, columns in zip(with_.ctes, schemas, strict=True)]
+        widened = tuple(_widened(columns, schema(rel)) for columns, rel in zip(schemas, values, strict=True))
+        if widened == schemas:
+            break
+        schemas = widened
+    bindings = zip(ids, map(with_schema, values, schemas), strict=True)
+    return inner, tuple(bindings), schemas
+
+
+def _with_references(
+    env: Environment, with_: nodes.With, ids: tuple[int, ...], schemas: tuple[Schema, ...]
+) -> Environment:
+    made = {
+        cte.name: CteBinding(cte.name, cte.columns, Reference(binding, columns))
+        for cte, binding, columns in zip(with_.ctes, ids, schemas, strict=True)
+    }
+    return env.with_ctes({**env.ctes, **made})
+
+
+def _widened(columns: Schema, found: Schema) -> Schema:
+    return tuple(ColumnType(a.type, a.nullable or b.nullable) for a, b in zip(columns, found, strict=True))
+
+
+def _value(env: Environment, cte: nodes.Cte, columns: Schema, outer: Scope | None) -> Rel:
+    """A binding's query, cast to the declared types. Raises 42601 and 42804."""
+    rel = queries.finished(queries.bind_unsettled(env, _query(cte), outer))
+    found = schema(rel)
+    if len(found) != len(columns):
+        message = f'WITH query "{cte.name}" declares {len(columns)} columns but has {len(found)}'
+        raise SqlError("42601", message, position=cte.at + 1)
+    for declared, actual, name in zip(columns, found, cte.columns, strict=True):
+        if not castable(actual.type, declared.type, "assignment"):
+            message = f'column "{name}" of WITH query "{cte.name}" is declared {format_type(declared.type)} '
+            raise SqlError("42804", message + f"but is {format_type(actual.type)}", position=cte.at + 1)
+    return queries.convert(env, rel, [c.type for c in columns], "assignment")
