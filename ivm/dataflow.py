@@ -33,6 +33,7 @@ from ivm.graph import (
     Input,
     Join,
     Leave,
+    Lock,
     Negate,
     NodeId,
     NodeSpec,
@@ -64,6 +65,7 @@ from ivm.operators.linear import (
     ProjectOperator,
     SourceOperator,
 )  # fmt: skip
+from ivm.operators.lock import LockOperator
 from ivm.operators.loop import (
     DelayedOperator,
     DelayOperator,
@@ -223,6 +225,9 @@ class Dataflow:
                 inner = self._innermost(spec.nodes)
                 courses = [Course(i, path, self._sides(path, inner)) for i, path in enumerate(paths)]
                 return DeltaJoinOperator(core, inner, courses, len(paths[0].gather.words))
+            case Lock(left, right):
+                inner = self._innermost((left, right))
+                return LockOperator(core, inner, self._arranged(left), self._arranged(right), spec)
             case Threshold(node, keep):
                 source = self._arranged(node)
                 return ThresholdOperator(core, source.scope, source, keep)
@@ -450,6 +455,12 @@ class Dataflow:
                 operator.out = block
             for operator in fresh:
                 self._watch(operator)
+
+    def load(self, node: NodeId, rows: Words, diffs: Words) -> None:
+        """What a Lock held before: it counts from the next step on."""
+        operator = self._operators[node]
+        assert isinstance(operator, LockOperator)
+        operator.load(rows, diffs)
 
     def changes(self, node: NodeId) -> Changes:
         """Drains an Output: its updates since the last call. Raises nothing when it has failed: see ``failure``."""

@@ -21,7 +21,7 @@ from typing import TypeVar
 from ivm.batch import address
 from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
-from ivm.graph import Gather, NodeId
+from ivm.graph import Gather, Lock, NodeId, NodeSpec
 from ivm.hydrate import feeds
 from ivm.operators.arrange import ArrangeOperator
 from ivm.operators.asof import AsOfOperator
@@ -100,6 +100,11 @@ class Detached(Dataflow):
         if found is None:
             found = self._imports[node] = self._import(node)
         return found
+
+    def _render(self, spec: NodeSpec) -> Operator:
+        if isinstance(spec, Lock):
+            raise NotDetachableError  # what it locks first is what stands at the commit that makes it
+        return super()._render(spec)
 
     def _failing(self, node: NodeId) -> Operator:
         return self._operators[node] if node in self._operators else self._second(node)

@@ -330,6 +330,23 @@ class DeltaJoin:
         return tuple(found)
 
 
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """Each left row [key | row] with the right rows of its key as they were when it came, which it keeps.
+
+    Its rows are [left row | number of the lock | part | right row] (``ivm.kernels.lock``), arranged by the left row.
+    They are primary data: ``name`` tells nodes apart that must not share them. ``none``: the right row's words where
+    there is none. ``waiting``: nothing happens until
+    ``Dataflow.load`` says what it held before. Outside of loops only.
+    """
+
+    left: NodeId
+    right: NodeId
+    name: int
+    none: tuple[int, ...]
+    waiting: bool = False
+
+
 class Keep(Enum):
     """What a threshold makes of a row's count c: 1 if c > 0, or max(c, 0)."""
 
@@ -432,5 +449,5 @@ class Static:
 
 NodeSpec = (
     Input | Constant | Project | FlatMap | Errors | Concat | Negate | Consolidate | Arrange | Join | AsOf | DeltaJoin
-    | Threshold | Reduce | Variable | Delay | Leave | Overflow | Output | Rows | Scan | Static
+    | Lock | Threshold | Reduce | Variable | Delay | Leave | Overflow | Output | Rows | Scan | Static
 )  # fmt: skip

@@ -24,6 +24,7 @@ from ivm.operators.linear import (
     InputOperator,
     SourceOperator,
 )  # fmt: skip
+from ivm.operators.lock import LockOperator
 from ivm.operators.loop import (
     DelayOperator,
     EnterOperator,
@@ -41,7 +42,7 @@ def feeds(operator: Operator) -> list[Operator]:
     match operator:
         case JoinOperator():
             return [operator.left.delta, operator.right.delta]
-        case AsOfOperator():
+        case AsOfOperator() | LockOperator():
             return [operator.left, operator.right]
         case DeltaJoinOperator():
             return list({id(course.delta): course.delta for course in operator.courses}.values())

@@ -36,6 +36,7 @@ from planner.physical import (
     Constants,
     Fold,
     Group,
+    Lock,
     LoopVariable,
     Map,
     Node,
@@ -121,6 +122,9 @@ def _label(rel: Rel, names: Names) -> str:
         case rels.Join():
             on = " AND ".join(text(c) for c in conjuncts(rel.on)) or "true"
             return f"Join {rel.kind.value}{' lateral' if rel.lateral else ''} on {on}"
+        case rels.Locked():
+            pairs = [f"left #{a} {'is not distinct from' if same else '='} right #{b}" for a, b, same in rel.keys]
+            return f"Locked {'left' if rel.outer else 'inner'} on {' AND '.join(pairs) or 'true'}"
         case rels.AsOf():
             sign = ("<" if rel.later else ">") + ("" if rel.strict else "=")
             pairs = [f"left #{a} {'is not distinct from' if same else '='} right #{b}" for a, b, same in rel.keys]
@@ -279,6 +283,8 @@ class _Physical:
                 return self._arrange(node, self.plan.stored[number])
             case Join():
                 return f"Join linear {_gather(node.gather)}"
+            case Lock():
+                return f"Lock {node.name}"
             case AsOf():
                 kind = "inner" if node.none is None else "left"
                 points = f"point {node.prefix} words, {'before' if node.strict else 'at or before'}"

@@ -26,6 +26,7 @@ from planner.logical import (
     Join,
     JoinKind,
     LetRec,
+    Locked,
     Project,
     Recursive,
     Reduce,
@@ -145,7 +146,7 @@ def _labels(rel: Rel, binding: int, own: Labels, grows: bool) -> Labels:
             return _joined(rel, binding, own, grows)
         case SetOperation() if rel.kind is SetKind.UNION:
             return _labels(rel.left, binding, own, grows) | _labels(rel.right, binding, own, grows)
-        case SetOperation() | AsOf() | Reduce() | TopK() | Recursive() | LetRec() | Get() | Values():
+        case SetOperation() | AsOf() | Locked() | Reduce() | TopK() | Recursive() | LetRec() | Get() | Values():
             raise _UnsoundError
         case _:
             assert_never(rel)

@@ -97,6 +97,20 @@ class AsOf:
 
 
 @dataclass(frozen=True, slots=True)
+class Locked:
+    """Left's columns then right's: each left row with the right rows of equal keys as they were when it came.
+
+    ``keys`` and ``outer`` as in ``AsOf``. ``name``: under which a view keeps what its rows found; 0: nothing does.
+    """
+
+    left: Rel
+    right: Rel
+    keys: tuple[tuple[int, int, bool], ...]
+    outer: bool
+    name: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Reduce:
     """GROUP BY: the keys' columns, then the aggregates'. Without keys: exactly one row, also for no input."""
 
@@ -208,7 +222,7 @@ class LetRec:
 
 
 Rel = (
-    Get | Reference | Values | Filter | Project | Join | AsOf | Reduce | Distinct | TopK | SetOperation
+    Get | Reference | Values | Filter | Project | Join | AsOf | Locked | Reduce | Distinct | TopK | SetOperation
     | TableFunction | Recursive | LetRec
 )  # fmt: skip
 
@@ -227,7 +241,7 @@ def schema(rel: Rel) -> Schema:
             return tuple(ColumnType(e.type, e.nullable) for e in rel.exprs)
         case Join():
             return _join_schema(rel)
-        case AsOf():
+        case AsOf() | Locked():
             right = schema(rel.right)
             return (*schema(rel.left), *(tuple(ColumnType(c.type, True) for c in right) if rel.outer else right))
         case Reduce():

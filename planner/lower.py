@@ -13,6 +13,7 @@ from planner.logical import (
     Get,
     Join,
     LetRec,
+    Locked,
     Project,
     Recursive,
     Reduce,
@@ -27,6 +28,7 @@ from planner.logical import (
 from planner.lower_asof import lower_asof
 from planner.lower_join import lower_join
 from planner.lower_labels import lower_labelled
+from planner.lower_lock import lower_locked
 from planner.lower_lookup import lookup
 from planner.lower_recursion import lower_letrec, lower_recursive
 from planner.lower_reduce import lower_reduce
@@ -78,6 +80,8 @@ def _lower(low: Lowering, rel: Rel) -> Flow:
             return lower_join(low, rel)
         case AsOf():
             return lower_asof(low, rel)
+        case Locked():
+            return lower_locked(low, rel)
         case Reduce():
             return lower_reduce(low, rel)
         case Distinct():

@@ -31,7 +31,7 @@ def lower_asof(low: Lowering, rel: AsOf) -> Flow:
     left, right = low.rel(rel.left), low.rel(rel.right)
     row = schema(rel)
     ties = _ties(right.schema, (*(b for _, b, _ in rel.keys), rel.points[1]))
-    none: tuple[int, ...] | None = None
+    nothing: tuple[int, ...] | None = None
     if rel.outer:
         right = low.coerce(right, tuple(ColumnType(c.type, True) for c in right.schema))
     one, keys, points = _arranged(low, left, tuple((a, same) for a, _, same in rel.keys), rel.points[0], rel.later, [])
@@ -41,13 +41,13 @@ def lower_asof(low: Lowering, rel: AsOf) -> Flow:
         raise SqlError("0A000", "ASOF JOIN in a recursive term is not supported", _IN_LOOPS)
     front, behind = keys + points, keys + points + len(ties)
     if rel.outer:
-        none = _none(behind, right.schema)
+        nothing = none(behind, right.schema)
     width = front + moves.width(left.schema)
     own = moves.cells(left.schema, front)
     partners = tuple(_moved(c, width - keys) for c in moves.cells(right.schema, behind))
     cells = [c if s.nullable else Cell(c.word) for c, s in zip((*own, *partners), row, strict=True)]
     gather = moves.row_of(cells, row)
-    node = low.builder.add(AsOfNode(one, two, gather, front, rel.strict, none), moves.width(row))
+    node = low.builder.add(AsOfNode(one, two, gather, front, rel.strict, nothing), moves.width(row))
     alone = _without_key(low, left, rel) if rel.outer else None
     parts = (node,) if alone is None else (node, padded(low, alone, row, 0))
     return low.builder.flow(low.builder.concat(parts), row)
@@ -71,7 +71,7 @@ def _arranged(
     at = value_words(SortKey(own[point], later)) if later or not _is_plain(own[point]) else [(own[point], Order.WORD)]
     words = [*front, *at, *ties]
     dropped = {column for column, null_safe in keys if not null_safe} | {point}
-    raw, gather = _in_front(low, flow, tuple(e for e, _ in words))
+    raw, gather = in_front(low, flow, tuple(e for e, _ in words))
     nulls = moves.cells(flow.schema, len(words))
     drops = [gather.words[cell[0]] for i in dropped if (cell := nulls[i].null) is not None]
     bits = [cell[1] for i in dropped if (cell := nulls[i].null) is not None]
@@ -82,7 +82,7 @@ def _arranged(
     return low.builder.arrange(raw, gather, len(front), order), len(front), len(at)
 
 
-def _in_front(low: Lowering, flow: Flow, words: tuple[Scalar, ...]) -> tuple[Flow, Gather]:
+def in_front(low: Lowering, flow: Flow, words: tuple[Scalar, ...]) -> tuple[Flow, Gather]:
     """[a word for each expression | the row itself], by a gather alone where all of them are columns."""
     if all(isinstance(e, Column | Literal) for e in words):
         front = (e.index if isinstance(e, Column) else -1 for e in words)
@@ -106,7 +106,7 @@ def _ties(row: Schema, used: tuple[int, ...]) -> Words:
     return [word for c in rest for word in order_words(SortKey(c))]
 
 
-def _none(behind: int, row: Schema) -> tuple[int, ...]:
+def none(behind: int, row: Schema) -> tuple[int, ...]:
     """A right row of NULLs."""
     words = [0] * (behind + moves.width(row))
     for cell in moves.cells(row, behind):

@@ -26,6 +26,7 @@ from planner.logical import (
     Join,
     JoinKind,
     LetRec,
+    Locked,
     Project,
     Recursive,
     Reduce,
@@ -71,7 +72,7 @@ def use(rel: Rel, binding: int, sets: bool) -> Use:
             left, right = use(rel.left, binding, sets), use(rel.right, binding, sets)
             union = rel.kind is SetKind.UNION and (rel.all or sets)
             return _both(left, right) if union else _not_linear(_worst(left, right))
-        case Reduce() | TopK() | AsOf() | Recursive() | LetRec():
+        case Reduce() | TopK() | AsOf() | Locked() | Recursive() | LetRec():
             return _not_linear(_worst(*(use(c, binding, sets) for c in children(rel))))
         case _:
             assert_never(rel)
@@ -112,7 +113,7 @@ def empty_without(rel: Rel, binding: int) -> bool:
             return False
         case Filter() | Project() | TableFunction() | Distinct() | TopK():
             return empty_without(rel.input, binding)
-        case AsOf():
+        case AsOf() | Locked():
             return empty_without(rel.left, binding) or (not rel.outer and empty_without(rel.right, binding))
         case Reduce():
             return bool(rel.keys) and empty_without(rel.input, binding)

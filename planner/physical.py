@@ -104,6 +104,20 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class Lock:
+    """A locked join of two arrangements; what it keeps is stored as rows of ``schema``: ``gather`` makes them, ``back``
+    undoes that."""
+
+    left: NodeId
+    right: NodeId
+    name: int
+    none: tuple[int, ...]
+    schema: Schema
+    gather: Gather
+    back: Gather
+
+
+@dataclass(frozen=True, slots=True)
 class LoopVariable:
     """A variable of the plan's loop ``scope``; ``number`` tells a scope's variables apart."""
 
@@ -114,7 +128,7 @@ class LoopVariable:
 
 Node = (
     Table | TableErrors | Constants | Map | Group | LoopVariable | Project | Errors | Concat | Negate | Consolidate
-    | Arrange | Join | AsOf | DeltaJoin | Threshold | Delay | Leave | Overflow
+    | Arrange | Join | AsOf | Lock | DeltaJoin | Threshold | Delay | Leave | Overflow
 )  # fmt: skip
 
 
@@ -157,7 +171,7 @@ def inputs(node: Node) -> tuple[NodeId, ...]:
             return ()
         case Concat():
             return node.inputs
-        case Join() | AsOf():
+        case Join() | AsOf() | Lock():
             return (node.left, node.right)
         case DeltaJoin():
             return node.nodes
@@ -398,7 +412,7 @@ def with_inputs(node: Node, place: dict[NodeId, NodeId]) -> Node:
             return node
         case Concat():
             return Concat(tuple(place[i] for i in node.inputs))
-        case Join() | AsOf():
+        case Join() | AsOf() | Lock():
             return replace(node, left=place[node.left], right=place[node.right])
         case DeltaJoin():
             return DeltaJoin(tuple(_placed(path, place) for path in node.paths))

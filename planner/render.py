@@ -23,6 +23,7 @@ from ivm.graph import (
     Delay,
     DeltaJoin,
     Errors,
+    Gather,
     Join,
     Leave,
     Negate,
@@ -45,6 +46,7 @@ from planner.mfp import Bound
 from planner.physical import (
     Constants,
     Group,
+    Lock,
     LoopVariable,
     Map,
     Node,
@@ -71,6 +73,16 @@ class Installed:
     nodes: tuple[NodeId, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A locked join in the dataflow: its node, the Output of what it keeps as rows of ``schema``, and the way back."""
+
+    node: NodeId
+    output: NodeId
+    schema: Schema
+    back: Gather
+
+
 @dataclass(slots=True)
 class Stored:
     """A relation in the dataflow. ``rows``: its whole rows; ``arrangements``: by key columns, () the whole row."""
@@ -82,6 +94,8 @@ class Stored:
     installed: Installed | None = None
     nodes: tuple[NodeId, ...] = ()
     guards: dict[tuple[tuple[int, ...], bool], NodeId] = field(default_factory=dict)
+    locks: dict[int, Kept] = field(default_factory=dict)
+    """What a view's locked joins keep, by name."""
     """Arrangements by keys' equality that no plan looks up, by (columns, null_safe)."""
 
 
@@ -161,20 +175,26 @@ class Renderer:
         stored = self.stored[relation]
         return stored.arrangements[guard.columns] if guard.plain else stored.guards[guard.key]
 
-    def install(self, plan: Plan, relation: int) -> Installed:
-        """A view: its nodes and Outputs, not yet hydrated."""
-        render = Rendering(self, plan)
+    def install(self, plan: Plan, relation: int, waiting: bool = False) -> Installed:
+        """A view: its nodes and Outputs, not yet hydrated. ``waiting``: locked joins will be told what they kept."""
+        render = Rendering(self, plan, waiting)
         places = render.all()
         rows = places[plan.rows]
         assert rows is not None
         output = self.dataflow.add(graph.Output(rows))
         failing = None if plan.errors is None else places[plan.errors]
         errors = None if failing is None else self.dataflow.add(graph.Output(failing))
-        roots = (output,) if errors is None else (output, errors)
+        locks = {node.name: self._kept(node, place) for node, place in zip(plan.nodes, places, strict=True)
+                 if isinstance(node, Lock) and place is not None}  # fmt: skip
+        roots = tuple(n for n in (output, errors, *(k.output for k in locks.values())) if n is not None)
         nodes = tuple(dict.fromkeys(n for n in (*places, *roots) if n is not None))
         installed = Installed(relation, plan.schema, output, errors, nodes)
-        self.stored[relation] = Stored(plan.schema, rows, (), {(): output}, installed, nodes)
+        self.stored[relation] = Stored(plan.schema, rows, (), {(): output}, installed, nodes, locks=locks)
         return installed
+
+    def _kept(self, lock: Lock, place: NodeId) -> Kept:
+        rows = self.add(Project(place, lock.gather))
+        return Kept(place, self.dataflow.add(graph.Output(rows)), lock.schema, lock.back)
 
     def beside(self, dataflow: Dataflow) -> Renderer:
         """A renderer of the same relations into a dataflow beside this one's, under the same ids."""
@@ -198,7 +218,8 @@ class Renderer:
             roots = (*stored.arrangements.values(), *stored.guards.values(), stored.rows)
         else:
             views = [n for n in (stored.installed.output, stored.installed.errors) if n is not None]
-            roots = (*views, *(n for k, n in stored.arrangements.items() if k), *stored.guards.values())
+            locks = (kept.output for kept in stored.locks.values())
+            roots = (*views, *locks, *(n for k, n in stored.arrangements.items() if k), *stored.guards.values())
         for node in roots:
             self.dataflow.release(node)
         self._forget()
@@ -246,8 +267,8 @@ class Renderer:
 class Rendering:
     """One plan while it is rendered. A place is None where an error collection does not exist."""
 
-    def __init__(self, renderer: Renderer, plan: Plan) -> None:
-        self.renderer, self.plan = renderer, plan
+    def __init__(self, renderer: Renderer, plan: Plan, waiting: bool = False) -> None:
+        self.renderer, self.plan, self.waiting = renderer, plan, waiting
         self.places: list[NodeId | None] = [None] * len(plan.nodes)
         self.failures: dict[int, NodeId] = {}
         self.scopes: dict[int, ScopeId] = {}
@@ -334,6 +355,9 @@ class Rendering:
                 return renderer.add(Concat(present)) if len(present) > 1 else (present[0] if present else None)
             case Map():
                 return renderer.add(graph.FlatMap(self.at(node.input), Bound(node.program, renderer.context)))
+            case Lock():
+                left, right = self.at(node.left), self.at(node.right)
+                return renderer.add(graph.Lock(left, right, node.name, node.none, self.waiting))
             case Group():
                 return renderer.add(graph.Reduce(self.at(node.input), node.fold.bind(renderer.context)))
             case Errors() if node.input in self.failures or isinstance(self.plan.nodes[node.input], Constants):
@@ -353,7 +377,7 @@ class Rendering:
 
     def _moved(self, node: Simple) -> NodeSpec:
         moved = with_inputs(node, {i: self.at(i) for i in inputs(node)})
-        assert not isinstance(moved, Table | TableErrors | Constants | LoopVariable | Map | Group)
+        assert not isinstance(moved, Table | TableErrors | Constants | LoopVariable | Map | Group | Lock)
         return moved
 
     def _constants(self, number: NodeId, node: Constants) -> NodeId:

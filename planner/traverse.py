@@ -15,6 +15,7 @@ from planner.logical import (
     Get,
     Join,
     LetRec,
+    Locked,
     Project,
     Recursive,
     Reduce,
@@ -35,7 +36,7 @@ def children(rel: Rel) -> tuple[Rel, ...]:
             return ()
         case Filter() | Project() | Reduce() | Distinct() | TopK() | TableFunction():
             return (rel.input,)
-        case Join() | AsOf() | SetOperation():
+        case Join() | AsOf() | Locked() | SetOperation():
             return (rel.left, rel.right)
         case Recursive():
             return (rel.base, rel.step)
@@ -54,7 +55,7 @@ def with_children(rel: Rel, new: tuple[Rel, ...]) -> Rel:
             return rel
         case Filter() | Project() | Reduce() | Distinct() | TopK() | TableFunction():
             return replace(rel, input=new[0])
-        case Join() | AsOf() | SetOperation():
+        case Join() | AsOf() | Locked() | SetOperation():
             return replace(rel, left=new[0], right=new[1])
         case Recursive():
             return replace(rel, base=new[0], step=new[1])
@@ -68,7 +69,7 @@ def with_children(rel: Rel, new: tuple[Rel, ...]) -> Rel:
 def scalars(rel: Rel) -> tuple[Scalar, ...]:
     """The expressions of a node, in the order ``with_scalars`` takes them."""
     match rel:
-        case Get() | Reference() | AsOf() | Distinct() | SetOperation() | Recursive() | LetRec():
+        case Get() | Reference() | AsOf() | Locked() | Distinct() | SetOperation() | Recursive() | LetRec():
             return ()
         case Values():
             return tuple(e for row in rel.rows for e in row)
@@ -92,7 +93,7 @@ def scalars(rel: Rel) -> tuple[Scalar, ...]:
 def with_scalars(rel: Rel, new: tuple[Scalar, ...]) -> Rel:
     """The same node with other expressions."""
     match rel:
-        case Get() | Reference() | AsOf() | Distinct() | SetOperation() | Recursive() | LetRec():
+        case Get() | Reference() | AsOf() | Locked() | Distinct() | SetOperation() | Recursive() | LetRec():
             return rel
         case Values():
             it = iter(new)

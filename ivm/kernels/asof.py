@@ -113,7 +113,7 @@ def _skip_back(rows: int, width: int, stop: int, row: int, prefix: int) -> int:
 
 
 @kernel
-def _least(table: Words, count: int, width: int, order: int, row: int, shared: int, positions: Words) -> int:
+def least_row(table: Words, count: int, width: int, order: int, row: int, shared: int, positions: Words) -> int:
     """The address of the least row at the positions that shares the row's first words; 0 when there is none."""
     best = 0
     for k in range(count):
@@ -125,7 +125,7 @@ def _least(table: Words, count: int, width: int, order: int, row: int, shared: i
 
 
 @kernel
-def _counted(table: Words, count: int, width: int, row: int, positions: Words, time: int, stats: Words) -> int:
+def counted(table: Words, count: int, width: int, row: int, positions: Words, time: int, stats: Words) -> int:
     """How often the row is there up to a time; positions move past it."""
     total = 0
     for k in range(count):
@@ -149,13 +149,13 @@ def _live(
     for k in range(count):
         positions[k] = starts[k]
     while True:
-        best = _least(table, count, width, order, row, prefix, positions)
-        if best == 0 or _counted(table, count, width, best, positions, time, stats) > 0:
+        best = least_row(table, count, width, order, row, prefix, positions)
+        if best == 0 or counted(table, count, width, best, positions, time, stats) > 0:
             return best
 
 
 @kernel
-def _before(
+def last_before(
     table: Words, count: int, width: int, order: int, row: int, key_width: int, prefix: int, ends: Words,
     positions: Words, time: int, stats: Words,
 ) -> int:  # fmt: skip
@@ -227,7 +227,9 @@ def asof_left(
             if match == 0:
                 for k in range(count):
                     ends[k] = starts[k]
-                match = _before(table, count, other_width, order, row, key_width, prefix, ends, positions, time, stats)
+                match = last_before(
+                    table, count, other_width, order, row, key_width, prefix, ends, positions, time, stats
+                )
         previous = row
         previous_time = time
         stats[S_MATCHES] += 1
@@ -273,7 +275,7 @@ def _bound(
     """
     _skipped(table, count, width, row, prefix, positions)
     while True:
-        best = _least(table, count, width, order, row, key_width, positions)
+        best = least_row(table, count, width, order, row, key_width, positions)
         if best == 0 or (following != 0 and compare(best, following, key_width, prefix, order) >= 0):
             return following
         if _live(table, count, width, order, best, prefix, positions, scratch, time, stats) != 0:
@@ -294,13 +296,13 @@ def _matches(
     elif not chained:
         for k in range(count):
             ends[k] = starts[k]
-        old = _before(table, then_count, width, order, row, key_width, prefix, ends, positions, then, stats)
+        old = last_before(table, then_count, width, order, row, key_width, prefix, ends, positions, then, stats)
     if here != 0:
         new = here
     elif not chained:
         for k in range(count):
             ends[k] = starts[k]
-        new = _before(table, after_count, width, order, row, key_width, prefix, ends, positions, time, stats)
+        new = last_before(table, after_count, width, order, row, key_width, prefix, ends, positions, time, stats)
     return old, new
 
 
@@ -327,7 +329,7 @@ def _left_before(
     """The next left row of the key, if it is before the bound (``strict``: or at it; 0: there is none); else 0."""
     order = left[T_ORDER]
     key_width = left[T_KEY_WIDTH]
-    mine = _least(table, count, width, order, row, key_width, positions)
+    mine = least_row(table, count, width, order, row, key_width, positions)
     if mine != 0 and bound != 0:
         c = compare(mine, bound, key_width, prefix, order)
         if c > 0 or (c == 0 and not strict):
@@ -345,7 +347,7 @@ def _correct(
         mine = _left_before(table, count, width, row, bound, prefix, strict, left, positions)
         if mine == 0:
             return True
-        diff = _counted(table, count, width, mine, positions, then, stats)
+        diff = counted(table, count, width, mine, positions, then, stats)
         if diff == 0:
             continue
         if out[B_COUNT] + 2 > out[B_ROOM]:

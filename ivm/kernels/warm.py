@@ -14,6 +14,7 @@ from ivm.kernels.delay import delay
 from ivm.kernels.delta_join import delta_join
 from ivm.kernels.first import first_partial
 from ivm.kernels.join import join
+from ivm.kernels.lock import lock
 from ivm.kernels.loop import run_loop
 from ivm.kernels.memory import Words, freeze, lay_out, where
 from ivm.kernels.merge import compact, fill_fence, fill_filter, insert_small, merge, uniform
@@ -56,6 +57,7 @@ KERNELS: Final[tuple[Any, ...]] = (
     times_of,
     in_time_order,
     delta_join,
+    lock,
     threshold_total,
     threshold_partial,
     count_differences,

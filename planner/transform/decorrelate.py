@@ -25,6 +25,7 @@ from planner.logical import (
     Join,
     JoinKind,
     LetRec,
+    Locked,
     Project,
     Recursive,
     Reduce,
@@ -121,6 +122,8 @@ class Decorrelator:
                 return self._project(rel, domain, scopes)
             case Join():
                 return self._lateral(rel, domain, scopes) if rel.lateral else self._join(rel, domain, scopes)
+            case Locked():
+                raise unsupported("FOR SYSTEM_TIME AS OF PROCTIME() in a correlated subquery")
             case AsOf():
                 return self._asof(rel, domain, scopes)
             case Reduce():
@@ -161,7 +164,17 @@ class Decorrelator:
                 new = self._table_function(rel, UNIT, scopes)
             case Values() if any(has_subquery(e) for e in scalars(rel)):
                 new = self._values(rel, UNIT, scopes)
-            case Values() | Get() | Reference() | AsOf() | Distinct() | SetOperation() | Recursive() | LetRec():
+            case (
+                Values()
+                | Get()
+                | Reference()
+                | AsOf()
+                | Locked()
+                | Distinct()
+                | SetOperation()
+                | Recursive()
+                | LetRec()
+            ):
                 new = with_children(rel, tuple(self._closed_plan(c, scopes) for c in children(rel)))
             case _:
                 assert_never(rel)

@@ -16,6 +16,7 @@ from planner.logical import (
     Join,
     JoinKind,
     LetRec,
+    Locked,
     Project,
     Recursive,
     Reduce,
@@ -82,7 +83,7 @@ class _Prune:
                 return replace(rel, left=self.pruned(rel.left, needed), right=self.pruned(rel.right, needed))
             case TableFunction():
                 return self._table_function(rel, needed)
-            case TopK() | Distinct() | SetOperation() | Recursive() | LetRec():
+            case TopK() | Distinct() | SetOperation() | Recursive() | LetRec() | Locked():
                 return _kept(with_children(rel, tuple(self.all(c) for c in children(rel))), needed)
             case _:
                 assert_never(rel)

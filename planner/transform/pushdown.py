@@ -19,6 +19,7 @@ from planner.logical import (
     Join,
     JoinKind,
     LetRec,
+    Locked,
     Project,
     Recursive,
     Reduce,
@@ -78,6 +79,9 @@ class _Push:
                 return self._project(rel, predicates)
             case Join():
                 return self._join(rel, predicates)
+            case Locked():  # what is kept is what the definition says, whatever is read of it
+                new = replace(rel, left=self.push(rel.left, ()), right=self.push(rel.right, ()))
+                return _filtered(new, predicates)
             case AsOf():
                 return self._asof(rel, predicates)
             case Reduce():

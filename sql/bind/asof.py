@@ -45,8 +45,8 @@ def asof(left: Rel, right: Rel, on: Scalar, outer: bool, at: int) -> Rel:
         point = Case(((conjunction(condition.left), point),), Literal(None, point.type), point.type)
     elif condition.left:
         left = Filter(left, conjunction(condition.left))
-    one, left_at = _with(left, (*(k.left for k in condition.keys), point))
-    two, right_at = _with(right, (*(k.right for k in condition.keys), points[0].right))
+    one, left_at = with_columns(left, (*(k.left for k in condition.keys), point))
+    two, right_at = with_columns(right, (*(k.right for k in condition.keys), points[0].right))
     keys = tuple((a, b, k.null_safe) for a, b, k in zip(left_at, right_at, condition.keys, strict=False))
     sign = points[0].sign
     joined = AsOf(one, two, keys, (left_at[-1], right_at[-1]), sign[0] == "<", len(sign) == 1, outer)
@@ -80,7 +80,7 @@ def _points(part: Scalar, count: int) -> _Points | None:
     return None
 
 
-def _with(rel: Rel, exprs: tuple[Scalar, ...]) -> tuple[Rel, tuple[int, ...]]:
+def with_columns(rel: Rel, exprs: tuple[Scalar, ...]) -> tuple[Rel, tuple[int, ...]]:
     """The relation with columns appended for expressions that are none, and where each expression is."""
     own = own_columns(schema(rel))
     extra = tuple(dict.fromkeys(e for e in exprs if not isinstance(e, Column)))

@@ -24,6 +24,7 @@ from sql.bind.environment import Environment
 from sql.bind.expression import Binder, operator
 from sql.bind.family import family, oid_column
 from sql.bind.names import column_name
+from sql.bind.proctime import locked
 from sql.bind.scope import HAVE_OIDS, Namespace, Range, Scope, Visible, never_null, rename, shift
 from sql.bind.walk import has_subquery, rel_references
 from sql.catalog.catalog import Relation, RelationKind
@@ -304,10 +305,10 @@ def _joined(env: Environment, ref: nodes.JoinedTable, lateral: Scope | None, pla
     left = _bind_ref(env, ref.left, lateral, plain)
     inner = Scope(left[1], lateral, clause="FROM")
     right = _bind_ref(env, ref.right, inner, Scope(parent=plain, hidden=left[1]))
-    kind = _KINDS[ref.kind.removeprefix("asof ")]
-    timed = ref.kind.startswith("asof ")
-    if inner.used and timed:
-        raise unsupported("LATERAL on the right of an ASOF JOIN", position=ref.at + 1)
+    word, _, joined = ref.kind.rpartition(" ")
+    kind, timed = _KINDS[joined], word == "asof"
+    if inner.used and word:
+        raise unsupported("LATERAL on the right of an as-of join", position=ref.at + 1)
     if inner.used and kind in (JoinKind.RIGHT, JoinKind.FULL):
         raise SqlError(
             "42P10", "invalid reference to FROM-clause entry in a LATERAL item",
@@ -325,7 +326,7 @@ def _joined(env: Environment, ref: nodes.JoinedTable, lateral: Scope | None, pla
         on, merged = _using(env, using, left_names, right_names, kind, ref.at, timed)
     else:
         on, merged = _on(env, ref, left_names, right_names, plain), ()
-    rel = _asof(left[0], right[0], on, kind, ref.at) if timed else _combine(kind, left[0], right[0], on)
+    rel = _timed(word, left[0], right[0], on, kind, ref.at) if word else _combine(kind, left[0], right[0], on)
     names = _joined_names(left_names, right_names, using, merged, kind)
     if ref.using_alias is not None:
         merged_range = Range(ref.using_alias, names.visible[: len(merged)])
@@ -334,10 +335,10 @@ def _joined(env: Environment, ref: nodes.JoinedTable, lateral: Scope | None, pla
     return rel, names
 
 
-def _asof(left: Rel, right: Rel, on: Scalar, kind: JoinKind, at: int) -> Rel:
+def _timed(word: str, left: Rel, right: Rel, on: Scalar, kind: JoinKind, at: int) -> Rel:
     if rel_references(right):
         right = relevel_rel(right, lambda level, index: (level - 1, index), 1)
-    return asof(left, right, on, kind is JoinKind.LEFT, at)
+    return (asof if word == "asof" else locked)(left, right, on, kind is JoinKind.LEFT, at)
 
 
 def _on(env: Environment, ref: nodes.JoinedTable, left: Namespace, right: Namespace, outer: Scope | None) -> Scalar:

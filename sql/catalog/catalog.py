@@ -140,7 +140,8 @@ class Relation:
     names, views inside them too. ``key_name``: what the primary key was named, if it was. ``indexes``: all but the
     primary key's, by id. ``parents``: the oids of the tables that it inherits from; ``children``: the ids of those that
     inherit from it, which the catalog keeps up (they are not persisted). ``partitioning``: a
-    partitioned table's, which has no rows of its own; ``bound``: that of a partition of the one parent.
+    partitioned table's, which has no rows of its own; ``bound``: that of a partition of the one parent. ``locks``: the
+    ids under which the store keeps what a view's joins with PROCTIME() have found.
     """
 
     id: int
@@ -166,6 +167,7 @@ class Relation:
     partitioning: Partitioning | None = None
     bound: Bound | None = None
     enum: Enumeration | None = None
+    locks: tuple[int, ...] = ()
 
     @property
     def own_type(self) -> SqlType:
@@ -449,6 +451,7 @@ def _relation_to_json(relation: Relation) -> dict[str, object]:
         "checks": [check_to_json(c) for c in relation.checks],
         "foreign_keys": [foreign_key_to_json(k) for k in relation.foreign_keys],
         "parents": list(relation.parents),
+        "locks": list(relation.locks),
         "partitioning": None if relation.partitioning is None else partitioning_to_json(relation.partitioning),
         "bound": None if relation.bound is None else bound_to_json(relation.bound),
     }
@@ -518,4 +521,5 @@ def _relation_from_json(data: Mapping[str, Any], enums: Enums) -> Relation:
         enum=enums.get(data["id"]),
         partitioning=partitioning_from_json(data["partitioning"]) if "partitioning" in data else None,
         bound=bound_from_json(data["bound"]) if "bound" in data else None,
+        locks=tuple(data.get("locks", ())),
     )

@@ -79,7 +79,7 @@ def _restore_stored(engine: Engine, persistence: Persistence, progress: Progress
         if relation.kind is RelationKind.TABLE:
             engine.add_table(relation)
         else:
-            install_view(engine, engine.catalog, relation)
+            install_view(engine, engine.catalog, relation, waiting=True)
     engine.hydrate()
     for table in tables:
         rows, diffs = persistence.recovered.rows(table.id)
@@ -90,14 +90,19 @@ def _restore_stored(engine: Engine, persistence: Persistence, progress: Progress
     if len(stored) > len(tables):
         progress(f"hydrating {len(stored) - len(tables)} views")
     engine.settle_watched()
+    for view in stored:
+        if view.locks:  # in the order in which they were made: one may read another
+            engine.locks.load(view, persistence.recovered.rows)
+            engine.unstepped = True
+            engine.settle_watched()
     engine.drain()
     engine.republish()
 
 
-def install_view(engine: Engine, catalog: Catalog, view: Relation) -> None:
-    """A materialized view's dataflow from its definition, not yet hydrated."""
+def install_view(engine: Engine, catalog: Catalog, view: Relation, waiting: bool = False) -> None:
+    """A materialized view's dataflow from its definition, not yet hydrated. ``waiting``: as ``Engine.install``."""
     rel = definition_rel(view, catalog)
-    engine.install(lower(optimize(rel), StoredIndexes(engine.published, one_shot=False)), view.id)
+    engine.install(lower(optimize(rel), StoredIndexes(engine.published, one_shot=False)), view.id, waiting)
     engine.add_indexes(view)
 
 

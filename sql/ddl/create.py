@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ivm.errors import SqlError, unsupported
 from ivm.words import INT8
 from planner.identifiers import quoted
+from planner.locks import locks_in, with_names
 from planner.logical import Rel, schema
 from sql.catalog.catalog import (
     INTERNAL_SCHEMAS,
@@ -174,6 +175,7 @@ class Definer:
         _check_names([c.name for c in statement.query.columns])
         rel = view_rel(statement.query)
         columns = _view_columns(statement.query.columns, rel)
+        locks = self._locks(rel) if statement.materialized else ()
         kind = RelationKind.MATERIALIZED_VIEW if statement.materialized else RelationKind.VIEW
         view = self._relation(statement.schema_name, statement.name, kind, columns)
         dependencies = tuple(sorted(self._dependencies()))
@@ -182,11 +184,15 @@ class Definer:
         )
         if statement.materialized:
             check_maintainable(rel, self.writer.catalog, self.settings)
-            view = replace(view, retain=statement.retain or DEFAULT_RETAIN)
+            view = replace(view, retain=statement.retain or DEFAULT_RETAIN, locks=locks)
         if replaced is not None:
             view = replace(view, id=replaced.id, created=replaced.created)
             self._check_replacement(replaced, view)
-        return view, rel
+        return view, with_names(rel, locks)
+
+    def _locks(self, rel: Rel) -> tuple[int, ...]:
+        """Names for what the joins with PROCTIME() keep: ids below the view's own."""
+        return tuple(self.writer.engine.next_id(self.writer.catalog) for _ in locks_in(rel))
 
     def drop(self, statement: Drop) -> None:
         """Drops the named relations, partitions with their table, and with CASCADE what depends on them."""

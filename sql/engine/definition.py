@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ivm.errors import unsupported
+from planner.locks import with_names
 from planner.logical import Project, Rel, TopK, schema
 from planner.scalar import Column
 from sql.bind.environment import Environment, Parameters
@@ -36,4 +37,4 @@ def definition_rel(view: Relation, catalog: Catalog) -> Rel:
         return body(Environment(Lookup(catalog), Parameters()), Entry(view, view.routine))
     statement = bind_statement(StatementText(view.definition, 0), Pinned(Lookup(catalog), view)).statement
     assert isinstance(statement, Query), "a view's definition is a query"
-    return view_rel(statement)
+    return with_names(view_rel(statement), view.locks)

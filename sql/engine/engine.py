@@ -38,6 +38,7 @@ from sql.engine.group import Delta, Group, preceded
 from sql.engine.guard import Watch
 from sql.engine.index_arrangements import IndexArrangements
 from sql.engine.indexing import Wish
+from sql.engine.locks import Locks
 from sql.engine.persist import MAX_RECORD_BYTES, Persistence, created_relations, dropped_relations, stored_relation
 from sql.engine.snapshot import Published, StoredIndexes
 from sql.engine.timeline import Timeline
@@ -86,6 +87,7 @@ class Engine:
         self.since = 0
         """Ordinals below it cannot be told apart in memory."""
         self._outputs: dict[int, NodeId] = {}
+        self.locks = Locks(self.dataflow, self.renderer)
         self._adopted: dict[int, History] = {}
         """The first contents of views that were hydrated beside the engine, which the next group tells the store."""
         self._held_back = False
@@ -169,10 +171,11 @@ class Engine:
         self._stored = None
         self.unstepped = True
 
-    def install(self, plan: Plan, relation: int) -> None:
-        """A maintained view's dataflow; it has rows after ``hydrate`` and a step."""
-        self.renderer.install(plan, relation)
+    def install(self, plan: Plan, relation: int, waiting: bool = False) -> None:
+        """A maintained view's dataflow; it has rows after ``hydrate`` and a step. ``waiting``: as in ``Renderer``."""
+        self.renderer.install(plan, relation, waiting)
         self._outputs[relation] = self.renderer.output(relation)
+        self.locks.add(relation)
         self._drained.pop(relation, None)
         self._counts.start(relation)
         self._stored = None
@@ -219,6 +222,7 @@ class Engine:
         """Free what a table or view has in the dataflow; a plain view has nothing there."""
         if relation not in self.renderer.stored:
             return
+        self.locks.forget(relation)
         self._outputs.pop(relation, None)
         self._drained.pop(relation, None)
         self._adopted.pop(relation, None)
@@ -371,24 +375,31 @@ class Engine:
         self._held_back = self.dataflow.held
         self._forget(self.timeline.last)
         down = sorted(i for i in self.failures if i in self.catalog.relations)
-        for relation in reversed(down):
-            self.drop_relation(relation, keep_failure=True)
-        try:
-            with self.watch.over(REVIVE_SECONDS):
-                self.settle()
-                for relation in down:
-                    view = self.catalog.relations[relation]
-                    self.install(self.plan_view(view), relation)
-                    self.add_indexes(view)
-                self.hydrate()
-                self.settle()
-        except SqlError:
-            pass
+        self._make_anew([self.catalog.relations[i] for i in down], self.catalog, keep_failure=True)
         for relation in down:
             if self._failure(relation) is None:
                 self._came_back(relation)
         if any(i not in self.failures for i in down):
             self.published = self._root()
+
+    def _make_anew(self, views: list[Relation], catalog: Catalog, keep_failure: bool) -> None:
+        """Views from their definitions, with what their joins with PROCTIME() had found."""
+        for view in reversed(views):
+            self.locks.hold(view, self.published.root, self.published.ordinal)
+            self.drop_relation(view.id, keep_failure)
+        try:
+            with self.watch.over(REVIVE_SECONDS):
+                self.settle()
+                for view in views:
+                    self.install(self.plan_view(view, catalog), view.id, waiting=True)
+                    self.add_indexes(view)
+                self.hydrate()
+                self.settle()
+                for view in views:
+                    self.unstepped |= self.locks.load_held(view)
+                    self.settle()
+        except SqlError:
+            pass
 
     def settle_tentative(self) -> None:
         """Step what a transaction has changed so far. Raises what has interrupted a view's step (57014, 53200, 54001):
@@ -419,33 +430,19 @@ class Engine:
         return {i: failure for i, failure in failures if failure is not None}
 
     def restore(self, catalog: Catalog) -> None:
-        """Views that a tentative step has broken are built anew, as they were committed: that step has been taken back.
-
-        ``catalog`` knows those of them that the transaction itself has made. What the store and the log have of the
-        others is still right.
-        """
+        """Views that a tentative step has broken are built anew, as they were committed: it has been taken back.
+        ``catalog`` knows those that the transaction has made. What the store and the log have of others is right."""
         self._broken = False
         broken = sorted(self._interrupted())
-        for relation in reversed(broken):
-            self.drop_relation(relation)
-        try:
-            with self.watch.over(REVIVE_SECONDS):
-                self.settle()
-                for relation in broken:
-                    known = self.catalog if relation in self.catalog.relations else catalog
-                    view = known.relations[relation]
-                    self.install(self.plan_view(view, known), relation)
-                    self.add_indexes(view)
-                self.hydrate()
-                self.settle()
-        except SqlError:
-            pass
+        known = [(self.catalog if i in self.catalog.relations else catalog).relations[i] for i in broken]
+        self._make_anew(known, catalog, keep_failure=False)
         for relation in broken:
             failure = self._failure(relation)
             if failure is not None:
                 self._take_down(relation, failure)
             elif relation in self.catalog.relations:
                 self.count(relation, self.dataflow.changes(self._outputs[relation]).diffs)
+                self.locks.drain(self.catalog.relations[relation])
 
     def _failure(self, relation: int) -> SqlError | None:
         """Why a view that was to be built has no rows."""
@@ -471,6 +468,7 @@ class Engine:
         """Forget the views' changes so far: the store has them."""
         for relation, output in self._outputs.items():
             self.count(relation, self.dataflow.changes(output).diffs)
+        self.locks.changes()
 
     def count(self, relation: int, diffs: Words) -> None:
         """Rows that a relation has from the start, without a commit."""
@@ -511,16 +509,17 @@ class Engine:
         if self.persistence is None:
             self.compact_to(delta.epoch)
             return
-        stored = {i: h for i, h in delta.changes.items() if i in self.catalog.relations}
+        stored = {i: h for i, h in delta.changes.items() if i in self.catalog.relations or i in self.locks}
         before = (group.before or self.catalog).relations
         changed = group.before is not None
         known = self.catalog.relations
-        revived = tuple(stored_relation(known[i]) for i in self._revived if i in known)
+        back = {i: known[i] for i in self._revived if i in known}
+        revived = tuple(map(stored_relation, back.values())) + self.locks.created({}, back)
         changed |= bool(revived)
         self._revived.clear()
         batch = Batch(
             delta.epoch, sequence, stored, entries, self.catalog.to_json() if changed else None,
-            created_relations(before, self.catalog.relations) + revived,
+            created_relations(before, known) + self.locks.created(before, known) + revived,
             dropped_relations(before, self.catalog.relations), sequences=tuple(self._marks.values()),
             leaving=leaving,
         )  # fmt: skip
@@ -555,6 +554,8 @@ class Engine:
             drained = self.dataflow.changes(output)
             if len(drained.rows):
                 changes[relation] = History(drained.rows, self._epochs(relation, drained.times), drained.diffs)
+        for name, found in self.locks.changes().items():
+            changes[name] = History(found.rows, self.timeline.epochs(found.times), found.diffs)
         adopted, self._adopted = self._adopted, {}
         return preceded(changes, adopted)
 

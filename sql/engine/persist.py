@@ -155,7 +155,8 @@ def created_relations(before: Mapping[int, Relation], after: Mapping[int, Relati
 
 def dropped_relations(before: Mapping[int, Relation], after: Mapping[int, Relation]) -> tuple[int, ...]:
     """What a change of the catalog takes from the store."""
-    return tuple(i for i, r in before.items() if i not in after and _is_stored(r))
+    gone = [r for i, r in before.items() if i not in after and _is_stored(r)]
+    return tuple(i for r in gone for i in (r.id, *r.locks))
 
 
 def stored_relation(relation: Relation) -> StoredRelation:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ivm.errors import unsupported
 from ivm.rows import Words
 from ivm.trace import Version
 from planner.logical import Rel
@@ -118,6 +119,9 @@ class Writer:
         """Another relation takes the place of ``old``: a table, empty as yet, or a materialized view of ``rel``."""
         engine = self.engine
         before = self.catalog.relations[old]
+        if before.locks:
+            hint = "What its joins with PROCTIME() have found would be lost. Drop it first and create it again."
+            raise unsupported(f"changing what materialized view {before.name} is made of", hint)
         created = engine.timeline.epoch(engine.timeline.last) + 1
         new = replace(changed, id=engine.next_id(self.catalog), first_id=before.oid, created=created)
         self.catalog = self.catalog.exchanged(old, new, engine.next_version())

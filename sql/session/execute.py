@@ -14,6 +14,7 @@ from ivm.words import TEXT, ColumnType
 from planner.context import Bounds, Context
 from planner.evaluate import constant
 from planner.finishing import finish
+from planner.locks import locks_in
 from planner.logical import Rel, Values
 from planner.run import run
 from planner.run_direct import is_short
@@ -393,6 +394,8 @@ class Executor:
         assert transaction is not None
         notices: list[Notice] = []
         try:
+            if isinstance(statement, CreateView) and not transaction.alone and locks_in(statement.query.rel):
+                raise SqlError("25001", "a view with PROCTIME() cannot be created inside a transaction block")
             if isinstance(statement, CreateView) and statement.materialized and transaction.alone:
                 coordinator = self._session.coordinator
                 creation = Creation(

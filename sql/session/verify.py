@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ivm.errors import unsupported
 from ivm.rows import RowSet, Vector, Words, pack, unpack
 from ivm.words import INT8, ColumnType
 from planner.context import Bounds, Context
@@ -20,6 +21,9 @@ def verify(view: Relation, published: Published, snapshot: MemorySnapshot, conte
 
     The recompute reads tables only: views that the view reads are recomputed too.
     """
+    if view.locks:
+        hint = "What its joins with PROCTIME() have found is primary data, which no recompute gives back."
+        raise unsupported(f"VERIFY of {view.name}", hint)
     rel = definition_rel(view, published.catalog)
     computed = run(lower(optimize(rel), StoredIndexes(published, one_shot=True)), snapshot, context, bounds)
     schema = view.schema

@@ -314,7 +314,7 @@ class FunctionTable:
 
 @dataclass(frozen=True, slots=True)
 class JoinedTable:
-    """``kind``: [asof] inner or left, right, full or cross. Exactly one of ``on``, ``using``, ``natural`` unless cross.
+    """``kind``: [asof|proctime] inner or left, right, full or cross. Not cross: one of ``on``, ``using``, ``natural``.
 
     ``using_alias`` names the merged columns of USING as a table of their own.
     """

@@ -97,6 +97,10 @@ class FromRules(CallRules):
             self._retreat(self._index - 1)
         self.expect(TokenType.JOIN)
         join = self.located(exp.Join(this=self._parse_table(), side=side.text if side else None), token)
+        if join.this.meta.pop("timed", None) is not None:
+            if method is not None or (side is not None and side.text != "left"):
+                raise self.refusal("PROCTIME() in any but an inner or left join with a condition")
+            join.meta["timed"] = "proctime"
         if method is not None:
             join.set("method", "NATURAL")
             return join
@@ -112,6 +116,16 @@ class FromRules(CallRules):
             self._advance()
             join.meta["using_alias"] = self.identifier().name
         return join
+
+    def _proctime(self) -> None:
+        """FOR SYSTEM_TIME AS OF PROCTIME()."""
+        self._advance(2)
+        self.expect_word("as", "of")
+        if not self.is_word("proctime"):
+            raise self.refusal("FOR SYSTEM_TIME AS OF anything but PROCTIME()")
+        self._advance()
+        self.expect(TokenType.L_PAREN)
+        self.expect(TokenType.R_PAREN)
 
     def _as_of_join(self) -> exp.Join:
         """ASOF [INNER | LEFT [OUTER]] JOIN table ON condition | USING (columns)."""
@@ -178,7 +192,10 @@ class FromRules(CallRules):
         table.set("alias", self._parse_table_alias())
         self._parse_table_sample()
         if self.is_word("for", "system_time"):
-            raise self.refusal("FOR SYSTEM_TIME AS OF")
+            self._proctime()
+            table.meta["timed"] = "proctime"
+            if table.args.get("alias") is None:
+                table.set("alias", self._parse_table_alias())
         table.meta["name_at"] = token.start
         return table
 

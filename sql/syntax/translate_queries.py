@@ -199,6 +199,8 @@ def _table(node: exp.Expr) -> TableRef:
     alias, columns = _alias(node)
     lateral = bool(node.meta_get("lateral"))
     if isinstance(node, exp.Table):
+        if node.meta_get("timed"):
+            raise unsupported("FOR SYSTEM_TIME AS OF PROCTIME() anywhere but after [LEFT] JOIN", position=at(node) + 1)
         functions = node.args.get("rows_from")
         if functions is None:
             return replace(table_name(node), alias=alias, columns=columns)

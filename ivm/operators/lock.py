@@ -1,0 +1,165 @@
+"""Locked joins: what a left row found when it came, and keeps (``ivm.kernels.lock``).
+
+The output is primary data: no recompute gives it back, since what the right side held is gone. Whoever publishes it
+keeps it too, and gives it to ``load`` when the dataflow is made anew.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.batch import Block, Words, address, sorted_block
+from ivm.errors import SqlError
+from ivm.graph import Lock
+from ivm.kernels.blocks import SAME, transfer
+from ivm.kernels.lock import MARKER, lock
+from ivm.operators.join import LARGE
+from ivm.scheduler import Core, Operator, Scope
+from ivm.spine import Spine
+
+
+class LockOperator(Operator):
+    """[left row | number | part | right row], itself an arrangement by left row.
+
+    What one time does is done again when more comes at that very time (a transaction's tentative one), so that it does
+    not depend on when it was looked at. Cost of a pass: for each left update a few seeks and its matches.
+    """
+
+    __slots__ = ("_at", "_emitted", "_held", "_kept", "_none", "_waiting", "_words", "left", "right")
+
+    ARRANGED = True
+
+    def __init__(self, core: Core, scope: Scope, left: Operator, right: Operator, spec: Lock) -> None:
+        self._words = left.width - left.key_width
+        super().__init__(core, scope, self._words + 2 + right.width - right.key_width)
+        if scope.depth:
+            raise SqlError("0A000", "FOR SYSTEM_TIME AS OF PROCTIME() in a recursion is not supported")
+        assert left.key_width == right.key_width
+        assert left.diff_width == right.diff_width == 1
+        self.left = left
+        self.right = right
+        self.key_width = self._words
+        self.spine = Spine(self.width, self._words, 0, 1, None, core.since_of(0))
+        self._at = -1
+        self._kept = Block(left.width)
+        self._emitted = Block(self.width)
+        self._waiting = spec.waiting
+        self._none = np.array(spec.none, np.int64)
+        assert len(spec.none) == right.width - right.key_width
+        self._held: tuple[Words, Words] | None = None
+
+    def load(self, rows: Words, diffs: Words) -> None:
+        """What it held; in the next pass it emits that, corrected by what has come and gone on the left since."""
+        self._held = rows, diffs
+        self._waiting = False
+        self.wake()
+
+    def run(self, vector: int) -> bool:
+        if self.error is not None or self._waiting:
+            return False
+        first = self._held is not None or (self.core.hydrating and not self.ran)
+        parts = self._begin() if first else [self._pass(*given) for given in self._given()]
+        self.ran = True
+        self.out = parts[0] if len(parts) == 1 else _sum(self.width, parts)
+        return self.out.n > 0
+
+    def _given(self) -> list[tuple[int, Block]]:
+        """The left updates by time, and the last time again where the right side has changed at it."""
+        left, right = self.left.out, self.right.out
+        times = np.unique(left.times[: left.n]).tolist()
+        if self._kept.n and self._at not in times and right.n and (right.times[: right.n] == self._at).any():
+            times.insert(0, self._at)
+        if len(times) == 1 and left.n and times[0] == int(left.times[0]):
+            return [(times[0], left)]
+        rows, at, diffs = left.arrays()
+        return [(t, Block.of(rows[at == t], at[at == t], diffs[at == t])) for t in times]
+
+    def _begin(self) -> list[Block]:
+        """All that is on the left locks now, but for what was loaded."""
+        assert self.left.spine is not None
+        assert self.spine is not None
+        at = self.core.newest
+        held, self._held = self._held, None
+        rows, _, diffs = self.left.spine.contents(self.core.since).arrays()
+        found = []
+        if held is not None:
+            old = sorted_block(Block.of(held[0], np.full(len(held[1]), at), held[1].reshape(-1, 1)))
+            self.spine.insert(old)
+            found.append(old)
+            markers = held[0][:, self._words + 1] == MARKER
+            rows, diffs = self._without(rows, diffs, held[0][markers][:, : self._words], held[1][markers])
+        delta = sorted_block(Block.of(rows, np.full(len(rows), at), diffs))
+        made = self._locked(delta, at, self.core.nothing)
+        self.spine.insert(made)
+        return [*found, made]
+
+    def _without(self, rows: Words, diffs: Words, known: Words, counts: Words) -> tuple[Words, Words]:
+        """Left updates [key | row] less rows that are locked already. A locked row that is gone has no key."""
+        key = self.left.key_width
+        both = np.concatenate([rows[:, key:], known])
+        weights = np.concatenate([diffs[:, 0], -counts])
+        distinct, first, place = np.unique(both, axis=0, return_index=True, return_inverse=True)
+        sums = np.zeros(len(distinct), np.int64)
+        np.add.at(sums, place.reshape(-1), weights)
+        changed = np.flatnonzero(sums)
+        keys = np.concatenate([rows[:, :key], np.zeros((len(known), key), np.int64)])[first[changed]]
+        return np.concatenate([keys, distinct[changed]], axis=1), sums[changed].reshape(-1, 1)
+
+    def _pass(self, at: int, delta: Block) -> Block:
+        """What the left updates of one time change, and all of that time's if there were some before."""
+        assert self.spine is not None
+        again = at == self._at
+        if again:
+            delta = _sum(self.left.width, [self._kept, delta])
+            made = self._locked(delta, at, self._emitted.d)
+            change = _sum(self.width, [made, _negated(self._emitted)])
+        else:
+            change = made = self._locked(delta, at, self.core.nothing)
+        self._at, self._kept, self._emitted = at, _copy(delta), _copy(made)
+        if change.n:
+            self.spine.insert(change)
+        return change
+
+    def _locked(self, delta: Block, at: int, minus: Words) -> Block:
+        core, left, right = self.core, self.left, self.right
+        assert self.spine is not None
+        assert right.spine is not None
+        out = Block(self.width, 1, max(min(3 * delta.n, LARGE), 8))
+        done = 0
+        while done < delta.n:
+            done = lock(
+                delta.d, done, left.key_width, self.spine.desc, minus, right.spine.desc, core.nothing, out.d,
+                address(self._none), at,
+                core.stats,
+            )  # fmt: skip
+            out.sync()
+            if done < delta.n:
+                error = core.refusal(3 * out.nbytes) if out.room >= LARGE else None
+                if error is not None:
+                    self.fail(error)
+                    return Block(self.width)
+                out.grow()
+        return sorted_block(out)
+
+    def clear(self) -> None:
+        self.out = Block(self.width)
+
+
+def _copy(block: Block) -> Block:
+    copy = Block(block.width, 1, max(block.n, 1))
+    copy.n = transfer(block.d, copy.d, 1, SAME, 0, 0)
+    return copy
+
+
+def _negated(block: Block) -> Block:
+    copy = Block(block.width, 1, max(block.n, 1))
+    copy.n = transfer(block.d, copy.d, -1, SAME, 0, 0)
+    return copy
+
+
+def _sum(width: int, blocks: list[Block]) -> Block:
+    """All of the blocks' updates, sorted and consolidated."""
+    both = Block(width, 1, max(sum(block.n for block in blocks), 1))
+    for block in blocks:
+        both.n = transfer(block.d, both.d, 1, SAME, 0, 0)
+    return sorted_block(both)

@@ -1,0 +1,87 @@
+"""FOR SYSTEM_TIME AS OF PROCTIME(): the left rows arranged by the key beside the row, the right by the key.
+
+What is kept does not depend on what is known of NULLs: all columns of both sides are nullable in it.
+"""
+
+from __future__ import annotations
+
+from ivm.errors import SqlError, unsupported
+from ivm.graph import Gather, NodeId
+from ivm.kernels.lock import ALONE, MATCH
+from ivm.words import BOOL, INT8, ColumnType, Schema
+from planner import moves
+from planner.function_subquery import SAME_WORD
+from planner.logical import Locked, schema
+from planner.lower_asof import in_front, none
+from planner.lower_state import Lowering
+from planner.moves import Cell
+from planner.physical import Flow, Lock
+from planner.scalar import Call, Column, Literal, Or, Scalar
+from planner.traverse import own_columns
+
+
+def lower_locked(low: Lowering, rel: Locked) -> Flow:
+    """The matches, and for an outer join the rows that had none, of what is kept."""
+    if not rel.name:
+        raise unsupported(
+            "FOR SYSTEM_TIME AS OF PROCTIME() outside of a materialized view",
+            hint="A query cannot tell what was there when its rows came. Create a materialized view of it.",
+        )
+    left, right = low.rel(rel.left), low.rel(rel.right)
+    one = _arranged(low, left, tuple((a, same) for a, _, same in rel.keys), True)
+    two = _arranged(low, right, tuple((b, same) for _, b, same in rel.keys), False)
+    if any(low.builder.scope_of[node] is not None for node in (one, two)):
+        raise SqlError("0A000", "FOR SYSTEM_TIME AS OF PROCTIME() in a recursive term is not supported")
+    left_row, right_row = _nullable(left.schema), _nullable(right.schema)
+    kept = (*left_row, ColumnType(INT8, False), ColumnType(INT8, False), *right_row)
+    words = moves.width(left_row)
+    own = (*moves.cells(left_row), Cell(words), Cell(words + 1), *moves.cells(right_row, words + 2))
+    gather = moves.row_of(own, kept)
+    width = words + 2 + moves.width(right_row)
+    node = low.builder.add(
+        Lock(one, two, rel.name, none(0, right_row), kept, gather, _back(left_row, right_row, kept)), width
+    )
+    flow = Flow(node, gather, kept)
+    count = len(left_row)
+    part = Column(count + 1, INT8, False)
+    parts = (MATCH, ALONE) if rel.outer else (MATCH,)
+    wanted = tuple(Call(SAME_WORD, (part, Literal(value, INT8)), BOOL, False) for value in parts)
+    columns = own_columns(kept)
+    exprs = (*columns[:count], *columns[count + 2 :])
+    found = low.compute(flow, (Or(wanted) if rel.outer else wanted[0],), exprs)
+    return low.coerce(found, schema(rel))
+
+
+def _nullable(row: Schema) -> Schema:
+    return tuple(ColumnType(c.type, True) for c in row)
+
+
+def _arranged(low: Lowering, flow: Flow, keys: tuple[tuple[int, bool], ...], left: bool) -> NodeId:
+    """[whether a key is NULL | key | row]; right rows with a NULL key are left out, left ones meet nothing."""
+    own = own_columns(flow.schema)
+    plain = [own[column] for column, null_safe in keys if not null_safe and own[column].nullable]
+    nulls = tuple(Call("is null", (c,), BOOL, False) for c in dict.fromkeys(plain))
+    flag: Scalar = Literal(0, INT8)
+    if left and nulls:
+        flag = nulls[0] if len(nulls) == 1 else Or(nulls)
+    elif nulls:
+        tests = tuple(Call("is not null", (c,), BOOL, False) for c in dict.fromkeys(plain))
+        flow = low.compute(flow, tests, None)
+    words: list[Scalar] = [flag]
+    for column, null_safe in keys:
+        if null_safe:
+            words.append(Call("is null", (own[column],), BOOL, False))
+        words.append(own[column])
+    flow = low.coerce(flow, _nullable(flow.schema))
+    raw, gather = in_front(low, flow, tuple(words))
+    return low.builder.arrange(raw, gather, len(words))
+
+
+def _back(left: Schema, right: Schema, kept: Schema) -> Gather:
+    """From a row as it is kept to one as the engine has it."""
+    cells = moves.cells(kept)
+    count = len(left)
+    one, two = moves.row_of(cells[:count], left), moves.row_of(cells[count + 2 :], right)
+    by = len(one.words) + 2
+    bits = (*one.bits, *((word, bit, target + by, to) for word, bit, target, to in two.bits))
+    return Gather((*one.words, cells[count].word, cells[count + 1].word, *two.words), bits)
