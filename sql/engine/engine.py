@@ -394,10 +394,11 @@ class Engine:
                     self.install(self.plan_view(view, catalog), view.id, waiting=True)
                     self.add_indexes(view)
                 self.hydrate()
-                self.settle()
                 for view in views:
                     self.unstepped |= self.locks.load_held(view)
                     self.settle()
+                    if self._failure(view.id) is None:
+                        self.locks.back(view)
         except SqlError:
             pass
 
@@ -554,8 +555,8 @@ class Engine:
             drained = self.dataflow.changes(output)
             if len(drained.rows):
                 changes[relation] = History(drained.rows, self._epochs(relation, drained.times), drained.diffs)
-        for name, found in self.locks.changes().items():
-            changes[name] = History(found.rows, self.timeline.epochs(found.times), found.diffs)
+        for name, view, found in self.locks.changes():
+            changes[name] = History(found.rows, self._epochs(view, found.times), found.diffs)
         adopted, self._adopted = self._adopted, {}
         return preceded(changes, adopted)
 

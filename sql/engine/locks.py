@@ -24,7 +24,7 @@ class Locks:
     def __init__(self, dataflow: Dataflow, renderer: Renderer) -> None:
         self._dataflow = dataflow
         self._renderer = renderer
-        self._outputs: dict[int, NodeId] = {}
+        self._outputs: dict[int, tuple[int, NodeId]] = {}
         self._held: dict[int, tuple[Words, Words]] = {}
         """What views that are down had found, until they are back."""
 
@@ -34,17 +34,17 @@ class Locks:
     def add(self, view: int) -> None:
         """A view that was installed."""
         kept = self._renderer.stored[view].locks
-        self._outputs.update((name, lock.output) for name, lock in kept.items())
+        self._outputs.update((name, (view, lock.output)) for name, lock in kept.items())
 
     def forget(self, view: int) -> None:
         """A view that is to be dropped."""
         for name in self._renderer.stored[view].locks:
             del self._outputs[name]
 
-    def changes(self) -> dict[int, Changes]:
-        """What has been found and taken back since the last call."""
-        drained = ((name, self._dataflow.changes(output)) for name, output in self._outputs.items())
-        return {name: changes for name, changes in drained if len(changes.rows)}
+    def changes(self) -> list[tuple[int, int, Changes]]:
+        """(name, view, what has been found and taken back since the last call)."""
+        drained = [(name, view, self._dataflow.changes(output)) for name, (view, output) in self._outputs.items()]
+        return [found for found in drained if len(found[2].rows)]
 
     def created(self, before: Mapping[int, Relation], after: Mapping[int, Relation]) -> tuple[StoredRelation, ...]:
         """What is to be stored for the views that are new."""

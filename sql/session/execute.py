@@ -394,7 +394,8 @@ class Executor:
         assert transaction is not None
         notices: list[Notice] = []
         try:
-            if isinstance(statement, CreateView) and not transaction.alone and locks_in(statement.query.rel):
+            made = isinstance(statement, CreateView) and statement.materialized and not transaction.alone
+            if made and isinstance(statement, CreateView) and locks_in(statement.query.rel):
                 raise SqlError("25001", "a view with PROCTIME() cannot be created inside a transaction block")
             if isinstance(statement, CreateView) and statement.materialized and transaction.alone:
                 coordinator = self._session.coordinator
