@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 DEMO_FLAGS := $(if $(DEMO_EXIT),--exit) $(if $(LOAD),--load $(LOAD)) $(if $(PORT),--port $(PORT))
 
-.PHONY: demo test lint types layers bench server requirements histories blocks joins aggregates laws crashes clean
+.PHONY: demo test lint types layers bench server requirements histories blocks joins aggregates priorities laws crashes clean
 
 demo: $(VENV)/server.done $(if $(filter spark,$(LOAD)),$(VENV)/test.done)
 	$(PY) -m examples.debian.demo $(DEMO_FLAGS)
@@ -42,6 +42,9 @@ joins: $(VENV)/test.done
 
 aggregates: $(VENV)/test.done
 	$(PY) -m tests.model_aggregates --count $(or $(COUNT),1000)
+
+priorities: $(VENV)/test.done
+	$(PY) -m tests.prioritised --count $(or $(COUNT),1000)
 
 laws: $(VENV)/test.done
 	HYPOTHESIS_PROFILE=long $(PY) -m pytest --timeout 3600 $$(grep -l "^from hypothesis" tests/test_*.py)

@@ -159,7 +159,7 @@ class Bench:
         expected = self.workload.answer(self.updates)
         if len(rows) != len(expected) or not (diffs == 1).all():
             return False
-        return checksum(rows) == checksum(expected)
+        return checksum(rows[:, : expected.shape[1]]) == checksum(expected)  # without words of null bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ def measure(workload: Workload, speed: float) -> list[Measured]:
     results = []
     for size in workload.rival:
         bench.run(size, max(size, BATCHES[size] // 20))
-        count = max(size * 5, BATCHES[size] // (10 if workload.name in ("W2", "W3", "W3-1M") else 1))
+        count = max(size * 5, BATCHES[size] // (10 if workload.name[:2] in ("W2", "W3") else 1))
         seconds, walls = bench.run(size, count)
         walls.sort()
         rate = len(walls) * size / seconds

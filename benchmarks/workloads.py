@@ -215,12 +215,13 @@ def reach(name: str, nodes: int, size: int, rival: dict[int, float]) -> Workload
     return Workload(name, REACH, _GRAPH, size, ("edges",), tables, roots, reachable(nodes, size), rival)
 
 
-def least_labels(name: str, nodes: int, size: int, rival: dict[int, float]) -> Workload:
-    """W3: connected components."""
+def least_labels(name: str, nodes: int, size: int, rival: dict[int, float], plain: bool = False) -> Workload:
+    """W3: connected components; ``plain``: without priorities."""
+    view = LEAST.replace("RECURSIVE", "RECURSIVE (NO PRIORITY)") if plain else LEAST
     ddl = ("CREATE TABLE nodes (id bigint NOT NULL)", *_GRAPH[1:])
     initial = {"nodes": np.arange(nodes, dtype=np.int64)[:, None]}
     tables = {"edges": lambda low, high: edges(2, nodes, low, high)}
-    return Workload(name, LEAST, ddl, size, ("edges",), tables, initial, components(nodes, size), rival)
+    return Workload(name, view, ddl, size, ("edges",), tables, initial, components(nodes, size), rival)
 
 
 def workloads() -> dict[str, Workload]:
@@ -264,5 +265,6 @@ def workloads() -> dict[str, Workload]:
     w1 = reach("W1", 1_000, 2_000, {1: 7.7e3, 10: 23.0e3, 100: 82.9e3})
     w2 = reach("W2", 1_000_000, 2_000_000, {1: 3.7e3, 10: 5.0e3, 100: 8.4e3})
     w3 = least_labels("W3", 200_000, 1_000_000, {1: 5.7e3, 100: 15.4e3})
+    w3_plain = least_labels("W3-plain", 200_000, 1_000_000, {1: 806, 100: 798}, plain=True)
     w3_sparse = least_labels("W3-1M", 1_000_000, 2_000_000, {1: 2.6e3, 100: 6.1e3})
-    return {w.name: w for w in (w1, w2, w3, w3_sparse, w4, w5, w7)}
+    return {w.name: w for w in (w1, w2, w3, w3_plain, w3_sparse, w4, w5, w7)}
