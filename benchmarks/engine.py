@@ -18,6 +18,7 @@ import numpy as np
 from benchmarks.calibrate import factor
 from benchmarks.workloads import Words, Workload, checksum, workloads
 from ivm.dataflow import Dataflow
+from ivm.kernels.warm import warm
 from planner.context import Context
 from planner.lower import lower
 from planner.lower_state import KnownIndexes
@@ -214,6 +215,7 @@ def main() -> None:
     """Measure the named workloads, or all; with ``flat`` also a long run of each."""
     speed = factor()
     print(f"calibration factor {speed:.2f}, load average {os.getloadavg()[0]:.1f}", flush=True)
+    warm(lambda _name, _done, _all: None)
     chosen = workloads()
     for name in [a for a in sys.argv[1:] if a != "flat"] or chosen:
         measure(chosen[name], speed)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
-from ivm.batch import Block, address
+from ivm.batch import BIG, Block, address
 from ivm.compiled import Instruction, Program
 from ivm.errors import SqlError
 from ivm.graph import Delay
@@ -59,6 +61,10 @@ class VariableOperator(Operator):
     def run(self, vector: int) -> bool:
         out = self.out
         following = self.following
+        if following.n > BIG and not out.n:
+            self.out, self.following = following, Block(self.width)
+            self.scope.changed()  # a compiled loop has the blocks' addresses
+            return True
         out.reserve(following.n)
         out.n = transfer(following.d, out.d, 1, SAME, 0, 0)
         following.clear()
@@ -88,6 +94,9 @@ class DelayedOperator(Operator):
         raise AssertionError("not linked to anything")
 
 
+ROOM: Final = 512
+
+
 class DelayOperator(Operator):
     """Rows from the round of their priority on (PrioritizedFP's ingress, CIDR 2013, section 4.2). An insertion and its
     retraction are of one row and so of one priority: what is gone before its round comes is never seen.
@@ -106,6 +115,8 @@ class DelayOperator(Operator):
         self._later = Later(self, self.width, self.diff_width)
         words = [spec.word, spec.priority.value, spec.stride, scope.last_round, scope.return_at_limit]
         self._how = np.array(words, np.int64)
+        for block in self.blocks():
+            block.reserve(ROOM)  # a compiled loop leaves a pass to Python where there is less
 
     def run(self, vector: int) -> bool:
         out = self.out

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from ivm.batch import Block, Words, address, sorted_block
@@ -22,6 +24,8 @@ from ivm.kernels.windows import WINDOW_DIFFS, changes_total, windows_total
 from ivm.operators.picking import EVERYTHING, Picking, pick
 from ivm.scheduler import Core, Later, Operator, Scope
 from ivm.spine import Spine
+
+ROOM: Final = 512
 
 
 class ReduceOperator(Operator):
@@ -67,6 +71,15 @@ class ReduceOperator(Operator):
         self._error_spine: Spine | None = None
         if scope.depth:
             self.arrange()
+        if self._first is not None:
+            self._make_room(ROOM)
+
+    def _make_room(self, count: int) -> None:
+        """For as many keys in a compiled loop, which leaves a pass to Python where it has less."""
+        self.out.reserve(4 * count)
+        self._later.block.reserve(2 * count)
+        for block in (self._owed, self._ordered):
+            block.reserve(count)
 
     def _pickings(self, reducer: Reducer) -> Picking | None:
         if self._picks is not None:
