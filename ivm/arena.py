@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 import threading
+from contextlib import suppress
 from typing import Final
 
 import numpy as np
@@ -23,6 +25,16 @@ _FIRST_JOURNAL: Final = 1 << 8
 def _address(array: NDArray[np.int64] | Bytes) -> int:
     address: int = array.__array_interface__["data"][0]
     return address
+
+
+def _zeros(words: int) -> Words:
+    """int64[words], each page of which is zeroed when it is touched first. numpy would ask for huge pages, and what
+    moves to a new table first would touch all of them."""
+    pages = mmap.mmap(-1, 8 * words)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        with suppress(OSError):  # a kernel without them
+            pages.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(pages, np.int64)
 
 
 class Generation:
@@ -78,6 +90,11 @@ class Arena:
     def dead(self) -> int:
         """Values that a sweep has found no reference to and that someone may still look up."""
         return int(self.state[interning.DEAD_COUNT])
+
+    @property
+    def outgrown(self) -> bool:
+        """Whether tables are kept that nothing moves from any more: ``ivm.sweep.Sweep.turn`` lets go of them."""
+        return len(self.old_tables) > bool(self.state[kernels.OLD])
 
     @property
     def descriptor(self) -> Words:
@@ -196,7 +213,7 @@ class Arena:
         """A new table, to which slots move from now on; with the lock."""
         state = self.state
         self.move_rest()
-        table = np.zeros(slots * 4, np.int64)
+        table = _zeros(slots * 4)
         # a descriptor that someone still holds points into the old table: it stays until a sweep may let it go
         self.old_tables.append(self.table)
         state[kernels.OLD], state[kernels.OLD_MASK] = state[kernels.TABLE], state[kernels.MASK]

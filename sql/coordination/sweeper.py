@@ -100,6 +100,7 @@ class Sweeper:
             await asyncio.sleep(AGAIN_SECONDS)
         await self._beside(sweeping.drop)
         await self._coordinator.submit(sweeping.end)
+        await self._beside(sweeping.forget)
         self._pending = None
         last = self.last
         self.last = Swept(len(self._arena), self._arena.byte_size, last.sweeps + 1, last.found + sweeping.found)
@@ -114,6 +115,10 @@ class Sweeper:
                             await self._release(0)
                 elif self.due and self._pending is None:
                     await self.sweep()
+                elif self._arena.outgrown and not self._turns.locked():
+                    sweeping = Sweeping(self._coordinator.engine)
+                    await self._coordinator.submit(sweeping.let_go)
+                    await self._beside(sweeping.forget)
 
     async def _beside(self, work: Callable[[], None]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._thread, work)
@@ -123,6 +128,5 @@ class Sweeper:
         if self._current is not None:
             self._current.stop.set()
         self._watching.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._watching
+        await asyncio.gather(self._watching, return_exceptions=True)
         self._thread.shutdown(wait=True, cancel_futures=True)

@@ -1,7 +1,7 @@
 """A sweep of the dictionary as the engine takes part in it: docs/decisions/0004-sweep.md says why it is right.
 
 ``compact``, ``begin``, ``condemn``, ``conclude`` and ``end`` are jobs of the engine thread, each short; ``catch_up``,
-``mark`` and ``drop`` are for a thread beside it.
+``mark``, ``drop`` and ``forget`` are for a thread beside it.
 """
 
 from __future__ import annotations
@@ -113,6 +113,14 @@ class Sweeping:
         dictionary.forget_recent()
         self._turn()
         dictionary.guarded = dictionary.arena.dead > 0
+
+    def forget(self) -> None:
+        """Gives the memory back to the system; beside the engine, since that takes its time."""
+        self._sweep.forget()
+
+    def let_go(self) -> None:
+        """Without a sweep: tables that were outgrown go with those who may still look at them."""
+        self._turn()
 
     def _turn(self) -> None:
         engine = self.engine

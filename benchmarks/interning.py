@@ -1,0 +1,125 @@
+"""W6 for the dictionary: ten million 64-bit values get ids by a 32-bit hash, some 10,000 of which collide; updates.
+
+``python -m benchmarks.interning [values]`` prints seconds and nanoseconds of CPU for the load, updates per CPU second
+at batches of 1 and 1,000 (update u = value u goes, value N+u comes), what a sweep costs and how long others wait for it
+at most, and bytes per value. Checked: ids are unique, stable, and decode to the right multiset.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import threading
+import time
+
+import numpy as np
+
+from benchmarks.calibrate import factor
+from ivm.rows import Words
+from ivm.sweep import Sweep
+from storage.dictionary import Dictionary
+
+ID_BITS = 32
+PART = 1 << 16
+LOAD_SECONDS, UPDATES_A_SECOND, THOUSANDS, PEAK_MB = 4.86, 29_100.0, 228_000.0, 1402
+"""The compiled differential-dataflow's load, rates at batches of 1 and 1,000, and memory (WORKLOADS.md)."""
+
+
+def intern(dictionary: Dictionary, values: Words) -> Words:
+    """The values' ids; values int64[n] are eight bytes each."""
+    return dictionary.intern_packed(values.view(np.uint8), np.arange(len(values) + 1) * 8)
+
+
+def load(dictionary: Dictionary, count: int) -> tuple[Words, float]:
+    """The ids of 0 … count-1, and CPU seconds; entries are drained as a commit's log record would."""
+    ids = np.empty(count, np.int64)
+    started = time.process_time()
+    for start in range(0, count, PART):
+        stop = min(start + PART, count)
+        ids[start:stop] = intern(dictionary, np.arange(start, stop))
+        dictionary.arena.drain_journal()
+        if dictionary.arena.outgrown:
+            Sweep(dictionary.arena).turn()  # as the server does
+    return ids, time.process_time() - started
+
+
+def update(dictionary: Dictionary, ids: Words, count: int, first: int, updates: int, batch: int) -> float:
+    """Updates ``first`` …, whose ids take the places of those that went; per CPU second."""
+    started = time.process_time()
+    for u in range(first, first + updates, batch):
+        ids[u : u + batch] = intern(dictionary, np.arange(count + u, count + u + batch))
+        dictionary.arena.drain_journal()
+    return updates / (time.process_time() - started)
+
+
+def sweep(dictionary: Dictionary, living: Words) -> tuple[float, float, int]:
+    """CPU seconds of a whole sweep, the longest that an intern beside it took (s), and how many values left."""
+    stop = threading.Event()
+    waits = [0.0]
+
+    def intern_beside() -> None:
+        values = np.array([-1])
+        while not stop.is_set():
+            before = time.perf_counter()
+            dictionary.arena.intern(values.view(np.uint8), np.array([0, 8]))
+            waits.append(time.perf_counter() - before)
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=intern_beside)
+    started = time.process_time()
+    work = Sweep(dictionary.arena)
+    work.begin()
+    dictionary.forget_recent()
+    thread.start()
+    work.see(living)
+    left = 0
+    while (dead := work.condemn(1 << 15)) is not None:
+        left += len(dead)
+    work.turn()
+    assert work.released
+    work.drop()
+    work.turn()
+    took = time.process_time() - started
+    stop.set()
+    thread.join()
+    return took, max(waits), left
+
+
+def check(dictionary: Dictionary, values: Words, ids: Words) -> None:
+    """Ids are unique, stable, and of the right values."""
+    assert len(np.unique(ids)) == len(ids), "two values have one id"
+    for start in range(0, len(ids), PART):
+        data, _ = dictionary.packed(ids[start : start + PART])
+        assert (data.view(np.int64) == values[start : start + PART]).all(), "an id is another value's"
+        assert (intern(dictionary, values[start : start + PART].copy()) == ids[start : start + PART]).all()
+
+
+def main() -> None:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000
+    dictionary = Dictionary(b"freshet benchmark"[:16], id_bits=ID_BITS)
+    warm = Dictionary(b"freshet benchmark"[:16], id_bits=ID_BITS)
+    sweep(warm, load(warm, 10_000)[0])
+    base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    ids, seconds = load(dictionary, count)
+    peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base) // 1024
+    scale = factor()
+    print(f"load: {seconds:.2f} s of CPU, {seconds / count * 1e9:.0f} ns a value "
+          f"(compiled, corrected: {LOAD_SECONDS * count / 1e7 / scale:.2f} s); "
+          f"peak {peak} MB, {count * 8 >> 20} of it ids (compiled: {PEAK_MB * count / 1e7:.0f} MB); "
+          f"{dictionary.arena.byte_size / count:.0f} bytes a value held")  # fmt: skip
+    updates = min(count // 10, 200_000)
+    for batch, rival, first in ((1, UPDATES_A_SECOND, 0), (1000, THOUSANDS, updates)):
+        rate = update(dictionary, ids, count, first, updates, batch)
+        print(f"batch {batch}: {rate:,.0f} updates a CPU second (compiled, corrected: {rival * scale:,.0f})")
+    took, wait, left = sweep(dictionary, ids)
+    print(f"sweep: {took:.2f} s of CPU, {left} values left, "
+          f"an intern beside took {wait * 1e3:.2f} ms at most; "
+          f"{dictionary.arena.byte_size / count:.0f} bytes a value held")  # fmt: skip
+    values = np.arange(count)
+    values[: 2 * updates] += count
+    check(dictionary, values, ids)
+    print("ids unique, stable, and the right multiset")
+
+
+if __name__ == "__main__":
+    main()
