@@ -143,6 +143,8 @@ class ReduceOperator(Operator):
             offsets, vals, diffs = pick(self._picks, offsets, vals, diffs)
             shown = np.flatnonzero(offsets[1:] > offsets[:-1])
             keys, full, offsets = keys[shown], full[shown], np.append(offsets[:-1][shown], offsets[-1])
+        elif self._picks is None and self._picking is not None:
+            diffs = diffs[:, :1]  # found by rank, but asked for as the start of a group
         reduced = self._reducer(keys, offsets, vals, diffs)
         return reduced, full
 
