@@ -214,15 +214,19 @@ def propose(state: Words, address: int, length: int, turn: int) -> int:
 
 
 @kernel
+def _turn_of(state: Words, ident: int, address: int, length: int) -> int:
+    """The round in which a value asks for an id; 0 too where it never does, as with ids of another's making."""
+    for turn in range(MOST_ROUNDS):
+        if propose(state, address, length, turn) == ident:
+            return turn
+    return 0
+
+
+@kernel
 def _reserve_earlier(state: Words, ident: int, address: int, length: int) -> None:
     """Keeps the proposals free that a value made before it came to have its id."""
-    turn = 0
-    while turn < MOST_ROUNDS:
-        proposal = propose(state, address, length, turn)
-        if proposal == ident:
-            return
-        _reserve(state, proposal)
-        turn += 1
+    for turn in range(_turn_of(state, ident, address, length)):
+        _reserve(state, propose(state, address, length, turn))
 
 
 @kernel
