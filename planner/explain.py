@@ -48,6 +48,7 @@ from planner.physical import (
 )  # fmt: skip
 from planner.programs import Keyed, Repeat, Weigh, Weight
 from planner.reduce_folds import AccumulateFold, BasicFold, CountFold, ModeFold, OrderedFold, PercentileFold
+from planner.render import Renderer
 from planner.scalar import (
     Aggregate,
     And,
@@ -65,6 +66,7 @@ from planner.scalar import (
     ScalarSubquery,
     SortKey,
 )  # fmt: skip
+from planner.sharing import Sharing, sharing, summary
 from planner.table_program import Expand
 from planner.transform.pipeline import optimize
 from planner.traverse import children, conjuncts, scalars, subqueries
@@ -78,14 +80,17 @@ def by_number(relation: int) -> str:
     return f"relation {relation}"
 
 
-def explain(rel: Rel, stage: str, indexes: Indexes, names: Names = by_number) -> str:
-    """The plan at ``stage``: logical, optimized or physical."""
+def explain(
+    rel: Rel, stage: str, indexes: Indexes, names: Names = by_number, renderer: Renderer | None = None
+) -> str:  # fmt: skip
+    """The plan at ``stage``: logical, optimized or physical; with what the ``renderer``'s dataflow has already."""
     if stage == "logical":
         return explain_logical(rel, names)
     optimized = optimize(rel)
     if stage == "optimized":
         return explain_logical(optimized, names)
-    return explain_physical(lower(optimized, indexes), indexes, names)
+    plan = lower(optimized, indexes)
+    return explain_physical(plan, indexes, names, None if renderer is None else sharing(plan, renderer))
 
 
 def explain_logical(rel: Rel, names: Names = by_number) -> str:
@@ -216,14 +221,17 @@ def _aggregate(call: Aggregate) -> str:
     return f"{name}({inner or '*'}){where}"
 
 
-def explain_physical(plan: Plan, indexes: Indexes | None = None, names: Names = by_number) -> str:
+def explain_physical(
+    plan: Plan, indexes: Indexes | None = None, names: Names = by_number, shared: Sharing | None = None
+) -> str:
     """A physical plan: nodes numbered, each under its first reader; a node that is read again is only named."""
-    return "\n".join(_Physical(plan, indexes, names).lines)
+    lines = _Physical(plan, indexes, names, shared).lines
+    return "\n".join(lines if shared is None else (*lines, summary(shared, names)))
 
 
 class _Physical:
-    def __init__(self, plan: Plan, indexes: Indexes | None, names: Names) -> None:
-        self.plan, self.indexes, self.names = plan, indexes, names
+    def __init__(self, plan: Plan, indexes: Indexes | None, names: Names, shared: Sharing | None) -> None:
+        self.plan, self.indexes, self.names, self.shared = plan, indexes, names, shared
         self.bodies = dict(plan.connections)
         self.shown: set[NodeId] = set()
         self.lines: list[str] = []
@@ -244,7 +252,7 @@ class _Physical:
             self.lines.append(f"{pad}node {number} again")
             return
         self.shown.add(number)
-        self.lines.append(f"{pad}{number} {self.label(number, node)}")
+        self.lines.append(f"{pad}{number} {self.label(number, node)}{self._users(number)}")
         if isinstance(node, DeltaJoin):
             self.lines += [f"{pad}  path {_path(path)}" for path in node.paths]
         for i in inputs(node):
@@ -303,10 +311,16 @@ class _Physical:
             case _:
                 assert_never(node)
 
+    def _users(self, number: NodeId) -> str:
+        """Whose node it is already."""
+        if self.shared is None or number not in self.shared.users:
+            return ""
+        return f" (shared: {', '.join(self.names(r) for r in self.shared.users[number]) or 'constant'})"
+
     def _arrange(self, node: Arrange, stored: tuple[int, tuple[int, ...]] | None) -> str:
         key = f"key {list(node.gather.words[: node.key_width])} val {list(node.gather.words[node.key_width :])}"
         ordered = " ordered" if any(o is not Order.WORD for o in node.order) else ""
-        return f"Arrange {key}{ordered}{' (shared)' if self._is_shared(stored) else ''}"
+        return f"Arrange {key}{ordered}{' (shared)' if self.shared is None and self._is_shared(stored) else ''}"
 
     def _is_shared(self, stored: tuple[int, tuple[int, ...]] | None) -> bool:
         """Whether the relation has this arrangement already."""

@@ -522,9 +522,9 @@ class Executor:
             known = published.catalog.by_id(relation)
             return f"relation {relation}" if known is None else known.name
 
-        text = explain(
-            rel, statement.stage, StoredIndexes(published, not maintained, self._session.settings.joins), name
-        )
+        renderer = self._session.coordinator.engine.renderer if maintained else None
+        indexes = StoredIndexes(published, not maintained, self._session.settings.joins)
+        text = explain(rel, statement.stage, indexes, name, renderer)
         return self.text_rows("QUERY PLAN", text.splitlines(), "EXPLAIN")
 
     async def _execute(self, statement: Execute, request: Request) -> Result:
@@ -587,7 +587,7 @@ def _explained(statement: Statement) -> Rel:
         case Insert() | Update() | Delete():
             return statement.source
         case CreateView():
-            return statement.query.rel
+            return view_rel(statement.query)
         case CreateTable(source=Query() as query):
             return query.rel
         case Subscribe():

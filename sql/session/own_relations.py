@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.identifiers import quoted
 from planner.row_errors import decode_error
 from sql.catalog.catalog import Relation
 from sql.catalog.search_path import Lookup, SearchPath
 from sql.engine.snapshot import Published
+from sql.session.holdings import arrangement_rows, shown_name, view_rows
 from sql.session.vacuum import dictionary_row
-from sql.system.own import DICTIONARY, HYDRATIONS, VIEW_ERRORS
+from sql.system.own import ARRANGEMENTS, DICTIONARY, HYDRATIONS, VIEW_ERRORS, VIEWS
 from storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
+    from sql.coordination.hydration import Creation
     from sql.session.session import Session
 
 Datums = tuple[object, ...]
@@ -29,18 +30,25 @@ def own_rows(relation: Relation, session: Session, published: Published, diction
         return view_errors(published, dictionary, Lookup(published.catalog, path))
     if relation == DICTIONARY:
         return [dictionary_row(session.coordinator)]
+    if relation == ARRANGEMENTS:
+        return arrangement_rows(session.coordinator.engine.dataflow, published, Lookup(published.catalog, path))
+    if relation == VIEWS:
+        made = ((c.statement.schema_name, c.statement.name, c.phase.value) for c in _under_way(session))
+        return view_rows(session.coordinator.engine.dataflow, published, Lookup(published.catalog, path), made)
     assert relation == HYDRATIONS, "each relation has its rows here"
     return hydrations(session, path)
 
 
 def hydrations(session: Session, path: SearchPath) -> Iterable[Datums]:
     """freshet.hydrations: the views that are being made, the first one first."""
-    for creation in list(session.coordinator.hydrators.under_way):
-        made = creation.statement
-        name = quoted(made.name)
-        shown = name if made.schema_name in path.places else f"{quoted(made.schema_name)}.{name}"
+    for creation in _under_way(session):
+        shown = shown_name(creation.statement.schema_name, creation.statement.name, path)
         operators, done, updates = creation.place or (None, None, None)
         yield shown, creation.backend, creation.phase.value, operators, done, updates, creation.behind, creation.started
+
+
+def _under_way(session: Session) -> list[Creation]:
+    return list(session.coordinator.hydrators.under_way)
 
 
 def view_errors(published: Published, dictionary: Dictionary, names: Lookup) -> Iterable[tuple[object, ...]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ivm.words import INT4, INT8, TEXT, TIMESTAMPTZ
+from ivm.words import BOOL, INT4, INT8, TEXT, TIMESTAMPTZ, Kind, SqlType
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 
 VIEW_ERRORS: Final = Relation(
@@ -25,4 +25,17 @@ DICTIONARY: Final = Relation(
     13996, "freshet", "dictionary", RelationKind.SYSTEM,
     tuple(TableColumn(name, INT8, False) for name in ("living", "dead", "bytes", "sweeps", "swept")),
 )  # fmt: skip
-OWN_RELATIONS: Final = (VIEW_ERRORS, HYDRATIONS, DICTIONARY)
+_NAMES: Final = SqlType(Kind.ARRAY, element=TEXT)
+ARRANGEMENTS: Final = Relation(
+    13992, "freshet", "arrangements", RelationKind.SYSTEM,
+    (TableColumn("operator_id", INT8, False), TableColumn("name", TEXT, False), TableColumn("relation", TEXT),
+     TableColumn("key", _NAMES, False), TableColumn("reads", _NAMES, False), TableColumn("in_loop", BOOL, False),
+     TableColumn("records", INT8, False), TableColumn("size", INT8, False), TableColumn("users", _NAMES, False)),
+)  # fmt: skip
+VIEWS: Final = Relation(
+    13993, "freshet", "views", RelationKind.SYSTEM,
+    (TableColumn("view", TEXT, False), TableColumn("status", TEXT, False), TableColumn("hydrated", BOOL, False),
+     TableColumn("records", INT8), TableColumn("operators", INT8), TableColumn("shared", INT8),
+     TableColumn("size", INT8), TableColumn("own_size", INT8)),
+)  # fmt: skip
+OWN_RELATIONS: Final = (VIEW_ERRORS, HYDRATIONS, ARRANGEMENTS, VIEWS, DICTIONARY)
