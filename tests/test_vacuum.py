@@ -300,3 +300,28 @@ def test_random_statements(server: Server, seed: int, monkeypatch: pytest.Monkey
     texts = {v for v in load.rows.values() if v is not None}
     assert found["living"] == len(texts | {v.upper() for v in texts}), found
     assert len(stored_ids(server)) == found["living"]
+
+
+def test_what_a_locked_join_found_stays(server: Server) -> None:
+    """The text is nowhere else any more, neither in memory nor, after a restart, in the store."""
+    client = server.client()
+    client.run(f"CREATE TABLE o (id int PRIMARY KEY, k int) {SHORT}")
+    client.run(f"CREATE TABLE p (k int PRIMARY KEY, name text) {SHORT}")
+    client.run("INSERT INTO p VALUES (1, 'the first name'), (2, 'another')")
+    client.run(
+        f"CREATE MATERIALIZED VIEW v {SHORT} AS SELECT o.id, length(p.name) AS n, upper(p.name) AS name"
+        " FROM o JOIN p FOR SYSTEM_TIME AS OF PROCTIME() ON o.k = p.k"
+    )
+    client.run("INSERT INTO o VALUES (10, 1), (11, 2)")
+    client.run("UPDATE p SET name = 'new'")
+    expected = [("10", "14", "THE FIRST NAME"), ("11", "7", "ANOTHER")]
+    for _ in range(2):
+        past(client)
+        client.run("VACUUM FULL")
+        client.run("INSERT INTO o VALUES (12, 1)")
+        assert client.rows("SELECT * FROM v ORDER BY id") == [*expected, ("12", "3", "NEW")]
+        client.run("DELETE FROM o WHERE id = 12")
+        client.close()
+        server.restart()
+        client = server.client()
+        assert client.rows("SELECT * FROM v ORDER BY id") == expected

@@ -141,6 +141,9 @@ class LockOperator(Operator):
                 out.grow()
         return sorted_block(out)
 
+    def blocks(self) -> list[Block]:
+        return [self.out, self._kept, self._emitted]
+
     def clear(self) -> None:
         self.out = Block(self.width)
 
