@@ -14,6 +14,7 @@ from ivm.words import BOOL, INT8, ColumnType, Schema, Storage
 from planner import moves
 from planner.accumulate import Accumulation, AggregateCall
 from planner.aggregates import AGGREGATES, COUNTS, AggregateKind, of_pairs, without_filter
+from planner.join_keys import as_type
 from planner.layout import whole_row
 from planner.logical import Reduce, Values, schema
 from planner.lower_sets import lower_distinct
@@ -157,7 +158,7 @@ def _constant(low: Lowering, words: tuple[int, ...]) -> Flow:
 
 def _mode(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], position: int, aggregate: Aggregate) -> Part:
     """Each value's count by (key, value), and of these the first by (count downwards, value): nothing is scanned."""
-    value = aggregate.args[0]
+    value = as_type(aggregate.args[0], aggregate.type)
     counts = Reduce(Values((), flow.schema), (*keys, value), (Aggregate("count(*)", (), INT8, False),))
     counted = _reduced(low, flow, counts, schema(counts))
     own = own_columns(counted.schema)

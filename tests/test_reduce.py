@@ -66,3 +66,19 @@ def test_the_documented_operator() -> None:
     assert spread.main() == [
         "at 1: +(7, 0)", "at 2: -(7, 0), +(7, 7)", "at 3: +(8, 0)", "at 4: +(7, 0), -(7, 7)", "at 5: -(7, 0)",
     ]  # fmt: skip
+
+
+def test_the_mode_of_a_scaled_numeric_is_of_its_scale(server: Server) -> None:
+    """mode() is numeric without a scale, its argument has one: they are different words."""
+    client = server.client()
+    client.run("CREATE TABLE scaled (k int, p numeric(10, 2))")
+    client.run(
+        "CREATE MATERIALIZED VIEW modes AS SELECT k, mode() WITHIN GROUP (ORDER BY p DESC) FROM scaled GROUP BY k"
+    )
+    client.run("INSERT INTO scaled VALUES (1, 3), (1, 3), (1, 9), (2, NULL), (3, 1.5), (3, 2.5)")
+    assert client.rows("SELECT * FROM modes ORDER BY k") == [("1", "3.00"), ("2", None), ("3", "2.50")]
+    client.run("DELETE FROM scaled WHERE p IN (3, 2.5)")
+    assert client.rows("SELECT * FROM modes ORDER BY k") == [("1", "9.00"), ("2", None), ("3", "1.50")]
+    assert client.rows("VERIFY MATERIALIZED VIEW modes") == []
+    client.run("DROP TABLE scaled CASCADE")
+    client.close()
