@@ -118,8 +118,8 @@ class Store:
         return {id_: kept.width for id_, kept in self._relations.items()}
 
     def since(self, relation: int) -> int:
-        """The oldest epoch at which the relation can be read."""
-        return self._relations[relation].since
+        """The oldest epoch at which the relation can be read. 42P01 when it is not kept (any more)."""
+        return self._kept(relation).since
 
     def catalog(self) -> bytes | None:
         """The catalog as of the high water."""
@@ -220,15 +220,18 @@ class Store:
     def forget(self, relation: int, before: int, whole: bool = False) -> None:
         """Gives up history: afterwards the relation can be read at ``before`` and later only.
 
+        Nothing happens if it is not kept: it may have been dropped since its caller saw it.
         ``whole``: rows that are gone leave the base, too.
 
         Cost: the updates folded, and now and then (amortised over as many folded rows) the whole base.
         Raises 22023 for an epoch above the high water.
         """
         with self._writing:
+            kept = self._relations.get(relation)
+            if kept is None:
+                return
             if before > self._high_water:
-                raise _outside(relation, before, self._relations[relation].since, self._high_water)
-            kept = self._relations[relation]
+                raise _outside(relation, before, kept.since, self._high_water)
             if before > kept.since or (whole and kept.folded):
                 self._transact(lambda: self._fold(relation, max(before, kept.since), whole))
 
@@ -312,12 +315,18 @@ class Store:
         """The relation as the cursor's snapshot sees it, and the epoch to read at, which it checks."""
         rows = cursor.execute("SELECT width, since, folded FROM relations WHERE id = ?", [relation]).fetchall()
         if not rows:
-            raise SqlError("42P01", f"the store does not keep relation {relation}")
+            raise _not_kept(relation)
         high_water = int(_one(cursor, "SELECT high_water FROM state")[0])
         kept = _Kept(*rows[0])
         if epoch is not None and not kept.since <= epoch <= high_water:
             raise _outside(relation, epoch, kept.since, high_water)
         return kept, high_water if epoch is None else epoch
+
+    def _kept(self, relation: int) -> _Kept:
+        kept = self._relations.get(relation)
+        if kept is None:
+            raise _not_kept(relation)
+        return kept
 
     def _transact(self, work: Callable[[], None], target: int | None = None) -> None:
         """Runs work in a transaction. ``target``: the high water that tells whether an unclear commit happened."""
@@ -465,6 +474,10 @@ def _translated(where: str = "") -> Iterator[None]:
 
 def _first_line(error: BaseException) -> str:
     return str(error).partition("\n")[0]
+
+
+def _not_kept(relation: int) -> SqlError:
+    return SqlError("42P01", f"the store does not keep relation {relation}")
 
 
 def _outside(relation: int, epoch: int, since: int, high_water: int) -> SqlError:

@@ -137,6 +137,11 @@ def test_dropping_and_creating(store: Store) -> None:
     store.drop_relation(2)
     store.drop_relation(2)
     assert store.relations() == {}
+    store.forget(2, 0)
+    store.forget(2, 1 << 40, whole=True)
+    with pytest.raises(SqlError) as raised:
+        store.since(2)
+    assert raised.value.sqlstate == "42P01"
 
 
 def test_forgetting_keeps_later_reads_and_refuses_older_ones(store: Store) -> None:

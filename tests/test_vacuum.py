@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -172,6 +173,34 @@ def test_it_comes_by_itself(server: Server, monkeypatch: pytest.MonkeyPatch) -> 
     client.run("INSERT INTO t SELECT 'text ' || i FROM generate_series(1, 1000) i")
     client.run("DELETE FROM t")
     wait(lambda: dictionary(client)["sweeps"] > 0)
+
+
+def test_a_table_dropped_meanwhile(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store sees the drop between VACUUM's look at what there is and its work on it."""
+    client, other = server.client(), server.client()
+    persistence = server.coordinator.engine.persistence
+    assert persistence is not None
+    relations = persistence.store.relations
+    left = ["gone", "lost"]
+
+    def seen() -> dict[int, int]:
+        before = relations()
+        if left and threading.current_thread().name.startswith("sweeper"):
+            name = left.pop()
+            other.run(f"DROP TABLE {name}")
+            persistence.flush()
+            assert len(relations()) < len(before)
+        return before
+
+    for name in (*left, "kept"):
+        client.run(f"CREATE TABLE {name} (s text) {SHORT}")
+        client.run(f"INSERT INTO {name} SELECT '{name} ' || i FROM generate_series(1, 50) i")
+        client.run(f"DELETE FROM {name}")
+    monkeypatch.setattr(persistence.store, "relations", seen)
+    past(client)
+    client.run("VACUUM")
+    assert left == []
+    assert client.rows("SELECT count(*) FROM kept") == [("0",)]
 
 
 def test_refused(server: Server) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -108,17 +108,24 @@ class Sweeper:
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            with suppress(SqlError):
-                if self._pending is not None and not self._turns.locked():
-                    async with self._turns:
-                        if self._pending is not None:
-                            await self._release(0)
-                elif self.due and self._pending is None:
-                    await self.sweep()
-                elif self._arena.outgrown and not self._turns.locked():
-                    sweeping = Sweeping(self._coordinator.engine)
-                    await self._coordinator.submit(sweeping.let_go)
-                    await self._beside(sweeping.forget)
+            try:
+                await self._look()
+            except SqlError:
+                continue  # the store refuses at present
+            except Exception:
+                traceback.print_exc()  # a fault of ours; the next look may do better
+
+    async def _look(self) -> None:
+        if self._pending is not None and not self._turns.locked():
+            async with self._turns:
+                if self._pending is not None:
+                    await self._release(0)
+        elif self.due and self._pending is None:
+            await self.sweep()
+        elif self._arena.outgrown and not self._turns.locked():
+            sweeping = Sweeping(self._coordinator.engine)
+            await self._coordinator.submit(sweeping.let_go)
+            await self._beside(sweeping.forget)
 
     async def _beside(self, work: Callable[[], None]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._thread, work)
