@@ -1,4 +1,4 @@
-"""The engine's workloads W1, W2, W4, W5 and W7: their data by index, their views in SQL, their answers from scratch.
+"""The engine's workloads W1 to W5, W7 and W8: their data by index, their views in SQL, their answers from scratch.
 
 Random numbers are SplitMix64 of (seed, index), so that any update can be made alone. Load = items 0 … size − 1;
 update u removes item u and inserts item size + u. A checksum is the sum of mix(packed row) modulo 2^64 over the output.
@@ -178,6 +178,75 @@ LEAST = (
 )
 
 
+STRONG = """
+WITH MUTUALLY RECURSIVE
+  kept (src bigint, dst bigint) AS (SELECT src, dst FROM edges EXCEPT SELECT src, dst FROM cut),
+  forward (node bigint, label bigint) AS (
+    WITH MUTUALLY RECURSIVE reached (node bigint, label bigint) AS (
+      SELECT node, min(label) FROM (
+        SELECT dst AS node, dst AS label FROM edges
+        UNION ALL SELECT k.dst, r.label FROM reached r JOIN kept k ON k.src = r.node) AS offered
+      GROUP BY node)
+    SELECT node, label FROM reached),
+  turned (src bigint, dst bigint) AS (
+    SELECT e.dst, e.src FROM edges e JOIN forward a ON a.node = e.src JOIN forward b ON b.node = e.dst
+    WHERE a.label = b.label),
+  backward (node bigint, label bigint) AS (
+    WITH MUTUALLY RECURSIVE reached (node bigint, label bigint) AS (
+      SELECT node, min(label) FROM (
+        SELECT src AS node, src AS label FROM edges
+        UNION ALL SELECT t.dst, r.label FROM reached r JOIN turned t ON t.src = r.node) AS offered
+      GROUP BY node)
+    SELECT node, label FROM reached),
+  strong (src bigint, dst bigint) AS (
+    SELECT e.src, e.dst FROM edges e JOIN backward a ON a.node = e.src JOIN backward b ON b.node = e.dst
+    WHERE a.label = b.label),
+  cut (src bigint, dst bigint) AS (SELECT src, dst FROM edges EXCEPT SELECT src, dst FROM strong)
+SELECT src, dst FROM strong"""
+
+
+def strongly_connected(nodes: int, size: int) -> Callable[[int], Words]:
+    """Edges whose ends are in one strongly connected component, by Tarjan's algorithm without recursion."""
+
+    def answer(updates: int) -> Words:
+        pairs = edges(8, nodes, updates, size + updates)
+        order = np.argsort(pairs[:, 0], kind="stable")
+        start = np.searchsorted(pairs[order, 0], np.arange(nodes + 1)).tolist()
+        found = tarjan(nodes, start, pairs[order, 1].tolist())
+        return pairs[found[pairs[:, 0]] == found[pairs[:, 1]]]
+
+    return answer
+
+
+def tarjan(nodes: int, start: list[int], target: list[int]) -> Words:
+    """The component of each node; the targets of node n are ``target[start[n]:start[n + 1]]``."""
+    place = start[:nodes]
+    low, index, component = [0] * nodes, [-1] * nodes, [-1] * nodes
+    stack: list[int] = []
+    seen = 0
+    for root in range(nodes):
+        path = [root] if index[root] < 0 else []
+        while path:
+            node = path[-1]
+            if index[node] < 0:
+                index[node] = low[node] = seen
+                seen += 1
+                stack.append(node)
+            if place[node] < start[node + 1]:
+                other = target[place[node]]
+                if index[other] < 0:
+                    path.append(other)
+                    continue  # it is looked at again when its component is known, or its low
+                if component[other] < 0:
+                    low[node] = min(low[node], low[other])
+                place[node] += 1
+                continue
+            path.pop()
+            while low[node] == index[node] and component[node] < 0:
+                component[stack.pop()] = node
+    return np.array(component)
+
+
 def triangles(nodes: int, pairs: Words) -> Words:
     """All (a, b, c) with a → b, b → c, a → c; for each a → b the smaller of both neighbourhoods is gone through."""
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
@@ -267,4 +336,15 @@ def workloads() -> dict[str, Workload]:
     w3 = least_labels("W3", 200_000, 1_000_000, {1: 5.7e3, 100: 15.4e3})
     w3_plain = least_labels("W3-plain", 200_000, 1_000_000, {1: 806, 100: 798}, plain=True)
     w3_sparse = least_labels("W3-1M", 1_000_000, 2_000_000, {1: 2.6e3, 100: 6.1e3})
-    return {w.name: w for w in (w1, w2, w3, w3_plain, w3_sparse, w4, w5, w7)}
+    w8 = Workload(
+        "W8",
+        STRONG,
+        _GRAPH[1:],
+        200_000,
+        ("edges",),
+        {"edges": lambda low, high: edges(8, 100_000, low, high)},
+        {},
+        strongly_connected(100_000, 200_000),
+        {1: 80.0, 10: 86.0},
+    )
+    return {w.name: w for w in (w1, w2, w3, w3_plain, w3_sparse, w4, w5, w7, w8)}
