@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from ivm.graph import CountRows, FirstWords, Order, Reducer
@@ -60,14 +61,15 @@ class CountFold:
 
 
 @dataclass(frozen=True, slots=True)
-class OrderedFold:
-    """min, max or any_value."""
+class _LaidOutFold(ABC):
+    """An aggregate that has an arrangement of its own, as its layout says."""
 
     aggregate: Aggregate
 
     @property
+    @abstractmethod
     def layout(self) -> GroupLayout:
-        return ordered_layout(self.aggregate)
+        """The layout, for any dictionary."""
 
     @property
     def exprs(self) -> tuple[Scalar, ...]:
@@ -87,6 +89,19 @@ class OrderedFold:
 
     @property
     def can_fail(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedFold(_LaidOutFold):
+    """min, max or any_value."""
+
+    @property
+    def layout(self) -> GroupLayout:
+        return ordered_layout(self.aggregate)
+
+    @property
+    def can_fail(self) -> bool:
         return False
 
     def bind(self, context: Context) -> Reducer:
@@ -100,66 +115,26 @@ class OrderedFold:
 
 
 @dataclass(frozen=True, slots=True)
-class BasicFold:
+class BasicFold(_LaidOutFold):
     """An aggregate of the whole group."""
 
-    aggregate: Aggregate
-
     @property
-    def exprs(self) -> tuple[Scalar, ...]:
-        return basic_layout(self.aggregate, _NONE).exprs
-
-    @property
-    def order(self) -> tuple[Order, ...]:
-        return basic_layout(self.aggregate, _NONE).order
-
-    @property
-    def empty_row(self) -> tuple[int, ...]:
-        return basic_layout(self.aggregate, _NONE).empty_row
-
-    @property
-    def out_width(self) -> int:
-        return basic_layout(self.aggregate, _NONE).reducer.out_width
-
-    @property
-    def can_fail(self) -> bool:
-        return True
+    def layout(self) -> GroupLayout:
+        return basic_layout(self.aggregate, _NONE)
 
     def bind(self, context: Context) -> Reducer:
         return basic_layout(self.aggregate, context.dictionary).reducer
 
 
 @dataclass(frozen=True, slots=True)
-class PercentileFold:
+class PercentileFold(_LaidOutFold):
     """percentile_cont or percentile_disc, of a fraction without columns."""
-
-    aggregate: Aggregate
 
     @property
     def layout(self) -> GroupLayout:
         aggregate = self.aggregate
         unbound = Percentile(aggregate.args[0].type, aggregate.type, False, None, False, None, _NONE)
         return percentile_layout(aggregate, unbound)
-
-    @property
-    def exprs(self) -> tuple[Scalar, ...]:
-        return self.layout.exprs
-
-    @property
-    def order(self) -> tuple[Order, ...]:
-        return self.layout.order
-
-    @property
-    def empty_row(self) -> tuple[int, ...]:
-        return self.layout.empty_row
-
-    @property
-    def out_width(self) -> int:
-        return 2
-
-    @property
-    def can_fail(self) -> bool:
-        return True
 
     def bind(self, context: Context) -> Reducer:
         return percentile(self.aggregate, context)

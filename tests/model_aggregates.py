@@ -13,6 +13,8 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from itertools import groupby
 from pathlib import Path
@@ -21,8 +23,8 @@ from typing import Any
 from tests.sessions import Client, Server
 
 Row = tuple[Any, ...]
-COLUMNS = ("g", "x", "f", "s", "n", "b")
-DDL = "g int, x int, f float8, s text, n numeric, b bool"
+COLUMNS = ("g", "x", "f", "s", "n", "b", "m", "d")
+DDL = "g int, x int, f float8, s text, n numeric, b bool, m numeric(8,2), d date"
 Fold = Callable[[Sequence[dict[str, Any]]], Any]
 
 
@@ -46,6 +48,11 @@ def on(column: str, fold: Callable[[list[Any]], Any]) -> Fold:
         return fold(values) if values else None
 
     return of
+
+
+def text(column: str, fold: Callable[[list[Any]], Any]) -> Fold:
+    """The same, compared to the last digit: a numeric's scale is part of its text."""
+    return on(column, lambda values: str(fold(values)))
 
 
 def moments(values: list[Any], sample: bool) -> Fraction | None:
@@ -162,6 +169,39 @@ CASES: tuple[Case, ...] = (
     Case("array_agg(x ORDER BY x)", lambda rows: listed(sorted((r["x"] for r in rows), key=last_null))),
     Case("array_agg(x ORDER BY s, x) FILTER (WHERE f > 0)", lambda rows: listed(
         r["x"] for r in sorted(rows, key=lambda r: (last_null(r["s"]), last_null(r["x"]))) if (r["f"] or 0) > 0)),
+    Case("sum(m)", text("m", sum)),
+    Case("sum(DISTINCT m)", text("m", lambda v: sum(set(v)))),
+    Case("avg(m) FILTER (WHERE b)", lambda rows: on("m", lambda v: Fraction(sum(v)) / len(v))(
+        [r for r in rows if r["b"]])),
+    Case("min(m)", text("m", min)),
+    Case("max(m) FILTER (WHERE x > 0)", lambda rows: text("m", max)([r for r in rows if (r["x"] or 0) > 0])),
+    Case("count(DISTINCT m)", lambda rows: len(set(there(rows, "m")))),
+    Case("stddev(m)", on("m", lambda v: root(moments(v, True)))),
+    Case("var_pop(DISTINCT m)", on("m", lambda v: moments(list(set(v)), False))),
+    Case("mode() WITHIN GROUP (ORDER BY m)", text("m", mode)),
+    Case("mode() WITHIN GROUP (ORDER BY m DESC)", text("m", lambda v: -mode([-a for a in v]))),
+    Case("percentile_disc(0.6) WITHIN GROUP (ORDER BY m)", text("m", lambda v: discrete(v, 0.6))),
+    Case("percentile_disc('{0.1,1}'::float8[]) WITHIN GROUP (ORDER BY m DESC)", on("m", lambda v: listed(
+        [discrete(v, p, True) for p in (0.1, 1)]))),
+    Case("percentile_cont(0.75) WITHIN GROUP (ORDER BY m)", on("m", lambda v: continuous(v, 0.75))),
+    Case("array_agg(m ORDER BY m DESC)", lambda rows: listed(sorted(
+        (r["m"] for r in rows), key=last_null, reverse=True))),
+    Case("array_agg(DISTINCT m)", lambda rows: listed(sorted({r["m"] for r in rows}, key=last_null))),
+    Case("string_agg(m::text, ' ' ORDER BY m)", on("m", lambda v: " ".join(map(str, sorted(v))))),
+    Case("min(d)", text("d", min)),
+    Case("max(d)", text("d", max)),
+    Case("count(DISTINCT d)", lambda rows: len(set(there(rows, "d")))),
+    Case("mode() WITHIN GROUP (ORDER BY d)", text("d", mode)),
+    Case("percentile_disc(0.5) WITHIN GROUP (ORDER BY d DESC)", text("d", lambda v: discrete(v, 0.5, True))),
+    Case("array_agg(d ORDER BY d)", lambda rows: listed(sorted(
+        (r["d"] for r in rows), key=lambda d: (d is None, d or date.min)))),
+    Case("string_agg(DISTINCT d::text, ',' ORDER BY d::text)", on("d", lambda v: ",".join(sorted(map(str, set(v)))))),
+    Case("min(s)", on("s", min)),
+    Case("count(DISTINCT s)", lambda rows: len(set(there(rows, "s")))),
+    Case("mode() WITHIN GROUP (ORDER BY s DESC)", on("s", lambda v: max(
+        a for a in v if v.count(a) == v.count(mode(v))))),
+    Case("array_agg(s ORDER BY s) FILTER (WHERE x IS NOT NULL)", lambda rows: listed(
+        r["s"] for r in sorted(rows, key=lambda r: (r["s"] is None, r["s"] or "")) if r["x"] is not None)),
     Case("array_agg(DISTINCT x)", lambda rows: listed(sorted({r["x"] for r in rows}, key=last_null))),
 )  # fmt: skip
 
@@ -191,6 +231,9 @@ EXACT = (0.0, 1.5, -2.25, 0.125, 1024.0)
 WIDE = (0.0, 1.5, -2.25, 0.1, 1e15, -1e15)
 """Sums of these depend on their order in PostgreSQL, so that it cannot be asked about them."""
 
+SCALED = tuple(map(Decimal, ("0.00", "3.00", "3.10", "-2.50", "0.07", "999999.99", "-999999.99")))
+DAYS = (date(1, 1, 1), date(1999, 12, 31), date(2000, 1, 1), date(2024, 2, 29), date(9999, 12, 31))
+
 
 def new_row(rnd: random.Random, floats: Sequence[float]) -> Row:
     def maybe(value: Any) -> Any:
@@ -200,11 +243,12 @@ def new_row(rnd: random.Random, floats: Sequence[float]) -> Row:
         maybe(rnd.randint(1, 3)), maybe(rnd.choice((0, 1, 2, 3, 3, -4, 7))),
         maybe(rnd.choice(floats)), maybe(rnd.choice("abcd")),
         maybe(rnd.choice((1, 2, 0.5, -3))), maybe(rnd.random() < 0.5),
+        maybe(rnd.choice(SCALED)), maybe(rnd.choice(DAYS)),
     )  # fmt: skip
 
 
 def literal(value: Any) -> str:
-    return "NULL" if value is None else repr(value) if isinstance(value, str) else str(value)
+    return "NULL" if value is None else f"'{value}'" if isinstance(value, str | date) else str(value)
 
 
 class Play:
@@ -259,7 +303,7 @@ class Play:
             self.rows = [r for r in self.rows if r[0] != group]
             self.all(f"DELETE FROM t WHERE g IS NOT DISTINCT FROM {literal(group)}")
         elif self.rows and chance < 0.3:
-            column = rnd.choice((1, 2, 3))
+            column = rnd.choice((1, 2, 3, 6, 7))
             known = there([dict(zip(COLUMNS, r, strict=True)) for r in self.rows], COLUMNS[column])
             if known:
                 extreme = rnd.choice((min, max))(known)

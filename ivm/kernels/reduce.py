@@ -281,14 +281,10 @@ def segments_total(
     i = 0
     while i < delta[B_COUNT]:
         key = delta[B_ROWS] + 8 * width * i
-        n_now = 0
-        while i < delta[B_COUNT] and compare(key, delta[B_ROWS] + 8 * width * i, 0, key_width, 0) == 0:
-            time = load(delta[B_TIMES] + 8 * i)
-            if n_now == 0 or now[n_now - 1] != time:
-                if n_now == len(now):
-                    now = longer(now, n_now)
-                n_now = put(now, n_now, time)
-            i += 1
+        begin, i = i, rows_from(delta, i, key, width, key_width)
+        if i - begin > len(now):
+            now = np.empty(2 * (i - begin), np.int64)
+        n_now = put_times(delta, begin, i, now, 0)
         sort_few(now, n_now)
         for k in range(count):
             at = k * LAYER_WORDS

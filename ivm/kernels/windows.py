@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from ivm.kernels.cache import kernel
-from ivm.kernels.history import longer, put, sort_few
+from ivm.kernels.history import put_times, rows_from, sort_few
 from ivm.kernels.join import S_HISTORY, S_SEEKS, S_SEGMENTS
 from ivm.kernels.memory import (
     B_COUNT,
@@ -310,15 +310,10 @@ def windows_total(
     i = 0
     while i < delta[B_COUNT]:
         key = delta[B_ROWS] + 8 * width * i
-        begin = i
-        n_now = 0
-        while i < delta[B_COUNT] and compare(key, delta[B_ROWS] + 8 * width * i, 0, key_width, 0) == 0:
-            time = load(delta[B_TIMES] + 8 * i)
-            if n_now == 0 or now[n_now - 1] != time:
-                if n_now == len(now):
-                    now = longer(now, n_now)
-                n_now = put(now, n_now, time)
-            i += 1
+        begin, i = i, rows_from(delta, i, key, width, key_width)
+        if i - begin > len(now):
+            now = np.empty(2 * (i - begin), np.int64)
+        n_now = put_times(delta, begin, i, now, 0)
         sort_few(now, n_now)
         if len(copy) < (width + 1) * (i - begin):
             copy = np.empty(2 * (width + 1) * (i - begin), np.int64)
@@ -477,15 +472,10 @@ def changes_total(
     i = 0
     while i < delta[B_COUNT]:
         key = delta[B_ROWS] + 8 * width * i
-        begin = i
-        n_now = 0
-        while i < delta[B_COUNT] and compare(key, delta[B_ROWS] + 8 * width * i, 0, key_width, 0) == 0:
-            time = load(delta[B_TIMES] + 8 * i)
-            if n_now == 0 or now[n_now - 1] != time:
-                if n_now == len(now):
-                    now = longer(now, n_now)
-                n_now = put(now, n_now, time)
-            i += 1
+        begin, i = i, rows_from(delta, i, key, width, key_width)
+        if i - begin > len(now):
+            now = np.empty(2 * (i - begin), np.int64)
+        n_now = put_times(delta, begin, i, now, 0)
         sort_few(now, n_now)
         copies = (np.empty((width + 1) * (i - begin), np.int64), np.empty((width + 1) * (i - begin), np.int64))
         for side in range(2):
