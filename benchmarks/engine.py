@@ -26,7 +26,7 @@ from planner.render import Renderer
 from planner.transform.pipeline import optimize
 from sql.bind.statement import bind_statement
 from sql.catalog.catalog import Relation, RelationKind
-from sql.statements import statements
+from sql.statements import definitions, queries
 from storage.dictionary import Dictionary
 
 VIEW = 1
@@ -40,7 +40,7 @@ class Tables:
         self.relations: dict[str, Relation] = {}
         for number, text in enumerate(ddl):
             made = bind_statement(text, self).statement
-            assert isinstance(made, statements.CreateTable)
+            assert isinstance(made, definitions.CreateTable)
             self.relations[made.name] = Relation(100 + number, "public", made.name, RelationKind.TABLE, made.columns)
 
     def resolve(self, schema_name: str | None, name: str) -> Relation | None:
@@ -74,7 +74,7 @@ class Bench:
         for name, relation in tables.relations.items():
             self.inputs[name] = self.renderer.add_table(relation.id, relation.schema, ())
         query = bind_statement(workload.view, tables).statement
-        assert isinstance(query, statements.Query)
+        assert isinstance(query, queries.Query)
         self.renderer.install(lower(optimize(query.rel), KnownIndexes()), VIEW)
         self.flow.hydrate()
         self.output = self.renderer.output(VIEW)

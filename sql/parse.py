@@ -13,7 +13,8 @@ from functools import lru_cache
 
 from ivm.errors import SqlError
 from sql.syntax.lexer import Token, TokenKind, tokenize
-from sql.syntax.nodes import Expr, Statement, TypeName
+from sql.syntax.nodes import Expr, TypeName
+from sql.syntax.nodes_statements import Statement
 from sql.syntax.utility import StatementGrammar
 
 

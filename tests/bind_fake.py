@@ -7,7 +7,9 @@ from itertools import count
 from sql.bind.statement import bind_statement
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.parse import split
-from sql.statements.statements import CreateTable, CreateView, Query, Statement
+from sql.statements.definitions import CreateTable, CreateView
+from sql.statements.queries import Query
+from sql.statements.statements import Statement
 
 
 class FakeCatalog:

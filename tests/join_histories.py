@@ -15,7 +15,7 @@ from benchmarks.engine import Tables
 from planner.lower_state import KnownIndexes
 from planner.multiway import Joins
 from sql.bind.statement import bind_statement
-from sql.statements import statements
+from sql.statements import queries
 from tests.planner_bench import Row, World
 
 DDL = (
@@ -51,10 +51,10 @@ class Joined(World):
         keys = tuple((r, self.renderer.keys(r)) for r in self.renderer.stored)
         return KnownIndexes(keys, (), one_shot, self.joins)
 
-    def bound(self, text: str) -> statements.Query:
+    def bound(self, text: str) -> queries.Query:
         """A query's plan."""
         query = bind_statement(text, self.catalog).statement
-        assert isinstance(query, statements.Query)
+        assert isinstance(query, queries.Query)
         return query
 
     def change(self, rnd: random.Random) -> None:

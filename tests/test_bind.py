@@ -45,6 +45,7 @@ from planner.scalar import (
 from sql.bind.statement import bind_statement
 from sql.bind.walk import rel_references, relations, volatile_functions
 from sql.catalog.column_types import type_oid, typmod
+from sql.statements import definitions, queries
 from sql.statements import statements as bound
 from tests.bind_fake import FakeCatalog, query
 
@@ -76,7 +77,7 @@ def test_errors_are_postgres_s(case: dict[str, Any]) -> None:
         assert error.hint == case["hint"]
 
 
-def checked(sql: str) -> bound.Query:
+def checked(sql: str) -> queries.Query:
     """A bound query, after the checks that hold for every plan."""
     result = query(sql, CATALOG)
     assert not rel_references(result.rel), "a whole query refers to nothing outside"
@@ -201,7 +202,7 @@ def test_any_of_an_array_parameter_is_a_quantified_unnest() -> None:
     statement = bind_statement("select * from t where a = any($1)", CATALOG)
     array = SqlType(Kind.ARRAY, element=INT4)
     assert statement.parameters == (array,)
-    assert isinstance(statement.statement, bound.Query)
+    assert isinstance(statement.statement, queries.Query)
     rel = statement.statement.rel
     assert isinstance(rel, Project)
     assert isinstance(rel.input, Filter)
@@ -352,7 +353,7 @@ def test_delete_yields_old_and_using() -> None:
 def test_create_table() -> None:
     sql = "create table x (a int, b text default 'x' not null, primary key (a)) with (retain history for '1 hour')"
     create = bind_statement(sql, CATALOG).statement
-    assert isinstance(create, bound.CreateTable)
+    assert isinstance(create, definitions.CreateTable)
     assert create.primary_key == (0,)
     assert create.retain == 3_600_000_000
     assert [(c.name, c.nullable, c.default) for c in create.columns] == [("a", False, None), ("b", False, "'x'")]
@@ -360,7 +361,7 @@ def test_create_table() -> None:
 
 def test_a_view_s_limit_is_part_of_its_plan() -> None:
     view = bind_statement("create materialized view v as select b from t order by a limit 2", CATALOG).statement
-    assert isinstance(view, bound.CreateView)
+    assert isinstance(view, definitions.CreateView)
     assert view.query.finishing == Finishing()
     assert isinstance(view.query.rel, Project)
     assert isinstance(view.query.rel.input, TopK)

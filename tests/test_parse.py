@@ -10,7 +10,7 @@ from ivm.errors import SqlError
 from sql.parse import StatementText, parse, parse_expression, parse_type_name, split
 from sql.statements import statements as bound
 from sql.statements.vacuum import Vacuum
-from sql.syntax import nodes
+from sql.syntax import nodes, nodes_statements
 from sql.syntax.lexer import TokenKind, tokenize
 
 
@@ -154,7 +154,7 @@ def test_syntax_errors(sql: str, near: str | None, position: int) -> None:
     ],
 )
 def test_utility_statements(sql: str, statement: object) -> None:
-    assert parse(sql) == nodes.Utility(statement)
+    assert parse(sql) == nodes_statements.Utility(statement)
 
 
 def test_as_of_and_aliases_called_of() -> None:
@@ -170,15 +170,15 @@ def test_as_of_and_aliases_called_of() -> None:
 def test_copy_options_old_and_new() -> None:
     old = parse("copy t (a, b) from stdin with csv header delimiter as ';' force not null a")
     new = parse("copy t (a, b) from stdin (format csv, header true, delimiter ';', force_not_null (a))")
-    assert isinstance(old, nodes.CopyStatement)
-    assert isinstance(new, nodes.CopyStatement)
+    assert isinstance(old, nodes_statements.CopyStatement)
+    assert isinstance(new, nodes_statements.CopyStatement)
     assert [o[:2] for o in old.options] == [o[:2] for o in new.options]
 
 
 def test_views_keep_their_text() -> None:
     sql = "create or replace materialized view v with (retain history for '1 hour') as select 1 -- one\n"
     view = parse(split(sql)[0])
-    assert isinstance(view, nodes.CreateViewStatement)
+    assert isinstance(view, nodes_statements.CreateViewStatement)
     assert (view.text, view.retain, view.replace, view.materialized) == ("select 1", "1 hour", True, True)
 
 

@@ -18,7 +18,7 @@ from planner.transform.pipeline import optimize
 from sql.bind.statement import bind_statement
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.parse import StatementText
-from sql.statements.statements import Query
+from sql.statements.queries import Query
 from tests.planner_bench import Row, World, decode
 
 MONEY = SqlType(Kind.NUMERIC, 10, 2)

@@ -21,8 +21,9 @@ from sql.catalog.catalog import TableColumn
 from sql.coordination.notifications import Channels, Notifications
 from sql.pgwire.copy import CopyParser
 from sql.pgwire.copy_out import CopyRows
+from sql.statements.queries import OutputColumn
 from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, EmptyResult, Notice, Result, RowsResult
-from sql.statements.statements import CopyOptions, OutputColumn
+from sql.statements.statements import CopyOptions
 from storage.dictionary import Dictionary
 from storage.text_style import DEFAULT_STYLE
 

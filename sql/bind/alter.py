@@ -19,7 +19,7 @@ from sql.bind.scope import Scope
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.column_types import format_type
 from sql.parse import parse_expression
-from sql.statements import statements as bound
+from sql.statements import definitions
 from sql.syntax import nodes, nodes_alter
 from sql.syntax.nodes_constraints import CheckConstraint, Constraint, ForeignKeyConstraint, KeyConstraint
 
@@ -27,11 +27,11 @@ SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "cmin", "xmax", "cmax", "tabl
 _KINDS: Final = {RelationKind.VIEW: "views", RelationKind.MATERIALIZED_VIEW: "materialized views"}
 
 
-def alter_table(env: Environment, node: nodes_alter.AlterTableStatement) -> bound.AlterTable:
+def alter_table(env: Environment, node: nodes_alter.AlterTableStatement) -> definitions.AlterTable:
     """Raises 42P01, 42809, 42501, and what is wrong with an expression or a type."""
     table = env.catalog.resolve(node.table.schema_name, node.table.name)
     if table is None and node.if_exists:
-        return bound.AlterTable(None, node.table.name, ())
+        return definitions.AlterTable(None, node.table.name, ())
     if table is None:
         table = lookup(env, node.table, strict=True)
     if table.kind is RelationKind.SYSTEM:
@@ -40,7 +40,7 @@ def alter_table(env: Environment, node: nodes_alter.AlterTableStatement) -> boun
         message = f'ALTER action {_action(node.changes[0])} cannot be performed on relation "{table.name}"'
         detail = f"This operation is not supported for {_KINDS.get(table.kind, 'this kind of relation')}."
         raise SqlError("42809", message, detail)
-    return bound.AlterTable(
+    return definitions.AlterTable(
         table, table.name, tuple(found for change in node.changes for found in _changes(env, table, node, change))
     )
 
@@ -67,7 +67,7 @@ def _action(change: nodes_alter.Change) -> str:
 
 def _changes(
     env: Environment, table: Relation, node: nodes_alter.AlterTableStatement, change: nodes_alter.Change
-) -> list[bound.Change]:
+) -> list[definitions.Change]:
     """A change, and the constraints that stand at a column that is added."""
     changes = [_change(env, table, node, change)]
     if isinstance(change, nodes_alter.AddColumn):
@@ -80,24 +80,24 @@ def _changes(
 
 def _change(
     env: Environment, table: Relation, node: nodes_alter.AlterTableStatement, change: nodes_alter.Change
-) -> bound.Change:
+) -> definitions.Change:
     match change:
         case nodes_alter.AddPrimaryKey():
             return _add_key(change)
         case nodes_alter.AddConstraint():
             return _add_constraint(env, change.constraint)
         case nodes_alter.DropConstraint():
-            return bound.DropConstraint(change.name, change.if_exists)
+            return definitions.DropConstraint(change.name, change.if_exists)
         case nodes_alter.AddColumn():
             return _add_column(env, change)
         case nodes_alter.DropColumn():
             _not_system(change.name, "drop")
-            return bound.DropColumn(change.name, change.if_exists, change.cascade)
+            return definitions.DropColumn(change.name, change.if_exists, change.cascade)
         case nodes_alter.SetDefault():
             return _set_default(env, table, change)
         case nodes_alter.SetNotNull():
             _not_system(change.column, "alter")
-            return bound.SetNotNull(change.column, change.not_null)
+            return definitions.SetNotNull(change.column, change.not_null)
         case nodes_alter.SetType():
             return _set_type(env, table, node.table, change)
         case _:
@@ -109,29 +109,31 @@ def _not_system(name: str, verb: str) -> None:
         raise SqlError("0A000", f'cannot {verb} system column "{name}"')
 
 
-def _add_key(change: nodes_alter.AddPrimaryKey) -> bound.AddPrimaryKey:
+def _add_key(change: nodes_alter.AddPrimaryKey) -> definitions.AddPrimaryKey:
     names = [name for name, _ in change.columns]
     for i, (name, at) in enumerate(change.columns):
         if name in names[:i]:
             raise SqlError("42701", f'column "{name}" appears twice in primary key constraint', position=at + 1)
-    return bound.AddPrimaryKey(tuple(names), change.name)
+    return definitions.AddPrimaryKey(tuple(names), change.name)
 
 
-def _add_constraint(env: Environment, node: Constraint) -> bound.AddUnique | bound.AddCheck | bound.NewForeignKey:
+def _add_constraint(
+    env: Environment, node: Constraint
+) -> definitions.AddUnique | definitions.AddCheck | definitions.NewForeignKey:
     match node:
         case KeyConstraint():
             columns = tuple(name for name, _ in node.columns)
             included = tuple(name for name, _ in node.included)
-            return bound.AddUnique(columns, node.name, node.nulls_distinct, included)
+            return definitions.AddUnique(columns, node.name, node.nulls_distinct, included)
         case CheckConstraint():
-            return bound.AddCheck(node.text, node.name)
+            return definitions.AddCheck(node.text, node.name)
         case ForeignKeyConstraint():
             return foreign_key(env, node, None)
         case _:
             assert_never(node)
 
 
-def _add_column(env: Environment, change: nodes_alter.AddColumn) -> bound.AddColumn:
+def _add_column(env: Environment, change: nodes_alter.AddColumn) -> definitions.AddColumn:
     node = change.column
     if node.name in SYSTEM_COLUMNS:
         raise SqlError("42701", f'column name "{node.name}" conflicts with a system column name')
@@ -139,7 +141,7 @@ def _add_column(env: Environment, change: nodes_alter.AddColumn) -> bound.AddCol
         raise unsupported("ADD COLUMN with a sequence of its own", position=node.at + 1)
     key = any(isinstance(c, KeyConstraint) and c.primary for c in node.constraints)
     column = replace(ddl.column_definition(env, node), nullable=not (node.not_null or key))
-    return bound.AddColumn(column, bound_default(env, column), change.if_not_exists, key)
+    return definitions.AddColumn(column, bound_default(env, column), change.if_not_exists, key)
 
 
 def column_of(table: Relation, name: str) -> TableColumn:
@@ -150,18 +152,20 @@ def column_of(table: Relation, name: str) -> TableColumn:
     return found
 
 
-def _set_default(env: Environment, table: Relation, change: nodes_alter.SetDefault) -> bound.SetDefault:
+def _set_default(env: Environment, table: Relation, change: nodes_alter.SetDefault) -> definitions.SetDefault:
     _not_system(change.column, "alter")
     if change.default is None:
-        return bound.SetDefault(change.column, None)
+        return definitions.SetDefault(change.column, None)
     expr, text = change.default
     known = next((c for c in table.columns if c.name == change.column), None)
     if known is not None:
         ddl.default_expression(env, expr, known.type, known.name)
-    return bound.SetDefault(change.column, text)
+    return definitions.SetDefault(change.column, text)
 
 
-def _set_type(env: Environment, table: Relation, name: nodes.TableName, change: nodes_alter.SetType) -> bound.SetType:
+def _set_type(
+    env: Environment, table: Relation, name: nodes.TableName, change: nodes_alter.SetType
+) -> definitions.SetType:
     _not_system(change.column, "alter")
     column = column_of(table, change.column)
     type_ = ddl.storable(env.type(change.type), column.name, change.type.at)
@@ -169,7 +173,7 @@ def _set_type(env: Environment, table: Relation, name: nodes.TableName, change: 
     binder = Binder(env, Scope(namespace, clause="transform expressions"), "transform expressions")
     using = nodes.Name((column.name,), change.at) if change.using is None else change.using
     value = _converted(env, binder.bind(using), type_, column.name, change.using is not None)
-    return bound.SetType(column.name, type_, value, _converted_default(env, column, type_))
+    return definitions.SetType(column.name, type_, value, _converted_default(env, column, type_))
 
 
 def _converted(env: Environment, expr: Scalar, type_: SqlType, name: str, explicit: bool) -> Scalar:

@@ -18,8 +18,8 @@ from sql.catalog.catalog import Catalog, Relation, RelationKind, TableColumn
 from sql.catalog.keys import Check, Index
 from sql.catalog.search_path import Lookup
 from sql.parse import parse_expression
-from sql.statements.statements import CreateIndex, NewForeignKey
-from sql.syntax import nodes
+from sql.statements.definitions import CreateIndex, NewForeignKey
+from sql.syntax import nodes, nodes_statements
 from sql.syntax.lexer import TokenKind, tokenize
 from sql.syntax.nodes_constraints import CheckConstraint, CreateIndexStatement, ForeignKeyConstraint, KeyConstraint
 
@@ -36,7 +36,9 @@ class Constraints:
     foreign_keys: tuple[NewForeignKey, ...] = ()
 
 
-def bind_constraints(env: Environment, node: nodes.CreateTableStatement, columns: Sequence[TableColumn]) -> Constraints:
+def bind_constraints(
+    env: Environment, node: nodes_statements.CreateTableStatement, columns: Sequence[TableColumn]
+) -> Constraints:
     """Raises 42703, 42701, 42P16, and what a condition is wrong in."""
     table, names = node.table.name, [c.name for c in columns]
     primary: Index | None = None

@@ -12,8 +12,9 @@ from sql.bind.environment import Environment
 from sql.bind.from_clause import lookup
 from sql.bind.query import bind_top
 from sql.catalog.catalog import Relation, RelationKind
-from sql.statements.statements import CopyFormat, CopyFrom, CopyOptions, CopyTo, Query, Subscribe
-from sql.syntax import nodes
+from sql.statements.queries import Query
+from sql.statements.statements import CopyFormat, CopyFrom, CopyOptions, CopyTo, Subscribe
+from sql.syntax import nodes, nodes_statements
 
 Given = dict[str, tuple["str | bool | tuple[str, ...]", int]]
 
@@ -23,12 +24,12 @@ _KNOWN: Final = (
 )  # fmt: skip
 
 
-def copy(env: Environment, node: nodes.CopyStatement) -> CopyFrom | CopyTo:
+def copy(env: Environment, node: nodes_statements.CopyStatement) -> CopyFrom | CopyTo:
     """COPY … FROM a table, or COPY … TO of a relation, a query or a subscription."""
     return _copy_to(env, node) if node.to else _copy_from(env, node)
 
 
-def _copy_from(env: Environment, node: nodes.CopyStatement) -> CopyFrom:
+def _copy_from(env: Environment, node: nodes_statements.CopyStatement) -> CopyFrom:
     if not isinstance(node.source, nodes.TableName):
         raise SqlError("42601", 'syntax error at or near "FROM"', position=node.at + 1)
     table = target(env, node.source, "copy")
@@ -56,7 +57,7 @@ def _columns(table: Relation, named: Sequence[tuple[str, int]]) -> tuple[int, ..
     return tuple(found)
 
 
-def _copy_to(env: Environment, node: nodes.CopyStatement) -> CopyTo:
+def _copy_to(env: Environment, node: nodes_statements.CopyStatement) -> CopyTo:
     from sql.bind.statement import subscribe
 
     if node.path is not None:
@@ -64,7 +65,7 @@ def _copy_to(env: Environment, node: nodes.CopyStatement) -> CopyTo:
     source: Query | Subscribe
     if isinstance(node.source, nodes.TableName):
         source = bind_top(env, _whole_table(env, node.source, node.columns))
-    elif isinstance(node.source, nodes.SubscribeStatement):
+    elif isinstance(node.source, nodes_statements.SubscribeStatement):
         source = subscribe(env, node.source)
     elif isinstance(node.source, nodes.Query):
         source = bind_top(env, node.source)
@@ -90,7 +91,7 @@ def _whole_table(env: Environment, table: nodes.TableName, named: Sequence[tuple
     return nodes.Query(select, table.at)
 
 
-def _options(node: nodes.CopyStatement, all_names: Sequence[str], listed: Sequence[str]) -> CopyOptions:
+def _options(node: nodes_statements.CopyStatement, all_names: Sequence[str], listed: Sequence[str]) -> CopyOptions:
     given: Given = {}
     for name, value, at in node.options:
         if name not in _KNOWN:

@@ -21,8 +21,9 @@ from sql.bind.scope import Scope
 from sql.catalog.catalog import Generated, Reference, Relation, RelationKind, TableColumn, is_temporary
 from sql.catalog.search_path import Recorder, check_creatable
 from sql.catalog.sequence_options import sequence_type
-from sql.statements.statements import ColumnSequence, CreateTable, CreateView, Drop, DropIndex, Query
-from sql.syntax import nodes
+from sql.statements.definitions import ColumnSequence, CreateTable, CreateView, Drop, DropIndex
+from sql.statements.queries import Query
+from sql.syntax import nodes, nodes_statements
 from storage.text import parse_datum
 
 DAY: Final = 86_400_000_000
@@ -52,7 +53,7 @@ def _home(env: Environment, table: nodes.TableName, temporary: bool) -> str:
     return schema_name
 
 
-def create_table(env: Environment, node: nodes.CreateTableStatement) -> CreateTable:
+def create_table(env: Environment, node: nodes_statements.CreateTableStatement) -> CreateTable:
     """A table from its column definitions, or from a query."""
     schema_name = _home(env, node.table, node.temporary)
     retain = retention(node.retain)
@@ -112,7 +113,9 @@ def _parent(env: Environment, name: nodes.TableName, schema_name: str, partition
     return parent
 
 
-def _sequences(node: nodes.CreateTableStatement, columns: tuple[TableColumn, ...]) -> tuple[ColumnSequence, ...]:
+def _sequences(
+    node: nodes_statements.CreateTableStatement, columns: tuple[TableColumn, ...]
+) -> tuple[ColumnSequence, ...]:
     """The sequences of SERIAL and identity columns. Raises 22023."""
     found = []
     names = [c.name for c in columns]
@@ -166,7 +169,7 @@ def default_expression(env: Environment, node: nodes.Expr, type_: SqlType, name:
     return assign(env, expr, type_, name, node.at)
 
 
-def column_definition(env: Environment, node: nodes.ColumnDefinition) -> TableColumn:
+def column_definition(env: Environment, node: nodes_statements.ColumnDefinition) -> TableColumn:
     """A column from its definition."""
     type_ = storable(env.type(node.type), node.name, node.at)
     text = None
@@ -183,7 +186,7 @@ def changes_data(query: nodes.Query) -> bool:
     return query.with_ is not None and any(not isinstance(c.query, nodes.Query) for c in query.with_.ctes)
 
 
-def create_view(env: Environment, node: nodes.CreateViewStatement) -> CreateView:
+def create_view(env: Environment, node: nodes_statements.CreateViewStatement) -> CreateView:
     """A view, its columns named by the list after its name where there is one."""
     schema_name = _home(env, node.table, node.temporary)
     if changes_data(node.query):
@@ -220,7 +223,7 @@ _KINDS: Final = {
 }  # fmt: skip
 
 
-def drop(node: nodes.DropStatement) -> Drop | DropIndex:
+def drop(node: nodes_statements.DropStatement) -> Drop | DropIndex:
     """DROP; the coordinator looks the names up."""
     names = tuple((n.schema_name, n.name) for n in node.names)
     if node.kind == "index":

@@ -22,7 +22,8 @@ from sql.bind.selection import bind_targets
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.keys import Index
 from sql.parse import parse_expression
-from sql.statements.statements import Branch, Delete, Insert, OnConflict, OutputColumn, Update
+from sql.statements.queries import OutputColumn
+from sql.statements.statements import Branch, Delete, Insert, OnConflict, Update
 from sql.syntax import nodes
 
 

@@ -17,7 +17,7 @@ from sql.bind.expression import Binder, sort_key
 from sql.bind.priority import block_priorities
 from sql.bind.scope import Namespace, Scope, Visible
 from sql.bind.walk import has_subquery
-from sql.statements.statements import OutputColumn, Query
+from sql.statements.queries import OutputColumn, Query
 from sql.syntax import nodes
 
 

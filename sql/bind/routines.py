@@ -29,7 +29,7 @@ from sql.catalog.column_types import format_type
 from sql.catalog.routine import Argument, Routine
 from sql.catalog.search_path import Recorder, pinned
 from sql.parse import parse, parse_expression
-from sql.statements.statements import CreateFunction, DropFunction
+from sql.statements.definitions import CreateFunction, DropFunction
 from sql.syntax import nodes, nodes_routines
 
 if TYPE_CHECKING:

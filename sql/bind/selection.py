@@ -21,7 +21,7 @@ from sql.bind.names import column_name
 from sql.bind.routines import lateral
 from sql.bind.scope import AGGREGATE_BASE, FUNCTION_BASE, Scope, SetReturning, Visible, find_range_columns
 from sql.bind.walk import references
-from sql.statements.statements import OutputColumn
+from sql.statements.queries import OutputColumn
 from sql.syntax import nodes
 
 UNIT = Values(((),), ())

@@ -16,7 +16,7 @@ from sql.bind.environment import Environment
 from sql.bind.expression import Binder
 from sql.bind.scope import Scope
 from sql.bind.walk import references
-from sql.statements.statements import OutputColumn
+from sql.statements.queries import OutputColumn
 from sql.syntax import nodes
 
 

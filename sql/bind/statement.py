@@ -16,9 +16,10 @@ from sql.bind.rows import MarkerNeeded
 from sql.bind.scope import OidNeeded, Scope
 from sql.catalog.catalog import CatalogReader, RelationKind
 from sql.parse import StatementText, moved, parse
+from sql.statements import queries
 from sql.statements import statements as bound
 from sql.statements.subqueries import reads_subqueries
-from sql.syntax import nodes, nodes_alter, nodes_routines
+from sql.syntax import nodes, nodes_alter, nodes_routines, nodes_statements
 from sql.syntax.nodes_constraints import CreateIndexStatement
 
 
@@ -36,7 +37,7 @@ def bind_statement(
 
 
 def bind_tree(
-    tree: nodes.Statement,
+    tree: nodes_statements.Statement,
     text: StatementText,
     catalog: CatalogReader,
     parameter_types: tuple[SqlType | None, ...] = (),
@@ -62,7 +63,7 @@ def bind_tree(
     return bound.BoundStatement(statement, env.parameters.finished())
 
 
-def _own_with(tree: nodes.Statement) -> nodes.With | None:
+def _own_with(tree: nodes_statements.Statement) -> nodes.With | None:
     changing = nodes.Query | nodes.InsertStatement | nodes.UpdateStatement | nodes.DeleteStatement
     return tree.with_ if isinstance(tree, changing) else None
 
@@ -72,13 +73,13 @@ def _with_changes(env: Environment, statement: bound.Statement) -> bound.Stateme
     alone = isinstance(statement, bound.Insert | bound.Update | bound.Delete) and reads_subqueries(statement)
     if not env.changes and not alone:
         return statement
-    assert isinstance(statement, bound.Query | bound.Insert | bound.Update | bound.Delete), "it has a WITH"
-    if isinstance(statement, bound.Query) and statement.as_of is not None:
+    assert isinstance(statement, queries.Query | bound.Insert | bound.Update | bound.Delete), "it has a WITH"
+    if isinstance(statement, queries.Query) and statement.as_of is not None:
         raise unsupported("AS OF with data-modifying statements in WITH")
     return bound.Compound(tuple(env.changes), statement)
 
 
-def _statement(env: Environment, tree: nodes.Statement) -> bound.Statement:
+def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Statement:
     match tree:
         case nodes.Query():
             return vectors.shown(bind_top(env, tree))
@@ -88,13 +89,13 @@ def _statement(env: Environment, tree: nodes.Statement) -> bound.Statement:
             return dml.update(env, tree)
         case nodes.DeleteStatement():
             return dml.delete(env, tree)
-        case nodes.CreateTableStatement():
+        case nodes_statements.CreateTableStatement():
             return ddl.create_table(env, tree)
-        case nodes.CreateViewStatement():
+        case nodes_statements.CreateViewStatement():
             return ddl.create_view(env, tree)
         case CreateIndexStatement():
             return create_index(env, tree)
-        case nodes.DropStatement():
+        case nodes_statements.DropStatement():
             return ddl.drop(tree)
         case nodes_routines.CreateFunctionStatement():
             return routines.create(env, tree)
@@ -102,32 +103,32 @@ def _statement(env: Environment, tree: nodes.Statement) -> bound.Statement:
             return routines.drop(env, tree)
         case nodes_alter.AlterTableStatement():
             return alter.alter_table(env, tree)
-        case nodes.TruncateStatement():
+        case nodes_statements.TruncateStatement():
             named = [(name, dml.target(env, name, "truncate")) for name in tree.names]
             tables = {t.id: t for n, r in named for t in (r, *(() if n.only else env.catalog.below(r)))}
             return bound.Truncate(tuple(tables.values()), tree.restart, tree.cascade)
-        case nodes.CopyStatement():
+        case nodes_statements.CopyStatement():
             return copying.copy(env, tree)
-        case nodes.SubscribeStatement():
+        case nodes_statements.SubscribeStatement():
             return subscribe(env, tree)
-        case nodes.ExplainStatement():
+        case nodes_statements.ExplainStatement():
             return bound.Explain(_statement(env, tree.statement), tree.stage)
-        case nodes.VerifyStatement():
+        case nodes_statements.VerifyStatement():
             return _verify(env, tree)
-        case nodes.PrepareStatement():
+        case nodes_statements.PrepareStatement():
             return bound.Prepare(tree.name, tuple(env.type(t) for t in tree.types), tree.text)
-        case nodes.ExecuteStatement():
+        case nodes_statements.ExecuteStatement():
             binder = Binder(env, Scope(clause="EXECUTE"), "EXECUTE parameters")
             return bound.Execute(tree.name, tuple(binder.bind(a) for a in tree.arguments))
-        case nodes.DeclareStatement():
+        case nodes_statements.DeclareStatement():
             return _declare(env, tree)
-        case nodes.Utility():
+        case nodes_statements.Utility():
             return tree.statement  # type: ignore[return-value]
         case _:
             assert_never(tree)
 
 
-def _verify(env: Environment, tree: nodes.VerifyStatement) -> bound.Verify:
+def _verify(env: Environment, tree: nodes_statements.VerifyStatement) -> bound.Verify:
     relation = lookup(env, tree.table)
     if relation.kind is not RelationKind.MATERIALIZED_VIEW:
         message = f'"{relation.name}" is not a materialized view'
@@ -135,7 +136,7 @@ def _verify(env: Environment, tree: nodes.VerifyStatement) -> bound.Verify:
     return bound.Verify(relation)
 
 
-def subscribe(env: Environment, tree: nodes.SubscribeStatement) -> bound.Subscribe:
+def subscribe(env: Environment, tree: nodes_statements.SubscribeStatement) -> bound.Subscribe:
     """SUBSCRIBE to a relation (as ``SELECT * FROM`` it) or a query."""
     source = tree.source
     if isinstance(source, nodes.TableName):
@@ -148,8 +149,8 @@ def subscribe(env: Environment, tree: nodes.SubscribeStatement) -> bound.Subscri
     return bound.Subscribe(query, tree.snapshot, tree.progress, as_of, up_to)
 
 
-def _declare(env: Environment, tree: nodes.DeclareStatement) -> bound.Declare:
-    if isinstance(tree.statement, nodes.SubscribeStatement):
+def _declare(env: Environment, tree: nodes_statements.DeclareStatement) -> bound.Declare:
+    if isinstance(tree.statement, nodes_statements.SubscribeStatement):
         if tree.hold:
             raise unsupported("WITH HOLD for a subscription")
         return bound.Declare(tree.name, subscribe(env, tree.statement), False, tree.scroll)

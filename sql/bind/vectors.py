@@ -10,7 +10,7 @@ from dataclasses import replace
 from ivm.words import TEXT
 from planner.logical import schema
 from planner.scalar import Call, Column, Literal, Scalar
-from sql.statements.statements import OutputColumn, Query
+from sql.statements.queries import OutputColumn, Query
 from sql.system.definitions import is_vector
 
 _AS_TEXT = "array_to_string(anyarray,text)"

@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from sql.catalog.search_path import Lookup
-from sql.statements.statements import Drop
+from sql.statements.definitions import Drop
 
 if TYPE_CHECKING:
     from sql.engine.engine import Engine

@@ -31,7 +31,7 @@ from sql.ddl.create import Definer
 from sql.engine.engine import Engine
 from sql.engine.snapshot import StoredIndexes
 from sql.engine.writer import Writer
-from sql.statements.statements import CreateView
+from sql.statements.definitions import CreateView
 from storage.stored import History
 
 if TYPE_CHECKING:

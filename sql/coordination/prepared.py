@@ -25,25 +25,22 @@ from sql.engine.indexing import PATIENCE, Wish, wishes
 from sql.engine.snapshot import Published, StoredIndexes
 from sql.parse import StatementText
 from sql.settings.settings import Settings
+from sql.statements.definitions import AlterTable, CreateTable, CreateView
+from sql.statements.queries import OutputColumn, Query
 from sql.statements.statements import (
-    AlterTable,
     BoundStatement,
     Compound,
-    CreateTable,
-    CreateView,
     Delete,
     Execute,
     Explain,
     Fetch,
     Insert,
-    OutputColumn,
-    Query,
     Show,
     Statement,
     Subscribe,
     Update,
     Verify,
-)  # fmt: skip
+)
 from storage.text_style import TextStyle
 
 if TYPE_CHECKING:

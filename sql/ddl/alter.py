@@ -33,8 +33,7 @@ from sql.dml.constraints import check_conditions
 from sql.dml.foreign_keys import check_present
 from sql.dml.key_index import KeyIndex
 from sql.engine.writer import Writer
-from sql.statements.results import Notice, Notify
-from sql.statements.statements import (
+from sql.statements.definitions import (
     AddCheck,
     AddColumn,
     AddPrimaryKey,
@@ -48,6 +47,7 @@ from sql.statements.statements import (
     SetNotNull,
     SetType,
 )
+from sql.statements.results import Notice, Notify
 
 _PASSES: Final = (
     (DropConstraint, DropColumn), SetType, AddColumn, (SetDefault, SetNotNull), AddPrimaryKey,

@@ -10,7 +10,7 @@ from planner.traverse import columns_of
 from sql.bind.partitions import key_expressions
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.keys import Index
-from sql.statements.statements import (
+from sql.statements.definitions import (
     AddCheck,
     AddColumn,
     AddPrimaryKey,

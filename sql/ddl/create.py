@@ -32,8 +32,7 @@ from sql.engine.persist import DEFAULT_RETAIN
 from sql.engine.writer import Writer
 from sql.settings.maintainable import check_maintainable
 from sql.settings.settings import Settings
-from sql.statements.results import Notice, Notify
-from sql.statements.statements import (
+from sql.statements.definitions import (
     AlterSequence,
     CreateFunction,
     CreateSchema,
@@ -43,8 +42,9 @@ from sql.statements.statements import (
     Drop,
     DropFunction,
     DropSchema,
-    OutputColumn,
 )
+from sql.statements.queries import OutputColumn
+from sql.statements.results import Notice, Notify
 
 if TYPE_CHECKING:
     from sql.dml.changes import Changer

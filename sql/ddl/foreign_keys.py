@@ -15,7 +15,7 @@ from sql.catalog.keys import ForeignKey
 from sql.catalog.links import Link, key_index
 from sql.ddl.names import constraint_name
 from sql.engine.writer import Writer
-from sql.statements.statements import NewForeignKey
+from sql.statements.definitions import NewForeignKey
 
 _ALIKE: Final = ({Kind.INT2, Kind.INT4, Kind.INT8}, {Kind.TEXT, Kind.VARCHAR})
 """Kinds whose equal values have equal words."""

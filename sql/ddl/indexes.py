@@ -17,8 +17,8 @@ from sql.ddl.names import constraint_name, free_name
 from sql.dml.constraints import key_text
 from sql.dml.key_index import single
 from sql.engine.writer import Writer
+from sql.statements.definitions import CreateIndex, CreateTable, DropIndex
 from sql.statements.results import Notice, Notify
-from sql.statements.statements import CreateIndex, CreateTable, DropIndex
 
 
 def index_named(names: Lookup, schema_name: str | None, name: str) -> tuple[Relation, Index] | None:

@@ -17,8 +17,8 @@ from sql.catalog.partitioning import MAXIMUM, MINIMUM, VALUE, Bound, Edge, Writt
 from sql.ddl.alter_views import rebuild_views
 from sql.dml.routing import Router
 from sql.engine.writer import Writer
+from sql.statements.definitions import CreateTable
 from sql.statements.partitions import Attach, Detach
-from sql.statements.statements import CreateTable
 from storage.text import format_text, parse_datum
 
 if TYPE_CHECKING:

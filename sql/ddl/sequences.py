@@ -13,7 +13,7 @@ from sql.catalog.keys import object_name
 from sql.catalog.search_path import Lookup
 from sql.catalog.sequence_options import SequenceOptions, altered, sequence_of, sequence_type
 from sql.engine.writer import Writer
-from sql.statements.statements import ColumnSequence, CreateTable
+from sql.statements.definitions import ColumnSequence, CreateTable
 
 
 def new_sequence(

@@ -12,8 +12,8 @@ from sql.catalog.catalog import LABELS, Relation, RelationKind, TableColumn, is_
 from sql.catalog.enumeration import Enumeration, added, check_label, declared, renamed
 from sql.catalog.search_path import Lookup, check_creatable, no_schema
 from sql.engine.writer import Writer
+from sql.statements.definitions import AlterTable, DropColumn
 from sql.statements.results import Notice, Notify
-from sql.statements.statements import AlterTable, DropColumn
 from sql.statements.types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType, TypeStatement
 
 

@@ -29,7 +29,8 @@ from sql.dml.fast_insert import constant_source
 from sql.dml.key_index import LATEST
 from sql.dml.row_values import ROWS, over_snapshot
 from sql.engine.snapshot import GivenSnapshot, MemorySnapshot, StoredIndexes, restore
-from sql.statements.statements import Compound, Delete, Insert, Query, Update
+from sql.statements.queries import Query
+from sql.statements.statements import Compound, Delete, Insert, Update
 
 Change = Insert | Update | Delete
 

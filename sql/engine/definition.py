@@ -12,7 +12,7 @@ from sql.bind.statement import bind_statement
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.search_path import Lookup, Pinned
 from sql.parse import StatementText
-from sql.statements.statements import Query
+from sql.statements.queries import Query
 
 
 def view_rel(query: Query) -> Rel:

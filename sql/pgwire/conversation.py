@@ -52,8 +52,8 @@ from sql.pgwire.messages_frontend import (
 )
 from sql.pgwire.protocol import ServerProtocol
 from sql.pgwire.values import column_formats, encode_rows
+from sql.statements.queries import OutputColumn
 from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, EmptyResult, Notice, Result, RowsResult
-from sql.statements.statements import OutputColumn
 from storage.text_style import TextStyle
 
 if TYPE_CHECKING:

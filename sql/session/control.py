@@ -9,19 +9,19 @@ from ivm.words import TEXT
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.parse import StatementText
 from sql.session.portal import NamedStatement
+from sql.statements.queries import OutputColumn
 from sql.statements.results import CommandResult, Notice, Result
 from sql.statements.statements import (
     Deallocate,
     Listen,
     NoOperation,
     Notify,
-    OutputColumn,
     Prepare,
     SetTransaction,
     SetVariable,
     Show,
     Statement,
-)  # fmt: skip
+)
 
 if TYPE_CHECKING:
     from sql.session.execute import Executor

@@ -9,8 +9,9 @@ from ivm.rows import RowSet
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.session.portal import Rows
 from sql.session.subscription import Subscription
+from sql.statements.queries import OutputColumn
 from sql.statements.results import RowsResult
-from sql.statements.statements import Declare, Direction, Fetch, OutputColumn
+from sql.statements.statements import Declare, Direction, Fetch
 
 
 @dataclass(slots=True, eq=False)

@@ -46,41 +46,42 @@ from sql.session.query import Moment, Reading, epoch_of, moment_of, present
 from sql.session.state import SessionState, system_words
 from sql.session.streams import Streams
 from sql.session.vacuum import vacuum
-from sql.statements.partitions import Attach, Detach
-from sql.statements.rename import Rename, Renaming, SetOwner, SetSchema
-from sql.statements.results import CommandResult, Notice, Notify, Result, RowsResult
-from sql.statements.statements import (
+from sql.statements.definitions import (
     AlterSequence,
     AlterTable,
-    Close,
-    Compound,
-    CopyFrom,
-    CopyTo,
     CreateFunction,
     CreateIndex,
     CreateSchema,
     CreateSequence,
     CreateTable,
     CreateView,
-    Declare,
-    Delete,
-    Discard,
     Drop,
     DropFunction,
     DropIndex,
     DropSchema,
+)
+from sql.statements.partitions import Attach, Detach
+from sql.statements.queries import OutputColumn, Query
+from sql.statements.rename import Rename, Renaming, SetOwner, SetSchema
+from sql.statements.results import CommandResult, Notice, Notify, Result, RowsResult
+from sql.statements.statements import (
+    Close,
+    Compound,
+    CopyFrom,
+    CopyTo,
+    Declare,
+    Delete,
+    Discard,
     Execute,
     Explain,
     Fetch,
     Insert,
-    OutputColumn,
-    Query,
     Statement,
     Subscribe,
     Truncate,
     Update,
     Verify,
-)  # fmt: skip
+)
 from sql.statements.types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType, TypeStatement
 from sql.statements.vacuum import Vacuum
 from storage.codec import encode

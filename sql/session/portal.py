@@ -9,8 +9,9 @@ import numpy as np
 from ivm.rows import RowSet
 from ivm.words import SqlType
 from sql.coordination.prepared import Prepared
+from sql.statements.queries import OutputColumn
 from sql.statements.results import RowsResult
-from sql.statements.statements import Direction, OutputColumn
+from sql.statements.statements import Direction
 from storage.dictionary import Dictionary
 
 

@@ -28,8 +28,9 @@ from sql.session.execute import Executor, Request
 from sql.session.portal import NamedStatement, Portal, Rows
 from sql.session.state import SessionState
 from sql.settings.settings import Settings
+from sql.statements.queries import OutputColumn
 from sql.statements.results import CommandResult, EmptyResult, Notice, Result, RowsResult
-from sql.statements.statements import Begin, Commit, Modes, OutputColumn, Rollback, Savepoint, Show, Statement
+from sql.statements.statements import Begin, Commit, Modes, Rollback, Savepoint, Show, Statement
 from sql.system.state import SessionInfo
 from storage.text_style import DEFAULT_STYLE, TextStyle
 

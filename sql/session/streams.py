@@ -19,19 +19,9 @@ from sql.session.query import epoch_of
 from sql.session.state import SessionState
 from sql.session.subscription import Subscription
 from sql.session.verify import verify
+from sql.statements.queries import Query
 from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, Result, RowsResult
-from sql.statements.statements import (
-    Close,
-    CopyFormat,
-    CopyFrom,
-    CopyTo,
-    Declare,
-    Fetch,
-    Query,
-    Statement,
-    Subscribe,
-    Verify,
-)  # fmt: skip
+from sql.statements.statements import Close, CopyFormat, CopyFrom, CopyTo, Declare, Fetch, Statement, Subscribe, Verify
 
 if TYPE_CHECKING:
     from sql.session.execute import Executor, Request

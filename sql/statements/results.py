@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from ivm.rows import RowSet
-from sql.statements.statements import OutputColumn
+from sql.statements.queries import OutputColumn
 
 if TYPE_CHECKING:
     from storage.dictionary import Dictionary

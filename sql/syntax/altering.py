@@ -5,7 +5,7 @@ from __future__ import annotations
 from ivm.errors import unsupported
 from sql.statements.partitions import Attach, Detach
 from sql.syntax.lexer import TokenKind
-from sql.syntax.nodes import TableName, Utility
+from sql.syntax.nodes import TableName
 from sql.syntax.nodes_alter import (
     AddColumn,
     AddConstraint,
@@ -18,6 +18,7 @@ from sql.syntax.nodes_alter import (
     SetNotNull,
     SetType,
 )
+from sql.syntax.nodes_statements import Utility
 from sql.syntax.renaming import renaming
 from sql.syntax.schemas import SchemaGrammar
 

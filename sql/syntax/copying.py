@@ -7,16 +7,8 @@ from dataclasses import replace
 from ivm.errors import unsupported
 from sql.syntax.embedding import EmbeddingCursor
 from sql.syntax.lexer import TokenKind
-from sql.syntax.nodes import (
-    CopyStatement,
-    DeleteStatement,
-    Expr,
-    InsertStatement,
-    Query,
-    SubscribeStatement,
-    TableName,
-    UpdateStatement,
-)
+from sql.syntax.nodes import DeleteStatement, Expr, InsertStatement, Query, TableName, UpdateStatement
+from sql.syntax.nodes_statements import CopyStatement, SubscribeStatement
 
 Option = tuple[str, "str | bool | tuple[str, ...]", int]
 

@@ -10,8 +10,9 @@ from sqlglot.tokenizer_core import Token as ParserToken
 from sql.syntax.cursor import Cursor
 from sql.syntax.dialect import parser
 from sql.syntax.lexer import Token, TokenKind
-from sql.syntax.nodes import ColumnDefinition, Expr, Query, Statement, TypeName
+from sql.syntax.nodes import Expr, Query, TypeName
 from sql.syntax.nodes_constraints import Constraint
+from sql.syntax.nodes_statements import ColumnDefinition, Statement
 from sql.syntax.rules_data import DataRules
 from sql.syntax.tokens import parser_tokens
 from sql.syntax.translate_constraints import constraint

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sql.syntax.nodes import ColumnDefinition, Expr, TableName, TypeName
+    from sql.syntax.nodes import Expr, TableName, TypeName
     from sql.syntax.nodes_constraints import Constraint
+    from sql.syntax.nodes_statements import ColumnDefinition
 
 Names = tuple[tuple[str, int], ...]
 

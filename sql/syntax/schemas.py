@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ivm.errors import SqlError, unsupported
-from sql.statements import statements as bound
+from sql.statements import definitions
 from sql.syntax.copying import CopyGrammar
 from sql.syntax.lexer import TokenKind
-from sql.syntax.nodes import Utility
+from sql.syntax.nodes_statements import Utility
 
 _ME = ("current_user", "current_role", "session_user", "user")
 
@@ -24,7 +24,7 @@ class SchemaGrammar(CopyGrammar):
         self.advance()
         return Utility(self._create_schema() if creates else self._drop_schema())
 
-    def _create_schema(self) -> bound.CreateSchema:
+    def _create_schema(self) -> definitions.CreateSchema:
         if_not_exists = self.accept("if", "not", "exists")
         name = None if self.is_word("authorization") else self.name()
         owner = self._role() if self.accept("authorization") else None
@@ -35,7 +35,7 @@ class SchemaGrammar(CopyGrammar):
             if self.is_one_of("create", "grant"):
                 raise unsupported("CREATE SCHEMA with schema elements", position=self.token.start + 1)
             raise self.error()
-        return bound.CreateSchema(name if name is not None else owner, owner, if_not_exists)
+        return definitions.CreateSchema(name if name is not None else owner, owner, if_not_exists)
 
     def _role(self) -> str | None:
         """A role's name, None for whoever asks."""
@@ -44,7 +44,7 @@ class SchemaGrammar(CopyGrammar):
             return None
         return self.name()
 
-    def _drop_schema(self) -> bound.DropSchema:
+    def _drop_schema(self) -> definitions.DropSchema:
         if_exists = self.accept("if", "exists")
         names = [self.name()]
         while self.accept_symbol(","):
@@ -52,4 +52,4 @@ class SchemaGrammar(CopyGrammar):
         cascade = self.accept("cascade")
         if not cascade:
             self.accept("restrict")
-        return bound.DropSchema(tuple(names), if_exists, cascade)
+        return definitions.DropSchema(tuple(names), if_exists, cascade)

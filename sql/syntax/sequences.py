@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
 from sql.catalog.sequence_options import NoBound, SequenceOptions
-from sql.statements import statements as bound
+from sql.statements import definitions
 from sql.statements.rename import Renaming
 from sql.syntax.cursor import Cursor
 from sql.syntax.lexer import TokenKind, tokenize
@@ -20,7 +20,7 @@ def is_sequence_statement(cursor: Cursor) -> bool:
     return any(cursor.is_word("create", word, "sequence") for word in ("temp", "temporary", "unlogged"))
 
 
-def sequence_statement(cursor: Cursor) -> bound.CreateSequence | bound.AlterSequence | Renaming:
+def sequence_statement(cursor: Cursor) -> definitions.CreateSequence | definitions.AlterSequence | Renaming:
     """The whole statement."""
     if cursor.accept("alter", "sequence"):
         exists = cursor.accept("if", "exists")
@@ -32,13 +32,13 @@ def sequence_statement(cursor: Cursor) -> bound.CreateSequence | bound.AlterSequ
             raise unsupported("ALTER SEQUENCE SET", position=cursor.token.start + 1)
         if cursor.at_end():
             raise cursor.error()
-        return bound.AlterSequence(table.schema_name, table.name, sequence_options(cursor), exists)
+        return definitions.AlterSequence(table.schema_name, table.name, sequence_options(cursor), exists)
     cursor.expect("create")
     temporary = cursor.accept_one_of("temp", "temporary", "unlogged") in ("temp", "temporary")
     cursor.expect("sequence")
     exists = cursor.accept("if", "not", "exists")
     table = cursor.table_name()
-    return bound.CreateSequence(table.schema_name, table.name, sequence_options(cursor), exists, temporary)
+    return definitions.CreateSequence(table.schema_name, table.name, sequence_options(cursor), exists, temporary)
 
 
 def identity_options(text: str, at: int) -> SequenceOptions:

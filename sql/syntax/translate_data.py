@@ -11,20 +11,22 @@ from ivm.errors import SqlError, unsupported
 from sql.catalog.sequence_options import SequenceOptions
 from sql.syntax.nodes import (
     Assignment,
-    ColumnDefinition,
     ConflictClause,
-    CreateTableStatement,
-    CreateViewStatement,
     DeleteStatement,
-    DropStatement,
     Expr,
     InsertStatement,
-    Statement,
     Target,
-    TruncateStatement,
     TypeName,
     UpdateStatement,
     With,
+)
+from sql.syntax.nodes_statements import (
+    ColumnDefinition,
+    CreateTableStatement,
+    CreateViewStatement,
+    DropStatement,
+    Statement,
+    TruncateStatement,
 )
 from sql.syntax.rules import at
 from sql.syntax.sequences import identity_options

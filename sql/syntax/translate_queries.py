@@ -18,13 +18,13 @@ from sql.syntax.nodes import (
     QueryBody,
     Select,
     SetQuery,
-    Statement,
     TableName,
     TableRef,
     Target,
     ValuesList,
     With,
 )
+from sql.syntax.nodes_statements import Statement
 from sql.syntax.rules import at
 from sql.syntax.translate_expressions import expression, expressions, optional, order_items, type_name
 

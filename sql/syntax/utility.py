@@ -13,13 +13,12 @@ from sql.statements import statements as bound
 from sql.statements.vacuum import Vacuum
 from sql.syntax.altering import AlterGrammar
 from sql.syntax.lexer import Token, TokenKind
-from sql.syntax.nodes import (
+from sql.syntax.nodes import Expr, Query
+from sql.syntax.nodes_statements import (
     DeclareStatement,
     ExecuteStatement,
     ExplainStatement,
-    Expr,
     PrepareStatement,
-    Query,
     Statement,
     SubscribeStatement,
     Utility,

@@ -1,0 +1,251 @@
+"""Bound definitions: what makes, alters and drops relations, sequences, schemas and functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ivm.words import SqlType
+from planner.scalar import Scalar
+from sql.catalog.catalog import Reference, Relation, RelationKind, TableColumn
+from sql.catalog.keys import Check, Index
+from sql.catalog.partitioning import Partitioning, WrittenBound
+from sql.catalog.sequence_options import SequenceOptions
+from sql.statements.queries import Query
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSequence:
+    """A sequence to make for a column of a new table: its options as written, and ``kind`` as in ``Generated``."""
+
+    column: int
+    kind: str
+    options: SequenceOptions
+
+
+@dataclass(frozen=True, slots=True)
+class NewForeignKey:
+    """FOREIGN KEY by names. ``parent`` None: the table itself; ``keys`` empty: its primary key."""
+
+    name: str | None
+    columns: tuple[str, ...]
+    parent: Relation | None
+    keys: tuple[str, ...]
+    on_delete: str
+    on_update: str
+    changed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """``source`` is the query of CREATE TABLE AS.
+
+    ``indexes`` and ``checks`` have no ids yet, and names only where they were written. ``goes``: with its transaction.
+    """
+
+    schema_name: str
+    name: str
+    columns: tuple[TableColumn, ...]
+    primary_key: tuple[int, ...] = ()
+    retain: int | None = None
+    if_not_exists: bool = False
+    source: Query | None = None
+    key_name: str | None = None
+    indexes: tuple[Index, ...] = ()
+    checks: tuple[Check, ...] = ()
+    foreign_keys: tuple[NewForeignKey, ...] = ()
+    sequences: tuple[ColumnSequence, ...] = ()
+    goes: bool = False
+    parents: tuple[Relation, ...] = ()
+    notices: tuple[str, ...] = ()
+    partitioning: Partitioning | None = None
+    bound: WrittenBound | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndex:
+    """``index`` has no id yet, and no name where none was written."""
+
+    table: Relation
+    index: Index
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropIndex:
+    names: tuple[tuple[str | None, str], ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSequence:
+    """The options are checked when it is made, names are looked up then."""
+
+    schema_name: str | None
+    name: str
+    options: SequenceOptions
+    if_not_exists: bool = False
+    temporary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterSequence:
+    schema_name: str | None
+    name: str
+    options: SequenceOptions
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateFunction:
+    """``relation``: with all but its id."""
+
+    relation: Relation
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropFunction:
+    """``missing``: what IF EXISTS says of the others."""
+
+    functions: tuple[Relation, ...]
+    missing: tuple[str, ...] = ()
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateView:
+    """A view (``materialized`` or not). ``definition`` is the SELECT's own text, ``references`` what it names.
+
+    ``follows``: it is temporary because what it reads is.
+    """
+
+    schema_name: str
+    name: str
+    query: Query
+    definition: str
+    materialized: bool
+    replace: bool = False
+    if_not_exists: bool = False
+    retain: int | None = None
+    references: tuple[Reference, ...] = ()
+    follows: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSchema:
+    """``name`` None: the role's. ``owner`` None: whoever asks."""
+
+    name: str | None
+    owner: str | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropSchema:
+    names: tuple[str, ...]
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    kind: RelationKind
+    names: tuple[tuple[str | None, str], ...]
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AddUnique:
+    """Columns by name; ``name`` None: as Postgres names it."""
+
+    columns: tuple[str, ...]
+    name: str | None
+    nulls_distinct: bool = True
+    included: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AddCheck:
+    """``text``: the condition as it is written; it is bound when it is known which columns there are."""
+
+    text: str
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DropConstraint:
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AddPrimaryKey:
+    """``columns``: names. ``constraint``: the key's own name, None for the one that Postgres would make."""
+
+    columns: tuple[str, ...]
+    constraint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    """``value``: what the column is in the rows that are there, an expression without columns."""
+
+    column: TableColumn
+    value: Scalar
+    if_not_exists: bool = False
+    key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    name: str
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetDefault:
+    """``default`` None: DROP DEFAULT."""
+
+    column: str
+    default: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetNotNull:
+    column: str
+    not_null: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SetType:
+    """``value``: the column's new value, over the columns of the table as it was when the statement was bound."""
+
+    column: str
+    type: SqlType
+    value: Scalar
+    default: str | None
+
+
+Change = (
+    AddPrimaryKey
+    | AddUnique
+    | AddCheck
+    | NewForeignKey
+    | DropConstraint
+    | AddColumn
+    | DropColumn
+    | SetDefault
+    | SetNotNull
+    | SetType
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTable:
+    """``table`` None: there is none of that ``name``, and that is accepted."""
+
+    table: Relation | None
+    name: str
+    changes: tuple[Change, ...]
