@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ivm import workers
 from ivm.errors import SqlError
 
 if TYPE_CHECKING:
@@ -33,6 +34,13 @@ def parse_bytes(text: str) -> int:
     return int(float(match[1]) * UNITS[match[2]])
 
 
+def parse_workers(text: str) -> int:
+    """A number of threads, 1 to 64."""
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 64:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of workers: write 1 to 64")
+    return int(text)
+
+
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="freshet", description="A SQL server that keeps views up to date.")
@@ -43,6 +51,8 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
                         help="memory for the store, and for a query's intermediate results, e.g. 4GiB")  # fmt: skip
     parser.add_argument("--files", type=Path, action="append", default=[], metavar="DIR",
                         help="a folder that COPY … FROM 'path' may read; may be given several times")  # fmt: skip
+    parser.add_argument("--workers", type=parse_workers, default=1,
+                        help="threads that share large pieces of a step (default: %(default)s)")  # fmt: skip
     return parser.parse_args(given)
 
 
@@ -63,6 +73,7 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     from sql.session.session import Session
     from sql.session.warm import warm
 
+    workers.use(options.workers)
     await warm(say)
     files = tuple(path.resolve() for path in options.files)
     coordinator = await Coordinator.open(

@@ -26,7 +26,6 @@ from ivm.kernels.memory import (
 )  # fmt: skip
 from ivm.kernels.merge import fill_fence, fill_filter, uniform
 from ivm.kernels.rank import extend_ranks
-from ivm.kernels.sort import sort_block
 
 Words = NDArray[np.int64]
 
@@ -152,14 +151,6 @@ class Block:
     def arrays(self) -> tuple[Words, Words, Words]:
         """(rows, times, diffs) of the updates, views."""
         return self.rows[: self.n], self.times[: self.n], self.diffs[: self.n]
-
-
-def sorted_block(block: Block, order: int = 0) -> Block:
-    """The block's updates sorted by (row, time) and consolidated; ``order`` as in ``ivm.kernels.order``."""
-    out = Block(block.width, block.diff_width, max(block.n, 1))
-    sort_block(block.d, out.d, order)
-    out.sync()
-    return out
 
 
 class Batch:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 
-from ivm.batch import Block, sorted_block
+from ivm.batch import Block
 from ivm.errors import unsupported
-from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME, gather, transfer
+from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME
 from ivm.operators.arrange import ArrangeOperator
 from ivm.operators.asof import AsOfOperator
 from ivm.operators.base import program
@@ -35,6 +35,7 @@ from ivm.operators.loop import (
 )  # fmt: skip
 from ivm.operators.reduce import ReduceOperator
 from ivm.scheduler import Core, Operator, Scope
+from ivm.shards import copied, gathered, sorted_block
 
 
 def feeds(operator: Operator) -> list[Operator]:
@@ -168,9 +169,9 @@ def _leave_again(leaving: LeavingOperator, held: Block) -> None:
     """Lets what leaves an old loop do so when the dataflow is hydrated."""
     if leaving.scope.depth:
         raise unsupported("a new operator inside a loop that is running already")
-    gathered = leaving.gathered
-    gathered.reserve(held.n)
-    gathered.n = transfer(held.d, gathered.d, 1, SAME, 0, 0)
+    waiting = leaving.gathered
+    waiting.reserve(held.n)
+    waiting.n = copied(held, waiting, 1, SAME, 0, 0)
     leaving.scope.leaving.append(leaving)
 
 
@@ -199,7 +200,7 @@ def _contents(core: Core, operator: Operator, memo: dict[int, Block]) -> Block:
             if back is not None:
                 held = consumer.kept.contents(core.since)
                 block = Block(operator.width, operator.diff_width, max(held.n, 1))
-                block.n = gather(held.d, block.d, program(back, held.width, 0))
+                block.n = gathered(held, block, program(back, held.width, 0))
                 return block
     match operator:
         case InputOperator():
@@ -226,7 +227,7 @@ def _contents(core: Core, operator: Operator, memo: dict[int, Block]) -> Block:
 
 def _moved(given: Block, change: int, depth: int, to_depth: int) -> Block:
     block = Block(given.width, given.diff_width, max(given.n, 1))
-    block.n = transfer(given.d, block.d, 1, change, depth, to_depth)
+    block.n = copied(given, block, 1, change, depth, to_depth)
     return block
 
 

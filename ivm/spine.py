@@ -15,8 +15,8 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from ivm.batch import Batch, Block, Words, address, filter_words, rank_words, sorted_block
-from ivm.kernels.blocks import SAME, transfer
+from ivm.batch import Batch, Block, Words, address, filter_words, rank_words
+from ivm.kernels.blocks import SAME
 from ivm.kernels.memory import (
     HEAD,
     L_COUNT,
@@ -41,6 +41,7 @@ from ivm.kernels.memory import (
 from ivm.kernels.merge import M_DONE, MERGE_WORDS, compact, insert_small, merge
 from ivm.kernels.rank import extend_ranks
 from ivm.kernels.read import collect
+from ivm.shards import copied, sorted_block
 
 ROOM: Final = 512
 _DIRECT: Final = 256
@@ -224,7 +225,7 @@ class Spine:
             insert_small(self.desc, block.d)
             return
         copy = Block(self.width, self.diff_width, n)
-        copy.n = transfer(block.d, copy.d, 1, SAME, 0, 0)
+        copy.n = copied(block, copy, 1, SAME, 0, 0)
         self.adopt(Batch(copy, self.fenced))
 
     def adopt(self, batch: Batch) -> None:

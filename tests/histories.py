@@ -15,6 +15,7 @@ from typing import Any
 
 import psycopg
 
+from ivm import workers
 from ivm.errors import SqlError
 from sql.statements.results import RowsResult
 from storage.codec import decode
@@ -153,7 +154,9 @@ def main() -> None:
     parser.add_argument("--reference", action="store_true")
     parser.add_argument("--blocks", action="store_true", help="views of WITH MUTUALLY RECURSIVE")
     parser.add_argument("--keep-going", action="store_true")
+    parser.add_argument("--workers", type=int, default=1, help="threads that share each step, however small")
     options = parser.parse_args()
+    workers.use(options.workers, 1)
     if options.reference:
         PLAIN.append(True)
     with tempfile.TemporaryDirectory(prefix="freshet-histories-") as folder:

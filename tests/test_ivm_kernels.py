@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core import types
 
-from ivm.batch import Block, sorted_block
+from ivm.batch import Block
 from ivm.graph import Gather
 from ivm.kernels.blocks import gather
 from ivm.kernels.times import MAX_DEPTH, advance, below, lub, rounds, unwrap, wrap
 from ivm.kernels.warm import KERNELS, warm
 from ivm.operators.base import inverse, program
+from ivm.shards import sorted_block
 from ivm.spine import Spine
 from ivm.time import enter_vector, leave_vector, max_round, pack, unpack
 from ivm.trace import Version

@@ -20,9 +20,11 @@ from ivm.kernels.memory import B_COUNT, B_ROOM, BLOCK_WORDS, HEAD, LAYER_WORDS, 
 from ivm.kernels.sort import sort_block
 from ivm.kernels.threshold import threshold_partial
 
+# Head: how many operators, the vector of the present pass, and how many updates are left to several threads in Python.
 F_MEMBERS: Final = 0
 F_VECTOR: Final = 1
-PROGRAM_HEAD: Final = 2
+F_MOST: Final = 2
+PROGRAM_HEAD: Final = 3
 
 # Every row: the operator, the vector at which it is due (-1: none), whether it is to run in this pass, its out, the
 # row of its source (its address where the source is outside of the loop), its own block (what waits for later vectors;
@@ -320,8 +322,21 @@ def _feed_back(program: Words, at: int, vector: int) -> int:
 
 
 @kernel
+def _is_large(program: Words, at: int) -> bool:
+    """Whether an operator that can be cut into parts has a delta for several threads."""
+    operator = program[at + R_OPERATOR]
+    if operator == JOIN and _out(program, program[at + J_RIGHT])[B_COUNT] >= program[F_MOST]:
+        return True
+    if operator not in (JOIN, THRESHOLD, ARRANGE):
+        return False
+    return bool(_out(program, program[at + R_SOURCE])[B_COUNT] >= program[F_MOST])
+
+
+@kernel
 def _run(program: Words, at: int, vector: int, nothing: Words, again: bool, stats: Words) -> int:
     """One operator in the pass at a vector."""
+    if _is_large(program, at):
+        return UNDONE
     operator = program[at + R_OPERATOR]
     if operator == THRESHOLD:
         return _threshold(program, at, vector, nothing, again, stats)

@@ -138,7 +138,8 @@ def permutation(rows: int, times: int, width: int, order: int, count: int) -> Wo
 
 
 @kernel
-def _is_sorted(rows: int, times: int, width: int, order: int, count: int) -> bool:
+def is_sorted(rows: int, times: int, width: int, order: int, count: int) -> bool:
+    """Whether updates are in the order of ``compare_updates``."""
     for i in range(1, count):  # noqa: SIM110  (numba has no all() over generators)
         if compare_updates(rows, times, width, order, i - 1, i) > 0:
             return False
@@ -194,7 +195,7 @@ def sort_block(source: Words, target: Words, order: int) -> int:
     rows = source[B_ROWS]
     times = source[B_TIMES]
     width = source[B_WIDTH]
-    ordered = _is_sorted(rows, times, width, order, count)
+    ordered = is_sorted(rows, times, width, order, count)
     perm = np.empty(0, np.int64) if ordered else permutation(rows, times, width, order, count)
     out = _emit(source, target, perm, ordered)
     target[B_COUNT] = out

@@ -28,6 +28,7 @@ from ivm.kernels.reduce import (
     segments_partial,
     segments_total,
 )
+from ivm.kernels.shards import close_gaps, deal, in_order, key_place, key_start, tally
 from ivm.kernels.sort import sort_block
 from ivm.kernels.threshold import threshold_partial, threshold_total
 from ivm.kernels.windows import changes_total, windows_total
@@ -72,6 +73,12 @@ KERNELS: Final[tuple[Any, ...]] = (
     windows_total,
     changes_total,
     run_loop,
+    key_start,
+    key_place,
+    in_order,
+    tally,
+    deal,
+    close_gaps,
 )
 
 

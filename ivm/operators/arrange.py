@@ -6,17 +6,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ivm.batch import Block, Words, address, sorted_block
+from ivm.batch import Block, Words, address
 from ivm.compiled import Instruction, Program
 from ivm.graph import Gather
 from ivm.kernels.arrange import arrange
-from ivm.kernels.blocks import SAME, gather, transfer
+from ivm.kernels.blocks import SAME
 from ivm.kernels.loop import ARRANGE
 from ivm.kernels.memory import T_LAYERS
 from ivm.operators.base import check_gather, inverse, is_identity, program
 from ivm.scheduler import Core, Operator, Scope
+from ivm.shards import copied, gathered, sort_into, sorted_block
 from ivm.spine import Spine
 from ivm.trace import Version
+from ivm.workers import parts
 
 
 class ArrangeOperator(Operator):
@@ -57,15 +59,18 @@ class ArrangeOperator(Operator):
             self._refresh()  # operators before this one may have interned values in this very pass
         given = self.source.out
         if self._program is not None:
-            gathered = self._gathered
-            gathered.reserve(given.n)
-            gathered.n = gather(given.d, gathered.d, self._program)
-            given = gathered
+            made = self._gathered
+            made.reserve(given.n)
+            made.n = gathered(given, made, self._program)
+            given = made
         out = self.out
         if given.n > out.room:
             out.reserve(given.n)
         kept = self.kept
-        found = arrange(given.d, out.d, kept.desc, self._order)
+        if parts(given.n) > 1:
+            found = 2 * sort_into(given, out, self._order)
+        else:
+            found = arrange(given.d, out.d, kept.desc, self._order)
         n = out.n = found >> 1
         if self._program is not None:
             given.clear()
@@ -116,7 +121,7 @@ class OutputOperator(ArrangeOperator):
         if not super().run(vector):
             return False
         self.drained.reserve(self.drained.n + self.out.n)
-        self.drained.n = transfer(self.out.d, self.drained.d, 1, SAME, 0, 0)
+        self.drained.n = copied(self.out, self.drained, 1, SAME, 0, 0)
         self._runs += 1
         return True
 

@@ -7,11 +7,11 @@ import numpy as np
 from ivm.batch import BIG, Block, Words, address
 from ivm.compiled import Instruction, Program
 from ivm.graph import Gather, RowFunction
-from ivm.kernels.blocks import SAME, gather, transfer
+from ivm.kernels.blocks import SAME
 from ivm.kernels.loop import CONCAT, CONSOLIDATE, PROJECT
-from ivm.kernels.sort import sort_block
 from ivm.operators.base import check_gather, program
 from ivm.scheduler import Core, Operator, Scope
+from ivm.shards import copied, gathered, sort_into
 
 
 class InputOperator(Operator):
@@ -82,7 +82,7 @@ class ProjectOperator(Operator):
         given = self.source.out
         out = self.out
         out.reserve(given.n)
-        out.n = gather(given.d, out.d, self._program)
+        out.n = gathered(given, out, self._program)
         return out.n > 0
 
     def instruction(self, program: Program) -> Instruction | None:
@@ -147,7 +147,7 @@ class ErrorsOperator(Operator):
         given: Block = self.source.errors  # type: ignore[attr-defined]
         out = self.out
         out.reserve(given.n)
-        out.n = transfer(given.d, out.d, 1, SAME, 0, 0)
+        out.n = copied(given, out, 1, SAME, 0, 0)
         return out.n > 0
 
 
@@ -175,8 +175,8 @@ class ConcatOperator(Operator):
         out = self.out = own
         out.reserve(sum(block.n for block in given))
         for block in given:
-            transfer(block.d, out.d, 1, SAME, 0, 0)
-        return out.sync() > 0
+            out.n = copied(block, out, 1, SAME, 0, 0)
+        return out.n > 0
 
     def instruction(self, program: Program) -> Instruction | None:
         return Instruction(CONCAT, words=program.listed(self.sources))
@@ -199,7 +199,7 @@ class NegateOperator(Operator):
         given = self.source.out
         out = self.out
         out.reserve(given.n)
-        out.n = transfer(given.d, out.d, -1, SAME, 0, 0)
+        out.n = copied(given, out, -1, SAME, 0, 0)
         return out.n > 0
 
 
@@ -216,7 +216,7 @@ class ConsolidateOperator(Operator):
         given = self.source.out
         out = self.out
         out.reserve(given.n)
-        out.n = sort_block(given.d, out.d, 0)
+        out.n = sort_into(given, out, 0)
         return out.n > 0
 
     def instruction(self, program: Program) -> Instruction | None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.batch import Block, Words, address, sorted_block
+from ivm.batch import Block, Words, address
 from ivm.errors import SqlError
 from ivm.graph import Lock
 from ivm.kernels.blocks import SAME, transfer
 from ivm.kernels.lock import MARKER, lock
 from ivm.operators.join import LARGE
 from ivm.scheduler import Core, Operator, Scope
+from ivm.shards import sorted_block
 from ivm.spine import Spine
 
 

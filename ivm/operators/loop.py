@@ -10,11 +10,11 @@ from ivm.batch import BIG, Block, address
 from ivm.compiled import Instruction, Program
 from ivm.errors import SqlError
 from ivm.graph import Delay
-from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME, transfer
+from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME
 from ivm.kernels.delay import delay
 from ivm.kernels.loop import DELAY, ENTERING, FEEDBACK, R_SOURCE, TAP, VARIABLE
-from ivm.kernels.sort import sort_block
 from ivm.scheduler import Core, Later, Operator, Scope
+from ivm.shards import copied, sort_into
 from ivm.time import max_round
 
 
@@ -37,7 +37,7 @@ class EnterOperator(Operator):
         given = self.source.out
         out = self.out
         out.reserve(given.n)
-        out.n = transfer(given.d, out.d, 1, ENTER, self.scope.depth - 1, self.scope.depth)
+        out.n = copied(given, out, 1, ENTER, self.scope.depth - 1, self.scope.depth)
         return out.n > 0
 
     def instruction(self, program: Program) -> Instruction | None:
@@ -66,7 +66,7 @@ class VariableOperator(Operator):
             self.scope.changed()  # a compiled loop has the blocks' addresses
             return True
         out.reserve(following.n)
-        out.n = transfer(following.d, out.d, 1, SAME, 0, 0)
+        out.n = copied(following, out, 1, SAME, 0, 0)
         following.clear()
         return out.n > 0
 
@@ -186,7 +186,7 @@ class FeedbackOperator(Operator):
         assert not block.n
         if given.n > block.room:
             block.reserve(given.n)
-        block.n = transfer(given.d, block.d, 1, NEXT, 0, 0)
+        block.n = copied(given, block, 1, NEXT, 0, 0)
         scope.schedule(vector + 1, variable)
         return False
 
@@ -223,14 +223,14 @@ class LeavingOperator(Operator):
             loop.leaving.append(self)
         if gathered.n + given.n > gathered.room:
             gathered.reserve(gathered.n + given.n)
-        gathered.n = transfer(given.d, gathered.d, 1, LEAVE, loop.depth, 0)
+        gathered.n = copied(given, gathered, 1, LEAVE, loop.depth, 0)
 
     def run(self, vector: int) -> bool:
         """Called by the loop when it has run; hands on to the parent's pass."""
         out = self.out
         gathered = self.gathered
         out.reserve(gathered.n)
-        out.n = sort_block(gathered.d, out.d, 0)
+        out.n = sort_into(gathered, out, 0)
         gathered.clear()
         if not out.n:
             return False

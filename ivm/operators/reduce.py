@@ -6,11 +6,12 @@ from typing import Final
 
 import numpy as np
 
-from ivm.batch import Block, Words, address, sorted_block
+from ivm.batch import Block, Words, address
 from ivm.compiled import Instruction, Program
 from ivm.graph import CountRows, FirstWords, PickingReducer, Picks, Reduced, Reducer, Window
 from ivm.kernels.first import first_partial
 from ivm.kernels.loop import FIRST
+from ivm.kernels.memory import B_COUNT
 from ivm.kernels.reduce import (
     count_differences,
     counts_total,
@@ -19,11 +20,12 @@ from ivm.kernels.reduce import (
     segments_partial,
     segments_total,
 )  # fmt: skip
-from ivm.kernels.sort import sort_block
 from ivm.kernels.windows import WINDOW_DIFFS, changes_total, windows_total
 from ivm.operators.picking import EVERYTHING, Picking, pick
 from ivm.scheduler import Core, Later, Operator, Scope
+from ivm.shards import in_parts, put_together, sort_into, sorted_block
 from ivm.spine import Spine
+from ivm.workers import parts
 
 ROOM: Final = 512
 
@@ -186,14 +188,31 @@ class ReduceOperator(Operator):
         out = self.out
         if 2 * delta.n > out.room:
             out.reserve(2 * delta.n)
-        core = self.core
-        ordered = count_differences(trace.desc, delta.d, core.nothing, out.d, not self.ran, core.stats)
+        if parts(delta.n) > 1:
+            ordered = self._count_in_parts(delta, trace)
+        else:
+            core = self.core
+            ordered = count_differences(trace.desc, delta.d, core.nothing, out.d, not self.ran, core.stats)
         if out.sync() and not ordered:
             unsorted = self._unsorted
             unsorted.reserve(out.n)
             self.out, self._unsorted = unsorted, out
-            unsorted.n = sort_block(out.d, unsorted.d, self._output_order)
+            unsorted.n = sort_into(out, unsorted, self._output_order)
             out.clear()
+
+    def _count_in_parts(self, delta: Block, trace: Spine) -> bool:
+        """``count_differences``, the delta cut between keys."""
+        core = self.core
+
+        def count(given: Words, stats: Words) -> tuple[Block, bool]:
+            made = Block(self.width, 1, 2 * int(given[B_COUNT]))
+            ordered = count_differences(trace.desc, given, core.nothing, made.d, not self.ran, stats)
+            made.sync()
+            return made, ordered
+
+        found = in_parts(delta, self.key_width, count, core.stats)
+        put_together([made for made, _ in found], self.out)
+        return all(ordered for _, ordered in found)
 
     def _gather(self, delta: Block, trace: Spine) -> None:
         if self._picking is not None:
@@ -241,7 +260,7 @@ class ReduceOperator(Operator):
             self._heads.d, np.ascontiguousarray(full[segment], np.int64), _matrix(vals, count), unsorted.d
         )
         out.reserve(unsorted.n)
-        out.n = sort_block(unsorted.d, out.d, order)
+        out.n = sort_into(unsorted, out, order)
         unsorted.clear()
 
     def _partial(self, vector: int) -> bool:
@@ -344,7 +363,7 @@ class ReduceOperator(Operator):
         while not differences_partial(self._heads.d, heads, rows, spine.desc, self.core.nothing, unsorted.d):
             unsorted.grow()
         out.reserve(unsorted.sync())
-        out.n = sort_block(unsorted.d, out.d, spine.order)
+        out.n = sort_into(unsorted, out, spine.order)
 
     def _port(self) -> None:
         """The error rows without their keys."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from ivm.batch import Block, address
+from ivm.batch import Block, Words, address
 from ivm.compiled import Instruction, Program
 from ivm.graph import Keep
 from ivm.kernels.loop import THRESHOLD
-from ivm.kernels.sort import sort_block
+from ivm.kernels.memory import B_COUNT, T_ROOM
 from ivm.kernels.threshold import DISTINCT, POSITIVE, threshold_partial, threshold_total
 from ivm.scheduler import Core, Later, Operator, Scope
+from ivm.shards import in_parts, in_parts_of_both, put_together, sort_into
 from ivm.spine import Spine
+from ivm.workers import parts
 
 
 class ThresholdOperator(Operator):
@@ -60,28 +62,54 @@ class ThresholdOperator(Operator):
     def run(self, vector: int) -> bool:
         given = self.source
         assert given.spine is not None
-        core = self.core
         out = self.out
         if self.scope.depth:
             self._partial(given.out, given.spine, vector)
         else:
-            out.reserve(given.out.n)
-            out.n = threshold_total(given.spine.desc, given.out.d, core.nothing, out.d, self._keep, core.stats)
+            self._total(given.out, given.spine)
             if out.n and self.spine is not None:
                 self.spine.insert(out)
         return out.n > 0
 
-    def _partial(self, delta: Block, trace: Spine, vector: int) -> None:
+    def _total(self, delta: Block, trace: Spine) -> None:
+        core = self.core
         out = self.out
+        if parts(delta.n) == 1:
+            out.reserve(delta.n)
+            out.n = threshold_total(trace.desc, delta.d, core.nothing, out.d, self._keep, core.stats)
+            return
+
+        def total(given: Words, stats: Words) -> Block:
+            made = Block(self.width, 1, int(given[B_COUNT]))
+            made.n = threshold_total(trace.desc, given, core.nothing, made.d, self._keep, stats)
+            return made
+
+        put_together(in_parts(delta, self.width, total, core.stats), out)
+
+    def _partial(self, delta: Block, trace: Spine, vector: int) -> None:
         later = self._later
         owed = self._owed
         assert self.spine is not None
         if later.due == vector and later.take(vector, owed) > 1:
             ordered = self._ordered
             ordered.reserve(owed.n)
-            ordered.n = sort_block(owed.d, ordered.d, trace.order)
+            ordered.n = sort_into(owed, ordered, trace.order)
             owed.reset()
             owed = ordered
+        start = later.block.n
+        if parts(delta.n + owed.n) > 1:
+            self._partial_in_parts(delta, owed, trace, vector)
+        else:
+            self._partial_at_once(delta, owed, trace, vector)
+        if owed.n:
+            owed.clear()
+        if later.block.n > start:
+            later.added(start)
+
+    def _partial_at_once(self, delta: Block, owed: Block, trace: Spine, vector: int) -> None:
+        out = self.out
+        later = self._later
+        assert self.spine is not None
         start = later.block.n
         room = 2 * (delta.n + owed.n) + 8
         if room > out.room:
@@ -102,8 +130,32 @@ class ThresholdOperator(Operator):
             self.spine.insert(out)
         elif out.n:
             self.spine.touched(out.n)
-        if owed.n:
-            owed.clear()
-        end = later.block.n = counts >> 32
-        if end > start:
-            later.added(start)
+        later.block.n = counts >> 32
+
+    def _partial_in_parts(self, delta: Block, owed: Block, trace: Spine, vector: int) -> None:
+        """The same, cut between rows. No part may insert what it emits: to each the output's spine is full."""
+        core = self.core
+        assert self.spine is not None
+        full = self.spine.desc.copy()
+        full[T_ROOM] = 0
+
+        def correct(given: Words, due: Words, stats: Words) -> tuple[Block, Block]:
+            room = 2 * int(given[B_COUNT] + due[B_COUNT]) + 8
+            out, later = Block(self.width, 1, room), Block(self.width, 1, room)
+            counts = -1
+            while counts < 0:
+                counts = threshold_partial(
+                    trace.desc, given, due, full, core.nothing, out.d, later.d, self._keep, vector, core.again, stats
+                )  # fmt: skip
+                if counts < 0:
+                    out.grow()
+                    later.grow()
+            out.sync()
+            later.sync()
+            return out, later
+
+        found = in_parts_of_both(delta, owed, self.width, trace.order, correct, core.stats)
+        put_together([out for out, _ in found], self.out)
+        put_together([later for _, later in found], self._later.block)
+        if self.out.n:
+            self.spine.insert(self.out)

@@ -1,0 +1,186 @@
+"""Large blocks in parts, one for each worker: each part is the work of the kernel that does the whole otherwise.
+
+Cuts lie between keys, parts are put together in the order of their keys: what comes out is bit for bit what one thread
+makes. Parts write to blocks, counters and regions of their own; what they share they only read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Final, TypeVar
+
+import numpy as np
+
+from ivm.batch import Block, Words
+from ivm.kernels.blocks import SAME, gather, transfer
+from ivm.kernels.memory import B_COUNT, B_DIFFS, B_ROWS, B_TIMES
+from ivm.kernels.shards import close_gaps, deal, in_order, key_place, key_start, tally
+from ivm.kernels.sort import sort_block
+from ivm.workers import parts, run
+
+T = TypeVar("T")
+
+_SAMPLES: Final = 64
+"""Updates looked at for each part when pivots are chosen."""
+
+
+def piece(block: Block, low: int, high: int) -> Words:
+    """The descriptor of updates low … high − 1, with room for no others; those of the block that stand there."""
+    d = block.d
+    found = d.copy()
+    found[:] = (
+        high - low, d[1], d[B_ROWS] + 8 * block.width * low, d[B_TIMES] + 8 * low,
+        d[B_DIFFS] + 8 * block.diff_width * low, high - low, d[6],
+    )  # fmt: skip
+    return found
+
+
+def even(count: int, number: int) -> list[int]:
+    """Where to cut so many updates into parts of one size: number + 1 places."""
+    return [count * k // number for k in range(number + 1)]
+
+
+def cuts(block: Block, key_width: int, number: int) -> list[int]:
+    """Where to cut a sorted block between keys into parts of about one size: number + 1 places, some may be equal."""
+    places = even(block.n, number)
+    for k in range(1, number):
+        places[k] = int(key_start(block.d, key_width, max(places[k], places[k - 1])))
+    return places
+
+
+def ranges_of(block: Block, key_width: int, number: int) -> list[tuple[int, int]]:
+    """The parts of a sorted block, cut between keys: where each begins and ends, none of them empty."""
+    return [(low, high) for low, high in pairwise(cuts(block, key_width, number)) if low < high]
+
+
+def cuts_of_both(a: Block, b: Block, key_width: int, order: int, number: int) -> tuple[list[int], list[int]]:
+    """Where to cut two blocks of one layout, sorted in one order, between the same keys."""
+    if a.n < b.n:
+        of_b, of_a = cuts_of_both(b, a, key_width, order, number)
+        return of_a, of_b
+    of_a = cuts(a, key_width, number)
+    rows = int(a.d[B_ROWS])
+    inner = [
+        int(key_place(b.d, rows + 8 * a.width * at, key_width, order)) if at < a.n else b.n for at in of_a[1:-1]
+    ]  # fmt: skip
+    return of_a, [0, *inner, b.n]
+
+
+def in_parts(delta: Block, key_width: int, work: Callable[[Words, Words], T], stats: Words) -> list[T]:
+    """What ``work`` makes of each part of a sorted delta, cut between keys: it gets the part's descriptor and counters
+    of its own, which are added to ``stats``. There are several parts (``ivm.workers.parts``); none of them is empty."""
+    ranges = ranges_of(delta, key_width, parts(delta.n))
+    counted = np.zeros((len(ranges), len(stats)), np.int64)
+    made = run([partial(work, piece(delta, *ends), counted[k]) for k, ends in enumerate(ranges)])
+    stats += counted.sum(axis=0)
+    return made
+
+
+def in_parts_of_both(
+    a: Block, b: Block, key_width: int, order: int, work: Callable[[Words, Words, Words], T], stats: Words
+) -> list[T]:
+    """``in_parts`` of two blocks of one layout, sorted in one order: ``work`` gets a part of each, one may be empty."""
+    of_a, of_b = cuts_of_both(a, b, key_width, order, parts(a.n + b.n))
+    ranges = [(x, y) for x, y in zip(pairwise(of_a), pairwise(of_b), strict=True) if x[0] < x[1] or y[0] < y[1]]
+    counted = np.zeros((len(ranges), len(stats)), np.int64)
+    made = run([partial(work, piece(a, *x), piece(b, *y), counted[k]) for k, (x, y) in enumerate(ranges)])
+    stats += counted.sum(axis=0)
+    return made
+
+
+def put_together(made: Sequence[Block], target: Block) -> None:
+    """Appends blocks to the target, each on a thread."""
+    ends = [target.n]
+    for block in made:
+        ends.append(ends[-1] + block.n)
+    target.reserve(ends[-1])
+    regions = [piece(target, low, high) for low, high in pairwise(ends)]
+    for region in regions:
+        region[B_COUNT] = 0
+    if parts(ends[-1]) > 1:
+        run([partial(transfer, a.d, b, 1, SAME, 0, 0) for a, b in zip(made, regions, strict=True)])
+    else:
+        for block, region in zip(made, regions, strict=True):
+            transfer(block.d, region, 1, SAME, 0, 0)
+    target.n = ends[-1]
+    target.d[B_COUNT] = target.n
+
+
+def copied(source: Block, target: Block, sign: int, change: int, depth: int, to_depth: int) -> int:
+    """``transfer`` of a block to the end of another, which has room; the target's count."""
+    number = parts(source.n)
+    if number == 1:
+        return int(transfer(source.d, target.d, sign, change, depth, to_depth))
+    places = even(source.n, number)
+    ranges = list(pairwise(places))
+    regions = [piece(target, target.n + low, target.n + high) for low, high in ranges]
+    for region in regions:
+        region[B_COUNT] = 0
+    run([
+        partial(transfer, piece(source, low, high), region, sign, change, depth, to_depth)
+        for (low, high), region in zip(ranges, regions, strict=True)
+    ])  # fmt: skip
+    target.d[B_COUNT] = target.n + source.n
+    return target.n + source.n
+
+
+def gathered(source: Block, target: Block, program: Words) -> int:
+    """``gather`` of a block to the end of another, which has room; the target's count."""
+    number = parts(source.n)
+    if number == 1:
+        return int(gather(source.d, target.d, program))
+    places = even(source.n, number)
+    starts = np.array(places[:-1], np.int64) + target.n
+    ranges = list(pairwise(places))
+    regions = [piece(target, target.n + low, target.n + high) for low, high in ranges]
+    for region in regions:
+        region[B_COUNT] = 0
+    counts = run([
+        partial(gather, piece(source, low, high), region, program)
+        for (low, high), region in zip(ranges, regions, strict=True)
+    ])  # fmt: skip
+    target.d[B_COUNT] = close_gaps(target.d, starts, np.array(counts, np.int64))
+    return int(target.d[B_COUNT])
+
+
+def sort_into(source: Block, target: Block, order: int) -> int:
+    """``sort_block``: the source's updates sorted and consolidated in the target, which has room; how many."""
+    number = parts(source.n)
+    if number == 1 or in_order(source.d, order):
+        return int(sort_block(source.d, target.d, order))
+    pivots = _pivots(source, order, number)
+    places = even(source.n, number)
+    pieces = [piece(source, low, high) for low, high in pairwise(places)]
+    tallies = np.zeros((number, number), np.int64)
+    run([partial(tally, given, pivots.d, order, tallies[k]) for k, given in enumerate(pieces)])
+    sizes = tallies.sum(axis=0)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    dealt = Block(source.width, source.diff_width, source.n)
+    at = starts + np.cumsum(tallies, axis=0) - tallies
+    run([partial(deal, given, pivots.d, order, at[k], dealt.d) for k, given in enumerate(pieces)])
+    ranges = [(int(start), int(start + size)) for start, size in zip(starts, sizes, strict=True)]
+    counts = run([partial(sort_block, piece(dealt, *part), piece(target, *part), order) for part in ranges])
+    target.d[B_COUNT] = close_gaps(target.d, starts, np.array(counts, np.int64))
+    return int(target.d[B_COUNT])
+
+
+def _pivots(source: Block, order: int, number: int) -> Block:
+    """Updates that cut the source into parts of about one size: up to number − 1, ascending."""
+    chosen = np.linspace(0, source.n - 1, _SAMPLES * number).astype(np.int64)
+    rows, times, diffs = source.arrays()
+    samples = Block.of(rows[chosen], times[chosen], np.ones((len(chosen), 1), np.int64))
+    del diffs
+    ordered = Block(source.width, 1, samples.n)
+    ordered.n = int(sort_block(samples.d, ordered.d, order))
+    places = [ordered.n * k // number for k in range(1, number)]
+    rows, times, _ = ordered.arrays()
+    return Block.of(rows[places], times[places], np.ones((number - 1, 1), np.int64))
+
+
+def sorted_block(block: Block, order: int = 0) -> Block:
+    """The block's updates sorted by (row, time) and consolidated; ``order`` as in ``ivm.kernels.order``."""
+    out = Block(block.width, block.diff_width, max(block.n, 1))
+    out.n = sort_into(block, out, order)
+    return out

@@ -1,0 +1,145 @@
+"""The threads over which large pieces of a step are shared.
+
+Kernels hold no lock, so that calls of them run beside one another. A job is a few calls that touch nothing in common
+but what all of them only read; whoever is free takes the next, the thread that asks among them, so that a worker that
+the machine lets wait costs only what it has begun. One job runs at a time in the whole program: a thread that finds the
+workers busy makes all of its calls itself, so that nobody ever waits for a turn.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from _thread import allocate_lock
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any, Final, TypeVar, cast
+
+T = TypeVar("T")
+
+LEAST: Final = 2048
+"""Updates under which one thread does it all: what they cost, 50 ns each or more, is then less than thrice what waking
+another thread costs (measured: 15 to 30 µs; docs/cores.md)."""
+
+
+class _Job:
+    """Calls, what came of each, and how many are still to be taken."""
+
+    __slots__ = ("_calls", "_ended", "_finished", "_taken", "errors", "results")
+
+    def __init__(self, calls: Sequence[Callable[[], Any]]) -> None:
+        self._calls = calls
+        self._taken = iter(range(len(calls)))
+        self._finished = count(1)
+        self._ended = allocate_lock()
+        self._ended.acquire()
+        self.results: list[Any] = [None] * len(calls)
+        self.errors: dict[int, BaseException] = {}
+
+    def work(self) -> None:
+        """Takes calls until none is left; the last one done ends the job. Both iterators are stepped atomically."""
+        for i in self._taken:
+            try:
+                self.results[i] = self._calls[i]()
+            except BaseException as error:
+                self.errors[i] = error
+            if next(self._finished) == len(self._calls):
+                self._ended.release()
+
+    def wait(self) -> None:
+        """Until every call has ended; what interrupts it is raised after that."""
+        interrupted: BaseException | None = None
+        while True:
+            try:
+                self._ended.acquire()
+                break
+            except BaseException as error:
+                interrupted = error
+        if interrupted is not None:
+            raise interrupted
+
+
+class Workers:
+    """``number`` threads in all, the one that asks among them; ``least``: see ``LEAST``."""
+
+    def __init__(self, number: int = 1, least: int = LEAST) -> None:
+        self.number = number
+        self.most_alone = least if number > 1 else 1 << 62
+        """What has fewer updates than this is one thread's."""
+        self._free = allocate_lock()
+        self._wakes = [allocate_lock() for _ in range(number - 1)]
+        self._job: _Job | None = None
+        self._ended = False
+        for wake in self._wakes:
+            wake.acquire()
+            threading.Thread(target=self._serve, args=(wake,), name="worker", daemon=True).start()
+
+    def _serve(self, wake: Any) -> None:
+        while True:
+            wake.acquire()
+            if self._ended:
+                return
+            job = self._job
+            if job is not None:
+                job.work()
+            del job  # what it holds must not live until the next
+
+    def run(self, calls: Sequence[Callable[[], T]]) -> list[T]:
+        """What the calls return, in their order. Raises what the first that fails raises, when all have ended."""
+        if not self._wakes or len(calls) < 2 or not self._free.acquire(blocking=False):
+            return [call() for call in calls]
+        job = _Job(calls)
+        try:
+            self._job = job
+            for wake in self._wakes[: len(calls) - 1]:
+                if wake.locked():  # else it has yet to see the job before
+                    wake.release()
+            job.work()
+            job.wait()
+        finally:
+            self._job = None
+            self._free.release()
+        if job.errors:
+            raise job.errors[min(job.errors)]
+        return cast(list[T], job.results)
+
+    def end(self) -> None:
+        """Lets the threads go, once no job runs."""
+        with self._free:
+            self._ended = True
+            for wake in self._wakes:
+                if wake.locked():
+                    wake.release()
+            self._wakes = []
+
+
+class _Present:
+    """The program's workers."""
+
+    workers = Workers()
+
+
+def use(number: int, least: int = LEAST) -> None:
+    """From now on so many threads share what has ``least`` updates or more. Not beside a step."""
+    before, _Present.workers = _Present.workers, Workers(number, least)
+    before.end()
+
+
+def workers() -> Workers:
+    """The present ones."""
+    return _Present.workers
+
+
+def parts(count: int) -> int:
+    """Into how many parts something of so many updates is cut."""
+    present = _Present.workers
+    return present.number if count >= present.most_alone else 1
+
+
+def run(calls: Sequence[Callable[[], T]]) -> list[T]:
+    """``Workers.run`` of the present ones."""
+    return _Present.workers.run(calls)
+
+
+# A forked child has none of its parent's threads.
+os.register_at_fork(after_in_child=lambda: setattr(_Present, "workers", Workers()))
