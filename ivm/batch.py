@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -31,6 +32,8 @@ Words = NDArray[np.int64]
 
 _ROOM: Final = 32
 BIG: Final = 1 << 15
+_CUT: Final = 1 << 14
+"""Rows of a batch from which on unused room is left to it: what was never written takes no memory."""
 
 
 def address(array: Words) -> int:
@@ -113,6 +116,15 @@ class Block:
         )
         return block
 
+    @classmethod
+    def apart(cls, width: int, diff_width: int, room: int) -> Block:
+        """An empty block whose rows, times and diffs are arrays of their own, so that one may outlive the others."""
+        block = cls.of(
+            np.empty((room, width), np.int64), np.empty(room, np.int64), np.empty((room, diff_width), np.int64)
+        )
+        block.reset()
+        return block
+
     def reserve(self, room: int) -> None:
         """Makes room for as many updates in all; those that are there stay."""
         if room <= self.room:
@@ -143,6 +155,11 @@ class Block:
         if self.room > BIG:
             self._allocate(_ROOM)
 
+    def renew(self) -> None:
+        """Empties the block and leaves its buffer to whoever has taken ``arrays``."""
+        self.n = 0
+        self._allocate(min(self.room, 1024))
+
     def sync(self) -> int:
         """Takes the count from the descriptor after a kernel has written it."""
         n = self.n = int(self.d[0])
@@ -151,6 +168,17 @@ class Block:
     def arrays(self) -> tuple[Words, Words, Words]:
         """(rows, times, diffs) of the updates, views."""
         return self.rows[: self.n], self.times[: self.n], self.diffs[: self.n]
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What a merge knows of its block: filter and fence (of no words: not made), sums of diffs, and
+    whether times and diffs are alike."""
+
+    bits: Words
+    fence: Words
+    ranks: Words | None
+    uniform: bool
 
 
 class Batch:
@@ -162,20 +190,22 @@ class Batch:
 
     __slots__ = ("_block", "bits", "fence", "layer", "n", "ranks")
 
-    def __init__(self, block: Block, fenced: bool, bits: Words | None = None, ranks: Words | None = None) -> None:
-        """Takes the block's arrays over; ``fenced``: whether the first word compares as an integer; ``bits`` and
-        ``ranks``: the filter of its rows and the sums of its diffs, if they are made already."""
+    def __init__(self, block: Block, fenced: bool, merged: Merged | None = None) -> None:
+        """Takes the block's arrays over; ``fenced``: whether the first word compares as an integer.
+
+        Cost: reading the block, and mostly a copy; next to nothing where a merge has made ``merged`` too.
+        """
         n = block.n
-        single = n > 64 and bool(uniform(block.d))
+        single = n > 64 and (bool(uniform(block.d)) if merged is None else merged.uniform)
         if single:
             small = Block(block.width, 1, 1)
             small.times[0] = block.times[0]
             small.diffs[0] = 1
-            rows = block.rows[:n].copy()
+            rows = block.rows[:n].copy() if merged is None else block.rows
             small._rows = rows
             small.d[B_ROWS] = address(rows)
             block = small
-        elif block.room - n > max(64, n >> 2):
+        elif block.room - n > max(64, n >> 2) and n <= _CUT:
             block = _cut(block)
         self.n = n
         self._block = block
@@ -183,9 +213,13 @@ class Batch:
         self.fence: Words | None = None
         fence = 0
         if fenced and n >= 4 * FENCE:
-            self.fence = np.empty((n + FENCE - 1) // FENCE, np.int64)
-            fill_fence(d[B_ROWS], n, block.width, self.fence)
+            if merged is None or not len(merged.fence):
+                self.fence = np.empty((n + FENCE - 1) // FENCE, np.int64)
+                fill_fence(d[B_ROWS], n, block.width, self.fence)
+            else:
+                self.fence = merged.fence
             fence = address(self.fence)
+        bits = merged.bits if merged is not None and len(merged.bits) else None
         if bits is None:
             bits = filter_words(n, block.width)
             if len(bits):
@@ -201,8 +235,8 @@ class Batch:
         )  # fmt: skip
         assert len(self.layer) == LAYER_WORDS
         self.ranks: Words | None = None
-        if ranks is not None and not single:
-            self._ranked(ranks[: rank_words(n)].copy())
+        if merged is not None and merged.ranks is not None and not single:
+            self._ranked(merged.ranks[: rank_words(n)].copy())
 
     def _ranked(self, ranks: Words) -> None:
         self.ranks = ranks
@@ -227,7 +261,7 @@ class Batch:
         """(rows, times, diffs), one of each for every update."""
         block, n = self._block, self.n
         if block.room < n:
-            return block.rows, np.repeat(block.times, n), np.repeat(block.diffs, n, axis=0)
+            return block.rows[:n], np.repeat(block.times, n), np.repeat(block.diffs, n, axis=0)
         return block.rows[:n], block.times[:n], block.diffs[:n]
 
     def check(self) -> None:

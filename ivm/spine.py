@@ -15,9 +15,10 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from ivm.batch import Batch, Block, Words, address, filter_words, rank_words
+from ivm.batch import Batch, Block, Merged, Words, address, filter_words, rank_words
 from ivm.kernels.blocks import SAME
 from ivm.kernels.memory import (
+    FENCE,
     HEAD,
     L_COUNT,
     L_DIFF_STRIDE,
@@ -38,7 +39,7 @@ from ivm.kernels.memory import (
     freeze,
     where,
 )  # fmt: skip
-from ivm.kernels.merge import M_DONE, MERGE_WORDS, compact, insert_small, merge
+from ivm.kernels.merge import M_DONE, M_MIXED, MERGE_WORDS, compact, insert_small, merge
 from ivm.kernels.rank import extend_ranks
 from ivm.kernels.read import collect
 from ivm.shards import copied, sorted_block
@@ -54,22 +55,26 @@ EVERYTHING: Final = 2**62
 class Merge:
     """Two batches becoming one: both stay readable until it is done."""
 
-    __slots__ = ("_ranked", "bits", "block", "left", "ranks", "right", "since", "state", "trace")
+    __slots__ = ("_ranked", "bits", "block", "fence", "left", "ranks", "right", "since", "state", "trace")
 
-    def __init__(self, left: Batch, right: Batch, head: Words, since: int, ranked: bool) -> None:
+    def __init__(self, left: Batch, right: Batch, head: Words, since: int, fenced: bool, ranked: bool) -> None:
         self.left = left
         self.right = right
         self.since = since
         self.state = np.zeros(MERGE_WORDS, np.int64)
         self.trace = np.concatenate([head[:HEAD], left.layer, right.layer])
-        self.block = Block(int(head[T_WIDTH]), int(head[T_DIFF_WIDTH]), left.n + right.n)
-        self.bits = filter_words(left.n + right.n, self.block.width)
-        self.ranks = np.zeros(rank_words(left.n + right.n), np.int64) if ranked else None
+        most = left.n + right.n
+        self.block = Block.apart(int(head[T_WIDTH]), int(head[T_DIFF_WIDTH]), most)
+        self.bits = filter_words(most, self.block.width)
+        self.fence = np.empty((most + FENCE - 1) // FENCE if fenced else 0, np.int64)
+        self.ranks = np.zeros(rank_words(most), np.int64) if ranked else None
         self._ranked = 1
 
     def work(self, fuel: int) -> int:
         """Reads at least ``fuel`` updates, or all that are left; returns how many."""
-        read = merge(self.trace, HEAD, HEAD + LAYER_WORDS, self.block.d, self.state, fuel, self.since, self.bits)
+        read = merge(
+            self.trace, HEAD, HEAD + LAYER_WORDS, self.block.d, self.state, fuel, self.since, self.bits, self.fence
+        )
         if self.ranks is not None:
             self._ranked = int(extend_ranks(self.block.d, self.ranks, self._ranked))
         return int(read)
@@ -92,9 +97,9 @@ class Level:
 
 class Spine:
     """The updates of one arrangement. ``desc`` is the trace descriptor that kernels get, valid until the next insert;
-    ``cell`` holds its address.
+    ``cell`` holds its address, and how many updates a kernel has put in that have not been ``paid`` for.
 
-    Cost of an insert of n updates: O(n log) amortised, and at most about ``FUEL * n`` for each level.
+    Cost of an insert of n updates: O(n log) amortised, and at most ``most_merged`` at once.
     """
 
     FUEL: ClassVar[int] = 20
@@ -134,7 +139,7 @@ class Spine:
         self._small = np.zeros(ROOM * (width + 1 + diff_width), np.int64)
         self.parts: tuple[Batch, ...] = ()
         self.desc = np.zeros(HEAD + LAYER_WORDS, np.int64)
-        self.cell = np.zeros(1, np.int64)
+        self.cell = np.zeros(2, np.int64)
         self._refresh()
 
     def _refresh(self) -> None:
@@ -214,6 +219,13 @@ class Spine:
                 self._refresh()
             self._unpaid = 0
 
+    def pay(self) -> None:
+        """Notes what a kernel has put in by itself; between its calls."""
+        count = int(self.cell[1])
+        if count >= _PORTION:
+            self.cell[1] = 0
+            self.touched(count)
+
     def insert(self, block: Block) -> None:
         """Adds a sorted, consolidated block; large ones by taking a copy of it as a batch."""
         n = block.n
@@ -281,7 +293,7 @@ class Spine:
             level.batch = batch
         elif level.merge is None:
             assert level.batch is not None
-            level.merge = Merge(level.batch, batch, self.desc, self.since, self.ranked)
+            level.merge = Merge(level.batch, batch, self.desc, self.since, self.fenced, self.ranked)
             level.batch = None
             if level.merge.left.n + level.merge.right.n <= _AT_ONCE:
                 self.merged += level.merge.work(EVERYTHING)
@@ -293,11 +305,11 @@ class Spine:
         """Moves a finished merge's batch to where its size belongs."""
         level = self._levels[k]
         assert level.merge is not None
-        block, bits, ranks = level.merge.block, level.merge.bits, level.merge.ranks
-        level.merge = None
-        if block.sync() == 0:
+        merge, level.merge = level.merge, None
+        if merge.block.sync() == 0:
             return
-        batch = Batch(block, self.fenced, bits if len(bits) else None, ranks)
+        known = Merged(merge.bits, merge.fence, merge.ranks, not merge.state[M_MIXED])
+        batch = Batch(merge.block, self.fenced, known)
         if self.ranked:
             batch.rank()
         fitting = _level_of(batch.n)
@@ -335,6 +347,12 @@ class Spine:
         small = np.empty(int(desc[HEAD + L_COUNT]) * (self.width + 1 + self.diff_width), np.int64)
         freeze(desc, small)
         return desc, small, self.parts
+
+
+def most_merged(updates: int, levels: int) -> int:
+    """How many updates merges read at most when so many come to a spine of so many levels at once; beyond that only
+    the rest of a group of equal rows, which is never split."""
+    return levels * (Spine.FUEL * (updates + ROOM + _PORTION) + _AT_ONCE)
 
 
 def _level_of(n: int) -> int:

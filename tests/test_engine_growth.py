@@ -6,7 +6,22 @@ import numpy as np
 import pytest
 
 from ivm.dataflow import Counters, Dataflow
-from ivm.graph import Arrange, CountRows, Gather, Input, Join, Keep, NodeId, Output, Reduce, Threshold
+from ivm.graph import (
+    Arrange,
+    Concat,
+    CountRows,
+    Gather,
+    Input,
+    Join,
+    Keep,
+    Leave,
+    NodeId,
+    Output,
+    Reduce,
+    Threshold,
+    Variable,
+)  # fmt: skip
+from ivm.spine import most_merged
 
 FEW, MANY = 10_000, 1_000_000
 KEYS_A_ROW = 4
@@ -65,3 +80,55 @@ def test_counting_is_done_in_a_kernel(count: int) -> None:
     before = flow.counters
     feed(flow, given, 2, np.array([[17, 68]], np.int64), -1)
     assert 0 < (flow.counters - before).history < 16
+
+
+def reaching(edges: np.ndarray) -> tuple[Dataflow, NodeId]:
+    """The nodes that node 0 reaches over these edges (McSherry's roadmap of 2016: 1,000 nodes, 2,000 edges)."""
+    flow = Dataflow()
+    given, roots = flow.add(Input(2)), flow.add(Input(1))
+    by_source = flow.add(Arrange(given, Gather((0, 1)), 1))
+    scope = flow.scope()
+    reached = flow.add(Variable(scope, 1))
+    step = flow.add(Join(flow.add(Arrange(reached, Gather((0,)), 1)), by_source, Gather((1,))))
+    either = flow.add(Arrange(flow.add(Concat((roots, step))), Gather((0,)), 1))
+    body = flow.add(Threshold(either, Keep.DISTINCT))
+    flow.connect(reached, body)
+    flow.add(Output(flow.add(Leave(body))))
+    flow.hydrate()
+    flow.feed(roots, np.zeros((1, 1), np.int64), 1, np.ones(1, np.int64))
+    feed(flow, given, 1, edges, 1)
+    return flow, given
+
+
+def test_latency_does_not_grow_with_the_updates_that_were() -> None:
+    count, window, turns = 2_000, 1_500, 8
+    edges = np.random.default_rng(5).integers(0, 1_000, (count + turns * window, 2))
+    flow, given = reaching(edges[:count])
+    works = []
+    most = 0
+    for turn in range(turns):
+        before = flow.counters
+        for u in range(turn * window, (turn + 1) * window):
+            merged = flow.counters.merged
+            flow.feed(given, edges[[u, count + u]], 2 + u, np.array([-1, 1], np.int64))
+            flow.step()
+            flow.publish()
+            flow.allow_compaction(2 + u)
+            most = max(most, flow.counters.merged - merged)
+        works.append(flow.counters - before)
+    for name in ("matches", "seeks", "history", "merged"):
+        early, late = (sum(getattr(work, name) for work in part) for part in (works[1:4], works[-3:]))
+        assert late <= 1.5 * early, name
+    assert most <= 4 * most_merged(64, levels=2), "four arrangements of two levels"
+
+
+def test_rows_merged_in_a_step_are_bounded() -> None:
+    """The state is a thousand times larger than what one step may merge, and goes on to grow."""
+    flow, given = growing(300_000)
+    most = 0
+    for step in range(3_000):
+        before = flow.counters.merged
+        feed(flow, given, 2 + step, np.array([[step % 100_000, 1_000_000 + step]], np.int64), 1)
+        most = max(most, flow.counters.merged - before)
+    assert 0 < most <= 5 * most_merged(1, levels=4), "five arrangements"
+    assert most_merged(1, levels=4) < 70_000

@@ -44,7 +44,8 @@ from ivm.kernels.times import ROUND_BITS, advance
 M_LEFT: Final = 0
 M_RIGHT: Final = 1
 M_DONE: Final = 2
-MERGE_WORDS: Final = 3
+M_MIXED: Final = 3
+MERGE_WORDS: Final = 4
 
 _FEW: Final = 8
 
@@ -258,11 +259,23 @@ def insert_small(trace: Words, block: Words) -> int:
 
 
 @kernel
-def merge(trace: Words, left: int, right: int, target: Words, state: Words, fuel: int, since: int, bits: Words) -> int:
+def _mixed(times: int, diffs: int, start: int, stop: int) -> bool:
+    """Whether some of the updates start … stop-1, of one diff word, has another diff than 1, or time than the first."""
+    for i in range(start, stop):  # noqa: SIM110  (numba has no any() over generators)
+        if load(diffs + 8 * i) != 1 or load(times + 8 * i) != load(times):
+            return True
+    return False
+
+
+@kernel
+def merge(
+    trace: Words, left: int, right: int, target: Words, state: Words, fuel: int, since: int, bits: Words, fence: Words
+) -> int:
     """Merges the layers at offsets ``left`` and ``right`` of a trace into the target, until ``fuel`` updates are read.
 
-    ``state`` int64[MERGE_WORDS] keeps how far it is; returns how many updates were read. A group of equal rows is
-    never split, so it may read more than ``fuel`` by the size of one. ``bits``: the target's filter, if it has words.
+    ``state`` int64[MERGE_WORDS] keeps how far it is, and whether times and diffs are not all alike; returns how many
+    updates were read. A group of equal rows is never split, so it may read more than ``fuel`` by the size of one.
+    ``bits``: the target's filter; ``fence``: its fence; if they have words.
     """
     i = state[M_LEFT]
     j = state[M_RIGHT]
@@ -286,12 +299,14 @@ def merge(trace: Words, left: int, right: int, target: Words, state: Words, fuel
     last = 0
     read = 0
     mask = 64 * len(bits) - 1
+    mixed = state[M_MIXED] != 0 or diff_width != 1
     while i < i_end or j < j_end:
         from_left = j >= j_end or (i < i_end and compare(a, b, 0, width, order) <= 0)
         row = a if from_left else b
         if last == 0 or compare(last, row, 0, width, 0) != 0:
             if out > group + 1:
                 out = _settle(rows, times, diffs, group, out, width, diff_width)
+            mixed = mixed or _mixed(times, diffs, group, out)
             group = out
             if read >= fuel:
                 break
@@ -314,6 +329,8 @@ def merge(trace: Words, left: int, right: int, target: Words, state: Words, fuel
         to = rows + bytes_a_row * out
         for k in range(width):
             store(to + 8 * k, load(row + 8 * k))
+        if out % FENCE == 0 and len(fence) != 0:  # written again where an update of the group has been added to another
+            fence[out // FENCE] = load(row)
         store(times + 8 * out, time)
         to = diffs + bytes_a_diff * out
         for k in range(diff_width):
@@ -322,7 +339,9 @@ def merge(trace: Words, left: int, right: int, target: Words, state: Words, fuel
         read += 1
     if out > group + 1:
         out = _settle(rows, times, diffs, group, out, width, diff_width)
+    mixed = mixed or _mixed(times, diffs, group, out)
     target[B_COUNT] = out
+    state[M_MIXED] = mixed
     state[M_LEFT] = i
     state[M_RIGHT] = j
     state[M_DONE] = i == i_end and j == j_end
