@@ -8,7 +8,7 @@ import pytest
 from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
 from ivm.graph import Arrange, AsOf, Concat, Gather, Input, NodeId, Output, Variable
-from ivm.spine import Spine
+from ivm.spine import ROOM, Spine
 from tests.ivm_model import clean
 from tests.ivm_random import SAME, SWAP, Pair
 
@@ -74,6 +74,60 @@ def test_random_histories(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     play(seed, 6)
 
 
+class Sliding:
+    """Long runs of rows of one key come and go at either end and in between, a row or many a commit."""
+
+    def __init__(self, seed: int) -> None:
+        self.pair = Pair(seed)
+        self.rng = self.pair.rng
+        self.left, self.right = self.pair.input(), self.pair.input()
+        joins(self.pair, self.left, self.right)
+        self.pair.engine.hydrate()
+        self.at = 0
+
+    def change(self, node: NodeId) -> list[tuple[tuple[int, int], int]]:
+        """Rows at the ends of a run, or the whole of one; ``joins`` reads left rows one way and the right ones both."""
+        rng, held = self.rng, sorted(self.pair.model.inputs[node])
+        start, count = rng.randrange(300), rng.choice([1, 3, 40, 90])
+        if rng.random() < 0.6 and held:
+            start = rng.choice([0, len(held) - count, rng.randrange(len(held))])
+            return [(row, -self.pair.model.inputs[node][row]) for row in held[max(start, 0) :][:count]]
+        key = rng.choice([0, 0, 0, 1])
+        new = [(key, p) if rng.random() < 0.7 else (p, key) for p in range(start, start + count)]
+        return [(row, rng.choice([1, 1, 2])) for row in new]
+
+    def commit(self, at: int) -> None:
+        for node in self.rng.choice([(self.left,), (self.right,), (self.right,), (self.left, self.right)]):
+            for row, diff in self.change(node):
+                self.pair.engine.feed(node, np.array([row]), at, np.array([diff]))
+                held = self.pair.model.inputs[node]
+                held[row] += diff
+                if not held[row]:
+                    del held[row]
+        self.pair.remember(at)
+
+    def run(self, steps: int) -> None:
+        for _ in range(steps):
+            ordinals = [self.at + 1 + i for i in range(self.rng.choice([1, 2, 5]))]
+            for at in ordinals:
+                self.commit(at)
+            self.at = ordinals[-1]
+            self.pair.engine.step()
+            self.pair.check(ordinals)
+            if self.rng.random() < 0.3:
+                self.commit(self.at)
+                self.pair.engine.step()
+                self.pair.check([self.at])
+            if self.rng.random() < 0.2:
+                self.pair.engine.allow_compaction(self.at)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_long_runs_that_are_gone(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Spine, "FUEL", 1)
+    Sliding(seed).run(12)
+
+
 def test_refused_in_a_loop() -> None:
     flow = Dataflow()
     source = flow.add(Input(2))
@@ -106,9 +160,14 @@ class Quotes:
 
     def change(self, node: NodeId, row: tuple[int, ...], diff: int) -> tuple[int, int]:
         """(work of the kernels, updates of the output) of one commit."""
+        return self.changes((node, row, diff))
+
+    def changes(self, *many: tuple[NodeId, tuple[int, ...], int]) -> tuple[int, int]:
+        """As ``change``, of several updates in one commit."""
         self.at += 1
         before = self.flow.counters
-        self.flow.feed(node, np.array([row], np.int64), self.at, np.array([diff], np.int64))
+        for node, row, diff in many:
+            self.flow.feed(node, np.array([row], np.int64), self.at, np.array([diff], np.int64))
         self.flow.step()
         self.flow.allow_compaction(self.at)
         used = self.flow.counters - before
@@ -137,3 +196,38 @@ def work(quotes: int) -> int:
 
 def test_a_change_costs_no_scan_of_its_group() -> None:
     assert work(1_000_000) <= 2 * work(10_000)
+
+
+def slides(window: int, count: int) -> list[int]:
+    """The work of each of some commits that bring the newest quote, with a trade, and take the oldest quote away."""
+    held = Quotes(window)
+    used = []
+    for k in range(count):
+        old, new = 2 * k, 2 * (window + k)
+        work, found = held.changes(
+            (held.prices, (0, new, new), 1), (held.trades, (0, new + 1), 1), (held.prices, (0, old, old), -1)
+        )
+        assert found == 2  # the newest trade, and the oldest quote's trade that has no match any more
+        used.append(work)
+    return used
+
+
+def test_a_sliding_window_costs_no_walk_over_what_is_gone() -> None:
+    """Thousands of the oldest are gone and not merged away yet: a slide costs the same with a hundred times of them,
+    at most what a search by rank reads of the small layer beside its seeks."""
+    small, large = slides(1_000, 6_000), slides(100_000, 6_000)
+    assert max(small) <= ROOM + 400
+    assert max(large) <= ROOM + 400
+    assert sum(large) <= 1.2 * sum(small)
+
+
+def test_trades_that_are_gone_cost_no_walk() -> None:
+    """Trades of one quote come and go; the quote's coming and going is felt by those that are there alone."""
+    held = Quotes(4)
+    for k in range(10, 8_010):
+        held.change(held.trades, (0, 10 * k), 1)
+    for k in range(10, 8_000):
+        held.change(held.trades, (0, 10 * k), -1)
+    used = [held.change(held.prices, (0, 8, 8), diff) for diff in (1, -1)]
+    assert [found for _, found in used] == [20, 20]
+    assert max(work for work, _ in used) <= ROOM + 400

@@ -11,6 +11,7 @@ import pytest
 from ivm.dataflow import Dataflow
 from ivm.graph import Arrange, Gather, Input, Lock, Output
 from ivm.kernels.lock import ALONE, MARKER, MATCH
+from ivm.spine import ROOM, Spine
 
 Row = tuple[int, ...]
 Commit = tuple[list[tuple[Row, int]], list[tuple[Row, int]]]
@@ -192,3 +193,69 @@ def _restarted(rng: random.Random, engine: Locked, model: Replayed, at: int) -> 
 @pytest.mark.parametrize("seed", range(80))
 def test_histories(seed: int) -> None:
     play(seed)
+
+
+def draw_long(rng: random.Random, model: Replayed) -> Commit:
+    """Of one key: runs of right rows that come and go at either end, copies of one left row that queue up."""
+    left: list[tuple[Row, int]] = []
+    right: list[tuple[Row, int]] = []
+    held = sorted(row for row, n in model.right.items() if n > 0)
+    if held and rng.random() < 0.6:
+        start, count = rng.choice([0, max(len(held) - 40, 0)]), rng.choice([1, 40])
+        right = [(row, -model.right[row]) for row in held[start:][:count]]
+    else:
+        start = rng.randrange(200)
+        right = [((0, start + i), rng.choice([1, 2])) for i in range(rng.choice([1, 40, 90]))]
+    copies = len(model.left.get((0, 7), []))
+    if copies and rng.random() < 0.5:
+        left.append(((0, 7), -rng.choice([1, copies])))
+    elif rng.random() < 0.7:
+        left.append(((0, 7), rng.choice([1, 2])))
+    return left, right
+
+
+def play_long(seed: int) -> None:
+    rng = random.Random(seed)
+    model = Replayed()
+    engine = Locked()
+    engine.install()
+    for _ in range(25):
+        for _ in range(rng.choice([1, 1, 4])):
+            engine.at += 1
+            commit = draw_long(rng, model)
+            engine.feed(commit, engine.at)
+            model.commit(commit)
+        engine.flow.step()
+        engine.check(model.rows(), engine.at)
+        if rng.random() < 0.1:
+            engine.flow.allow_compaction(engine.at)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_long_runs_that_are_gone(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Spine, "FUEL", 1)
+    play_long(seed)
+
+
+def work(engine: Locked, commit: Commit) -> int:
+    """What a commit costs, in rows read and seeks."""
+    engine.at += 1
+    before = engine.flow.counters
+    engine.feed(commit, engine.at)
+    engine.flow.step()
+    engine.flow.allow_compaction(engine.at)
+    used = engine.flow.counters - before
+    return used.history + used.seeks
+
+
+def test_what_is_gone_costs_no_walk() -> None:
+    """Rates of one key come and go, one stays; copies of an order queue up, the oldest go."""
+    engine = Locked()
+    engine.install()
+    for k in range(6_000):
+        work(engine, ([((0, 7), 1)], [((1, k), 1)]))
+    for k in range(5_990):
+        work(engine, ([((0, 7), -1)], [((1, k), -1)]))
+    assert work(engine, ([((1, 1), 1)], [])) <= 2 * ROOM + 400
+    assert work(engine, ([((0, 7), 1)], [])) <= 2 * ROOM + 400
+    assert work(engine, ([((0, 7), -1)], [])) <= 2 * ROOM + 400

@@ -7,7 +7,8 @@ among the right rows that are there; of several rows at that point it is the fir
 Outside loops only, where times are totally ordered. What stood before a time is a trace up to the time before it, or,
 for the first time of the pass, the trace without this pass's updates. The output changes where left rows change, which
 find their match by a seek (``asof_left``), and where the match of rows that were there changes (``asof_right``): a
-right row that comes or goes concerns the left rows up to the next point at which a right row is.
+right row that comes or goes concerns the left rows up to the next point at which a right row is. Long runs of rows that
+are gone, on either side, are passed by rank (``ivm.kernels.skip``).
 """
 
 from __future__ import annotations
@@ -44,9 +45,12 @@ from ivm.kernels.memory import (
 )  # fmt: skip
 from ivm.kernels.order import compare
 from ivm.kernels.seek import absent, layers, seek
+from ivm.kernels.skip import FEW, Skip, aim, last_there, moved_to, next_there, skip_of
 
 ALWAYS: Final = (1 << 63) - 1
 """After every time."""
+NEVER: Final = -(1 << 63)
+"""Before every time."""
 
 
 @kernel
@@ -143,24 +147,29 @@ def counted(table: Words, count: int, width: int, row: int, positions: Words, ti
 @kernel
 def _live(
     table: Words, count: int, width: int, order: int, row: int, prefix: int, starts: Words, positions: Words, time: int,
-    stats: Words,
+    skip: Skip, stats: Words,
 ) -> int:  # fmt: skip
     """The first row of the row's point that is there at a time, from ``starts`` on; 0 when none is."""
     for k in range(count):
         positions[k] = starts[k]
+    begun = stats[S_HISTORY]
     while True:
         best = least_row(table, count, width, order, row, prefix, positions)
         if best == 0 or counted(table, count, width, best, positions, time, stats) > 0:
             return best
+        if stats[S_HISTORY] - begun > FEW:
+            best = next_there(skip, best, stats)
+            return best if best != 0 and compare(best, row, 0, prefix, 0) == 0 else 0
 
 
 @kernel
 def last_before(
     table: Words, count: int, width: int, order: int, row: int, key_width: int, prefix: int, ends: Words,
-    positions: Words, time: int, stats: Words,
+    positions: Words, time: int, skip: Skip, stats: Words,
 ) -> int:  # fmt: skip
     """The match of a row whose key's rows before ``ends`` are those before it: of the last point that has one, the
     first row that is there at the time; 0 when there is none. Changes ``ends``."""
+    begun = stats[S_HISTORY]
     while True:
         best = 0
         for k in range(count):
@@ -173,9 +182,11 @@ def last_before(
             return 0
         for k in range(count):
             ends[k] = _skip_back(table[k * LAYER_WORDS + L_ROWS], width, ends[k], best, prefix)
-        found = _live(table, count, width, order, best, prefix, ends, positions, time, stats)
+        found = _live(table, count, width, order, best, prefix, ends, positions, time, skip, stats)
         if found != 0:
             return found
+        if stats[S_HISTORY] - begun > FEW:
+            return last_there(skip, best, prefix, stats)
 
 
 @kernel
@@ -194,13 +205,13 @@ def _emit(left: int, right: int, none: int, out: Words, program: Words, time: in
 
 @kernel
 def asof_left(
-    delta: Words, start: int, right: Words, nothing: Words, out: Words, program: Words, none: int, prefix: int,
-    strict: bool, stats: Words,
+    delta: Words, start: int, right: Words, right_delta: Words, nothing: Words, out: Words, program: Words, none: int,
+    prefix: int, strict: bool, stats: Words,
 ) -> int:  # fmt: skip
     """Appends the delta's left rows, from ``start`` on, with their matches at their own times.
 
-    ``right`` holds this pass's updates already. ``none``: the address of a right row for rows without a match, 0 if
-    they are dropped. Returns how far it came: short of the delta's count when ``out`` is full.
+    ``right`` holds this pass's updates, ``right_delta``, already. ``none``: the address of a right row for rows without
+    a match, 0 if they are dropped. Returns how far it came: short of the delta's count when ``out`` is full.
     """
     width = delta[B_WIDTH]
     other_width = right[T_WIDTH]
@@ -210,6 +221,7 @@ def asof_left(
     starts = np.zeros(count, np.int64)
     ends = np.zeros(count, np.int64)
     positions = np.zeros(count, np.int64)
+    skip = skip_of(right, table, count, right_delta, 0)
     previous = 0
     previous_time = 0
     match = 0
@@ -222,13 +234,14 @@ def asof_left(
             _sought(table, count, other_width, order, row, key_width, prefix, starts)
             stats[S_SEEKS] += count
             match = 0
+            aim(skip, time)
             if not strict:
-                match = _live(table, count, other_width, order, row, prefix, starts, positions, time, stats)
+                match = _live(table, count, other_width, order, row, prefix, starts, positions, time, skip, stats)
             if match == 0:
                 for k in range(count):
                     ends[k] = starts[k]
                 match = last_before(
-                    table, count, other_width, order, row, key_width, prefix, ends, positions, time, stats
+                    table, count, other_width, order, row, key_width, prefix, ends, positions, time, skip, stats
                 )
         previous = row
         previous_time = time
@@ -267,18 +280,23 @@ def in_time_order(delta: Words) -> Words:
 @kernel
 def _bound(
     table: Words, count: int, width: int, order: int, row: int, following: int, key_width: int, prefix: int,
-    positions: Words, scratch: Words, time: int, stats: Words,
+    positions: Words, scratch: Words, time: int, skip: Skip, stats: Words,
 ) -> int:  # fmt: skip
     """The next point of the key that has a row at the time, or ``following`` (0: none) where that comes first; 0: none.
 
     ``positions`` stand at the row's own point, and are moved.
     """
     _skipped(table, count, width, row, prefix, positions)
+    begun = stats[S_HISTORY]
     while True:
         best = least_row(table, count, width, order, row, key_width, positions)
+        if best != 0 and stats[S_HISTORY] - begun > FEW:
+            best = next_there(skip, best, stats)
         if best == 0 or (following != 0 and compare(best, following, key_width, prefix, order) >= 0):
             return following
-        if _live(table, count, width, order, best, prefix, positions, scratch, time, stats) != 0:
+        if stats[S_HISTORY] - begun > FEW:
+            return best
+        if _live(table, count, width, order, best, prefix, positions, scratch, time, skip, stats) != 0:
             return best
         _skipped(table, count, width, best, prefix, positions)
 
@@ -287,22 +305,26 @@ def _bound(
 def _matches(
     table: Words, count: int, after_count: int, then_count: int, width: int, order: int, row: int, key_width: int,
     prefix: int, starts: Words, ends: Words, positions: Words, here: int, was: int, chained: bool, old: int, new: int,
-    time: int, then: int, stats: Words,
+    time: int, then: int, skips: tuple[Skip, Skip], stats: Words,
 ) -> tuple[int, int]:  # fmt: skip
     """What left rows from a point on matched before, and match now. ``chained``: up to the point it was ``old``, and
-    is ``new``."""
+    is ``new``. ``skips``: of what stood before, and of what stands now."""
     if was != 0:
         old = was
     elif not chained:
         for k in range(count):
             ends[k] = starts[k]
-        old = last_before(table, then_count, width, order, row, key_width, prefix, ends, positions, then, stats)
+        old = last_before(
+            table, then_count, width, order, row, key_width, prefix, ends, positions, then, skips[0], stats
+        )
     if here != 0:
         new = here
     elif not chained:
         for k in range(count):
             ends[k] = starts[k]
-        new = last_before(table, after_count, width, order, row, key_width, prefix, ends, positions, time, stats)
+        new = last_before(
+            table, after_count, width, order, row, key_width, prefix, ends, positions, time, skips[1], stats
+        )
     return old, new
 
 
@@ -340,16 +362,25 @@ def _left_before(
 @kernel
 def _correct(
     table: Words, count: int, width: int, row: int, bound: int, prefix: int, strict: bool, left: Words,
-    positions: Words, old: int, new: int, none: int, out: Words, program: Words, time: int, then: int, stats: Words,
+    positions: Words, old: int, new: int, none: int, out: Words, program: Words, time: int, then: int, skip: Skip,
+    stats: Words,
 ) -> bool:  # fmt: skip
     """Takes the left rows up to the bound, as they were before, from one match to another; False: no room."""
+    begun = stats[S_HISTORY]
     while True:
         mine = _left_before(table, count, width, row, bound, prefix, strict, left, positions)
         if mine == 0:
             return True
         diff = counted(table, count, width, mine, positions, then, stats)
         if diff == 0:
+            if stats[S_HISTORY] - begun > FEW:
+                following = next_there(skip, mine, stats)
+                if following == 0:
+                    return True
+                moved_to(table, count, width, left[T_ORDER], following, positions)
+                begun = stats[S_HISTORY]
             continue
+        begun = stats[S_HISTORY]
         if out[B_COUNT] + 2 > out[B_ROOM]:
             return False
         _emit(mine, old, none, out, program, time, -diff)
@@ -380,6 +411,11 @@ def asof_right(
     ends = np.zeros(count, np.int64)
     positions = np.zeros(count, np.int64)
     left_positions = np.zeros(left_count, np.int64)
+    skips = (
+        skip_of(right, table, after_count, delta, NEVER),
+        skip_of(right, table, after_count, delta, NEVER),
+        skip_of(left, left_table, left_after_count, left_delta, NEVER),
+    )
     chained = False
     old = 0
     new = 0
@@ -401,19 +437,22 @@ def asof_right(
         then = ALWAYS if e == 0 else times[e - 1]
         then_count = count if e == 0 else after_count
         then_left = left_count if e == 0 else left_after_count
+        aim(skips[0], then if e > 0 else NEVER)
+        aim(skips[1], time)
+        aim(skips[2], then if e > 0 else NEVER)
         _sought(table, count, width, order, row, key_width, prefix, starts)
         stats[S_SEEKS] += count
-        here = _live(table, after_count, width, order, row, prefix, starts, positions, time, stats)
-        was = _live(table, then_count, width, order, row, prefix, starts, positions, then, stats)
+        here = _live(table, after_count, width, order, row, prefix, starts, positions, time, skips[1], stats)
+        was = _live(table, then_count, width, order, row, prefix, starts, positions, then, skips[0], stats)
         known = following != 0 or chained
         if known:
             old, new = _matches(
                 table, count, after_count, then_count, width, order, row, key_width, prefix, starts, ends, positions,
-                here, was, chained, old, new, time, then, stats,
+                here, was, chained, old, new, time, then, (skips[0], skips[1]), stats,
             )  # fmt: skip
         ends[:] = starts
         bound = _bound(
-            table, after_count, width, order, row, following, key_width, prefix, ends, positions, time, stats
+            table, after_count, width, order, row, following, key_width, prefix, ends, positions, time, skips[1], stats
         )
         chained = following != 0 and bound == following
         if here != 0 and was != 0 and compare(here, was, prefix, width, 0) == 0:
@@ -427,13 +466,13 @@ def asof_right(
         if not known:
             old, new = _matches(
                 table, count, after_count, then_count, width, order, row, key_width, prefix, starts, ends, positions,
-                here, was, False, 0, 0, time, then, stats,
+                here, was, False, 0, 0, time, then, (skips[0], skips[1]), stats,
             )  # fmt: skip
         if old == new or (old != 0 and new != 0 and compare(old, new, 0, width, 0) == 0):
             continue
         if not _correct(
             left_table, then_left, left_width, row, bound, prefix, strict, left, left_positions, old, new, none, out,
-            program, time, then, stats,
+            program, time, then, skips[2], stats,
         ):  # fmt: skip
             out[B_COUNT] = emitted
             return first

@@ -12,9 +12,9 @@ from typing import Final
 
 import numpy as np
 
-from ivm.kernels.asof import ALWAYS, counted, last_before, least_row
+from ivm.kernels.asof import ALWAYS, NEVER, counted, last_before, least_row
 from ivm.kernels.cache import kernel
-from ivm.kernels.join import S_MATCHES, S_SEEKS
+from ivm.kernels.join import S_HISTORY, S_MATCHES, S_SEEKS
 from ivm.kernels.memory import (
     B_COUNT,
     B_DIFFS,
@@ -36,6 +36,7 @@ from ivm.kernels.memory import (
     where,
 )  # fmt: skip
 from ivm.kernels.seek import layers, seek
+from ivm.kernels.skip import FEW, Skip, moved_to, next_there, skip_of
 
 MARKER: Final = 0
 MATCH: Final = 1
@@ -68,8 +69,8 @@ def _emit(out: Words, left: int, words: int, number: int, part: int, right: int,
 @kernel
 def _lock(
     row: int, copies: int, key_width: int, words: int, table: Words, count: int, positions: Words, ends: Words,
-    probe: Words, right: Words, right_table: Words, right_count: int, right_positions: Words, out: Words, none: int,
-    time: int, stats: Words,
+    probe: Words, skip: Skip, right: Words, right_table: Words, right_count: int, right_positions: Words,
+    right_skip: Skip, out: Words, none: int, time: int, stats: Words,
 ) -> bool:  # fmt: skip
     """Appends a new lock of a left row: marker and matches; False when there is no room."""
     width = out[B_WIDTH]
@@ -77,7 +78,7 @@ def _lock(
     copy_words(mine, where(probe), words)
     probe[words] = ALWAYS
     _find(table, count, width, where(probe), words + 1, 0, ends)
-    newest = last_before(table, count, width, 0, where(probe), words, words + 1, ends, positions, ALWAYS, stats)
+    newest = last_before(table, count, width, 0, where(probe), words, words + 1, ends, positions, ALWAYS, skip, stats)
     number = 0 if newest == 0 else load(newest + 8 * words) + 1
     if out[B_COUNT] + 2 > out[B_ROOM]:
         return False
@@ -86,14 +87,22 @@ def _lock(
     _find(right_table, right_count, right_width, row, key_width, right[T_ORDER], right_positions)
     stats[S_SEEKS] += count + right_count
     alone = True
+    begun = stats[S_HISTORY]
     while True:
         found = least_row(right_table, right_count, right_width, right[T_ORDER], row, key_width, right_positions)
         if found == 0:
             break
         times = counted(right_table, right_count, right_width, found, right_positions, time, stats)
+        if times <= 0 and stats[S_HISTORY] - begun > FEW:
+            found = next_there(right_skip, found, stats)
+            if found == 0:
+                break
+            moved_to(right_table, right_count, right_width, right[T_ORDER], found, right_positions)
+            begun = stats[S_HISTORY]
         if times > 0:
             if out[B_COUNT] >= out[B_ROOM]:
                 return False
+            begun = stats[S_HISTORY]
             alone = False
             stats[S_MATCHES] += 1
             _emit(out, mine, words, number, MATCH, found + 8 * key_width, time, copies * times)
@@ -104,8 +113,8 @@ def _lock(
 
 @kernel
 def _unlock(
-    row: int, copies: int, key_width: int, words: int, table: Words, count: int, positions: Words, out: Words,
-    time: int, stats: Words,
+    row: int, copies: int, key_width: int, words: int, table: Words, count: int, positions: Words, skip: Skip,
+    out: Words, time: int, stats: Words,
 ) -> bool:  # fmt: skip
     """Takes back what stands for the oldest copies of a left row; False when there is no room."""
     width = out[B_WIDTH]
@@ -115,13 +124,21 @@ def _unlock(
     left = copies
     held = 0
     taken = 0
+    begun = stats[S_HISTORY]
     while True:
         found = least_row(table, count, width, 0, mine, words, positions)
         if found == 0:
             return True
         total = counted(table, count, width, found, positions, ALWAYS, stats)
         if total <= 0:
+            if stats[S_HISTORY] - begun > FEW:
+                found = next_there(skip, found, stats)
+                if found == 0:
+                    return True
+                moved_to(table, count, width, 0, found, positions)
+                begun = stats[S_HISTORY]
             continue
+        begun = stats[S_HISTORY]
         part = load(found + 8 * (words + 1))
         if part == MARKER:
             held = total
@@ -137,14 +154,14 @@ def _unlock(
 
 @kernel
 def lock(
-    delta: Words, start: int, key_width: int, state: Words, minus: Words, right: Words, nothing: Words, out: Words,
-    none: int, time: int, stats: Words,
+    delta: Words, start: int, key_width: int, state: Words, minus: Words, right: Words, right_delta: Words,
+    nothing: Words, out: Words, none: int, time: int, stats: Words,
 ) -> int:  # fmt: skip
     """Appends what left updates [key | row] of one time do to the state, from ``start`` on.
 
-    ``state`` is read minus a block: what this very time did before. ``right`` is read up to the time. ``none``:
-    the address of right words for markers and where there is no match. Returns how far
-    it came: short of the delta's count when ``out`` is full.
+    ``state`` is read minus a block: what this very time did before. ``right`` is read up to the time; it holds
+    ``right_delta`` already, where there are later ones. ``none``: the address of right words for markers and where
+    there is no match. Returns how far it came: short of the delta's count when ``out`` is full.
     """
     width = delta[B_WIDTH]
     words = width - key_width
@@ -155,17 +172,19 @@ def lock(
     ends = np.zeros(count, np.int64)
     right_positions = np.zeros(right_count, np.int64)
     probe = np.zeros(words + 1, np.int64)
+    skip = skip_of(state, table, count - 1 if minus[B_COUNT] != 0 else count, minus, NEVER)
+    right_skip = skip_of(right, right_table, right_count, right_delta, time)
     for i in range(start, delta[B_COUNT]):
         emitted = out[B_COUNT]
         row = delta[B_ROWS] + 8 * width * i
         diff = load(delta[B_DIFFS] + 8 * i)
         if diff > 0:
             whole = _lock(
-                row, diff, key_width, words, table, count, positions, ends, probe, right, right_table, right_count,
-                right_positions, out, none, time, stats,
+                row, diff, key_width, words, table, count, positions, ends, probe, skip, right, right_table,
+                right_count, right_positions, right_skip, out, none, time, stats,
             )  # fmt: skip
         else:
-            whole = _unlock(row, -diff, key_width, words, table, count, positions, out, time, stats)
+            whole = _unlock(row, -diff, key_width, words, table, count, positions, skip, out, time, stats)
         if not whole:
             out[B_COUNT] = emitted
             return i

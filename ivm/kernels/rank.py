@@ -67,6 +67,14 @@ def prepare(table: Words, count: int, width: int, key: int, key_width: int, orde
 
     Cost: a search in each layer, and the key's rows in layers without sums (the small one, the pass's delta).
     """
+    sums = np.empty(ends(table, count, width, key, key_width, order, work), np.int64)
+    add_up(table, count, work, sums)
+    return sums
+
+
+@kernel
+def ends(table: Words, count: int, width: int, key: int, key_width: int, order: int, work: Words) -> int:
+    """Finds where the key's rows end and lays out the running sums; how many of these there are."""
     room = 0
     for k in range(count):
         at = k * LAYER_WORDS
@@ -92,7 +100,12 @@ def prepare(table: Words, count: int, width: int, key: int, key_width: int, orde
         if table[at + L_DIFF_STRIDE] != 0 and table[at + L_RANKS] == 0:
             work[w + W_SUMS] = room
             room += low - work[w + W_START] + 1
-    sums = np.empty(room, np.int64)
+    return int(room)
+
+
+@kernel
+def add_up(table: Words, count: int, work: Words, sums: Words) -> None:
+    """Fills in the running sums that ``ends`` has laid out, and what lies before each layer's start."""
     for k in range(count):
         at = k * LAYER_WORDS
         w = k * SEARCH_WORDS
@@ -105,7 +118,6 @@ def prepare(table: Words, count: int, width: int, key: int, key_width: int, orde
                 i += 1
             sums[i] = total
         work[w + W_BASE] = _sum_before(table, at, work, w, sums, work[w + W_START])
-    return sums
 
 
 @kernel

@@ -15,7 +15,7 @@ from ivm.scheduler import Core, Operator, Scope
 
 class AsOfOperator(Operator):
     """Cost of a pass: a seek for each left update; for each right update a seek, and the left rows up to the next point
-    that has a right row. Rows that are gone but not merged away yet count as being there."""
+    that has a right row. A run of rows that are gone but not merged away yet costs a search by rank, however long."""
 
     __slots__ = ("_none", "_prefix", "_program", "_strict", "left", "right")
 
@@ -44,14 +44,18 @@ class AsOfOperator(Operator):
         core, out = self.core, self.out
         assert self.left.spine is not None
         assert self.right.spine is not None
+        for spine in (self.left.spine, self.right.spine):
+            if not spine.ranked:
+                spine.rank()
         trace = self.right.spine.desc
         none = 0 if self._none is None else address(self._none)
         out.reserve(min(left.n + 2 * right.n, LARGE))
         done = 0
         while done < left.n:
             done = asof_left(
-                left.d, done, trace, core.nothing, out.d, self._program, none, self._prefix, self._strict, core.stats
-            )
+                left.d, done, trace, right.d, core.nothing, out.d, self._program, none, self._prefix, self._strict,
+                core.stats,
+            )  # fmt: skip
             if done < left.n and not self._grow():
                 return
         if not right.n:

@@ -125,13 +125,15 @@ class LockOperator(Operator):
         core, left, right = self.core, self.left, self.right
         assert self.spine is not None
         assert right.spine is not None
+        for spine in (self.spine, right.spine):
+            if not spine.ranked:
+                spine.rank()
         out = Block(self.width, 1, max(min(3 * delta.n, LARGE), 8))
         done = 0
         while done < delta.n:
             done = lock(
-                delta.d, done, left.key_width, self.spine.desc, minus, right.spine.desc, core.nothing, out.d,
-                address(self._none), at,
-                core.stats,
+                delta.d, done, left.key_width, self.spine.desc, minus, right.spine.desc, right.out.d, core.nothing,
+                out.d, address(self._none), at, core.stats,
             )  # fmt: skip
             out.sync()
             if done < delta.n:
