@@ -389,6 +389,14 @@ def _correct(
 
 
 @kernel
+def _aimed(skips: tuple[Skip, Skip], left: Skip, then: int, time: int) -> None:
+    """What stood before (on the left, too), and what stands now."""
+    aim(skips[0], then)
+    aim(left, then)
+    aim(skips[1], time)
+
+
+@kernel
 def asof_right(
     delta: Words, sequence: Words, start: int, times: Words, fresh: bool, left: Words, left_delta: Words, right: Words,
     nothing: Words, out: Words, program: Words, none: int, prefix: int, strict: bool, stats: Words,
@@ -411,15 +419,10 @@ def asof_right(
     ends = np.zeros(count, np.int64)
     positions = np.zeros(count, np.int64)
     left_positions = np.zeros(left_count, np.int64)
-    skips = (
-        skip_of(right, table, after_count, delta, NEVER),
-        skip_of(right, table, after_count, delta, NEVER),
-        skip_of(left, left_table, left_after_count, left_delta, NEVER),
-    )
+    skips = (skip_of(right, table, after_count, delta, NEVER), skip_of(right, table, after_count, delta, NEVER))
+    left_skip = skip_of(left, left_table, left_after_count, left_delta, NEVER)
     chained = False
-    old = 0
-    new = 0
-    e = 0
+    old = new = e = 0
     j = start
     while j < len(sequence):
         row = delta[B_ROWS] + 8 * width * sequence[j]
@@ -435,11 +438,8 @@ def asof_right(
         if fresh and e == 0:
             continue
         then = ALWAYS if e == 0 else times[e - 1]
-        then_count = count if e == 0 else after_count
-        then_left = left_count if e == 0 else left_after_count
-        aim(skips[0], then if e > 0 else NEVER)
-        aim(skips[1], time)
-        aim(skips[2], then if e > 0 else NEVER)
+        then_count, then_left = (count, left_count) if e == 0 else (after_count, left_after_count)
+        _aimed(skips, left_skip, NEVER if e == 0 else then, time)
         _sought(table, count, width, order, row, key_width, prefix, starts)
         stats[S_SEEKS] += count
         here = _live(table, after_count, width, order, row, prefix, starts, positions, time, skips[1], stats)
@@ -448,7 +448,7 @@ def asof_right(
         if known:
             old, new = _matches(
                 table, count, after_count, then_count, width, order, row, key_width, prefix, starts, ends, positions,
-                here, was, chained, old, new, time, then, (skips[0], skips[1]), stats,
+                here, was, chained, old, new, time, then, skips, stats,
             )  # fmt: skip
         ends[:] = starts
         bound = _bound(
@@ -466,13 +466,13 @@ def asof_right(
         if not known:
             old, new = _matches(
                 table, count, after_count, then_count, width, order, row, key_width, prefix, starts, ends, positions,
-                here, was, False, 0, 0, time, then, (skips[0], skips[1]), stats,
+                here, was, False, 0, 0, time, then, skips, stats,
             )  # fmt: skip
         if old == new or (old != 0 and new != 0 and compare(old, new, 0, width, 0) == 0):
             continue
         if not _correct(
             left_table, then_left, left_width, row, bound, prefix, strict, left, left_positions, old, new, none, out,
-            program, time, then, skips[2], stats,
+            program, time, then, left_skip, stats,
         ):  # fmt: skip
             out[B_COUNT] = emitted
             return first
