@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 DEMO_FLAGS := $(if $(DEMO_EXIT),--exit) $(if $(LOAD),--load $(LOAD)) $(if $(PORT),--port $(PORT))
 
-.PHONY: demo test lint types layers bench server requirements histories blocks joins aggregates priorities laws crashes clean
+.PHONY: demo test lint types layers bench server requirements histories blocks joins proctime aggregates priorities laws crashes clean
 
 demo: $(VENV)/server.done $(if $(filter spark,$(LOAD)),$(VENV)/test.done)
 	$(PY) -m examples.debian.demo $(DEMO_FLAGS)
@@ -39,6 +39,9 @@ blocks: $(VENV)/test.done
 
 joins: $(VENV)/test.done
 	$(PY) -m tests.join_histories --count $(or $(COUNT),1000)
+
+proctime: $(VENV)/test.done
+	$(PY) -m tests.proctime_histories --count $(or $(COUNT),1000)
 
 aggregates: $(VENV)/test.done
 	$(PY) -m tests.model_aggregates --count $(or $(COUNT),1000)

@@ -292,7 +292,7 @@ class _Physical:
             case Join():
                 return f"Join linear {_gather(node.gather)}"
             case Lock():
-                return f"Lock {node.name}"
+                return "Lock what is there at each row's commit"
             case AsOf():
                 kind = "inner" if node.none is None else "left"
                 points = f"point {node.prefix} words, {'before' if node.strict else 'at or before'}"

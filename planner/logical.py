@@ -101,6 +101,7 @@ class Locked:
     """Left's columns then right's: each left row with the right rows of equal keys as they were when it came.
 
     ``keys`` and ``outer`` as in ``AsOf``. ``name``: under which a view keeps what its rows found; 0: nothing does.
+    ``found``: the relation that has it, where it is not looked up but read (``planner.locks.kept_schema``); 0: none.
     """
 
     left: Rel
@@ -108,6 +109,7 @@ class Locked:
     keys: tuple[tuple[int, int, bool], ...]
     outer: bool
     name: int = 0
+    found: int = 0
 
 
 @dataclass(frozen=True, slots=True)

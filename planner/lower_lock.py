@@ -8,10 +8,11 @@ from __future__ import annotations
 from ivm.errors import SqlError, unsupported
 from ivm.graph import Gather, NodeId
 from ivm.kernels.lock import ALONE, MATCH
-from ivm.words import BOOL, INT8, ColumnType, Schema
+from ivm.words import BOOL, INT8, Schema
 from planner import moves
 from planner.function_subquery import SAME_WORD
-from planner.logical import Locked, schema
+from planner.locks import kept_schema, nullable
+from planner.logical import Get, Locked, schema
 from planner.lower_asof import in_front, none
 from planner.lower_state import Lowering
 from planner.moves import Cell
@@ -27,13 +28,26 @@ def lower_locked(low: Lowering, rel: Locked) -> Flow:
             "FOR SYSTEM_TIME AS OF PROCTIME() outside of a materialized view",
             hint="A query cannot tell what was there when its rows came. Create a materialized view of it.",
         )
+    flow = _looked_up(low, rel) if rel.found == 0 else low.rel(Get(rel.found, kept_schema(rel)))
+    count = len(schema(rel.left))
+    part = Column(count + 1, INT8, False)
+    parts = (MATCH, ALONE) if rel.outer else (MATCH,)
+    wanted = tuple(Call(SAME_WORD, (part, Literal(value, INT8)), BOOL, False) for value in parts)
+    columns = own_columns(flow.schema)
+    exprs = (*columns[:count], *columns[count + 2 :])
+    found = low.compute(flow, (Or(wanted) if rel.outer else wanted[0],), exprs)
+    return low.coerce(found, schema(rel))
+
+
+def _looked_up(low: Lowering, rel: Locked) -> Flow:
+    """What is kept, as rows of ``kept_schema``."""
     left, right = low.rel(rel.left), low.rel(rel.right)
     one = _arranged(low, left, tuple((a, same) for a, _, same in rel.keys), True)
     two = _arranged(low, right, tuple((b, same) for _, b, same in rel.keys), False)
     if any(low.builder.scope_of[node] is not None for node in (one, two)):
         raise SqlError("0A000", "FOR SYSTEM_TIME AS OF PROCTIME() in a recursive term is not supported")
-    left_row, right_row = _nullable(left.schema), _nullable(right.schema)
-    kept = (*left_row, ColumnType(INT8, False), ColumnType(INT8, False), *right_row)
+    left_row, right_row = nullable(left.schema), nullable(right.schema)
+    kept = kept_schema(rel)
     words = moves.width(left_row)
     own = (*moves.cells(left_row), Cell(words), Cell(words + 1), *moves.cells(right_row, words + 2))
     gather = moves.row_of(own, kept)
@@ -41,19 +55,7 @@ def lower_locked(low: Lowering, rel: Locked) -> Flow:
     node = low.builder.add(
         Lock(one, two, rel.name, none(0, right_row), kept, gather, _back(left_row, right_row, kept)), width
     )
-    flow = Flow(node, gather, kept)
-    count = len(left_row)
-    part = Column(count + 1, INT8, False)
-    parts = (MATCH, ALONE) if rel.outer else (MATCH,)
-    wanted = tuple(Call(SAME_WORD, (part, Literal(value, INT8)), BOOL, False) for value in parts)
-    columns = own_columns(kept)
-    exprs = (*columns[:count], *columns[count + 2 :])
-    found = low.compute(flow, (Or(wanted) if rel.outer else wanted[0],), exprs)
-    return low.coerce(found, schema(rel))
-
-
-def _nullable(row: Schema) -> Schema:
-    return tuple(ColumnType(c.type, True) for c in row)
+    return Flow(node, gather, kept)
 
 
 def _arranged(low: Lowering, flow: Flow, keys: tuple[tuple[int, bool], ...], left: bool) -> NodeId:
@@ -72,7 +74,7 @@ def _arranged(low: Lowering, flow: Flow, keys: tuple[tuple[int, bool], ...], lef
         if null_safe:
             words.append(Call("is null", (own[column],), BOOL, False))
         words.append(own[column])
-    flow = low.coerce(flow, _nullable(flow.schema))
+    flow = low.coerce(flow, nullable(flow.schema))
     raw, gather = in_front(low, flow, tuple(words))
     return low.builder.arrange(raw, gather, len(words))
 

@@ -14,7 +14,7 @@ from ivm.words import TEXT, ColumnType
 from planner.context import Bounds, Context
 from planner.evaluate import constant
 from planner.finishing import finish
-from planner.locks import locks_in
+from planner.locks import locks_in, numbered
 from planner.logical import Rel, Values
 from planner.run import run
 from planner.run_direct import is_short
@@ -588,7 +588,8 @@ def _explained(statement: Statement) -> Rel:
         case Insert() | Update() | Delete():
             return statement.source
         case CreateView():
-            return view_rel(statement.query)
+            rel = view_rel(statement.query)
+            return numbered(rel) if statement.materialized else rel
         case CreateTable(source=Query() as query):
             return query.rel
         case Subscribe():

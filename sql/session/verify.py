@@ -1,37 +1,81 @@
-"""VERIFY MATERIALIZED VIEW: a recompute from the tables at one epoch, beside the running server."""
+"""VERIFY MATERIALIZED VIEW: a recompute from what the view reads, at one epoch, beside the running server."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from ivm.errors import unsupported
+from ivm.errors import SqlError
+from ivm.kernels.lock import MARKER
 from ivm.rows import RowSet, Vector, Words, pack, unpack
-from ivm.words import INT8, ColumnType
+from ivm.words import INT8, ColumnType, Schema
 from planner.context import Bounds, Context
+from planner.locks import kept_schema, locks_in, nullable, reading
+from planner.logical import Locked, Rel, schema
 from planner.lower import lower
 from planner.run import run
 from planner.transform.pipeline import optimize
 from sql.catalog.catalog import Relation
 from sql.engine.definition import definition_rel
-from sql.engine.snapshot import MemorySnapshot, Published, StoredIndexes
+from sql.engine.snapshot import GivenSnapshot, MemorySnapshot, Published, StoredIndexes
+
+
+@dataclass(frozen=True, slots=True)
+class _Recompute:
+    """Plans run over a snapshot."""
+
+    published: Published
+    snapshot: MemorySnapshot
+    context: Context
+    bounds: Bounds
+
+    def rows(self, rel: Rel, row: Schema) -> Words:
+        """An optimized plan's rows in a layout."""
+        plan = lower(rel, StoredIndexes(self.published, one_shot=True))
+        computed = run(plan, self.snapshot, self.context, self.bounds)
+        return pack(computed.columns(), row, len(computed))
 
 
 def verify(view: Relation, published: Published, snapshot: MemorySnapshot, context: Context, bounds: Bounds) -> RowSet:
     """The rows that differ, with ``diff``: how often more (or less) a row stands in the view than in a recompute.
 
-    The recompute reads tables only: views that the view reads are recomputed too.
+    What the view's joins with PROCTIME() have found is primary data: the recompute reads it, after it was checked to be
+    of exactly the rows that these joins read (XX001).
     """
-    if view.locks:
-        hint = "What its joins with PROCTIME() have found is primary data, which no recompute gives back."
-        raise unsupported(f"VERIFY of {view.name}", hint)
-    rel = definition_rel(view, published.catalog)
-    computed = run(lower(optimize(rel), StoredIndexes(published, one_shot=True)), snapshot, context, bounds)
-    schema = view.schema
-    expected = pack(computed.columns(), schema, len(computed))
+    rel = optimize(definition_rel(view, published.catalog))
+    found = _found(view, published)
+    recompute = _Recompute(published, _given(snapshot, found), context, bounds)
+    if found:
+        rel = reading(rel)
+        for lock in locks_in(rel):
+            _check_found(view, lock, found[lock.found], recompute)
     rows, diffs = published.rows(view.id, published.ordinal)
-    rows, diffs = _difference(rows, diffs, expected)
-    result = (*schema, ColumnType(INT8, False))
-    return RowSet(pack([*unpack(rows, schema), Vector(diffs)], result, len(rows)), result)
+    rows, diffs = _difference(rows, diffs, recompute.rows(rel, view.schema))
+    result = (*view.schema, ColumnType(INT8, False))
+    return RowSet(pack([*unpack(rows, view.schema), Vector(diffs)], result, len(rows)), result)
+
+
+def _found(view: Relation, published: Published) -> dict[int, tuple[Words, Words]]:
+    """What the view's joins with PROCTIME() keep: (rows of ``kept_schema``, diffs) by the relation that is read."""
+    kept = published.stored[view.id].locks
+    return {-name: published.root[lock.output].rows_at(published.ordinal) for name, lock in kept.items()}
+
+
+def _given(snapshot: MemorySnapshot, rows: dict[int, tuple[Words, Words]]) -> MemorySnapshot:
+    return GivenSnapshot(snapshot.published, snapshot.at, snapshot.system, given=rows) if rows else snapshot
+
+
+def _check_found(view: Relation, lock: Locked, found: tuple[Words, Words], recompute: _Recompute) -> None:
+    """Raises XX001 unless each row of the join's left side has its lock, as often as it is there, and no other has."""
+    row, kept = nullable(schema(lock.left)), kept_schema(lock)
+    columns = unpack(found[0], kept)
+    markers = columns[len(row) + 1].words == MARKER
+    held = pack(columns[: len(row)], row, len(found[0]))[markers]
+    wrong, _ = _difference(held, found[1][markers], recompute.rows(lock.left, row))
+    if len(wrong):
+        detail = f"{len(wrong)} different rows are locked more often, or less, than the join reads them."
+        raise SqlError("XX001", f'materialized view "{view.name}" has locked other rows than it reads', detail)
 
 
 def _difference(rows: Words, diffs: Words, expected: Words) -> tuple[Words, Words]:
