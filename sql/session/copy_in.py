@@ -13,7 +13,8 @@ from ivm.rows import RowSet, Vector, Words, pack
 from ivm.words import ColumnType
 from planner.context import Context
 from planner.evaluate import evaluate
-from sql.catalog.catalog import Relation
+from sql.catalog.catalog import Catalog, Relation
+from sql.coordination.prepared import StaleError
 from sql.coordination.transaction import Transaction
 from sql.dml.changes import Changer
 from sql.dml.constraints import fit
@@ -78,14 +79,25 @@ class CopyIn:
 async def write_rows(
     coordinator: Coordinator, transaction: Transaction, table: Relation, rows: Words, context: Context
 ) -> int:
-    """Adds whole rows of a table, in one change; their number."""
+    """Adds whole rows of a table, in one change; their number. 42P01, 40001: it was dropped, or altered, meanwhile."""
 
     def work(writer: Writer) -> int:
         writer.engine.check_room()
-        Changer(writer, coordinator.keys, context).insert_rows(table, rows)
+        Changer(writer, coordinator.keys, context).insert_rows(_still(writer.catalog, table), rows)
         return len(rows)
 
     return await transaction.write(work)
+
+
+def _still(catalog: Catalog, table: Relation) -> Relation:
+    """The table as it is now; its rows must look as they did when the data began to come."""
+    now = catalog.relations.get(table.id)
+    if now is None and all(r.oid != table.oid for r in catalog.relations.values()):
+        gone = f'relation "{table.name}" does not exist'
+        raise SqlError("42P01", gone, detail="It was dropped while the rows were read.")
+    if now is None or now.columns != table.columns:
+        raise StaleError
+    return now
 
 
 def table_rows(statement: CopyFrom, given: list[Vector], count: int, context: Context) -> Words:
