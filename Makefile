@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 DEMO_FLAGS := $(if $(DEMO_EXIT),--exit) $(if $(LOAD),--load $(LOAD)) $(if $(PORT),--port $(PORT))
 
-.PHONY: demo test lint types layers bench server requirements histories blocks joins proctime aggregates priorities laws crashes clean
+.PHONY: demo test lint types layers bench server requirements histories blocks joins proctime aggregates priorities laws chaos crashes clean
 
 demo: $(VENV)/server.done $(if $(filter spark,$(LOAD)),$(VENV)/test.done)
 	$(PY) -m examples.debian.demo $(DEMO_FLAGS)
@@ -51,6 +51,9 @@ priorities: $(VENV)/test.done
 
 laws: $(VENV)/test.done
 	HYPOTHESIS_PROFILE=long $(PY) -m pytest --timeout 3600 $$(grep -l "^from hypothesis" tests/test_*.py)
+
+chaos: $(VENV)/test.done
+	$(PY) -m tests.chaos --count $(or $(COUNT),20)
 
 crashes: $(VENV)/test.done
 	$(PY) -m tests.crashes --kills $(or $(COUNT),100)
