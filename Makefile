@@ -27,7 +27,7 @@ layers: $(VENV)/test.done
 	$(VENV)/bin/lint-imports
 
 bench: $(VENV)/test.done
-	$(PY) -m benchmarks.run $(BENCH)
+	$(PY) -m benchmarks.run $(if $(ONLY),--only $(ONLY))
 
 # The long forms: random histories against the oracle, laws over many examples, kills at random moments.
 histories: $(VENV)/test.done

@@ -82,8 +82,8 @@ def commits(dsn: str, first: int) -> tuple[list[float], list[int]]:
     return samples, runnable
 
 
-def beside(dsn: str, spread: Callable[[list[float]], str]) -> list[tuple[str, str]]:
-    """Each neighbour's effect."""
+def beside(dsn: str) -> list[tuple[str, list[float], float]]:
+    """Each neighbour's effect: milliseconds of commits, and how many threads were runnable on average."""
     prepare(dsn)
     results = []
     for number, (name, work) in enumerate(NEIGHBOURS.items()):
@@ -96,5 +96,5 @@ def beside(dsn: str, spread: Callable[[list[float]], str]) -> list[tuple[str, st
             process.kill()
             process.join()
         threads = sum(runnable) / max(len(runnable), 1)
-        results.append((f"commit, {name}", f"{spread(samples)} ({threads:.1f} threads runnable)"))
+        results.append((f"a commit, {name}", samples, threads))
     return results

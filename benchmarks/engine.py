@@ -1,7 +1,7 @@
 """W1 to W5, W7 and W8: the graph that the planner renders for the workload's SQL, each transaction its own epoch.
 
-``python -m benchmarks.engine [names] [flat]`` prints updates per CPU second of all threads, the latency of a step, and
-the ratio to the compiled differential-dataflow, one worker, corrected by ``calibrate.factor()``. The output is checked
+``python -m benchmarks.engine [names]`` prints updates per CPU second of all threads, the latency of a step, and the
+ratio to the compiled differential-dataflow, one worker, corrected by ``calibrate.factor()``. The output is checked
 against an answer from scratch.
 """
 
@@ -12,85 +12,51 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from benchmarks import rivals
 from benchmarks.calibrate import factor
+from benchmarks.flow import Flow
+from benchmarks.report import RATE, SECONDS, Row, at_least, at_most, below
 from benchmarks.workloads import Words, Workload, checksum, workloads
-from ivm.dataflow import Dataflow
 from ivm.kernels.warm import warm
-from planner.context import Context
-from planner.lower import lower
-from planner.lower_state import KnownIndexes
-from planner.render import Renderer
-from planner.transform.pipeline import optimize
-from sql.bind.statement import bind_statement
-from sql.catalog.catalog import Relation, RelationKind
-from sql.statements import definitions, queries
-from storage.dictionary import Dictionary
 
-VIEW = 1
 BATCHES = {1: 20_000, 10: 40_000, 100: 100_000, 1000: 300_000, 100_000: 1_000_000}
 
 
-class Tables:
-    """A catalog of the workload's tables."""
-
-    def __init__(self, ddl: Sequence[str]) -> None:
-        self.relations: dict[str, Relation] = {}
-        for number, text in enumerate(ddl):
-            made = bind_statement(text, self).statement
-            assert isinstance(made, definitions.CreateTable)
-            self.relations[made.name] = Relation(100 + number, "public", made.name, RelationKind.TABLE, made.columns)
-
-    def resolve(self, schema_name: str | None, name: str) -> Relation | None:
-        return self.relations.get(name)
-
-    def by_id(self, relation: int) -> Relation | None:
-        return next((r for r in self.relations.values() if r.id == relation), None)
-
-    def below(self, relation: Relation) -> tuple[Relation, ...]:
-        return ()
-
-    def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
-        return ()
-
-    def type(self, schema_name: str | None, name: str) -> None:
-        return None
-
-    def home(self, schema_name: str | None, temporary: bool) -> str:
-        return "public"
+BUDGET = 20.0
+"""Seconds that one size of batch may take."""
+PREPARED = 1_000
+"""Batches that are made before they are timed."""
 
 
-class Bench:
+@dataclass(frozen=True, slots=True)
+class Load:
+    """CPU seconds, and whether the output was right."""
+
+    seconds: float
+    right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """``cpu``: seconds of all threads in all batches; of each batch its wall seconds and its thread's CPU seconds."""
+
+    cpu: float
+    walls: NDArray[np.float64]
+    steps: NDArray[np.float64]
+
+
+class Bench(Flow):
     """One workload in one dataflow."""
 
     def __init__(self, workload: Workload) -> None:
+        super().__init__(workload.ddl, workload.view)
         self.workload = workload
-        self.flow = Dataflow()
-        self.renderer = Renderer(self.flow, Context(Dictionary(b"freshet benchmark"[:16])))
-        tables = Tables(workload.ddl)
-        self.inputs = {}
-        for name, relation in tables.relations.items():
-            self.inputs[name] = self.renderer.add_table(relation.id, relation.schema, ())
-        query = bind_statement(workload.view, tables).statement
-        assert isinstance(query, queries.Query)
-        self.renderer.install(lower(optimize(query.rel), KnownIndexes()), VIEW)
-        self.flow.hydrate()
-        self.output = self.renderer.output(VIEW)
-        self.ordinal = 0
         self.updates = 0
-
-    def feed(self, table: str, rows: Words, diffs: Words) -> None:
-        """Updates of one table at the present ordinal."""
-        self.flow.feed(self.inputs[table], rows, self.ordinal, diffs)
-
-    def step(self) -> None:
-        """One step to completion, published, as production does it."""
-        self.flow.step()
-        self.flow.changes(self.output)
-        self.flow.publish()
-        self.flow.allow_compaction(self.ordinal)
 
     def load(self) -> float:
         """The base, each chunk at one time; CPU seconds."""
@@ -130,29 +96,24 @@ class Bench:
             self.feed(table, rows, diffs)
         self.step()
 
-    def run(self, size: int, count: int) -> tuple[float, list[float]]:
-        """``count`` updates in batches of ``size``; CPU seconds, and wall seconds of each batch."""
-        prepared = [self.changes(size) for _ in range(max(1, count // size))]
-        walls = []
-        started = time.process_time()
-        for batch in prepared:
-            begun = time.perf_counter()
-            self.commit(batch)
-            walls.append(time.perf_counter() - begun)
-        return time.process_time() - started, walls
-
-    def flat(self, count: int) -> tuple[float, float]:
-        """``count`` updates one at a time: p50 and p99 of the last tenth's thread CPU time over the first tenth's."""
-        spent = []
-        for _ in range(count):
-            batch = self.changes(1)
-            begun = time.thread_time_ns()
-            self.commit(batch)
-            spent.append(time.thread_time_ns() - begun)
-        tenth = count // 10
-        first, last = np.array(spent[:tenth]), np.array(spent[-tenth:])
-        half, most = (float(np.percentile(last, q) / np.percentile(first, q)) for q in (50, 99))
-        return half, most
+    def run(self, size: int, count: int, budget: float = BUDGET) -> Spent:
+        """``count`` updates in batches of ``size``, or as many as ``budget`` seconds allow; what each batch took."""
+        walls: list[float] = []
+        steps: list[int] = []
+        cpu = 0.0
+        todo = max(1, count // size)
+        end = time.perf_counter() + budget
+        while len(walls) < todo and (not walls or time.perf_counter() < end):
+            prepared = [self.changes(size) for _ in range(min(PREPARED, todo - len(walls)))]
+            started = time.process_time()
+            for batch in prepared:
+                mine = time.thread_time_ns()
+                begun = time.perf_counter()
+                self.commit(batch)
+                walls.append(time.perf_counter() - begun)
+                steps.append(time.thread_time_ns() - mine)
+            cpu += time.process_time() - started
+        return Spent(cpu, np.array(walls), 1e-9 * np.array(steps))
 
     def right(self) -> bool:
         """Whether the output is what the workload's answer computes from scratch."""
@@ -166,62 +127,76 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One line of the table; ``ratio`` to the rival, None where it has no figure."""
+    """A workload at one size of batch. ``p50``, ``p99`` and ``worst``: CPU seconds that a step took of its thread; the
+    others' work on a shared machine is not in them. ``wall``: p99 of wall seconds."""
 
-    workload: str
     batch: int
     rate: float
     p50: float
     p99: float
     worst: float
-    ratio: float | None
+    wall: float
     right: bool
 
-    def __str__(self) -> str:
-        ratio = f"{self.ratio:6.2f}x" if self.ratio is not None else "      –"
-        times = f"p50 {1e6 * self.p50:9,.0f} µs  p99 {1e6 * self.p99:9,.0f}  max {1e6 * self.worst:9,.0f}"
-        state = "right" if self.right else "WRONG"
-        return f"{self.workload} batch {self.batch:>7,}  {self.rate:>12,.0f}/s  {ratio}  {times}  {state}"
+
+def measure_batch(bench: Bench, size: int, count: int) -> Measured:
+    """``count`` updates in batches of ``size``, after a twentieth as many that do not count."""
+    bench.run(size, max(size, count // 20), BUDGET / 10)
+    spent = bench.run(size, max(size * 5, count))
+    rate = len(spent.walls) * size / spent.cpu
+    p50, p99, worst = (float(np.percentile(spent.steps, q)) for q in (50, 99, 100))
+    return Measured(size, rate, p50, p99, worst, float(np.percentile(spent.walls, 99)), bench.right())
 
 
-def measure(workload: Workload, speed: float) -> list[Measured]:
+def measure(workload: Workload, counts: dict[int, int] = BATCHES) -> tuple[Load, list[Measured]]:
     """Load, then every batch size that the rival has a figure for, smallest first."""
     bench = Bench(workload)
-    print(f"{workload.name} load {bench.load():.2f} s CPU, {'right' if bench.right() else 'WRONG'}", flush=True)
-    results = []
-    for size in workload.rival:
-        bench.run(size, max(size, BATCHES[size] // 20))
-        count = max(size * 5, BATCHES[size] // (10 if workload.name[:2] in ("W2", "W3", "W8") else 1))
-        seconds, walls = bench.run(size, count)
-        walls.sort()
-        rate = len(walls) * size / seconds
-        ratio = rate / (workload.rival[size] * speed)
-        p99 = walls[min(len(walls) - 1, int(0.99 * len(walls)))]
-        p50, right = walls[len(walls) // 2], bench.right()
-        results.append(Measured(workload.name, size, rate, p50, p99, walls[-1], ratio, right))
-        print(results[-1], flush=True)
-    return results
+    load = Load(bench.load(), bench.right())
+    return load, [measure_batch(bench, size, counts[size]) for size in workload.rival]
 
 
-def measure_flat(workload: Workload) -> None:
-    """Whether 100,000 updates one at a time become slower as they go."""
-    bench = Bench(workload)
-    bench.load()
-    half, most = bench.flat(100_000)
-    state = "right" if bench.right() else "WRONG"
-    print(f"{workload.name} flat: last 10,000 / first 10,000  p50 {half:.2f}  p99 {most:.2f}  {state}", flush=True)
+def compare(name: str, load: Load, cells: Sequence[Measured], rates: dict[int, float], factor: float) -> list[Row]:
+    """Beside the compiled system's figures, and the aims."""
+    theirs, aims = rivals.LOADS[name] / factor, rivals.RATIOS.get(name, {})
+    row = {"workload": name, "case": "load", "unit": SECONDS, "ours": load.seconds, "right": load.right}
+    rows = [at_least({**row, "rivals": {rivals.COMPILED: theirs}}, theirs / load.seconds, aims.get(0))]
+    for cell in cells:
+        theirs = rates[cell.batch] * factor
+        row = {"workload": name, "case": f"batch {cell.batch:,}", "unit": RATE, "ours": cell.rate, "right": cell.right}
+        rows.append(at_least({**row, "rivals": {rivals.COMPILED: theirs}}, cell.rate / theirs, aims.get(cell.batch)))
+    return rows + [row for cell in cells if cell.batch == 1 for row in latencies(name, cell, factor)]
+
+
+def latencies(name: str, cell: Measured, factor: float) -> list[Row]:
+    """Of single updates."""
+    row: dict[str, Any] = {"workload": name, "case": "p50 of a step", "unit": SECONDS, "ours": cell.p50}
+    rows = [Row(**row)]
+    theirs = rivals.P99S.get(name, 0.0) / factor
+    row = {"workload": name, "case": "p99", "unit": SECONDS, "ours": cell.p99}
+    if name in ("W4", "W5"):
+        beside = {**row, "rivals": {rivals.COMPILED: theirs}}
+        rows.append(at_most(beside, cell.p99 / cell.p50, rivals.P99_SPREAD, "our p50"))
+    elif theirs:
+        aim = rivals.P99_RATIO if name in ("W1", "W2") else None
+        rows.append(at_most({**row, "rivals": {rivals.COMPILED: theirs}}, cell.p99 / theirs, aim, "theirs"))
+    if name == "W2":
+        rows.append(below({**row, "case": "p99 itself"}, rivals.W2_P99))
+        rows.append(below({**row, "case": "longest step", "ours": cell.worst}, rivals.W2_MOST))
+    if name in ("W1", "W4", "W5"):
+        rows.append(below({**row, "case": "longest step", "ours": cell.worst}, rivals.STEP_CPU))
+    return [*rows, Row(**{**row, "case": "p99 by the wall", "ours": cell.wall})]
 
 
 def main() -> None:
-    """Measure the named workloads, or all; with ``flat`` also a long run of each."""
+    """Measure the named workloads, or all."""
     speed = factor()
     print(f"calibration factor {speed:.2f}, load average {os.getloadavg()[0]:.1f}", flush=True)
     warm(lambda _name, _done, _all: None)
     chosen = workloads()
-    for name in [a for a in sys.argv[1:] if a != "flat"] or chosen:
-        measure(chosen[name], speed)
-        if "flat" in sys.argv:
-            measure_flat(chosen[name])
+    for name in sys.argv[1:] or chosen:
+        load, cells = measure(chosen[name])
+        for row in compare(name, load, cells, chosen[name].rival, speed):
+            print(row, flush=True)
 
 
 if __name__ == "__main__":

@@ -11,18 +11,20 @@ import resource
 import sys
 import threading
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks import rivals
 from benchmarks.calibrate import factor
+from benchmarks.report import MEGABYTES, RATE, SECONDS, Row, at_least, at_most
 from ivm.rows import Words
 from ivm.sweep import Sweep
 from storage.dictionary import Dictionary
 
 ID_BITS = 32
 PART = 1 << 16
-LOAD_SECONDS, UPDATES_A_SECOND, THOUSANDS, PEAK_MB = 4.86, 29_100.0, 228_000.0, 1402
-"""The compiled differential-dataflow's load, rates at batches of 1 and 1,000, and memory (WORKLOADS.md)."""
+VALUES = 10_000_000
 
 
 def intern(dictionary: Dictionary, values: Words) -> Words:
@@ -94,31 +96,64 @@ def check(dictionary: Dictionary, values: Words, ids: Words) -> None:
         assert (intern(dictionary, values[start : start + PART].copy()) == ids[start : start + PART]).all()
 
 
-def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000
+@dataclass(frozen=True, slots=True)
+class Interned:
+    """``load``: CPU seconds; ``peak``: MB that the load added to the resident set; ``held``: bytes a value; ``rates``:
+    updates per CPU second by batch size; the sweep's CPU seconds, and the longest that an intern beside it took (s)."""
+
+    count: int
+    load: float
+    peak: float
+    held: float
+    rates: dict[int, float]
+    swept: float
+    wait: float
+
+
+def measure(count: int) -> Interned:
+    """Load, update, sweep; AssertionError unless ids are unique, stable, and of the right multiset."""
     dictionary = Dictionary(b"freshet benchmark"[:16], id_bits=ID_BITS)
     warm = Dictionary(b"freshet benchmark"[:16], id_bits=ID_BITS)
     sweep(warm, load(warm, 10_000)[0])
     base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     ids, seconds = load(dictionary, count)
-    peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base) // 1024
-    scale = factor()
-    print(f"load: {seconds:.2f} s of CPU, {seconds / count * 1e9:.0f} ns a value "
-          f"(compiled, corrected: {LOAD_SECONDS * count / 1e7 / scale:.2f} s); "
-          f"peak {peak} MB, {count * 8 >> 20} of it ids (compiled: {PEAK_MB * count / 1e7:.0f} MB); "
-          f"{dictionary.arena.byte_size / count:.0f} bytes a value held")  # fmt: skip
+    peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base) / 1024
+    held = dictionary.arena.byte_size / count
     updates = min(count // 10, 200_000)
-    for batch, rival, first in ((1, UPDATES_A_SECOND, 0), (1000, THOUSANDS, updates)):
-        rate = update(dictionary, ids, count, first, updates, batch)
-        print(f"batch {batch}: {rate:,.0f} updates a CPU second (compiled, corrected: {rival * scale:,.0f})")
-    took, wait, left = sweep(dictionary, ids)
-    print(f"sweep: {took:.2f} s of CPU, {left} values left, "
-          f"an intern beside took {wait * 1e3:.2f} ms at most; "
-          f"{dictionary.arena.byte_size / count:.0f} bytes a value held")  # fmt: skip
+    rates = {batch: update(dictionary, ids, count, first, updates, batch) for batch, first in ((1, 0), (1000, updates))}
+    swept, wait, left = sweep(dictionary, ids)
+    assert left == 2 * updates, "what nobody names leaves"
     values = np.arange(count)
     values[: 2 * updates] += count
     check(dictionary, values, ids)
-    print("ids unique, stable, and the right multiset")
+    return Interned(count, seconds, peak, held, rates, swept, wait)
+
+
+def compare(found: Interned, factor: float) -> list[Row]:
+    """Beside the compiled system's figures, and the aims."""
+    share = found.count / VALUES
+    theirs, memory = rivals.LOADS["W6"] * share / factor, rivals.INTERNING_MB * share
+    row = {"workload": "W6", "case": "load", "unit": SECONDS, "ours": found.load, "right": True}
+    rows = [at_most({**row, "rivals": {rivals.COMPILED: theirs}}, found.load / theirs, 1.0, "theirs")]
+    row = {"workload": "W6", "case": "memory", "unit": MEGABYTES, "ours": found.peak}
+    aim = rivals.INTERNING_MEMORY
+    rows.append(at_most({**row, "rivals": {rivals.COMPILED: memory}}, found.peak / memory, aim, "theirs"))
+    for batch, rate in found.rates.items():
+        theirs = rivals.INTERNING_RATES[batch] * factor
+        row = {"workload": "W6", "case": f"batch {batch:,}", "unit": RATE, "ours": rate}
+        rows.append(at_least({**row, "rivals": {rivals.COMPILED: theirs}}, rate / theirs, None))
+    return [
+        *rows,
+        Row("W6", "bytes a value held", "B", found.held),
+        Row("W6", "sweep of all values, CPU", SECONDS, found.swept),
+        Row("W6", "longest intern beside it", SECONDS, found.wait),
+    ]
+
+
+def main() -> None:
+    """Measure so many values, or ten million."""
+    for row in compare(measure(int(sys.argv[1]) if len(sys.argv) > 1 else VALUES), factor()):
+        print(row)
 
 
 if __name__ == "__main__":

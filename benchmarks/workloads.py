@@ -293,58 +293,62 @@ def least_labels(name: str, nodes: int, size: int, rival: dict[int, float], plai
     return Workload(name, view, ddl, size, ("edges",), tables, initial, components(nodes, size), rival)
 
 
-def workloads() -> dict[str, Workload]:
-    """By name."""
+def workloads(shrink: int = 1) -> dict[str, Workload]:
+    """By name; nodes, rows and keys divided by ``shrink``."""
+    thousand, hundred_thousand, million = 1_000 // shrink, 100_000 // shrink, 1_000_000 // shrink
     w4 = Workload(
         "W4",
         "SELECT d.n, count(*) FROM (SELECT src, count(*) AS n FROM edges GROUP BY src) d GROUP BY d.n",
         _GRAPH[1:],
-        5_000_000,
+        5 * million,
         ("edges",),
-        {"edges": lambda low, high: edges(3, 1_000_000, low, high)},
+        {"edges": lambda low, high: edges(3, million, low, high)},
         {},
-        degrees(1_000_000, 5_000_000),
+        degrees(million, 5 * million),
         {1: 49.5e3, 1000: 552e3, 100_000: 1.81e6},
     )
     w5 = Workload(
         "W5",
         "SELECT a.k, count(*) FROM a JOIN b ON a.k = b.k GROUP BY a.k",
         tuple(f"CREATE TABLE {t} (k bigint NOT NULL, v bigint NOT NULL)" for t in "ab"),
-        1_000_000,
+        million,
         ("a", "b"),
-        {"a": lambda low, high: keyed(40, 100_000, low, high), "b": lambda low, high: keyed(41, 100_000, low, high)},
+        {
+            "a": lambda low, high: keyed(40, hundred_thousand, low, high),
+            "b": lambda low, high: keyed(41, hundred_thousand, low, high),
+        },
         {},
-        joined(100_000, 1_000_000),
+        joined(hundred_thousand, million),
         {1: 31.4e3, 1000: 193e3, 100_000: 559e3},
     )
-    graph = DistinctEdges(7, 100_000)
+    graph = DistinctEdges(7, hundred_thousand)
     w7 = Workload(
         "W7",
         "SELECT x.src AS a, x.dst AS b, y.dst AS c FROM edges x JOIN edges y ON x.dst = y.src "
         "JOIN edges z ON z.src = x.src AND z.dst = y.dst",
         _GRAPH[1:],
-        1_000_000,
+        million,
         ("edges",),
         {"edges": graph},
         {},
-        lambda updates: triangles(100_000, graph(updates, 1_000_000 + updates)),
+        lambda updates: triangles(hundred_thousand, graph(updates, million + updates)),
         {1: 2.0e3, 100: 9.9e3, 1000: 18.2e3},
         chunks=100,
     )
-    w1 = reach("W1", 1_000, 2_000, {1: 7.7e3, 10: 23.0e3, 100: 82.9e3})
-    w2 = reach("W2", 1_000_000, 2_000_000, {1: 3.7e3, 10: 5.0e3, 100: 8.4e3})
-    w3 = least_labels("W3", 200_000, 1_000_000, {1: 5.7e3, 100: 15.4e3})
-    w3_plain = least_labels("W3-plain", 200_000, 1_000_000, {1: 806, 100: 798}, plain=True)
-    w3_sparse = least_labels("W3-1M", 1_000_000, 2_000_000, {1: 2.6e3, 100: 6.1e3})
     w8 = Workload(
         "W8",
         STRONG,
         _GRAPH[1:],
-        200_000,
+        2 * hundred_thousand,
         ("edges",),
-        {"edges": lambda low, high: edges(8, 100_000, low, high)},
+        {"edges": lambda low, high: edges(8, hundred_thousand, low, high)},
         {},
-        strongly_connected(100_000, 200_000),
+        strongly_connected(hundred_thousand, 2 * hundred_thousand),
         {1: 80.0, 10: 86.0},
     )
+    w1 = reach("W1", thousand, 2 * thousand, {1: 7.7e3, 10: 23.0e3, 100: 82.9e3})
+    w2 = reach("W2", million, 2 * million, {1: 3.7e3, 10: 5.0e3, 100: 8.4e3})
+    w3 = least_labels("W3", 2 * hundred_thousand, million, {1: 5.7e3, 100: 15.4e3})
+    w3_plain = least_labels("W3-plain", 2 * hundred_thousand, million, {1: 806, 100: 798}, plain=True)
+    w3_sparse = least_labels("W3-1M", million, 2 * million, {1: 2.6e3, 100: 6.1e3})
     return {w.name: w for w in (w1, w2, w3, w3_plain, w3_sparse, w4, w5, w7, w8)}

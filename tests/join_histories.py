@@ -11,7 +11,7 @@ import random
 import sqlite3
 from collections import Counter
 
-from benchmarks.engine import Tables
+from benchmarks.flow import Tables
 from planner.lower_state import KnownIndexes
 from planner.multiway import Joins
 from sql.bind.statement import bind_statement

@@ -1,0 +1,104 @@
+"""A view's dataflow without a server: tables and query in SQL, the graph that the planner renders for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ivm.dataflow import Changes, Dataflow
+from planner.context import Context
+from planner.logical import schema
+from planner.lower import lower
+from planner.lower_state import KnownIndexes
+from planner.render import Renderer
+from planner.transform.pipeline import optimize
+from sql.bind.statement import bind_statement
+from sql.catalog.catalog import Relation, RelationKind, TableColumn
+from sql.statements import definitions, queries
+from storage.dictionary import Dictionary
+
+Words = NDArray[np.int64]
+VIEW = 1
+
+
+class Tables:
+    """A catalog of the workload's tables, and views over them that are not materialized."""
+
+    def __init__(self, ddl: Sequence[str]) -> None:
+        self.relations: dict[str, Relation] = {}
+        for number, text in enumerate(ddl):
+            made = bind_statement(text, self).statement
+            match made:
+                case definitions.CreateTable():
+                    key = made.primary_key
+                    columns = tuple(
+                        replace(c, nullable=c.nullable and i not in key) for i, c in enumerate(made.columns)
+                    )
+                    found = Relation(100 + number, "public", made.name, RelationKind.TABLE, columns, key)
+                case definitions.CreateView():
+                    columns = tuple(TableColumn(c.name, c.type) for c in made.query.columns)
+                    found = Relation(
+                        100 + number, "public", made.name, RelationKind.VIEW, columns, definition=made.definition,
+                        references=made.references,
+                    )  # fmt: skip
+                case _:
+                    raise AssertionError(f"neither a table nor a view: {text}")
+            self.relations[made.name] = found
+
+    def resolve(self, schema_name: str | None, name: str) -> Relation | None:
+        return self.relations.get(name)
+
+    def by_id(self, relation: int) -> Relation | None:
+        return next((r for r in self.relations.values() if r.id == relation), None)
+
+    def below(self, relation: Relation) -> tuple[Relation, ...]:
+        return ()
+
+    def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
+        return ()
+
+    def type(self, schema_name: str | None, name: str) -> None:
+        return None
+
+    def temporary_below(self) -> bool:
+        return False
+
+    def home(self, schema_name: str | None, temporary: bool) -> str:
+        return "public"
+
+
+class Flow:
+    """The dataflow that the planner renders for one view over some tables, driven without a server."""
+
+    def __init__(self, ddl: Sequence[str], view: str) -> None:
+        self.dictionary = Dictionary(b"freshet benchmark"[:16])
+        self.flow = Dataflow(self.dictionary.arena)
+        self.renderer = Renderer(self.flow, Context(self.dictionary))
+        self.tables = Tables(ddl)
+        self.inputs = {}
+        for name, relation in self.tables.relations.items():
+            if relation.kind is RelationKind.TABLE:
+                self.inputs[name] = self.renderer.add_table(relation.id, relation.schema, relation.primary_key)
+        query = bind_statement(view, self.tables).statement
+        assert isinstance(query, queries.Query)
+        self.schema = schema(query.rel)
+        keyed = ((r.id, (r.primary_key,)) for r in self.tables.relations.values() if r.primary_key)
+        self.renderer.install(lower(optimize(query.rel), KnownIndexes(tuple(keyed))), VIEW)
+        self.flow.hydrate()
+        self.output = self.renderer.output(VIEW)
+        self.ordinal = 0
+
+    def feed(self, table: str, rows: Words, diffs: Words) -> None:
+        """Updates of one table at the present ordinal."""
+        self.flow.feed(self.inputs[table], rows, self.ordinal, diffs)
+
+    def step(self) -> Changes:
+        """One step to completion, published, as production does it; the view's changes."""
+        self.flow.step()
+        changes = self.flow.changes(self.output)
+        self.flow.publish()
+        self.flow.allow_compaction(self.ordinal)
+        return changes

@@ -1,0 +1,80 @@
+"""`make bench` on small data: every workload's result is right, every row says what it is beside. Never times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import report, rivals
+from benchmarks.run import COMMITS, ENGINE, LIBRARY, WIRE, Run, Size, chosen, measured
+from ivm.kernels.warm import warm
+
+SMALL = Size(shrink=100, quick=True)
+WORKLOADS = list(chosen())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled() -> None:
+    warm(lambda _name, _done, _all: None)
+
+
+def run_of(key: str) -> Run:
+    table, name, measure = next(what for found, *what in WORKLOADS if found == key)
+    return measured(table, name, measure, SMALL, 1.0)
+
+
+@pytest.mark.parametrize("name", [key for key, table, *_ in WORKLOADS if table == ENGINE])
+def test_engine(name: str) -> None:
+    run = run_of(name)
+    assert run.rows[0].case == "load"
+    assert all(row.right is not False for row in run.rows)
+    assert any(row.right for row in run.rows)
+    assert all(row.ours > 0 for row in run.rows if row.unit != report.MEGABYTES)
+    for row in run.rows:
+        assert (row.met is None) == (not row.aim)
+        if row.case.startswith(("load", "batch")):
+            assert set(row.rivals) == {rivals.COMPILED}
+
+
+@pytest.mark.parametrize("name", [key for key, table, *_ in WORKLOADS if table == LIBRARY])
+def test_library(name: str) -> None:
+    """The view is what DuckDB computes from the rows that are left."""
+    batches = run_of(name).rows[1:]
+    assert len(batches) >= 2
+    assert all(row.right for row in batches)
+
+
+def test_wire() -> None:
+    run = run_of("wire A_S")
+    assert [row.case for row in run.rows] == ["load", "batch 1", "batch 100"]
+    assert all(row.right for row in run.rows[1:])
+    assert any("here" in name for row in run.rows for name in row.rivals)
+
+
+def test_only() -> None:
+    assert [key for key, *_ in chosen(["W3"])] == ["W3", "W3-1M", "W3-plain"]
+    assert [key for key, *_ in chosen(["A_S", "copy"])] == ["wire A_S", "library A_S", "commits copy"]
+    tables = {table for _, table, *_ in WORKLOADS}
+    assert tables == {ENGINE, WIRE, LIBRARY, COMMITS}
+
+
+def test_rows_are_kept_and_shown(tmp_path: Path) -> None:
+    row = {"workload": "W1", "case": "batch 1", "unit": report.RATE, "ours": 20_000.0, "right": True}
+    first = report.at_least({**row, "rivals": {"other": 10_000.0}}, 2.0, 1.5)
+    second = report.below({**row, "case": "p99", "unit": report.SECONDS, "ours": 2e-3, "right": False}, 1e-3)
+    run = Run(ENGINE, "2026-11-20 12:00", (0.5, 1.5), 1.25, (first, second))
+    kept = report.save({"W1": run}, tmp_path / "results.json")
+    assert report.runs_of(kept) == {"W1": run}
+    again = report.save({"W2": run}, tmp_path / "results.json")
+    assert set(again["runs"]) == {"W1", "W2"}
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
+    report.publish(report.page(kept), page)
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "| W1 | batch 1 | 20,000 | 10,000 | 2.00 | ≥ 1.5× | yes |" in text
+    assert "|  | p99 | 2 ms |  |  | < 1 ms | **no**, **wrong result** |" in text
+    assert "1 of 2 aims met" in text
+    assert "load average 0.5 to 1.5" in text
