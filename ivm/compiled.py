@@ -15,7 +15,8 @@ import numpy as np
 
 from ivm.batch import Block, Words, address
 from ivm.kernels.loop import (
-    F_MOST,
+    F_CORRECTED,
+    F_SEARCHED,
     F_VECTOR,
     FINISHED,
     PAUSED,
@@ -27,7 +28,7 @@ from ivm.kernels.loop import (
     run_loop,
 )  # fmt: skip
 from ivm.kernels.memory import where
-from ivm.workers import workers
+from ivm.workers import CORRECTED, SEARCHED, workers
 
 if TYPE_CHECKING:
     from ivm.scheduler import Operator, Scope
@@ -103,7 +104,7 @@ class CompiledLoop:
             row = [instruction.operator, -1, 0, address(member.out.d), instruction.source, own]
             row += [*made.listed(member.inside), *instruction.words]
             rows += row + [0] * (ROW_WORDS - len(row))
-        return CompiledLoop(scope, members, np.array([len(members), -1, 0, *rows, *made.lists], np.int64), made)
+        return CompiledLoop(scope, members, np.array([len(members), -1, 0, 0, *rows, *made.lists], np.int64), made)
 
     def run(self) -> None:
         """Runs what is due, until nothing is, one pass has gone on in Python, or the step is to pause or cancelled."""
@@ -134,7 +135,8 @@ class CompiledLoop:
         """The agenda, and what operators outside of the loop emit."""
         scope = self._scope
         program = self._program
-        program[F_MOST] = workers().most_alone
+        program[F_SEARCHED] = workers().least(SEARCHED)
+        program[F_CORRECTED] = workers().least(CORRECTED)
         for vector, items in scope.agenda.items():
             for item in items:
                 later = item.later

@@ -18,7 +18,7 @@ from ivm.kernels.blocks import SAME, gather, transfer
 from ivm.kernels.memory import B_COUNT, B_DIFFS, B_ROWS, B_TIMES
 from ivm.kernels.shards import close_gaps, deal, in_order, key_place, key_start, tally
 from ivm.kernels.sort import sort_block
-from ivm.workers import parts, run
+from ivm.workers import COPIED, CORRECTED, SEARCHED, SORTED, parts, run
 
 T = TypeVar("T")
 
@@ -71,7 +71,7 @@ def cuts_of_both(a: Block, b: Block, key_width: int, order: int, number: int) ->
 def in_parts(delta: Block, key_width: int, work: Callable[[Words, Words], T], stats: Words) -> list[T]:
     """What ``work`` makes of each part of a sorted delta, cut between keys: it gets the part's descriptor and counters
     of its own, which are added to ``stats``. There are several parts (``ivm.workers.parts``); none of them is empty."""
-    ranges = ranges_of(delta, key_width, parts(delta.n))
+    ranges = ranges_of(delta, key_width, parts(delta.n, SEARCHED))
     counted = np.zeros((len(ranges), len(stats)), np.int64)
     made = run([partial(work, piece(delta, *ends), counted[k]) for k, ends in enumerate(ranges)])
     stats += counted.sum(axis=0)
@@ -82,7 +82,7 @@ def in_parts_of_both(
     a: Block, b: Block, key_width: int, order: int, work: Callable[[Words, Words, Words], T], stats: Words
 ) -> list[T]:
     """``in_parts`` of two blocks of one layout, sorted in one order: ``work`` gets a part of each, one may be empty."""
-    of_a, of_b = cuts_of_both(a, b, key_width, order, parts(a.n + b.n))
+    of_a, of_b = cuts_of_both(a, b, key_width, order, parts(a.n + b.n, CORRECTED))
     ranges = [(x, y) for x, y in zip(pairwise(of_a), pairwise(of_b), strict=True) if x[0] < x[1] or y[0] < y[1]]
     counted = np.zeros((len(ranges), len(stats)), np.int64)
     made = run([partial(work, piece(a, *x), piece(b, *y), counted[k]) for k, (x, y) in enumerate(ranges)])
@@ -99,7 +99,7 @@ def put_together(made: Sequence[Block], target: Block) -> None:
     regions = [piece(target, low, high) for low, high in pairwise(ends)]
     for region in regions:
         region[B_COUNT] = 0
-    if parts(ends[-1]) > 1:
+    if parts(ends[-1], COPIED) > 1:
         run([partial(transfer, a.d, b, 1, SAME, 0, 0) for a, b in zip(made, regions, strict=True)])
     else:
         for block, region in zip(made, regions, strict=True):
@@ -110,7 +110,7 @@ def put_together(made: Sequence[Block], target: Block) -> None:
 
 def copied(source: Block, target: Block, sign: int, change: int, depth: int, to_depth: int) -> int:
     """``transfer`` of a block to the end of another, which has room; the target's count."""
-    number = parts(source.n)
+    number = parts(source.n, COPIED)
     if number == 1:
         return int(transfer(source.d, target.d, sign, change, depth, to_depth))
     places = even(source.n, number)
@@ -128,7 +128,7 @@ def copied(source: Block, target: Block, sign: int, change: int, depth: int, to_
 
 def gathered(source: Block, target: Block, program: Words) -> int:
     """``gather`` of a block to the end of another, which has room; the target's count."""
-    number = parts(source.n)
+    number = parts(source.n, COPIED)
     if number == 1:
         return int(gather(source.d, target.d, program))
     places = even(source.n, number)
@@ -147,19 +147,20 @@ def gathered(source: Block, target: Block, program: Words) -> int:
 
 def sort_into(source: Block, target: Block, order: int) -> int:
     """``sort_block``: the source's updates sorted and consolidated in the target, which has room; how many."""
-    number = parts(source.n)
+    number = parts(source.n, SORTED)
     if number == 1 or in_order(source.d, order):
         return int(sort_block(source.d, target.d, order))
     pivots = _pivots(source, order, number)
     places = even(source.n, number)
     pieces = [piece(source, low, high) for low, high in pairwise(places)]
     tallies = np.zeros((number, number), np.int64)
-    run([partial(tally, given, pivots.d, order, tallies[k]) for k, given in enumerate(pieces)])
+    found = [np.empty(int(given[B_COUNT]), np.int64) for given in pieces]
+    run([partial(tally, given, pivots.d, order, tallies[k], found[k]) for k, given in enumerate(pieces)])
     sizes = tallies.sum(axis=0)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     dealt = Block(source.width, source.diff_width, source.n)
     at = starts + np.cumsum(tallies, axis=0) - tallies
-    run([partial(deal, given, pivots.d, order, at[k], dealt.d) for k, given in enumerate(pieces)])
+    run([partial(deal, given, found[k], at[k], dealt.d) for k, given in enumerate(pieces)])
     ranges = [(int(start), int(start + size)) for start, size in zip(starts, sizes, strict=True)]
     counts = run([partial(sort_block, piece(dealt, *part), piece(target, *part), order) for part in ranges])
     target.d[B_COUNT] = close_gaps(target.d, starts, np.array(counts, np.int64))

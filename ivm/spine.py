@@ -11,6 +11,7 @@ need not be adjacent in time here, since nothing reads a spine by ranges of time
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar, Final
 
 import numpy as np
@@ -18,6 +19,8 @@ import numpy as np
 from ivm.batch import Batch, Block, Merged, Words, address, filter_words, rank_words
 from ivm.kernels.blocks import SAME
 from ivm.kernels.memory import (
+    B_COUNT,
+    B_ROWS,
     FENCE,
     HEAD,
     L_COUNT,
@@ -39,10 +42,23 @@ from ivm.kernels.memory import (
     freeze,
     where,
 )  # fmt: skip
-from ivm.kernels.merge import M_DONE, M_MIXED, MERGE_WORDS, compact, insert_small, merge
+from ivm.kernels.merge import (
+    M_DONE,
+    M_LEFT,
+    M_MIXED,
+    M_RIGHT,
+    MERGE_WORDS,
+    compact,
+    fill_fence,
+    fill_filter,
+    insert_small,
+    merge,
+)  # fmt: skip
 from ivm.kernels.rank import extend_ranks
 from ivm.kernels.read import collect
-from ivm.shards import copied, sorted_block
+from ivm.kernels.shards import close_gaps, cut_merge
+from ivm.shards import copied, piece, sorted_block
+from ivm.workers import MERGED, parts, run
 
 ROOM: Final = 512
 _DIRECT: Final = 256
@@ -50,6 +66,7 @@ _PORTION: Final = 64
 _AT_ONCE: Final = 4096
 RATIO: Final = 8
 EVERYTHING: Final = 2**62
+_NONE: Final = np.zeros(0, np.int64)
 
 
 class Merge:
@@ -72,12 +89,66 @@ class Merge:
 
     def work(self, fuel: int) -> int:
         """Reads at least ``fuel`` updates, or all that are left; returns how many."""
-        read = merge(
-            self.trace, HEAD, HEAD + LAYER_WORDS, self.block.d, self.state, fuel, self.since, self.bits, self.fence
-        )
+        number = parts(min(fuel, self.left.n + self.right.n), MERGED)
+        read = -1
+        if number > 1:
+            read = self._in_parts(fuel, number)
+        if read < 0:
+            read = merge(
+                self.trace, HEAD, HEAD + LAYER_WORDS, self.block.d, self.state, fuel, self.since, self.bits, self.fence
+            )
         if self.ranks is not None:
             self._ranked = int(extend_ranks(self.block.d, self.ranks, self._ranked))
         return int(read)
+
+    def _in_parts(self, fuel: int, number: int) -> int:
+        """``work`` cut between rows, each part into a region of its own; -1, and nothing done, where it is not worth
+        while."""
+        i, j = int(self.state[M_LEFT]), int(self.state[M_RIGHT])
+        fuel = min(fuel, self.left.n - i + self.right.n - j)
+        lefts, rights = np.zeros((2, number + 1), np.int64)
+        left, right = HEAD, HEAD + LAYER_WORDS
+        if parts(fuel, MERGED) == 1 or not cut_merge(self.trace, left, right, i, j, fuel, lefts, rights):
+            return -1
+        block = self.block
+        at = int(block.d[B_COUNT])
+        reads = np.diff(lefts) + np.diff(rights)
+        starts = at + np.cumsum(reads) - reads
+        calls, regions, states = [], [], []
+        for k in range(number):
+            trace = self.trace.copy()
+            trace[left + L_COUNT], trace[right + L_COUNT] = lefts[k + 1], rights[k + 1]
+            states.append(np.zeros(MERGE_WORDS, np.int64))
+            states[k][M_LEFT], states[k][M_RIGHT] = lefts[k], rights[k]
+            regions.append(piece(block, int(starts[k]), int(starts[k] + reads[k])))
+            regions[k][B_COUNT] = 0
+            calls.append(
+                partial(merge, trace, left, right, regions[k], states[k], EVERYTHING, self.since, _NONE, _NONE)
+            )
+        run(calls)
+        counts = np.array([region[B_COUNT] for region in regions], np.int64)
+        mixed = any(state[M_MIXED] for state in states) or self._several_times(starts[counts > 0])
+        block.d[B_COUNT] = close_gaps(block.d, starts, counts)
+        self._describe(at, int(block.d[B_COUNT]))
+        done = lefts[-1] == self.left.n and rights[-1] == self.right.n
+        self.state[M_LEFT], self.state[M_RIGHT], self.state[M_DONE] = lefts[-1], rights[-1], done
+        self.state[M_MIXED] |= mixed
+        return int(reads.sum())
+
+    def _several_times(self, starts: Words) -> bool:
+        """Whether what begins at these places, each of one time, is of another time than the first of all."""
+        times = self.block.times
+        first = times[0] if self.block.d[B_COUNT] else times[starts[:1]]
+        return bool((times[starts] != first).any())
+
+    def _describe(self, start: int, stop: int) -> None:
+        """The filter and the fence of updates start … stop − 1."""
+        rows, width = int(self.block.d[B_ROWS]), self.block.width
+        if len(self.bits):
+            fill_filter(rows + 8 * width * start, stop - start, width, self.bits)
+        if len(self.fence):
+            first, end = (start + FENCE - 1) // FENCE, (stop + FENCE - 1) // FENCE
+            fill_fence(rows + 8 * width * FENCE * first, stop - start, width, self.fence[first:end])
 
     @property
     def done(self) -> bool:

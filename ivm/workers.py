@@ -17,9 +17,14 @@ from typing import Any, Final, TypeVar, cast
 
 T = TypeVar("T")
 
-LEAST: Final = 2048
-"""Updates under which one thread does it all: what they cost, 50 ns each or more, is then less than thrice what waking
-another thread costs (measured: 15 to 30 µs; docs/cores.md)."""
+# Updates under which one thread does it all: by what one costs, so that all of them cost several times what waking
+# another thread does (15 to 60 µs; docs/cores.md): corrected at the times of a loop (about 800 ns), searched for in
+# another's layers (200 ns and more), merged (30 ns), sorted (dealing out to the parts comes on top), copied (3 ns).
+CORRECTED: Final = 512
+SEARCHED: Final = 1024
+MERGED: Final = 1 << 14
+SORTED: Final = 1 << 14
+COPIED: Final = 1 << 16
 
 
 class _Job:
@@ -60,12 +65,11 @@ class _Job:
 
 
 class Workers:
-    """``number`` threads in all, the one that asks among them; ``least``: see ``LEAST``."""
+    """``number`` threads in all, the one that asks among them; ``least``: for every kind of work, for tests."""
 
-    def __init__(self, number: int = 1, least: int = LEAST) -> None:
+    def __init__(self, number: int = 1, least: int | None = None) -> None:
         self.number = number
-        self.most_alone = least if number > 1 else 1 << 62
-        """What has fewer updates than this is one thread's."""
+        self._least = least
         self._free = allocate_lock()
         self._wakes = [allocate_lock() for _ in range(number - 1)]
         self._job: _Job | None = None
@@ -73,6 +77,12 @@ class Workers:
         for wake in self._wakes:
             wake.acquire()
             threading.Thread(target=self._serve, args=(wake,), name="worker", daemon=True).start()
+
+    def least(self, kind: int) -> int:
+        """From how many updates on work of a kind is shared: ``SEARCHED`` and so on."""
+        if self.number == 1:
+            return 1 << 62
+        return kind if self._least is None else self._least
 
     def _serve(self, wake: Any) -> None:
         while True:
@@ -119,10 +129,15 @@ class _Present:
     workers = Workers()
 
 
-def use(number: int, least: int = LEAST) -> None:
-    """From now on so many threads share what has ``least`` updates or more. Not beside a step."""
-    before, _Present.workers = _Present.workers, Workers(number, least)
-    before.end()
+def use(number: int, least: int | None = None) -> None:
+    """From now on so many threads share what is large: of ``least`` updates, if given. Not beside a step."""
+    install(Workers(number, least)).end()
+
+
+def install(present: Workers) -> Workers:
+    """Lets these be the present ones; those before, which still have their threads. Not beside a step."""
+    before, _Present.workers = _Present.workers, present
+    return before
 
 
 def workers() -> Workers:
@@ -130,10 +145,10 @@ def workers() -> Workers:
     return _Present.workers
 
 
-def parts(count: int) -> int:
-    """Into how many parts something of so many updates is cut."""
+def parts(count: int, kind: int) -> int:
+    """Into how many parts work of a kind on so many updates is cut."""
     present = _Present.workers
-    return present.number if count >= present.most_alone else 1
+    return present.number if present.number > 1 and count >= present.least(kind) else 1
 
 
 def run(calls: Sequence[Callable[[], T]]) -> list[T]:

@@ -10,16 +10,19 @@ import numpy as np
 import pytest
 
 from ivm import workers
-from ivm.batch import Block
+from ivm.batch import Batch, Block
 from ivm.graph import Gather
 from ivm.kernels.blocks import NEXT, gather, transfer
+from ivm.kernels.memory import FENCE
+from ivm.kernels.merge import M_MIXED
 from ivm.kernels.sort import sort_block
 from ivm.operators.base import program
 from ivm.shards import copied, cuts_of_both, gathered, put_together, sort_into, sorted_block
-from ivm.spine import Spine
+from ivm.spine import Merge, Spine
 from ivm.workers import Workers
 from tests.ivm_random import Pair
 from tests.test_ivm_dataflow import run
+from tests.test_ivm_kernels import test_spines_hold_what_was_inserted as spines_hold
 
 
 @pytest.fixture(autouse=True)
@@ -112,6 +115,46 @@ def test_parts_of_blocks(seed: int, number: int) -> None:
         below = [tuple(row) for block, end in ((alone, at), (other, there)) for row in block.rows[:end].tolist()]
         above = [tuple(r) for block, k in ((alone, at), (other, there)) for r in block.rows[k : block.n].tolist()]
         assert not below or not above or max(below) < min(above)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_merges_in_parts(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spines of random fuel hold what was inserted, and are searched by the filters and fences of merges in parts."""
+    workers.use(2 + seed % 3, 1)
+    spines_hold(seed, monkeypatch)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_merge_in_parts_is_the_merge(seed: int) -> None:
+    """Whatever the fuel; two snapshots of different times are none together, though each part may be of one."""
+    rng = np.random.default_rng(seed)
+    fuel = int(rng.integers(1, 3000))
+    if seed % 2:
+        sides = [snapshot(range(1000), 1), snapshot(range(500 * (seed % 3), 500 * (seed % 3) + 1000), 1 + seed // 4)]
+    else:
+        sides = [sorted_block(updates(rng, 2000, 2, [5, 1000][seed // 2 % 2])) for _ in range(2)]
+    head = Spine(2, 1).desc
+    made = []
+    for number in (1, 2, 3, 4):
+        workers.use(number, 1)
+        both = [Batch(put(block, 0), True) for block in sides]
+        merge = Merge(*both, head, 0, True, True)
+        reads = 0
+        while not merge.done:
+            reads += merge.work(fuel)
+        assert reads == sides[0].n + sides[1].n
+        n = merge.block.sync()
+        fence = merge.fence[: (n + FENCE - 1) // FENCE]
+        assert merge.ranks is not None
+        made.append([a.tobytes() for a in (*merge.block.arrays(), merge.bits, fence, merge.ranks[: n // FENCE + 1])])
+        made[-1].append(bytes([int(merge.state[M_MIXED])]))
+    assert made[1:] == made[:1] * 3
+
+
+def snapshot(keys: range, time: int) -> Block:
+    """One row of each key, at one time."""
+    rows = np.stack([np.array(keys), np.array(keys)], axis=1)
+    return Block.of(rows, np.full(len(keys), time), np.ones((len(keys), 1), np.int64))
 
 
 def put(block: Block, room: int) -> Block:

@@ -20,11 +20,13 @@ from ivm.kernels.memory import B_COUNT, B_ROOM, BLOCK_WORDS, HEAD, LAYER_WORDS, 
 from ivm.kernels.sort import sort_block
 from ivm.kernels.threshold import threshold_partial
 
-# Head: how many operators, the vector of the present pass, and how many updates are left to several threads in Python.
+# Head: how many operators, the vector of the present pass, and from how many updates on a join or a threshold is left
+# to several threads in Python.
 F_MEMBERS: Final = 0
 F_VECTOR: Final = 1
-F_MOST: Final = 2
-PROGRAM_HEAD: Final = 3
+F_SEARCHED: Final = 2
+F_CORRECTED: Final = 3
+PROGRAM_HEAD: Final = 4
 
 # Every row: the operator, the vector at which it is due (-1: none), whether it is to run in this pass, its out, the
 # row of its source (its address where the source is outside of the loop), its own block (what waits for later vectors;
@@ -325,11 +327,12 @@ def _feed_back(program: Words, at: int, vector: int) -> int:
 def _is_large(program: Words, at: int) -> bool:
     """Whether an operator that can be cut into parts has a delta for several threads."""
     operator = program[at + R_OPERATOR]
-    if operator == JOIN and _out(program, program[at + J_RIGHT])[B_COUNT] >= program[F_MOST]:
-        return True
-    if operator not in (JOIN, THRESHOLD, ARRANGE):
+    if operator not in (JOIN, THRESHOLD):
         return False
-    return bool(_out(program, program[at + R_SOURCE])[B_COUNT] >= program[F_MOST])
+    count = _out(program, program[at + R_SOURCE])[B_COUNT]
+    if operator == THRESHOLD:
+        return bool(count >= program[F_CORRECTED])
+    return bool(max(count, _out(program, program[at + J_RIGHT])[B_COUNT]) >= program[F_SEARCHED])
 
 
 @kernel

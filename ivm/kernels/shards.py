@@ -10,6 +10,10 @@ from ivm.kernels.memory import (
     B_ROWS,
     B_TIMES,
     B_WIDTH,
+    L_COUNT,
+    L_ROWS,
+    T_ORDER,
+    T_WIDTH,
     Words,
     copy_words,
     load,
@@ -58,28 +62,76 @@ def _part(block: Words, row: int, time: int, order: int) -> int:
 
 
 @kernel
-def tally(source: Words, pivots: Words, order: int, counts: Words) -> None:
-    """Adds how many of the source's updates belong to each part: to part k what is less than pivot k, and no less than
-    the one before."""
+def tally(source: Words, pivots: Words, order: int, counts: Words, found: Words) -> None:
+    """Says of each of the source's updates to which part it belongs: to part k what is less than pivot k, and no less
+    than the one before; adds to ``counts`` how many do."""
+    width = source[B_WIDTH]
+    by_word = order == 0 and width > 0
     for i in range(source[B_COUNT]):
-        row = source[B_ROWS] + 8 * source[B_WIDTH] * i
-        counts[_part(pivots, row, load(source[B_TIMES] + 8 * i), order)] += 1
+        row = source[B_ROWS] + 8 * width * i
+        part = 0
+        equal = not by_word
+        if by_word:
+            word = load(row)
+            for k in range(pivots[B_COUNT]):
+                pivot = load(pivots[B_ROWS] + 8 * width * k)
+                part += int(word > pivot)  # no branch: it would be guessed wrong every other time
+                equal |= word == pivot
+        if equal:
+            part = _part(pivots, row, load(source[B_TIMES] + 8 * i), order)
+        found[i] = part
+        counts[part] += 1
 
 
 @kernel
-def deal(source: Words, pivots: Words, order: int, places: Words, target: Words) -> None:
+def deal(source: Words, found: Words, places: Words, target: Words) -> None:
     """Copies each of the source's updates to the next place of its part in the target; the places move on."""
     width = source[B_WIDTH]
     diff_width = source[B_DIFF_WIDTH]
     for i in range(source[B_COUNT]):
-        row = source[B_ROWS] + 8 * width * i
-        time = load(source[B_TIMES] + 8 * i)
-        part = _part(pivots, row, time, order)
-        n = places[part]
-        places[part] = n + 1
-        copy_words(row, target[B_ROWS] + 8 * width * n, width)
-        store(target[B_TIMES] + 8 * n, time)
+        n = places[found[i]]
+        places[found[i]] = n + 1
+        copy_words(source[B_ROWS] + 8 * width * i, target[B_ROWS] + 8 * width * n, width)
+        store(target[B_TIMES] + 8 * n, load(source[B_TIMES] + 8 * i))
         copy_words(source[B_DIFFS] + 8 * diff_width * i, target[B_DIFFS] + 8 * diff_width * n, diff_width)
+
+
+@kernel
+def cut_merge(trace: Words, left: int, right: int, i: int, j: int, reads: int, lefts: Words, rights: Words) -> bool:
+    """Cuts the next ``reads`` updates of a merge, from places i and j of the layers at these offsets on, into parts of
+    about one size between rows: part k goes from ``lefts[k]`` and ``rights[k]`` to the next ones. False where the
+    layers are too uneven for that."""
+    number = len(lefts) - 1
+    width = trace[T_WIDTH]
+    order = trace[T_ORDER]
+    i_end = trace[left + L_COUNT]
+    j_end = trace[right + L_COUNT]
+    rest = i_end - i + j_end - j
+    lefts[0] = i
+    rights[0] = j
+    by_left = i_end - i >= j_end - j
+    for k in range(1, number + 1):
+        if k == number and reads >= rest:
+            lefts[k] = i_end
+            rights[k] = j_end
+            break
+        share = reads * k // number
+        at = right if not by_left else left
+        start = i if by_left else j
+        end = i_end if by_left else j_end
+        p = min(start + max(share * (end - start) // rest, 1), end)
+        rows = trace[at + L_ROWS]
+        while p < end and compare(rows + 8 * width * (p - 1), rows + 8 * width * p, 0, width, 0) == 0:
+            p += 1
+        p = max(p, lefts[k - 1] if by_left else rights[k - 1])
+        other = right if by_left else left
+        q = j_end if by_left else i_end
+        if p < end:
+            before = rights[k - 1] if by_left else lefts[k - 1]
+            q = bisect(trace[other + L_ROWS], width, before, q, rows + 8 * width * p, width, order)
+        lefts[k] = p if by_left else q
+        rights[k] = q if by_left else p
+    return bool(lefts[number] - i + rights[number] - j <= 2 * reads)
 
 
 @kernel

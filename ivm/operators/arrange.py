@@ -18,7 +18,7 @@ from ivm.scheduler import Core, Operator, Scope
 from ivm.shards import copied, gathered, sort_into, sorted_block
 from ivm.spine import Spine
 from ivm.trace import Version
-from ivm.workers import parts
+from ivm.workers import SORTED, parts
 
 
 class ArrangeOperator(Operator):
@@ -67,7 +67,7 @@ class ArrangeOperator(Operator):
         if given.n > out.room:
             out.reserve(given.n)
         kept = self.kept
-        if parts(given.n) > 1:
+        if parts(given.n, SORTED) > 1:
             found = 2 * sort_into(given, out, self._order)
         else:
             found = arrange(given.d, out.d, kept.desc, self._order)

@@ -20,7 +20,7 @@ from ivm.kernels.memory import B_COUNT, B_ROOM
 from ivm.operators.base import check_gather, program
 from ivm.scheduler import Core, Later, Operator, Scope
 from ivm.shards import piece, put_together, ranges_of
-from ivm.workers import parts, run
+from ivm.workers import SEARCHED, parts, run
 
 LARGE: Final = 1 << 20
 """Rows of a block from which on it grows only with leave; a piece where there is fuel."""
@@ -163,7 +163,7 @@ class JoinOperator(Operator):
         early = other.arrangement.out.d if other.delay else core.nothing
         spine = other.arrangement.spine
         assert spine is not None
-        if parts(delta.n) > 1 and not core.fuel and self._state[J_POSITION] < 0:
+        if parts(delta.n, SEARCHED) > 1 and not core.fuel and self._state[J_POSITION] < 0:
             return self._half_in_parts(delta, other, minus, early, left, vector)
         while True:
             sliced = out.room > SLICE or later.room > SLICE
@@ -204,7 +204,7 @@ class JoinOperator(Operator):
         spine = other.arrangement.spine
         assert spine is not None
         trace, depths = spine.desc, (other.arrangement.scope.depth, self.scope.depth)
-        ranges = ranges_of(delta, spine.key_width, parts(delta.n))
+        ranges = ranges_of(delta, spine.key_width, parts(delta.n, SEARCHED))
         found = [_Part(piece(delta, *ends), self.width) for ends in ranges]
 
         def go_on(part: _Part) -> bool:

@@ -25,7 +25,7 @@ from ivm.operators.picking import EVERYTHING, Picking, pick
 from ivm.scheduler import Core, Later, Operator, Scope
 from ivm.shards import in_parts, put_together, sort_into, sorted_block
 from ivm.spine import Spine
-from ivm.workers import parts
+from ivm.workers import SEARCHED, parts
 
 ROOM: Final = 512
 
@@ -188,7 +188,7 @@ class ReduceOperator(Operator):
         out = self.out
         if 2 * delta.n > out.room:
             out.reserve(2 * delta.n)
-        if parts(delta.n) > 1:
+        if parts(delta.n, SEARCHED) > 1:
             ordered = self._count_in_parts(delta, trace)
         else:
             core = self.core

@@ -11,7 +11,7 @@ from ivm.kernels.threshold import DISTINCT, POSITIVE, threshold_partial, thresho
 from ivm.scheduler import Core, Later, Operator, Scope
 from ivm.shards import in_parts, in_parts_of_both, put_together, sort_into
 from ivm.spine import Spine
-from ivm.workers import parts
+from ivm.workers import CORRECTED, SEARCHED, parts
 
 
 class ThresholdOperator(Operator):
@@ -74,7 +74,7 @@ class ThresholdOperator(Operator):
     def _total(self, delta: Block, trace: Spine) -> None:
         core = self.core
         out = self.out
-        if parts(delta.n) == 1:
+        if parts(delta.n, SEARCHED) == 1:
             out.reserve(delta.n)
             out.n = threshold_total(trace.desc, delta.d, core.nothing, out.d, self._keep, core.stats)
             return
@@ -97,7 +97,7 @@ class ThresholdOperator(Operator):
             owed.reset()
             owed = ordered
         start = later.block.n
-        if parts(delta.n + owed.n) > 1:
+        if parts(delta.n + owed.n, CORRECTED) > 1:
             self._partial_in_parts(delta, owed, trace, vector)
         else:
             self._partial_at_once(delta, owed, trace, vector)
