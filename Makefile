@@ -45,6 +45,7 @@ proctime: $(VENV)/test.done
 
 aggregates: $(VENV)/test.done
 	$(PY) -m tests.model_aggregates --count $(or $(COUNT),1000)
+	$(PY) -m tests.user_aggregates --count $(or $(COUNT),1000)
 
 priorities: $(VENV)/test.done
 	$(PY) -m tests.prioritised --count $(or $(COUNT),1000)

@@ -53,6 +53,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
                         help="a folder that COPY … FROM 'path' may read; may be given several times")  # fmt: skip
     parser.add_argument("--workers", type=parse_workers, default=1,
                         help="threads that share large pieces of a step (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--python", action="store_true", help="let clients create aggregates in Python: any code")
     return parser.parse_args(given)
 
 
@@ -77,7 +78,7 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     await warm(say)
     files = tuple(path.resolve() for path in options.files)
     coordinator = await Coordinator.open(
-        options.data, options.memory, files, lambda text: say(f"freshet: {text}"), tuning
+        options.data, options.memory, files, lambda text: say(f"freshet: {text}"), tuning, options.python
     )
     server = await serve(partial(Session, coordinator), options.host, options.port)
     for number in (signal.SIGTERM, signal.SIGINT):

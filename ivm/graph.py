@@ -8,7 +8,7 @@ State lives with the operator that renders a spec, never here.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NewType, Protocol, runtime_checkable
@@ -139,6 +139,15 @@ class PickingReducer(Reducer, Protocol):
 
     @property
     def picks(self) -> Picks: ...
+
+
+@runtime_checkable
+class WatchedReducer(Reducer, Protocol):
+    """A reducer that may take long for one group: it looks between groups whether the pass is to end."""
+
+    def watched(self, look: Callable[[], object]) -> Reducer:
+        """The same, which calls ``look`` before each group; what that raises goes through."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

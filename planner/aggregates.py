@@ -25,7 +25,7 @@ class) distinct first, then lay them out the same way and join the results on th
     Reduce:   layout.reducer → vals row = [value word, null word]; no null word if neither aggregate nor argument is
               nullable (reducer.out_width tells).
 
-**basic** (string_agg, array_agg): one arrangement and Reduce each, from all the group's rows that count::
+**basic** (string_agg, array_agg, users' own in Python): one arrangement and Reduce each, from all the rows that count::
 
     layout = basic_layout(aggregate, dictionary)    # the same fields; vals row = [value word, null word]
 
@@ -119,6 +119,7 @@ class Family(Enum):
     REGR_SXX = "regr_sxx"
     REGR_SXY = "regr_sxy"
     REGR_SYY = "regr_syy"
+    PYTHON = "python"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ def result_nullable(function: AggregateFunction, args_nullable: Sequence[bool], 
     """Whether the result may be NULL: ``grouped`` tells that there are keys, so that no group is empty."""
     if function.family in COUNTS:
         return False
-    if function.family in PAIRS:
+    if function.family in PAIRS or function.family is Family.PYTHON:
         return True
     if function.family in (Family.VAR_SAMP, Family.STDDEV_SAMP):
         return True
@@ -264,7 +265,10 @@ _WITHIN: Final = (
 )  # fmt: skip
 """Those that the binder makes of WITHIN GROUP, by key only."""
 
-AGGREGATES: Final[dict[str, AggregateFunction]] = {function.key: function for function in (*_registry(), *_WITHIN)}
+PYTHON: Final = AggregateFunction("python", "python", (), None, AggregateKind.BASIC, Family.PYTHON)
+"""All of the users' own, which ``Aggregate.python`` tells apart."""
+
+AGGREGATES: Final[dict[str, AggregateFunction]] = {f.key: f for f in (*_registry(), *_WITHIN, PYTHON)}
 _BY_NAME: Final[dict[str, tuple[AggregateFunction, ...]]] = {
     name: tuple(f for f in _registry() if f.name == name) for name in {f.name for f in _registry()}
 }

@@ -216,7 +216,7 @@ def _key(key: SortKey) -> str:
 
 def _aggregate(call: Aggregate) -> str:
     inner = f"{'distinct ' if call.distinct else ''}{', '.join(text(a) for a in call.args)}"
-    name = call.function.partition("(")[0]
+    name = (call.function if call.python is None else call.python.name).partition("(")[0]
     where = "" if call.filter is None else f" filter {text(call.filter)}"
     return f"{name}({inner or '*'}){where}"
 

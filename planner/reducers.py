@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,8 @@ from planner.aggregates import AGGREGATES, AggregateKind, Family, without_filter
 from planner.finish import Groups, finish
 from planner.functions import needs_order_bytes
 from planner.percentile import Percentile
+from planner.python_function import PythonFunction
+from planner.python_values import OutOfRangeError, to_python
 from planner.row_errors import error_words
 from planner.scalar import Aggregate, Call, Case, Literal, Scalar, SortKey
 from storage import codec
@@ -117,7 +120,7 @@ class First:
 class Basic:
     """An aggregate of all the rows that count, in the arrangement's order. Vals: 0 where the row counts, ``skip``
     ordering words, then each argument's word and 0/1 NULL. ``distinct``: rows equal in the ordering words count once.
-    Vals out: word, null word.
+    Vals out: word, null word. ``look``: called before each group of a user's function; it raises to end the pass.
     """
 
     function: str
@@ -125,6 +128,8 @@ class Basic:
     skip: int
     distinct: bool
     dictionary: Dictionary
+    python: PythonFunction | None = None
+    look: Callable[[], object] | None = None
 
     @property
     def out_width(self) -> int:
@@ -140,7 +145,7 @@ class Basic:
 
     def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
         function = AGGREGATES[self.function]
-        result = function.result_type(self.types)
+        result = function.result_type(self.types) if self.python is None else self.python.result
         first = 1 + self.skip
         counts = diffs[:, 0]
         if self.distinct:
@@ -164,11 +169,31 @@ class Basic:
         return self._reduced(result, datums, failures, len(keys))
 
     def _fold(self, family: Family, columns: list[list[object]], counts: Words, low: int) -> object:
+        if self.python is not None:
+            return self._called(self.python, columns, counts.tolist(), low)
         rows = np.repeat(np.arange(low, low + len(counts)), counts).tolist()
         values = [columns[0][row] for row in rows]
         if family is Family.ARRAY_AGG and self.types[0].kind is Kind.ARRAY:
             return _array_of_arrays(values, self.types[0])
         return _basic(family, values, [columns[-1][row] for row in rows])
+
+    def _called(self, python: PythonFunction, columns: list[list[object]], counts: list[int], low: int) -> object:
+        """Of a user's function. Raises 22008 for what Python has no object for."""
+        if self.look is not None:
+            self.look()
+        args: list[list[object]] = []
+        for type_, column in zip(self.types, columns, strict=True):
+            convert = to_python(type_)
+            try:
+                objects = [None if v is None else convert(v) for v in column[low : low + len(counts)]]
+            except OutOfRangeError as error:
+                raise SqlError("22008", f"aggregate {python.name} cannot be given {error}") from None
+            args.append([v for v, n in zip(objects, counts, strict=True) for _ in range(n)])
+        return python(args)
+
+    def watched(self, look: Callable[[], object]) -> Basic:
+        """See ``ivm.graph.WatchedReducer``."""
+        return self if self.python is None else replace(self, look=look)
 
     def _reduced(self, result: SqlType, datums: list[object], failures: dict[int, SqlError], groups: int) -> Reduced:
         vector = codec.encode(result, datums, self.dictionary)
@@ -296,13 +321,12 @@ def ordered_layout(aggregate: Aggregate) -> GroupLayout:
     return GroupLayout(exprs, tuple(order for _, order in words), First(len(words) - 1, null, complement))
 
 
-def dropped(aggregate: Aggregate, ignores_nulls: bool) -> Scalar:
-    """0 where the row counts: it passes the FILTER, and where NULLs are ignored its first argument is not NULL."""
+def dropped(aggregate: Aggregate, not_null: Sequence[Scalar]) -> Scalar:
+    """0 where the row counts: it passes the FILTER, and none of ``not_null`` is NULL."""
     arms: list[tuple[Scalar, Scalar]] = []
     if aggregate.filter is not None:
         arms.append((Call("is not true", (aggregate.filter,), BOOL, False), _TRUE))
-    if ignores_nulls and aggregate.args[0].nullable:
-        arms.append((is_null(aggregate.args[0]), _TRUE))
+    arms += [(is_null(arg), _TRUE) for arg in not_null if arg.nullable]
     return Case(tuple(arms), _FALSE, BOOL, False) if arms else _FALSE
 
 
@@ -313,19 +337,25 @@ def basic_layout(aggregate: Aggregate, dictionary: Dictionary) -> GroupLayout:
     # ties, and groups without ORDER BY, by the arguments' own order: never by ids
     keys += [SortKey(arg) for arg in aggregate.args if arg not in named]
     words = [word for key in keys for word in order_words(key)]
-    ignores_nulls = AGGREGATES[aggregate.function].family is not Family.ARRAY_AGG
-    exprs = [dropped(aggregate, ignores_nulls), *(expr for expr, _ in words)]
+    exprs = [dropped(aggregate, _not_null(aggregate)), *(expr for expr, _ in words)]
     order = [Order.WORD, *(order for _, order in words)]
     for arg in aggregate.args:
         exprs += [arg, is_null(arg)]
         order += [Order.WORD, Order.WORD]
     types = tuple(arg.type for arg in aggregate.args)
-    reducer = Basic(aggregate.function, types, len(words), aggregate.distinct, dictionary)
+    reducer = Basic(aggregate.function, types, len(words), aggregate.distinct, dictionary, aggregate.python)
     return GroupLayout(tuple(exprs), tuple(order), reducer)
+
+
+def _not_null(aggregate: Aggregate) -> tuple[Scalar, ...]:
+    """The arguments that a basic aggregate's row must have to count."""
+    if aggregate.python is not None:
+        return aggregate.args if aggregate.python.strict else ()
+    return () if AGGREGATES[aggregate.function].family is Family.ARRAY_AGG else aggregate.args[:1]
 
 
 def percentile_layout(aggregate: Aggregate, reducer: Percentile) -> GroupLayout:
     """The arrangement of a percentile; ``reducer`` is it. Its rows are [0 where it counts | order | value]."""
     words = order_words(aggregate.order[0])
-    exprs = (dropped(aggregate, True), *(expr for expr, _ in words), aggregate.args[0])
+    exprs = (dropped(aggregate, aggregate.args[:1]), *(expr for expr, _ in words), aggregate.args[0])
     return GroupLayout(exprs, (Order.WORD, *(order for _, order in words), Order.WORD), reducer)

@@ -14,6 +14,7 @@ from ivm.words import BOOL, SqlType
 
 if TYPE_CHECKING:
     from planner.logical import Rel
+    from planner.python_function import PythonFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +213,7 @@ def with_children(expr: Scalar, new: tuple[Scalar, ...]) -> Scalar:
 class Aggregate:
     """One aggregate of a Reduce. ``function`` is its key in ``planner.aggregates.AGGREGATES``.
 
-    ``filter`` is the FILTER clause; ``order`` the aggregate's own ORDER BY.
+    ``filter`` is the FILTER clause; ``order`` the aggregate's own ORDER BY; ``python`` what a user's aggregate calls.
     """
 
     function: str
@@ -222,6 +223,7 @@ class Aggregate:
     distinct: bool = False
     filter: Scalar | None = None
     order: tuple[SortKey, ...] = ()
+    python: PythonFunction | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -254,10 +254,12 @@ def literal(value: Any) -> str:
 class Play:
     """One history: a view by group, one without groups, and what they should hold, after each step."""
 
-    def __init__(self, clients: Sequence[tuple[Client, str]], rnd: random.Random) -> None:
+    def __init__(
+        self, clients: Sequence[tuple[Client, str]], rnd: random.Random, cases: Sequence[Case] = CASES
+    ) -> None:
         self.clients, self.rnd = clients, rnd
         self.rows: list[Row] = []
-        self.cases = rnd.sample(CASES, 6)
+        self.cases = rnd.sample(cases, 6)
         items = ", ".join(case.sql for case in self.cases)
         names = ", ".join(f"c{i}" for i in range(len(self.cases)))
         self.numbered = (

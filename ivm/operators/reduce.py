@@ -8,7 +8,7 @@ import numpy as np
 
 from ivm.batch import Block, Words, address
 from ivm.compiled import Instruction, Program
-from ivm.graph import CountRows, FirstWords, PickingReducer, Picks, Reduced, Reducer, Window
+from ivm.graph import CountRows, FirstWords, PickingReducer, Picks, Reduced, Reducer, WatchedReducer, Window
 from ivm.kernels.first import first_partial
 from ivm.kernels.loop import FIRST
 from ivm.kernels.memory import B_COUNT
@@ -50,7 +50,7 @@ class ReduceOperator(Operator):
         super().__init__(core, scope, source.key_width + reducer.out_width)
         self.source = source
         self.key_width = source.key_width
-        self._reducer = reducer
+        self._reducer = reducer.watched(self._look) if isinstance(reducer, WatchedReducer) else reducer
         self._limit = -1 if reducer.limit is None else reducer.limit
         self._picks = reducer.picks if isinstance(reducer, PickingReducer) else None
         self._picking = self._pickings(reducer)
@@ -75,6 +75,11 @@ class ReduceOperator(Operator):
             self.arrange()
         if self._first is not None:
             self._make_room(ROOM)
+
+    def _look(self) -> None:
+        """Raises 57014 where a query or hydration was cancelled; a step of what is maintained goes on."""
+        if self.core.hydrating or self.core.fuel:
+            self.core.refusal(0)
 
     def _make_room(self, count: int) -> None:
         """For as many keys in a compiled loop, which leaves a pass to Python where it has less."""

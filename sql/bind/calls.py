@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import INT8, Kind
-from planner.aggregates import AggregateFunction, aggregate_overloads, result_nullable
+from planner.aggregates import PYTHON, AggregateFunction, aggregate_overloads, result_nullable
 from planner.functions import Function, overloads
 from planner.levels import unlift
 from planner.scalar import Aggregate, Call, Column, OuterColumn, Scalar
-from sql.bind import conditional, operator_functions, ordered_sets, routines, sequences, table_functions, windows
+from sql.bind import (
+    conditional,
+    operator_functions,
+    ordered_sets,
+    routines,
+    sequences,
+    table_functions,
+    user_aggregates,
+    windows,
+)
 from sql.bind.coerce import cast, castable, plain, resolve_unknown, to_boolean
 from sql.bind.environment import Environment
 from sql.bind.overloads import no_function, resolve, result_type
@@ -33,7 +43,7 @@ _SCHEMAS = ("pg_catalog", "public", "information_schema")
 def call(b: Binder, node: nodes.Apply) -> Scalar:
     """Any call."""
     found = routines.entries(b.env, node.name)
-    if found and not (node.over or node.star or node.distinct or node.order or node.variadic or node.filter):
+    if found and not (node.over or node.star or node.variadic or node.within):
         made = _routine(b, node, found)
         if made is not None:
             return made
@@ -76,6 +86,10 @@ def _routine(b: Binder, node: nodes.Apply, found: tuple[routines.Entry, ...]) ->
     call = routines.applied(b, node, found, builtin)
     if call is None:
         return None
+    if call.entry.routine.aggregate:
+        return aggregate(b, node, call.entry.name, entry=call.entry)
+    if node.distinct or node.order or node.filter is not None:
+        raise _only_aggregates(node)
     if call.entry.routine.returns_set:
         return table_functions.routine_in_expression(b, node, call)
     return routines.scalar(b, call, node.at)
@@ -94,6 +108,11 @@ def _not_an_aggregate(b: Binder, node: nodes.Apply, name: str) -> SqlError:
         return no_function(name, args, node.at)
     if node.star:
         return SqlError("42883", f"function {name}() does not exist", position=node.at + 1)
+    return _only_aggregates(node)
+
+
+def _only_aggregates(node: nodes.Apply) -> SqlError:
+    name = node.name[-1]
     what = "DISTINCT" if node.distinct else "ORDER BY" if node.order else "FILTER"
     return SqlError(
         "42809", f"{what} specified, but {name} is not an aggregate function", position=node.at + 1
@@ -153,18 +172,22 @@ def _as_cast(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar
 
 
 def aggregate(
-    b: Binder, node: nodes.Apply, name: str, become: Callable[[Aggregate], Aggregate] | None = None
+    b: Binder,
+    node: nodes.Apply,
+    name: str,
+    become: Callable[[Aggregate], Aggregate] | None = None,
+    entry: routines.Entry | None = None,
 ) -> Scalar:
     """An aggregate: noted in the scope of the query it belongs to, and a placeholder column for its result.
 
     It belongs to the nearest query that one of the columns in it comes from (parse_agg.c). ``become``: what it is in
-    truth, where the syntax says something else.
+    truth, where the syntax says something else. ``entry``: the user's aggregate that it is.
     """
     if b.inside_aggregate:
         raise SqlError("42803", "aggregate function calls cannot be nested", position=node.at + 1)
     b.inside_aggregate = True
     try:
-        made = _aggregate(b, node, name)
+        made = _aggregate(b, node, name, entry)
     finally:
         b.inside_aggregate = False
     made = made if become is None else become(made)
@@ -191,10 +214,10 @@ def _outer_aggregate(made: Aggregate, level: int, parts: list[Scalar], node: nod
         raise unsupported("such an aggregate of an outer query", position=node.at + 1)
     filter_ = None if made.filter is None else unlift(made.filter, level)
     args = tuple(unlift(a, level) for a in made.args)
-    return Aggregate(made.function, args, made.type, made.nullable, made.distinct, filter_)
+    return replace(made, args=args, filter=filter_)
 
 
-def _aggregate(b: Binder, node: nodes.Apply, name: str) -> Aggregate:
+def _aggregate(b: Binder, node: nodes.Apply, name: str, entry: routines.Entry | None) -> Aggregate:
     from sql.bind.expression import sort_key
 
     filter_ = None if node.filter is None else to_boolean(b.env, b.bind(node.filter), "FILTER", node.filter.at)
@@ -208,7 +231,10 @@ def _aggregate(b: Binder, node: nodes.Apply, name: str) -> Aggregate:
             "42809", "count(*) must be used to call a parameterless aggregate function", position=node.at + 1
         )
     args = [b.bind(a) for a in node.args]
-    function, bound = _resolve_aggregate(b.env, name, args, node.at)
+    if entry is not None:
+        function, bound = PYTHON, user_aggregates.arguments(b.env, entry, args, node.at)
+    else:
+        function, bound = _resolve_aggregate(b.env, name, args, node.at)
     if node.distinct and any(k not in args for k in keys):
         raise SqlError(
             "42P10", "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
@@ -219,7 +245,9 @@ def _aggregate(b: Binder, node: nodes.Apply, name: str) -> Aggregate:
     order = tuple(sort_key(k, i) for k, i in zip(keys, node.order, strict=True))
     types = tuple(a.type for a in bound)
     nullable = result_nullable(function, tuple(a.nullable for a in bound), b.scope.grouped, filter_ is not None)
-    return Aggregate(function.key, bound, plain(function.result_type(types)), nullable, node.distinct, filter_, order)
+    python = None if entry is None else user_aggregates.python_function(entry)
+    result = plain(function.result_type(types) if python is None else python.result)
+    return Aggregate(function.key, bound, result, nullable, node.distinct, filter_, order, python)
 
 
 def _resolve_aggregate(

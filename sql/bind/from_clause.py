@@ -283,6 +283,9 @@ def _routine(binder: Binder, node: nodes.Apply) -> tuple[Rel, list[str]] | None:
     found = routines.entries(binder.env, node.name)
     builtin = (*table_overloads(node.name[-1]), *overloads(node.name[-1])) if len(node.name) == 1 else ()
     call = routines.applied(binder, node, found, builtin) if found else None
+    if call is not None and call.entry.routine.aggregate:
+        message = "aggregate functions are not allowed in functions in FROM"
+        raise SqlError("42803", message, position=node.at + 1)
     return None if call is None else routines.in_from(binder, call)
 
 

@@ -29,7 +29,7 @@ from sql.catalog.column_types import format_type
 from sql.catalog.routine import Argument, Routine
 from sql.catalog.search_path import Recorder, pinned
 from sql.parse import parse, parse_expression
-from sql.statements.definitions import CreateFunction, DropFunction
+from sql.statements.routines import CreateFunction, DropFunction
 from sql.syntax import nodes, nodes_routines
 
 if TYPE_CHECKING:
@@ -336,23 +336,36 @@ def _result_columns(env: Environment, node: nodes_routines.CreateFunctionStateme
 
 
 def drop(env: Environment, node: nodes_routines.DropFunctionStatement) -> DropFunction:
-    """DROP FUNCTION. Raises 42883, 42725."""
+    """DROP FUNCTION and DROP AGGREGATE. Raises 42883, 42725, 42809."""
+    kind = "aggregate" if node.aggregate else "function"
     found: list[Relation] = []
     missing: list[str] = []
     for name, types in node.names:
         known = env.catalog.routines(name.schema_name, name.name)
-        message, shown = f'could not find a function named "{name.name}"', f"{name.name}()"
+        message, shown = f'could not find a {kind} named "{name.name}"', f"{name.name}()"
         if types is not None:
             wanted = tuple(env.type(t) for t in types)
             known = tuple(r for r in known if r.routine is not None and r.routine.types == wanted)
             shown = f"{name.name}({', '.join(map(type_name, wanted))})"
-            message = f"function {shown} does not exist"
+            message = f"{kind} {shown} does not exist"
         if len(known) > 1 and types is None:
             hint = "Specify the argument list to select the function unambiguously."
             raise SqlError("42725", f'function name "{name.name}" is not unique', hint=hint)
         if not known and not node.if_exists:
             raise SqlError("42883", message)
+        _check_kind(known[:1], node.aggregate, shown)
         found += known[:1]
         if not known:
-            missing.append(f"function {shown} does not exist, skipping")
-    return DropFunction(tuple(found), tuple(missing), node.cascade)
+            missing.append(f"{kind} {shown} does not exist, skipping")
+    return DropFunction(tuple(found), tuple(missing), node.cascade, f"DROP {kind.upper()}")
+
+
+def _check_kind(found: Sequence[Relation], aggregate: bool, shown: str) -> None:
+    for relation in found:
+        routine = relation.routine
+        if routine is None or routine.aggregate == aggregate:
+            continue
+        if aggregate:
+            raise SqlError("42809", f"function {shown} is not an aggregate")
+        hint = "Use DROP AGGREGATE to drop aggregate functions."
+        raise SqlError("42809", f'"{routine.name}" is an aggregate function', hint=hint)

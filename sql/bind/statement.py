@@ -6,7 +6,7 @@ from typing import assert_never
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import SqlType
-from sql.bind import alter, copying, ddl, dml, routines, vectors
+from sql.bind import alter, copying, ddl, dml, routines, user_aggregates, vectors
 from sql.bind.constraints import create_index
 from sql.bind.environment import Environment, Parameters
 from sql.bind.expression import Binder
@@ -98,7 +98,7 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
         case nodes_statements.DropStatement():
             return ddl.drop(tree)
         case nodes_routines.CreateFunctionStatement():
-            return routines.create(env, tree)
+            return user_aggregates.create(env, tree) if tree.aggregate else routines.create(env, tree)
         case nodes_routines.DropFunctionStatement():
             return routines.drop(env, tree)
         case nodes_alter.AlterTableStatement():

@@ -25,7 +25,8 @@ class Argument:
 class Routine:
     """``result``: one column's type; the columns of RETURNS TABLE are the relation's, and ``table`` says so.
 
-    ``expression``: the body is RETURN's expression, not a query. ``volatility``: as declared, for clients to see.
+    ``aggregate``: the body is Python. ``expression``: the body is RETURN's expression, not a query. ``volatility``: as
+    declared, for clients to see.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Routine:
     volatility: str = "volatile"
     strict: bool = False
     expression: bool = False
+    aggregate: bool = False
 
     @property
     def types(self) -> tuple[SqlType, ...]:
@@ -53,8 +55,9 @@ def routine_to_json(routine: Routine) -> dict[str, object]:
         "name": routine.name,
         "arguments": [[a.name, type_to_json(a.type), a.default] for a in routine.arguments],
         "result": type_to_json(routine.result),
-        "flags": [routine.returns_set, routine.table, routine.volatility, routine.strict, routine.expression],
-    }
+        "flags": [routine.returns_set, routine.table, routine.volatility, routine.strict, routine.expression,
+                  routine.aggregate],
+    }  # fmt: skip
 
 
 def routine_from_json(data: Mapping[str, Any], enums: Enums) -> Routine:

@@ -55,14 +55,18 @@ def _half_of_memory() -> int:
 class Coordinator:
     """Everything that sessions share. ``files``: the folders that COPY FROM 'path' may read.
 
-    ``query_memory``: bytes that one query's intermediate results may take.
+    ``query_memory``: bytes that one query's intermediate results may take. ``python``: whether clients may create
+    aggregates in Python.
     """
 
-    def __init__(self, engine: Engine, files: tuple[Path, ...] = (), query_memory: int = 0) -> None:
+    def __init__(
+        self, engine: Engine, files: tuple[Path, ...] = (), query_memory: int = 0, python: bool = False
+    ) -> None:
         self.engine = engine
         self.query_memory = query_memory
         engine.dataflow.limit_memory(query_memory)
         self.files = files
+        self.python = python
         self.advisory = AdvisoryLocks()
         self.channels = Channels()
         self.keys = KeyIndex(engine)
@@ -88,6 +92,7 @@ class Coordinator:
         files: tuple[Path, ...] = (),
         progress: Callable[[str], None] = lambda _: None,
         tuning: Tuning | None = None,
+        python: bool = False,
     ) -> Coordinator:
         """Opens (or makes) a data folder and brings its state back. SqlError 55006, XX001.
 
@@ -99,7 +104,7 @@ class Coordinator:
         persistence = Persistence.open(folder, memory or DEFAULT_MEMORY, tuning)
         clock = EpochClock(folder / "lease")
         engine = await asyncio.to_thread(restore, persistence, clock, progress)
-        return cls(engine, files, memory or _half_of_memory())
+        return cls(engine, files, memory or _half_of_memory(), python)
 
     def queue(self, work: Callable[[], T], keep: bool = False) -> Awaitable[T]:
         """Queue a job for the engine thread at once; done when its group is durable and published.

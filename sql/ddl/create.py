@@ -34,17 +34,16 @@ from sql.settings.maintainable import check_maintainable
 from sql.settings.settings import Settings
 from sql.statements.definitions import (
     AlterSequence,
-    CreateFunction,
     CreateSchema,
     CreateSequence,
     CreateTable,
     CreateView,
     Drop,
-    DropFunction,
     DropSchema,
 )
 from sql.statements.queries import OutputColumn
 from sql.statements.results import Notice, Notify
+from sql.statements.routines import CreateFunction, DropFunction
 
 if TYPE_CHECKING:
     from sql.dml.changes import Changer
@@ -116,8 +115,11 @@ class Definer:
         if not statement.replace:
             label = f'function "{old.routine.name}" already exists with same argument types'
             raise SqlError("42723", label)
+        if old.routine.aggregate != (statement.python is not None):
+            kind = "an aggregate function" if old.routine.aggregate else "a function"
+            raise SqlError("42809", "cannot change routine kind", f'"{old.routine.name}" is {kind}.')
         if [c.type for c in old.columns] != [c.type for c in made.columns]:
-            hint = f"Use DROP FUNCTION {old.name} first."
+            hint = f"Use DROP {'AGGREGATE' if old.routine.aggregate else 'FUNCTION'} {old.name} first."
             raise SqlError("42P13", "cannot change return type of existing function", hint=hint)
         self._check_dependents(old)
         if old.id in {i for d in dependencies for i in (d, *(r.id for r in catalog.dependents([old.id])))}:

@@ -42,6 +42,7 @@ from sql.engine.snapshot import MemorySnapshot, Published, StoredIndexes
 from sql.engine.writer import Writer
 from sql.parse import StatementText
 from sql.session.control import run_control
+from sql.session.python import allow_python
 from sql.session.query import Moment, Reading, epoch_of, moment_of, present
 from sql.session.state import SessionState, system_words
 from sql.session.streams import Streams
@@ -49,14 +50,12 @@ from sql.session.vacuum import vacuum
 from sql.statements.definitions import (
     AlterSequence,
     AlterTable,
-    CreateFunction,
     CreateIndex,
     CreateSchema,
     CreateSequence,
     CreateTable,
     CreateView,
     Drop,
-    DropFunction,
     DropIndex,
     DropSchema,
 )
@@ -64,6 +63,7 @@ from sql.statements.partitions import Attach, Detach
 from sql.statements.queries import OutputColumn, Query
 from sql.statements.rename import Rename, Renaming, SetOwner, SetSchema
 from sql.statements.results import CommandResult, Notice, Notify, Result, RowsResult
+from sql.statements.routines import CreateFunction, DropFunction
 from sql.statements.statements import (
     Close,
     Compound,
@@ -143,6 +143,7 @@ class Executor:
             case CreateSequence() | AlterSequence() | Rename() | SetSchema() | SetOwner():
                 return await self._define(statement, prepared, request)
             case CreateFunction() | DropFunction() | Attach() | Detach():
+                await allow_python(self._session.coordinator, statement)
                 return await self._define(statement, prepared, request)
             case CreateEnum() | AddLabel() | RenameLabel() | RenameType() | DropType():
                 return await self._define(statement, prepared, request)
@@ -438,10 +439,10 @@ class Executor:
                 return "CREATE SEQUENCE"
             case CreateFunction():
                 definer.create_function(statement)
-                return "CREATE FUNCTION"
+                return statement.tag
             case DropFunction():
                 definer.drop_function(statement)
-                return "DROP FUNCTION"
+                return statement.tag
             case CreateEnum() | AddLabel() | RenameLabel() | RenameType() | DropType():
                 alter = partial(self._alter, definer, request=request)
                 transaction = self._session.transaction

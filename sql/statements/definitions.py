@@ -96,23 +96,6 @@ class AlterSequence:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateFunction:
-    """``relation``: with all but its id."""
-
-    relation: Relation
-    replace: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class DropFunction:
-    """``missing``: what IF EXISTS says of the others."""
-
-    functions: tuple[Relation, ...]
-    missing: tuple[str, ...] = ()
-    cascade: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class CreateView:
     """A view (``materialized`` or not). ``definition`` is the SELECT's own text, ``references`` what it names.
 

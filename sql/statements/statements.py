@@ -13,20 +13,19 @@ from sql.catalog.keys import Index
 from sql.statements.definitions import (
     AlterSequence,
     AlterTable,
-    CreateFunction,
     CreateIndex,
     CreateSchema,
     CreateSequence,
     CreateTable,
     CreateView,
     Drop,
-    DropFunction,
     DropIndex,
     DropSchema,
 )
 from sql.statements.partitions import Attachment
 from sql.statements.queries import OutputColumn, Query
 from sql.statements.rename import Renaming
+from sql.statements.routines import RoutineStatement
 from sql.statements.types import TypeStatement
 from sql.statements.vacuum import Vacuum
 
@@ -335,7 +334,7 @@ class NoOperation:
 
 Statement = (
     Query | Insert | Update | Delete | Compound | Truncate | CreateTable | CreateSequence | AlterSequence | CreateView
-    | CreateFunction | DropFunction | Attachment | CreateIndex | CreateSchema | Drop | DropIndex | DropSchema
+    | RoutineStatement | Attachment | CreateIndex | CreateSchema | Drop | DropIndex | DropSchema
     | CopyFrom | CopyTo | Subscribe | Explain | Verify | Begin | Commit | Rollback | Savepoint | SetVariable
     | SetTransaction | Show | Prepare | Execute | Deallocate | Listen | Notify | Declare | Fetch | Close | Discard
     | AlterTable | Renaming | TypeStatement | NoOperation | Vacuum

@@ -21,7 +21,7 @@ class ArgumentNode:
 
 @dataclass(frozen=True, slots=True)
 class CreateFunctionStatement:
-    """``columns``: of RETURNS TABLE. ``expression``: the body is RETURN's expression."""
+    """``columns``: of RETURNS TABLE. ``expression``: the body is RETURN's expression. ``aggregate``: it is Python."""
 
     name: TableName
     replace: bool
@@ -34,6 +34,7 @@ class CreateFunctionStatement:
     volatility: str
     strict: bool
     at: int
+    aggregate: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +44,4 @@ class DropFunctionStatement:
     names: tuple[tuple[TableName, tuple[TypeName, ...] | None], ...]
     if_exists: bool
     cascade: bool
+    aggregate: bool = False

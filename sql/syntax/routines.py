@@ -1,4 +1,4 @@
-"""CREATE FUNCTION and DROP FUNCTION."""
+"""CREATE and DROP FUNCTION, CREATE and DROP AGGREGATE."""
 
 from __future__ import annotations
 
@@ -11,30 +11,39 @@ from sql.syntax.nodes_routines import ArgumentNode, CreateFunctionStatement, Dro
 
 _MODES: Final = ("out", "inout", "variadic")
 _VOLATILITY: Final = ("immutable", "stable", "volatile")
+_PYTHON: Final = "Write it in LANGUAGE python: RETURNS type LANGUAGE python AS $$ def name(values): … $$."
 
 
 def is_routine_statement(cursor: EmbeddingCursor) -> bool:
-    """Whether CREATE or DROP FUNCTION stands here."""
-    words = (("create", "function"), ("create", "or", "replace", "function"), ("drop", "function"))
-    return any(cursor.is_word(*w) for w in words)
+    """Whether CREATE or DROP FUNCTION or AGGREGATE stands here."""
+    starts = (("create",), ("create", "or", "replace"), ("drop",))
+    return any(cursor.is_word(*words, kind) for words in starts for kind in ("function", "aggregate"))
 
 
 def routine_statement(cursor: EmbeddingCursor) -> CreateFunctionStatement | DropFunctionStatement:
     """The whole statement."""
     if cursor.accept("drop", "function"):
-        return _drop(cursor)
+        return _drop(cursor, False)
+    if cursor.accept("drop", "aggregate"):
+        return _drop(cursor, True)
     at = cursor.token.start
     cursor.expect("create")
     replace = cursor.accept("or", "replace")
-    cursor.expect("function")
+    aggregate = cursor.accept("aggregate")
+    if not aggregate:
+        cursor.expect("function")
     name = cursor.table_name()
-    found = _Parts(at, name, replace)
+    found = _Parts(at, name, replace, aggregate)
     cursor.expect_symbol("(")
-    if not cursor.is_symbol(")"):
+    if aggregate and cursor.accept_symbol("*"):
+        pass
+    elif not cursor.is_symbol(")"):
         found.arguments.append(_argument(cursor))
         while cursor.accept_symbol(","):
             found.arguments.append(_argument(cursor))
     cursor.expect_symbol(")")
+    if aggregate and cursor.is_symbol("("):
+        raise unsupported("an aggregate of a state function", _PYTHON, cursor.token.start + 1)
     if cursor.accept("returns"):
         _returns(cursor, found)
     while not cursor.at_end():
@@ -45,8 +54,8 @@ def routine_statement(cursor: EmbeddingCursor) -> CreateFunctionStatement | Drop
 class _Parts:
     """What has been read of a CREATE FUNCTION."""
 
-    def __init__(self, at: int, name: TableName, replace: bool) -> None:
-        self.at, self.name, self.replace = at, name, replace
+    def __init__(self, at: int, name: TableName, replace: bool, aggregate: bool) -> None:
+        self.at, self.name, self.replace, self.aggregate = at, name, replace, aggregate
         self.arguments: list[ArgumentNode] = []
         self.columns: list[ArgumentNode] | None = None
         self.result: TypeName | None = None
@@ -55,12 +64,16 @@ class _Parts:
         self.body: tuple[str, int] | None = None
         self.expression = False
         self.volatility = "volatile"
-        self.strict = False
+        self.strict = aggregate
 
     def statement(self) -> CreateFunctionStatement:
         if self.language is None and not self.expression:
             raise SqlError("42P13", "no language specified")
-        if self.language not in (None, "sql"):
+        if self.aggregate and (self.language != "python" or self.expression):
+            raise unsupported(f"an aggregate in LANGUAGE {self.language or 'sql'}", _PYTHON, self.at + 1)
+        if self.aggregate and self.returns_set:
+            raise SqlError("42P13", "aggregates cannot return sets")
+        if not self.aggregate and self.language not in (None, "sql"):
             hint = "Write the function in LANGUAGE sql, as one SELECT."
             raise unsupported(f"LANGUAGE {self.language}", hint, self.at + 1)
         if self.body is None:
@@ -70,6 +83,7 @@ class _Parts:
         return CreateFunctionStatement(
             self.name, self.replace, tuple(self.arguments), None if self.columns is None else tuple(self.columns),
             self.result, self.returns_set, self.body[0], self.expression, self.volatility, self.strict, self.at,
+            self.aggregate,
         )  # fmt: skip
 
 
@@ -154,14 +168,18 @@ def _clause(cursor: EmbeddingCursor, found: _Parts) -> None:
         raise cursor.error()
 
 
-def _drop(cursor: EmbeddingCursor) -> DropFunctionStatement:
+def _drop(cursor: EmbeddingCursor, aggregate: bool) -> DropFunctionStatement:
     exists = cursor.accept("if", "exists")
     names: list[tuple[TableName, tuple[TypeName, ...] | None]] = []
     while True:
         name = cursor.table_name()
         types: list[TypeName] | None = None
+        if aggregate and not cursor.is_symbol("("):
+            raise cursor.error()
         if cursor.accept_symbol("("):
             types = []
+            if aggregate and cursor.accept_symbol("*") and not cursor.is_symbol(")"):
+                raise cursor.error()
             while not cursor.accept_symbol(")"):
                 if types:
                     cursor.expect_symbol(",")
@@ -173,4 +191,4 @@ def _drop(cursor: EmbeddingCursor) -> DropFunctionStatement:
     cascade = cursor.accept("cascade")
     if not cascade:
         cursor.accept("restrict")
-    return DropFunctionStatement(tuple(names), exists, cascade)
+    return DropFunctionStatement(tuple(names), exists, cascade, aggregate)

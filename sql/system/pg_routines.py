@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ivm.errors import SqlError
 from ivm.words import Kind, SqlType
 from planner.identifiers import quoted
 from sql.catalog.catalog import Relation
@@ -13,6 +14,7 @@ from sql.system.definitions import Datums, definition
 from sql.system.state import OWNER, SystemState
 
 SQL_LANGUAGE = 14
+PYTHON_LANGUAGE = 15
 _RECORD = 2249
 
 
@@ -33,7 +35,8 @@ def rows(state: SystemState) -> Iterator[Datums]:
         defaults = ", ".join(a.default for a in routine.arguments if a.default is not None)
         yield row(
             oid=relation.id, proname=routine.name, pronamespace=schemas[relation.schema_name], proowner=OWNER,
-            prolang=SQL_LANGUAGE, procost=100.0, prorows=1000.0 if routine.returns_set else 0.0, prokind="f",
+            prolang=PYTHON_LANGUAGE if routine.aggregate else SQL_LANGUAGE, procost=100.0,
+            prorows=1000.0 if routine.returns_set else 0.0, prokind="a" if routine.aggregate else "f",
             proisstrict=routine.strict, proretset=routine.returns_set, provolatile=routine.volatility[0],
             proparallel="u", pronargs=len(types), pronargdefaults=routine.optional, prorettype=_result_oid(routine),
             proargtypes=types, proallargtypes=every, proargmodes=modes,
@@ -41,6 +44,17 @@ def rows(state: SystemState) -> Iterator[Datums]:
             prosrc="" if routine.expression else relation.definition,
             prosqlbody=f"RETURN {relation.definition}" if routine.expression else None,
         )  # fmt: skip
+
+
+def aggregates(state: SystemState) -> Iterator[Datums]:
+    """pg_aggregate's rows of users' aggregates."""
+    row = definition("pg_catalog", "pg_aggregate").row
+    for relation in state.routines():
+        if relation.routine is not None and relation.routine.aggregate:
+            yield row(
+                aggfnoid=relation.id, aggkind="n", aggfinalmodify="r", aggmfinalmodify="r",
+                aggtranstype=_result_oid(relation.routine),
+            )  # fmt: skip
 
 
 def _result_oid(routine: Routine) -> int:
@@ -75,6 +89,8 @@ def function_definition(relation: Relation) -> str:
     """pg_get_functiondef: the CREATE OR REPLACE FUNCTION that makes it."""
     routine = relation.routine
     assert routine is not None, "a function"
+    if routine.aggregate:
+        raise SqlError("42809", f'"{routine.name}" is an aggregate function')
     name = f"{quoted(relation.schema_name)}.{quoted(routine.name)}"
     lines = [
         f"CREATE OR REPLACE FUNCTION {name}({arguments(routine)})",

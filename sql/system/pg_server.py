@@ -8,6 +8,7 @@ from typing import Final
 from sql.catalog.catalog import INTERNAL_SCHEMAS
 from sql.catalog.column_types import type_oid
 from sql.system.definitions import Datums, definition
+from sql.system.pg_routines import PYTHON_LANGUAGE
 from sql.system.pg_types import function_oids
 from sql.system.state import DATABASE, OWNER, SystemState
 
@@ -123,6 +124,7 @@ def pg_language(state: SystemState) -> Iterator[Datums]:
     row = definition("pg_catalog", "pg_language").row
     yield row(oid=12, lanname="internal", lanowner=OWNER)
     yield row(oid=14, lanname="sql", lanowner=OWNER, lanpltrusted=True)
+    yield row(oid=PYTHON_LANGUAGE, lanname="python", lanowner=OWNER, lanispl=True)
 
 
 def pg_timezone_names(state: SystemState) -> Iterator[Datums]:

@@ -95,3 +95,7 @@ def pg_proc(state: SystemState) -> Iterator[Datums]:
             prokind="f", proisstrict=True, provolatile="i", proparallel="s", prosrc=name,
         )  # fmt: skip
     yield from pg_routines.rows(state)
+
+
+def pg_aggregate(state: SystemState) -> Iterator[Datums]:
+    yield from pg_routines.aggregates(state)

@@ -18,17 +18,18 @@ def view_definition(view: Relation, state: SystemState) -> str:
     relations = {r.id: r for r, _ in all_relations(state)}
     text = _in_new_names(view, relations, state).strip().removesuffix(";")
     columns = tuple(c.name for c in view.columns)
-    if _output(view, relations) != columns:
+    if _output(view, relations, state) != columns:
         names = ", ".join(map(quoted, columns))
         text = f"SELECT * FROM ({text}) {quoted(view.name)}({names})"
     return f" {text};"
 
 
-def _output(view: Relation, relations: dict[int, Relation]) -> tuple[str, ...]:
+def _output(view: Relation, relations: dict[int, Relation], state: SystemState) -> tuple[str, ...]:
     """What the definition itself calls the view's columns."""
     from sql.bind.statement import bind_statement
 
-    catalog = Catalog(relations, {(r.schema_name, r.name): r for r in relations.values()})
+    others = {r.id: r for r in (*state.routines(), *state.types())}
+    catalog = Catalog(relations | others, {(r.schema_name, r.name): r for r in relations.values()})
     bound = bind_statement(StatementText(view.definition or "", 0), Pinned(Lookup(catalog), view)).statement
     assert isinstance(bound, Query), "a view's definition is a query"
     return tuple(c.name for c in bound.columns)

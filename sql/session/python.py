@@ -1,0 +1,26 @@
+"""Which clients may have the server run Python, and the first run of an aggregate's body."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from ivm.errors import SqlError
+from sql.statements.routines import CreateFunction
+
+if TYPE_CHECKING:
+    from sql.coordination.coordinator import Coordinator
+
+
+async def allow_python(coordinator: Coordinator, statement: object) -> None:
+    """Runs the body of a new aggregate, which defines its function. 42501: the server was started without --python;
+    38000: it failed."""
+    if not isinstance(statement, CreateFunction) or statement.python is None:
+        return
+    if not coordinator.python:
+        raise SqlError(
+            "42501", "permission denied for language python",
+            "A Python function may do whatever the server's own user may.",
+            "Start the server with --python to let everyone who can connect create aggregates in Python.",
+        )  # fmt: skip
+    await asyncio.to_thread(statement.python.load)
