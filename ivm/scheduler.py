@@ -168,8 +168,13 @@ class Operator:
         """Does this pass's work; whether ``out`` has something."""
         raise NotImplementedError
 
+    def run_called(self, vector: int) -> bool:
+        """The same, called by a compiled loop, which has the addresses of its blocks: they stay where they are, ``out``
+        excepted."""
+        return self.run(vector)
+
     def instruction(self, program: Program) -> Instruction | None:
-        """What runs it in a compiled loop; None: it has to run in Python."""
+        """What runs it in a compiled loop; None: it is run in Python there."""
         return None
 
     @property
@@ -178,7 +183,7 @@ class Operator:
         return None
 
     def blocks(self) -> list[Block]:
-        """What a compiled loop may have changed."""
+        """What a compiled loop may change."""
         return [self.out]
 
     def settle(self) -> None:
@@ -265,22 +270,22 @@ class Scope:
         "due",
         "entries",
         "error",
+        "failures",
         "heap",
         "leaving",
         "limit",
         "loop",
         "max_round",
         "members",
-        "nested",
         "outer",
         "overflows",
         "parent",
         "paused_at",
+        "paused_loop",
         "queued",
         "ran",
         "rank",
         "return_at_limit",
-        "settled",
         "stride",
         "touched",
         "unfinished",
@@ -317,7 +322,9 @@ class Scope:
         self.ran = False
         self.error: SqlError | None = None
         self.loop: CompiledLoop | None = None
-        self.settled = False
+        self.failures = 0
+        """How many operators had failed when it was compiled."""
+        self.paused_loop: CompiledLoop | None = None
         above = parent
         while above is not None and above.depth:
             above.max_round = min(above.max_round, max_round(self.depth))
@@ -345,25 +352,38 @@ class Scope:
 
     later = None
 
-    def operators(self) -> list[Operator] | None:
-        """What it consists of, in rank order; None where loops are nested in it."""
-        items = [self.members[rank] for rank in sorted(self.members)]
-        operators = [item for item in items if isinstance(item, Operator)]
-        return operators if len(operators) == len(items) else None
+    @property
+    def around(self) -> Scope:
+        """The loop around it."""
+        assert self.parent is not None
+        return self.parent
+
+    def living(self) -> list[Operator | Scope]:
+        """What it consists of, in rank order, without the loops that have failed."""
+        items = (self.members[rank] for rank in sorted(self.members))
+        return [item for item in items if isinstance(item, Operator) or item.error is None]
+
+    def operators(self) -> list[Operator]:
+        """Its own operators."""
+        return [item for item in self.members.values() if isinstance(item, Operator)]
+
+    def loops(self) -> list[Scope]:
+        """The loops in it, in rank order."""
+        return [item for rank in sorted(self.members) if isinstance(item := self.members[rank], Scope)]
 
     def compiled(self) -> CompiledLoop | None:
-        """The loop as a kernel runs it. While nodes are hydrated, old ones do not emit what is theirs."""
-        if self.core.hydrating and not self.core.fuel:
+        """The loop as a kernel runs it, with those in it. While nodes are hydrated, old ones do not emit what is
+        theirs."""
+        if self.depth != 1 or (self.core.hydrating and not self.core.fuel):
             return None
-        if not self.settled:
-            self.loop = CompiledLoop.of(self)
-            self.settled = True
+        if self.loop is None or self.failures != self.core.failed:
+            self.failures = self.core.failed
+            self.loop = CompiledLoop(self)
         return self.loop
 
     def changed(self) -> None:
         """To be called when it has to be compiled again."""
-        self.loop = None
-        self.settled = False
+        self.outermost.loop = None
 
     def queue(self, item: Operator | Scope) -> None:
         """Lets an item run in the current pass."""
@@ -410,11 +430,14 @@ class Scope:
             for entry in self.entries:
                 self.schedule(first, entry)
             self.entries.clear()
-        if self.paused_at >= 0:
+        if self.paused_loop is not None:
+            paused, self.paused_loop = self.paused_loop, None
+            paused.run()
+        elif self.paused_at >= 0:
             vector, self.paused_at = self.paused_at, -1
             self.run_vector(vector)
-            if self.core.paused:
-                return False
+        if self.core.paused:
+            return False
         due = self.due
         while due and (self.depth == 1 or leave_vector(due[0], self.depth) == outer):
             if self.core.interrupted:

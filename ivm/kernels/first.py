@@ -1,8 +1,8 @@
-"""The first value of each touched group, in a loop of depth 1: min, max and the like without a call of Python.
+"""The first value of each touched group, in a loop: min, max and the like without a call of Python.
 
-What is emitted sums up to F(ordinal, round), the group's first value with a positive count up to there, so that the
+What is emitted sums up to F(ordinal, round, …), the group's first value with a positive count up to there, so that the
 difference at a time is F's mixed difference (Möbius inversion, as in ``ivm.kernels.threshold``): the output's own
-history is not read.
+history is not read. Each coordinate doubles the corners of that difference: for loops that are not nested deep.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from ivm.kernels.memory import (
     L_TIME_STRIDE,
     L_TIMES,
     LAYER_WORDS,
+    T_DEPTH,
     T_KEY_WIDTH,
     T_ORDER,
     T_WIDTH,
@@ -64,7 +65,7 @@ def _start(
 
 @kernel
 def _group(
-    table: Words, active: Words, found: int, width: int, key: int, key_width: int, order: int, since: int,
+    table: Words, active: Words, found: int, width: int, key: int, key_width: int, order: int, since: int, depth: int,
     rows: Words, times: Words, diffs: Words,
 ) -> tuple[int, int]:  # fmt: skip
     """(count, updates visited): a key's updates in ascending order of values, equal ones added up, zeros dropped.
@@ -87,7 +88,7 @@ def _group(
             p = active[2 * a + 1]
             total = table[at + L_COUNT]
             while p < total and compare(table[at + L_ROWS] + 8 * width * p, best, 0, width, 0) == 0:
-                time = advance(load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p), since, 1)
+                time = advance(load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p), since, depth)
                 diff = load(table[at + L_DIFFS] + table[at + L_DIFF_STRIDE] * p)
                 visited += 1
                 p += 1
@@ -140,7 +141,7 @@ def _difference(
     out: Words, time: int, rows: Words, times: Words, diffs: Words, count: int, key_width: int, words: Words,
     complement: bool,
 ) -> None:  # fmt: skip
-    """Appends the mixed difference of the first value at one time."""
+    """Appends the mixed difference of the first value at one time, of depth 1."""
     mask = (1 << ROUND_BITS[1]) - 1
     ordinal = time >> ROUND_BITS[1]
     turn = time & mask
@@ -182,6 +183,65 @@ def _difference(
 
 
 @kernel
+def _less(then: int, time: int, depth: int) -> int:
+    """The coordinates in which one time is below another, as bits; -1 where it is above in one."""
+    bits = ROUND_BITS[depth]
+    mask = (1 << bits) - 1
+    a, b = then >> depth * bits, time >> depth * bits
+    if a > b:
+        return -1
+    less = int(a < b)
+    for k in range(depth):
+        a, b = (then >> k * bits) & mask, (time >> k * bits) & mask
+        if a > b:
+            return -1
+        less |= int(a < b) << (k + 1)
+    return less
+
+
+@kernel
+def _nested_difference(
+    out: Words, time: int, depth: int, rows: Words, times: Words, diffs: Words, count: int, firsts: Words, sums: Words,
+    key_width: int, words: Words, complement: bool,
+) -> None:  # fmt: skip
+    """``_difference`` at any depth. A corner is the set of coordinates that are just below the time's; ``firsts`` and
+    ``sums`` have a word for each."""
+    corners = len(firsts)
+    firsts[:] = 0
+    missing = corners
+    k = 0
+    while k < count and missing > 0:
+        row = rows[k]
+        sums[:] = 0
+        while k < count and rows[k] == row:
+            less = _less(times[k], time, depth)
+            if less >= 0:
+                for corner in range(corners):
+                    if corner & ~less == 0:
+                        sums[corner] += diffs[k]
+            k += 1
+        for corner in range(corners):
+            if firsts[corner] == 0 and sums[corner] > 0:
+                firsts[corner] = row
+                missing -= 1
+    for corner in range(corners):
+        row = firsts[corner]
+        if row == 0:
+            continue
+        change = 0
+        for other in range(corner, corners):
+            if firsts[other] == row:
+                sign = 1
+                for c in range(depth + 1):
+                    if (other >> c) & 1 != 0:
+                        sign = -sign
+                change += sign
+                firsts[other] = 0
+        if change != 0:
+            _append(out, row, key_width, words, complement, time, change)
+
+
+@kernel
 def _sort_tail(block: Words, start: int, order: int) -> None:
     """Sorts a few updates from ``start`` on by (row, time), in place."""
     width = block[B_WIDTH]
@@ -206,10 +266,10 @@ def first_partial(
     trace: Words, delta: Words, owed: Words, output: Words, nothing: Words, out: Words, owed_out: Words, words: Words,
     complement: bool, vector: int, stats: Words,
 ) -> int:  # fmt: skip
-    """At one round: the differences of [key | the first value's ``words``] at the delta's and the owed times, and at
-    their joins with history. ``words`` is a permutation of the values' words, each complemented where so said.
+    """At one loop vector: the differences of [key | the first value's ``words``] at the delta's and the owed times, and
+    at their joins with history. ``words`` is a permutation of the values' words, each complemented where so said.
 
-    ``trace`` (of depth 1) holds the delta already; ``owed``, keys alone, is sorted like it. Appends to ``out`` (empty
+    ``trace`` holds the delta already; ``owed``, keys alone, is sorted like it. Appends to ``out`` (empty
     before, sorted in the end), and keys at later times to ``owed_out``; returns both blocks' counts, the second shifted
     by 32 bits, with bit 31 set where ``out`` is in the output already; or -1, with both as found, when there is no
     room. Cost: the touched groups.
@@ -217,6 +277,10 @@ def first_partial(
     width = trace[T_WIDTH]
     key_width = trace[T_KEY_WIDTH]
     order = trace[T_ORDER]
+    depth = trace[T_DEPTH]
+    corners = 2 << depth
+    firsts = np.empty(corners, np.int64)
+    sums = np.empty(corners, np.int64)
     table, count = layers(trace, nothing, nothing)
     cursors = np.zeros(count, np.int64)
     active = np.empty(2 * count + 2, np.int64)
@@ -236,33 +300,38 @@ def first_partial(
             now = np.empty(2 * (i - first + j - first_owed), np.int64)
         n_now = put_times(delta, first, i, now, 0)
         n_now = put_times(owed, first_owed, j, now, n_now)
-        since = least_ordinal(now, n_now, 1) - 1
+        since = least_ordinal(now, n_now, depth) - 1
         found = _start(table, count, cursors, active, width, key, key_width, order)
-        n, visited = _group(table, active, found, width, key, key_width, order, since, rows, times, diffs)
+        n, visited = _group(table, active, found, width, key, key_width, order, since, depth, rows, times, diffs)
         while n < 0:
             rows, times, diffs = longer(rows, 0), longer(times, 0), longer(diffs, 0)
             seen = longer(seen, 0)
             found = _start(table, count, cursors, active, width, key, key_width, order)
-            n, visited = _group(table, active, found, width, key, key_width, order, since, rows, times, diffs)
+            n, visited = _group(table, active, found, width, key, key_width, order, since, depth, rows, times, diffs)
         stats[S_SEEKS] += count
         stats[S_HISTORY] += visited
         n_seen = 0
         for k in range(n):
             n_seen = put(seen, n_seen, times[k])
-        counts = close(now, n_now, later, seen, n_seen, 1, vector)
+        counts = close(now, n_now, later, seen, n_seen, depth, vector)
         while counts < 0:
             now = longer(now, n_now)
             later = longer(later, 0)
-            counts = close(now, n_now, later, seen, n_seen, 1, vector)
+            counts = close(now, n_now, later, seen, n_seen, depth, vector)
         n_now = counts & 0xFFFFFFFF
         n_later = counts >> 32
-        if out[B_COUNT] + 4 * n_now > out[B_ROOM] or owed_out[B_COUNT] + n_later > owed_out[B_ROOM]:
+        if out[B_COUNT] + corners * n_now > out[B_ROOM] or owed_out[B_COUNT] + n_later > owed_out[B_ROOM]:
             out[B_COUNT] = 0
             owed_out[B_COUNT] = owed_found
             return -1
         start = out[B_COUNT]
         for e in range(n_now):
-            _difference(out, now[e], rows, times, diffs, n, key_width, words, complement)
+            if depth == 1:
+                _difference(out, now[e], rows, times, diffs, n, key_width, words, complement)
+            else:
+                _nested_difference(
+                    out, now[e], depth, rows, times, diffs, n, firsts, sums, key_width, words, complement
+                )
         stats[S_SEGMENTS] += n_now
         _sort_tail(out, start, output[T_ORDER])
         for k in range(n_later):

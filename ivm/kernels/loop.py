@@ -1,9 +1,11 @@
 """A loop's passes in one call: its operators as instructions, run in rank order at each vector that is due.
 
-A *program* is a head and a row of words for each operator of the loop, in rank order, then lists of offsets of rows.
-It holds addresses of block descriptors, and of the cells in which spines keep the addresses of theirs. What is
-exceptional (no room, a small layer that is full, a limit that is reached) is left to the operator in Python: the kernel
-returns to it with everything as the operator expects to find it. Only loops of depth 1.
+A *program* is a head, a few words for each scope (the loop, and the loops in it), a row of words for each member of
+each scope, in rank order, then lists of offsets of rows. It holds addresses of block descriptors, and of the cells in
+which spines keep the addresses of theirs. What has no instruction, and what is exceptional (no room, a small layer that
+is full, a limit that is reached), is left to the operator in Python: the kernel returns with everything as the operator
+expects to find it, and goes on behind the operator when it is called again. How far each scope is in its pass stands in
+the program, so that a return costs no more than the call.
 """
 
 from __future__ import annotations
@@ -14,23 +16,55 @@ from ivm.kernels.arrange import arrange
 from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME, extract, gather, least_vector, transfer
 from ivm.kernels.cache import kernel
 from ivm.kernels.delay import DELAY_WORDS, delay
+from ivm.kernels.delta_join import R_MINUS, SOURCE_WORDS, delta_join
 from ivm.kernels.first import first_partial
 from ivm.kernels.join import J_POSITION, J_RAN, JOIN_WORDS, join
-from ivm.kernels.memory import B_COUNT, B_ROOM, BLOCK_WORDS, HEAD, LAYER_WORDS, T_ORDER, Words, load, store, words_at
+from ivm.kernels.memory import (
+    B_COUNT,
+    B_ROOM,
+    BLOCK_WORDS,
+    HEAD,
+    LAYER_WORDS,
+    T_ORDER,
+    Words,
+    load,
+    store,
+    where,
+    words_at,
+)
 from ivm.kernels.sort import sort_block
 from ivm.kernels.threshold import threshold_partial
+from ivm.kernels.times import ROUND_BITS, unwrap, wrap
 
-# Head: how many operators, the vector of the present pass, and from how many updates on a join or a threshold is left
-# to several threads in Python.
-F_MEMBERS: Final = 0
-F_VECTOR: Final = 1
-F_SEARCHED: Final = 2
-F_CORRECTED: Final = 3
-PROGRAM_HEAD: Final = 4
+# Head: the scope that is at work, whether the row at which it stands was run in Python (AWAY: no, QUIET: it has emitted
+# nothing, LOUD: it has), where the rows begin, and from how many updates on a join or a threshold is left to several
+# threads in Python.
+F_SCOPE: Final = 0
+F_RETURN: Final = 1
+F_ROWS: Final = 2
+F_SEARCHED: Final = 3
+F_CORRECTED: Final = 4
+PROGRAM_HEAD: Final = 5
+AWAY: Final = 0
+QUIET: Final = 1
+LOUD: Final = 2
+
+# Every scope: the scope around it (0: none) and its own row there, how deep it is, its first row and where its rows
+# end, the row at which its pass stands (0: it is between passes), the vector of the pass, and of the pass around it.
+S_PARENT: Final = 0
+S_ROW: Final = 1
+S_DEPTH: Final = 2
+S_FIRST: Final = 3
+S_END: Final = 4
+S_AT: Final = 5
+S_VECTOR: Final = 6
+S_OUTER: Final = 7
+SCOPE_WORDS: Final = 8
 
 # Every row: the operator, the vector at which it is due (-1: none), whether it is to run in this pass, its out, the
 # row of its source (its address where the source is outside of the loop), its own block (what waits for later vectors;
-# a variable's following, a tap's gathered), and where in the lists the rows of its consumers are, and how many.
+# a variable's following, a tap's gathered), and where in the lists the rows of its consumers are, and how many; last
+# the same for what brings its out into loops. A nested loop's source is its scope, its consumers are what leaves it.
 R_OPERATOR: Final = 0
 R_DUE: Final = 1
 R_QUEUED: Final = 2
@@ -39,6 +73,8 @@ R_SOURCE: Final = 4
 R_OWN: Final = 5
 R_LINKS: Final = 6
 R_LINK_COUNT: Final = 7
+R_ENTERS: Final = 22
+R_ENTER_COUNT: Final = 23
 ROW_WORDS: Final = 24
 
 # Arrange: its trace, the order, the gather's program (0: none) and its words, the gathered block.
@@ -72,13 +108,28 @@ F_LAST: Final = 9
 F_STRIDE: Final = 10
 F_LAST_OF_PRIORITY: Final = 11
 # First: as a threshold's, then the values' words, how many, and whether they are complemented. Delay: its program.
-# Project: its gather's program and its words.
+# Project: its gather's program and its words. Entering: its scope. Delta join: a state, where in the lists its courses
+# are, how many, and the cell that says whether it has run. A course: its delta, path and the path's words, the sources
+# to fill in, how many, and for each of them the delta that makes it fresh (0: nothing does) and the block it is then
+# without.
 G_WORDS: Final = 13
 G_WORD_COUNT: Final = 14
 G_COMPLEMENT: Final = 15
 P_DELAY: Final = 8
 P_GATHER: Final = 8
 P_GATHER_WORDS: Final = 9
+E_SCOPE: Final = 8
+M_STATE: Final = 8
+M_COURSES: Final = 9
+M_COUNT: Final = 10
+M_RAN: Final = 11
+K_DELTA: Final = 0
+K_PATH: Final = 1
+K_PATH_WORDS: Final = 2
+K_SOURCES: Final = 3
+K_COUNT: Final = 4
+K_HEAD: Final = 5
+WORK: Final = 1 << 22
 
 VARIABLE: Final = 0
 ENTERING: Final = 1
@@ -92,8 +143,14 @@ FIRST: Final = 8
 DELAY: Final = 9
 PROJECT: Final = 10
 CONSOLIDATE: Final = 11
+NEGATE: Final = 12
+LEAVING: Final = 13
+DELTA_JOIN: Final = 14
+NESTED: Final = 15
+CALL: Final = 16
 
 # What running an operator came to: done; nothing, it is to run in Python; done but for the insertion of its out.
+# A call's returns: nothing is due, or so many passes have been run.
 DONE: Final = 0
 UNDONE: Final = 1
 UNPLACED: Final = 2
@@ -121,11 +178,11 @@ def _out(program: Words, row: int) -> Words:
 
 
 @kernel
-def _append(given: Words, target: Words, change: int, depth: int, to_depth: int) -> int:
+def _append(given: Words, target: Words, change: int, depth: int, to_depth: int, sign: int = 1) -> int:
     """A transfer, if there is room."""
     if target[B_COUNT] + given[B_COUNT] > target[B_ROOM]:
         return UNDONE
-    transfer(given, target, 1, change, depth, to_depth)
+    transfer(given, target, sign, change, depth, to_depth)
     return DONE
 
 
@@ -159,7 +216,9 @@ def _arrange(program: Words, at: int) -> int:
 
 
 @kernel
-def _threshold(program: Words, at: int, vector: int, nothing: Words, again: bool, stats: Words) -> int:
+def _threshold(
+    program: Words, at: int, vector: int, depth: int, nothing: Words, again: bool, stats: Words
+) -> int:  # fmt: skip
     delta = _out(program, program[at + R_SOURCE])
     out = _out(program, at)
     later = _block(program[at + R_OWN])
@@ -171,7 +230,7 @@ def _threshold(program: Words, at: int, vector: int, nothing: Words, again: bool
         return UNDONE
     due = program[at + R_DUE]
     if due == vector:
-        due = extract(later, owed, vector, 1)
+        due = extract(later, owed, vector, depth)
     times = owed
     trace = _trace(program[at + D_SOURCE])
     if owed[B_COUNT] > 1:
@@ -186,25 +245,25 @@ def _threshold(program: Words, at: int, vector: int, nothing: Words, again: bool
         return UNDONE
     owed[B_COUNT] = 0
     ordered[B_COUNT] = 0
-    found = least_vector(later, start, 1)
+    found = least_vector(later, start, depth)
     program[at + R_DUE] = found if due < 0 or 0 <= found < due else due
     return DONE if (counts >> 31) & 1 != 0 else UNPLACED
 
 
 @kernel
-def _first(program: Words, at: int, vector: int, nothing: Words, again: bool, stats: Words) -> int:
+def _first(program: Words, at: int, vector: int, depth: int, nothing: Words, again: bool, stats: Words) -> int:
     delta = _out(program, program[at + R_SOURCE])
     out = _out(program, at)
     later = _block(program[at + R_OWN])
     owed = _block(program[at + D_OWED])
     ordered = _block(program[at + D_SORTED])
     most = owed[B_COUNT] + later[B_COUNT]
-    room = 4 * (delta[B_COUNT] + most) + 8
+    room = (2 << depth) * (delta[B_COUNT] + most) + 8
     if again or most > owed[B_ROOM] or most > ordered[B_ROOM] or room > out[B_ROOM] or room > later[B_ROOM]:
         return UNDONE
     due = program[at + R_DUE]
     if due == vector:
-        due = extract(later, owed, vector, 1)
+        due = extract(later, owed, vector, depth)
     times = owed
     trace = _trace(program[at + D_SOURCE])
     if owed[B_COUNT] > 1:
@@ -219,13 +278,13 @@ def _first(program: Words, at: int, vector: int, nothing: Words, again: bool, st
         return UNDONE
     owed[B_COUNT] = 0
     ordered[B_COUNT] = 0
-    found = least_vector(later, start, 1)
+    found = least_vector(later, start, depth)
     program[at + R_DUE] = found if due < 0 or 0 <= found < due else due
     return DONE if (counts >> 31) & 1 != 0 else UNPLACED
 
 
 @kernel
-def _delay(program: Words, at: int, vector: int) -> int:
+def _delay(program: Words, at: int, vector: int, depth: int) -> int:
     given = _out(program, program[at + R_SOURCE])
     out = _out(program, at)
     later = _block(program[at + R_OWN])
@@ -234,11 +293,11 @@ def _delay(program: Words, at: int, vector: int) -> int:
         return UNDONE
     due = program[at + R_DUE]
     if due == vector:
-        due = extract(later, out, vector, 1)
+        due = extract(later, out, vector, depth)
     start = later[B_COUNT]
     if given[B_COUNT] != 0:
-        delay(given, out, later, words_at(program[at + P_DELAY], DELAY_WORDS), vector, 1)
-    found = least_vector(later, start, 1)
+        delay(given, out, later, words_at(program[at + P_DELAY], DELAY_WORDS), vector, depth)
+    found = least_vector(later, start, depth)
     program[at + R_DUE] = found if due < 0 or 0 <= found < due else due
     return DONE
 
@@ -265,21 +324,21 @@ def _consolidate(program: Words, at: int) -> int:
 
 @kernel
 def _half(
-    program: Words, at: int, delta: Words, minus: Words, side: int, left: bool, vector: int, nothing: Words,
-    stats: Words,
+    program: Words, at: int, delta: Words, minus: Words, side: int, left: bool, vector: int, depth: int,
+    nothing: Words, stats: Words,
 ) -> int:  # fmt: skip
     """One delta against the other side."""
     body = program[side + 3]
     return join(
         delta, _trace(program[side]), minus, _out(program, body) if body != 0 else nothing, _out(program, at),
         _block(program[at + R_OWN]), words_at(program[at + J_PROGRAM], program[at + J_PROGRAM_WORDS]),
-        words_at(program[at + J_STATE], JOIN_WORDS), stats, left, program[side + 1], 1, program[side + 2], vector,
+        words_at(program[at + J_STATE], JOIN_WORDS), stats, left, program[side + 1], depth, program[side + 2], vector,
         program[at + J_LAST],
     )  # fmt: skip
 
 
 @kernel
-def _join(program: Words, at: int, vector: int, nothing: Words, stats: Words) -> int:
+def _join(program: Words, at: int, vector: int, depth: int, nothing: Words, stats: Words) -> int:
     out = _out(program, at)
     later = _block(program[at + R_OWN])
     state = words_at(program[at + J_STATE], JOIN_WORDS)
@@ -287,36 +346,83 @@ def _join(program: Words, at: int, vector: int, nothing: Words, stats: Words) ->
         return UNDONE
     due = program[at + R_DUE]
     if due == vector:
-        due = extract(later, out, vector, 1)
+        due = extract(later, out, vector, depth)
     a = _out(program, program[at + R_SOURCE])
     b = _out(program, program[at + J_RIGHT])
     found = out[B_COUNT]
     start = later[B_COUNT]
     result = 0
     if a[B_COUNT] != 0:
-        result = _half(program, at, a, nothing, at + J_RIGHT_SIDE, True, vector, nothing, stats)
+        result = _half(program, at, a, nothing, at + J_RIGHT_SIDE, True, vector, depth, nothing, stats)
     if result >= 0 and b[B_COUNT] != 0:
         minus = _out(program, program[at + J_FRESH]) if a[B_COUNT] != 0 else nothing
-        result = _half(program, at, b, minus, at + J_LEFT_SIDE, False, vector, nothing, stats)
+        result = _half(program, at, b, minus, at + J_LEFT_SIDE, False, vector, depth, nothing, stats)
     if result < 0:
         out[B_COUNT] = found
         later[B_COUNT] = start
         state[:J_POSITION] = 0
         state[J_POSITION] = -1
         return UNDONE
-    least = least_vector(later, start, 1)
+    least = least_vector(later, start, depth)
     program[at + R_DUE] = least if due < 0 or 0 <= least < due else due
     return DONE
 
 
 @kernel
-def _feed_back(program: Words, at: int, vector: int) -> int:
+def _course(
+    program: Words, course: int, out: Words, later: Words, state: Words, vector: int, depth: int, stats: Words
+) -> bool:  # fmt: skip
+    """One path of a delta join; False when it did not get to its end."""
+    delta = _out(program, program[course + K_DELTA])
+    if delta[B_COUNT] == 0:
+        return True
+    slots = program[course + K_COUNT]
+    sources = words_at(program[course + K_SOURCES], slots * SOURCE_WORDS)
+    for slot in range(1, slots):
+        entry = course + K_HEAD + 2 * slot
+        fresh = program[entry]
+        minus = 0
+        if fresh != 0 and _out(program, fresh)[B_COUNT] != 0:
+            minus = where(_out(program, program[entry + 1]))
+        sources[slot * SOURCE_WORDS + R_MINUS] = minus
+    state[0] = 0
+    path = words_at(program[course + K_PATH], program[course + K_PATH_WORDS])
+    return bool(delta_join(delta, path, sources, out, later, state, stats, depth, vector, WORK) >= 0)
+
+
+@kernel
+def _delta_join(program: Words, at: int, vector: int, depth: int, stats: Words) -> int:
+    out = _out(program, at)
+    later = _block(program[at + R_OWN])
+    if load(program[at + M_RAN]) == 0 or out[B_COUNT] + later[B_COUNT] > out[B_ROOM]:
+        return UNDONE
+    due = program[at + R_DUE]
+    if due == vector:
+        due = extract(later, out, vector, depth)
+    found = out[B_COUNT]
+    start = later[B_COUNT]
+    state = words_at(program[at + M_STATE], 1)
+    course = program[at + M_COURSES]
+    for _ in range(program[at + M_COUNT]):
+        if not _course(program, course, out, later, state, vector, depth, stats):
+            out[B_COUNT] = found
+            later[B_COUNT] = start
+            return UNDONE
+        course += K_HEAD + 2 * program[course + K_COUNT]
+    least = least_vector(later, start, depth)
+    program[at + R_DUE] = least if due < 0 or 0 <= least < due else due
+    return DONE
+
+
+@kernel
+def _feed_back(program: Words, at: int, vector: int, depth: int) -> int:
     given = _out(program, program[at + R_SOURCE])
     if given[B_COUNT] == 0:
         return DONE
     variable = program[at + F_VARIABLE]
     stride = program[at + F_STRIDE]
-    ends = vector + 1 > program[at + F_LAST] or (stride != 0 and vector % stride >= program[at + F_LAST_OF_PRIORITY])
+    now = vector & ((1 << ROUND_BITS[depth]) - 1)
+    ends = now >= program[at + F_LAST] or (stride != 0 and now % stride >= program[at + F_LAST_OF_PRIORITY])
     if ends or _append(given, _block(program[variable + R_OWN]), NEXT, 0, 0) != DONE:
         return UNDONE
     program[variable + R_DUE] = vector + 1
@@ -336,33 +442,52 @@ def _is_large(program: Words, at: int) -> bool:
 
 
 @kernel
-def _run(program: Words, at: int, vector: int, nothing: Words, again: bool, stats: Words) -> int:
+def _leave(program: Words, at: int) -> int:
+    gathered = _block(program[at + R_OWN])
+    out = _out(program, at)
+    if gathered[B_COUNT] > out[B_ROOM]:
+        return UNDONE
+    sort_block(gathered, out, 0)
+    gathered[B_COUNT] = 0
+    return DONE
+
+
+@kernel
+def _run(program: Words, at: int, vector: int, depth: int, nothing: Words, again: bool, stats: Words) -> int:
     """One operator in the pass at a vector."""
     if _is_large(program, at):
         return UNDONE
     operator = program[at + R_OPERATOR]
     if operator == THRESHOLD:
-        return _threshold(program, at, vector, nothing, again, stats)
+        return _threshold(program, at, vector, depth, nothing, again, stats)
     if operator == JOIN:
-        return _join(program, at, vector, nothing, stats)
+        return _join(program, at, vector, depth, nothing, stats)
     if operator == ARRANGE:
         return _arrange(program, at)
     if operator == FEEDBACK:
-        return _feed_back(program, at, vector)
+        return _feed_back(program, at, vector, depth)
     if operator == CONCAT:
         return _concat(program, at)
     if operator == FIRST:
-        return _first(program, at, vector, nothing, again, stats)
+        return _first(program, at, vector, depth, nothing, again, stats)
     if operator == DELAY:
-        return _delay(program, at, vector)
+        return _delay(program, at, vector, depth)
     if operator == PROJECT:
         return _project(program, at)
     if operator == CONSOLIDATE:
         return _consolidate(program, at)
+    if operator == DELTA_JOIN:
+        return _delta_join(program, at, vector, depth, stats)
+    if operator == LEAVING:
+        return _leave(program, at)
+    if operator == NEGATE:
+        return _append(_out(program, program[at + R_SOURCE]), _out(program, at), SAME, 0, 0, -1)
     if operator == TAP:
-        return _append(_out(program, program[at + R_SOURCE]), _block(program[at + R_OWN]), LEAVE, 1, 0)
+        return _append(_out(program, program[at + R_SOURCE]), _block(program[at + R_OWN]), LEAVE, depth, 0)
+    if operator == CALL:
+        return UNDONE
     if operator == ENTERING:
-        result = _append(_block(program[at + R_SOURCE]), _out(program, at), ENTER, 0, 1)
+        result = _append(_out(program, program[at + R_SOURCE]), _out(program, at), ENTER, depth - 1, depth)
     else:
         result = _append(_block(program[at + R_OWN]), _out(program, at), SAME, 0, 0)
     if result == DONE:
@@ -373,44 +498,105 @@ def _run(program: Words, at: int, vector: int, nothing: Words, again: bool, stat
 
 
 @kernel
-def _next(program: Words, end: int) -> int:
-    """The least vector that is due, whose operators are queued then; -1 when there is none."""
+def _next(program: Words, scope: int) -> int:
+    """The least vector that is due in a scope's pass around it, whose operators are queued then; -1 when there is
+    none: then the scope's row is due in the pass around it in which it is to go on."""
+    depth = program[scope + S_DEPTH]
     vector = -1
-    for at in range(PROGRAM_HEAD, end, ROW_WORDS):
+    for at in range(program[scope + S_FIRST], program[scope + S_END], ROW_WORDS):
         due = program[at + R_DUE]
         if due >= 0 and (vector < 0 or due < vector):
             vector = due
+    if depth > 1:
+        outer = unwrap(vector, depth) if vector >= 0 else -1
+        if outer != program[scope + S_OUTER]:
+            program[program[scope + S_ROW] + R_DUE] = outer
+            return -1
     if vector >= 0:
-        for at in range(PROGRAM_HEAD, end, ROW_WORDS):
+        program[scope + S_VECTOR] = vector
+        for at in range(program[scope + S_FIRST], program[scope + S_END], ROW_WORDS):
             program[at + R_QUEUED] = program[at + R_DUE] == vector
-    return vector
+    return int(vector)
+
+
+@kernel
+def _hand_on(program: Words, at: int, vector: int, depth: int) -> None:
+    """Queues what reads an operator's out, in the loops that it enters too."""
+    first = program[at + R_LINKS]
+    for k in range(first, first + program[at + R_LINK_COUNT]):
+        program[program[k] + R_QUEUED] = 1
+    first = program[at + R_ENTERS]
+    for k in range(first, first + program[at + R_ENTER_COUNT]):
+        enter = program[k]
+        program[enter + R_DUE] = wrap(vector, depth, depth + 1)
+        program[program[program[enter + E_SCOPE] + S_ROW] + R_QUEUED] = 1
+
+
+@kernel
+def _end(program: Words, scope: int) -> int:
+    """Goes back to the scope around one that has nothing left to do there, behind its row."""
+    row = program[scope + S_ROW]
+    first = program[row + R_LINKS]
+    for k in range(first, first + program[row + R_LINK_COUNT]):
+        if load(program[program[k] + R_OWN]) != 0:
+            program[program[k] + R_QUEUED] = 1
+    parent = program[scope + S_PARENT]
+    program[parent + S_AT] = row + ROW_WORDS
+    return int(parent)
 
 
 @kernel
 def run_loop(program: Words, nothing: Words, again: bool, stats: Words, passes: int) -> int:
     """Runs what is due, and what becomes due, in at most so many passes.
 
-    Returns FINISHED, PAUSED after the last of the passes, or that an operator has to go on in Python in the pass at
-    ``program[F_VECTOR]``: twice its place, and 1 more when it has run and only its out is still to be inserted.
+    Returns FINISHED, PAUSED after the last of the passes, or that the operator at which the scope ``program[F_SCOPE]``
+    stands has to run in Python: twice its place, and 1 more when it has run and only its out is still to be inserted.
+    Whoever calls says in ``program[F_RETURN]`` that this has been done.
     """
-    end = PROGRAM_HEAD + ROW_WORDS * program[F_MEMBERS]
-    for _ in range(passes):
-        vector = _next(program, end)
-        if vector < 0:
-            return FINISHED
-        program[F_VECTOR] = vector
-        for at in range(PROGRAM_HEAD, end, ROW_WORDS):
-            if program[at + R_QUEUED] == 0:
+    scope = program[F_SCOPE]
+    if program[F_RETURN] != AWAY:
+        at = program[scope + S_AT]
+        program[at + R_QUEUED] = 0
+        if program[F_RETURN] == LOUD:
+            _hand_on(program, at, program[scope + S_VECTOR], program[scope + S_DEPTH])
+        program[scope + S_AT] = at + ROW_WORDS
+        program[F_RETURN] = AWAY
+    while True:
+        at = program[scope + S_AT]
+        if at == 0:
+            if _next(program, scope) < 0:
+                if program[scope + S_PARENT] == 0:
+                    return FINISHED
+                scope = program[F_SCOPE] = _end(program, scope)
                 continue
-            result = _run(program, at, vector, nothing, again, stats)
-            if result != UNDONE:
+            if passes == 0:
+                return PAUSED
+            passes -= 1
+            at = program[scope + S_FIRST]
+        end = program[scope + S_END]
+        depth = program[scope + S_DEPTH]
+        vector = program[scope + S_VECTOR]
+        nested = 0
+        while at < end:
+            if program[at + R_QUEUED] != 0:
+                if program[at + R_OPERATOR] == NESTED:
+                    nested = program[at + R_SOURCE]
+                    break
+                result = _run(program, at, vector, depth, nothing, again, stats)
+                if result != DONE:
+                    program[scope + S_AT] = at
+                    return int(2 * ((at - program[F_ROWS]) // ROW_WORDS) + int(result == UNPLACED))
                 program[at + R_QUEUED] = 0
                 if load(program[at + R_OUT]) != 0:
-                    first = program[at + R_LINKS]
-                    for k in range(first, first + program[at + R_LINK_COUNT]):
-                        program[program[k] + R_QUEUED] = 1
-            if result != DONE:
-                return 2 * ((at - PROGRAM_HEAD) // ROW_WORDS) + int(result == UNPLACED)
-        for at in range(PROGRAM_HEAD, end, ROW_WORDS):
-            store(program[at + R_OUT], 0)
-    return PAUSED
+                    _hand_on(program, at, vector, depth)
+            at += ROW_WORDS
+        if nested != 0:
+            program[at + R_QUEUED] = 0
+            program[scope + S_AT] = at
+            program[nested + S_AT] = 0
+            program[nested + S_OUTER] = vector
+            scope = program[F_SCOPE] = nested
+            continue
+        for row in range(program[scope + S_FIRST], end, ROW_WORDS):
+            store(program[row + R_OUT], 0)
+        program[scope + S_AT] = 0

@@ -12,7 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from ivm.batch import Block, Words
+from ivm.batch import Block, Words, address
+from ivm.compiled import Instruction, Program
 from ivm.graph import Gather, Path
 from ivm.kernels.delta_join import (
     BUSY,
@@ -38,6 +39,7 @@ from ivm.kernels.delta_join import (
     V_WIDTH,
     delta_join,
 )  # fmt: skip
+from ivm.kernels.loop import DELTA_JOIN, K_DELTA, K_HEAD
 from ivm.kernels.memory import where
 from ivm.operators.join import LARGE, Side
 from ivm.scheduler import Core, Later, Operator, Scope
@@ -92,6 +94,7 @@ class _Task:
         self.course = course
         self.delta = delta
         self.sources = course.sources.copy()
+        self.sources[R_MINUS::SOURCE_WORDS] = 0  # a compiled loop leaves its own there
         self.held: list[Block] = []
         self.state = np.zeros(1, np.int64)
 
@@ -104,13 +107,14 @@ class _Task:
 class DeltaJoinOperator(Operator):
     """Cost of a pass: for each update the seeks along its path and the rows bound there."""
 
-    __slots__ = ("_later", "_ran", "_tasks", "courses")
+    __slots__ = ("_later", "_ran", "_state", "_tasks", "courses")
 
     def __init__(self, core: Core, scope: Scope, courses: list[Course], width: int) -> None:
         super().__init__(core, scope, width)
         self.courses = courses
         self._later = Later(self, width)
-        self._ran = False
+        self._ran = np.zeros(1, np.int64)
+        self._state = np.zeros(1, np.int64)
         self._tasks: list[_Task] = []
 
     def run(self, vector: int) -> bool:
@@ -144,8 +148,8 @@ class DeltaJoinOperator(Operator):
     def _begin(self) -> list[_Task]:
         """What this pass has to do. When it runs first, deltas are all that there is: one path finds everything."""
         waiting = [course for course in self.courses if course.delta.out.n]
-        if not self._ran:
-            self._ran = bool(waiting)
+        if not self._ran[0]:
+            self._ran[0] = bool(waiting)
             some = [course for course in waiting if not course.hopeless]
             least = min(some, key=lambda course: course.delta.out.n, default=None)
             return [] if least is None or len(some) < len(waiting) else [_Task(least, least.delta.out)]
@@ -188,6 +192,31 @@ class DeltaJoinOperator(Operator):
         out.n = result & 0xFFFFFFFF
         later.n = result >> 32
         return True
+
+    def instruction(self, program: Program) -> Instruction | None:
+        self._sound()
+        if self.error is not None:
+            return None
+        start = program.put([0] * sum(K_HEAD + 2 * len(course.sides) for course in self.courses))
+        words: list[int] = []
+        for course in self.courses:
+            if not course.cells:
+                course.read()
+            at = start + len(words)
+            words += [
+                program.out(course.delta, at + K_DELTA), address(course.program), len(course.program),
+                address(course.sources), len(course.sides),
+            ]  # fmt: skip
+            for number, side in zip(course.inputs, course.sides, strict=True):
+                at = start + len(words)
+                if number > course.inputs[0]:
+                    fresh = self.courses[number].delta
+                    words += [program.out(fresh, at), program.out(side.arrangement, at + 1)]
+                else:
+                    words += [0, 0]
+        program.fill(start, words)
+        row = [address(self._state), start, len(self.courses), address(self._ran)]
+        return Instruction(DELTA_JOIN, 0, self._later.block, row)
 
     def _may_grow(self, block: Block) -> bool:
         """Whether a block of the maintained join may double; raises instead where nothing is maintained yet."""

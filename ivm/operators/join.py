@@ -130,12 +130,9 @@ class JoinOperator(Operator):
             if (spine := side.arrangement.spine) is not None
         ]
         fresh = self.left.delta if self.left.delay else self.left.arrangement
-        inside = fresh.scope is self.scope
-        if not inside:
-            program.read(self, J_FRESH, fresh)
         words = [
             program.row(self.right.delta), address(self._program), len(self._program), address(self._state), self._last,
-            program.row(fresh) if inside else 0, *sides[0], *sides[1],
+            program.out(fresh, program.row(self) + J_FRESH), *sides[0], *sides[1],
         ]  # fmt: skip
         return Instruction(JOIN, program.row(self.left.delta), self._later.block, words)
 

@@ -8,7 +8,7 @@ from ivm.batch import BIG, Block, Words, address
 from ivm.compiled import Instruction, Program
 from ivm.graph import Gather, RowFunction
 from ivm.kernels.blocks import SAME
-from ivm.kernels.loop import CONCAT, CONSOLIDATE, PROJECT
+from ivm.kernels.loop import CONCAT, CONSOLIDATE, NEGATE, PROJECT
 from ivm.operators.base import check_gather, program
 from ivm.scheduler import Core, Operator, Scope
 from ivm.shards import copied, gathered, sort_into
@@ -172,7 +172,13 @@ class ConcatOperator(Operator):
             if self.scope.depth and given[0].n <= BIG:
                 own.reserve(given[0].n)  # where a loop is compiled there is always a copy
             return True
-        out = self.out = own
+        return self._copy(given)
+
+    def run_called(self, vector: int) -> bool:
+        return self._copy([source.out for source in self.sources])
+
+    def _copy(self, given: list[Block]) -> bool:
+        out = self.out = self._own
         out.reserve(sum(block.n for block in given))
         for block in given:
             out.n = copied(block, out, 1, SAME, 0, 0)
@@ -201,6 +207,9 @@ class NegateOperator(Operator):
         out.reserve(given.n)
         out.n = copied(given, out, -1, SAME, 0, 0)
         return out.n > 0
+
+    def instruction(self, program: Program) -> Instruction | None:
+        return Instruction(NEGATE, program.row(self.source))
 
 
 class ConsolidateOperator(Operator):

@@ -12,7 +12,7 @@ from ivm.errors import SqlError
 from ivm.graph import Delay
 from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME
 from ivm.kernels.delay import delay
-from ivm.kernels.loop import DELAY, ENTERING, FEEDBACK, R_SOURCE, TAP, VARIABLE
+from ivm.kernels.loop import DELAY, ENTERING, FEEDBACK, LEAVING, R_SOURCE, TAP, VARIABLE
 from ivm.scheduler import Core, Later, Operator, Scope
 from ivm.shards import copied, sort_into
 from ivm.time import max_round
@@ -41,8 +41,8 @@ class EnterOperator(Operator):
         return out.n > 0
 
     def instruction(self, program: Program) -> Instruction | None:
-        program.read(self, R_SOURCE, self.source)
-        return Instruction(ENTERING)
+        source = program.out(self.source, program.row(self) + R_SOURCE)
+        return Instruction(ENTERING, source, words=[program.scope(self.scope)])
 
 
 class VariableOperator(Operator):
@@ -65,6 +65,10 @@ class VariableOperator(Operator):
             self.out, self.following = following, Block(self.width)
             self.scope.changed()  # a compiled loop has the blocks' addresses
             return True
+        return self.run_called(vector)
+
+    def run_called(self, vector: int) -> bool:
+        out, following = self.out, self.following
         out.reserve(following.n)
         out.n = copied(following, out, 1, SAME, 0, 0)
         following.clear()
@@ -116,7 +120,7 @@ class DelayOperator(Operator):
         words = [spec.word, spec.priority.value, spec.stride, scope.last_round, scope.return_at_limit]
         self._how = np.array(words, np.int64)
         for block in self.blocks():
-            block.reserve(ROOM)  # a compiled loop leaves a pass to Python where there is less
+            block.reserve(ROOM)  # a compiled loop leaves its work to Python where there is less
 
     def run(self, vector: int) -> bool:
         out = self.out
@@ -195,6 +199,10 @@ class FeedbackOperator(Operator):
         words = [program.row(self.variable), scope.last_round, scope.stride, scope.last_of_priority]
         return Instruction(FEEDBACK, program.row(self.source), None, words)
 
+    def blocks(self) -> list[Block]:
+        overflow = self.variable.overflow
+        return [self.out, self.variable.following, *([] if overflow is None else [overflow.gathered])]
+
     def fail(self, error: SqlError) -> None:
         """A loop fails as a whole."""
         if self.error is None:
@@ -227,17 +235,27 @@ class LeavingOperator(Operator):
 
     def run(self, vector: int) -> bool:
         """Called by the loop when it has run; hands on to the parent's pass."""
-        out = self.out
-        gathered = self.gathered
-        out.reserve(gathered.n)
-        out.n = sort_into(gathered, out, 0)
-        gathered.clear()
-        if not out.n:
+        if not self.run_called(vector):
             return False
         self.scope.touched.append(self)
         for consumer in self.consumers:
             consumer.wake()
         return True
+
+    def run_called(self, vector: int) -> bool:
+        out = self.out
+        gathered = self.gathered
+        out.reserve(gathered.n)
+        out.n = sort_into(gathered, out, 0)
+        gathered.clear()
+        return out.n > 0
+
+    def instruction(self, program: Program) -> Instruction | None:
+        program.leaves(self, self.source.scope)
+        return Instruction(LEAVING, own=self.gathered)
+
+    def blocks(self) -> list[Block]:
+        return [self.out, self.gathered]
 
 
 class LeaveTap(Operator):
@@ -257,6 +275,9 @@ class LeaveTap(Operator):
 
     def instruction(self, program: Program) -> Instruction | None:
         return Instruction(TAP, program.row(self.source), self.leave.gathered)
+
+    def blocks(self) -> list[Block]:
+        return [self.out, self.leave.gathered]
 
     def settle(self) -> None:
         leaving = self.scope.leaving

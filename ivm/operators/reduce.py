@@ -10,7 +10,7 @@ from ivm.batch import Block, Words, address
 from ivm.compiled import Instruction, Program
 from ivm.graph import CountRows, FirstWords, PickingReducer, Picks, Reduced, Reducer, WatchedReducer, Window
 from ivm.kernels.first import first_partial
-from ivm.kernels.loop import FIRST
+from ivm.kernels.loop import CALL, FIRST
 from ivm.kernels.memory import B_COUNT
 from ivm.kernels.reduce import (
     count_differences,
@@ -28,6 +28,8 @@ from ivm.spine import Spine
 from ivm.workers import SEARCHED, parts
 
 ROOM: Final = 512
+FIRST_DEPTH: Final = 4
+"""How deep loops are nested in which first values need no call of Python."""
 
 
 class ReduceOperator(Operator):
@@ -57,7 +59,7 @@ class ReduceOperator(Operator):
         plain = source.width == source.key_width and source.diff_width == 1 and not scope.depth
         self._counts = plain and isinstance(reducer, CountRows)
         self._first: Words | None = None
-        if scope.depth == 1 and isinstance(reducer, FirstWords) and source.diff_width == 1:
+        if 0 < scope.depth <= FIRST_DEPTH and isinstance(reducer, FirstWords) and source.diff_width == 1:
             assert sorted(reducer.words) == list(range(source.width - source.key_width))
             self._first = np.array(reducer.words, np.int64)
         self._heads = Block(self.key_width, 2)
@@ -82,9 +84,9 @@ class ReduceOperator(Operator):
             self.core.refusal(0)
 
     def _make_room(self, count: int) -> None:
-        """For as many keys in a compiled loop, which leaves a pass to Python where it has less."""
-        self.out.reserve(4 * count)
-        self._later.block.reserve(2 * count)
+        """For as many keys in a compiled loop, which leaves its work to Python where it has less."""
+        self.out.reserve((2 << self.scope.depth) * count)
+        self._later.block.reserve((2 << self.scope.depth) * count)
         for block in (self._owed, self._ordered):
             block.reserve(count)
 
@@ -314,8 +316,9 @@ class ReduceOperator(Operator):
         assert self.source.spine is not None
         assert self.spine is not None
         start = later.block.n
-        out.reserve(4 * (delta.n + owed.n) + 8)
-        later.block.reserve(start + delta.n + owed.n + 8)
+        room = (2 << self.scope.depth) * (delta.n + owed.n + start) + 8  # as much as a compiled loop asks for
+        for block in (out, later.block, self._owed, self._ordered):
+            block.reserve(room)
         while True:
             counts = first_partial(
                 self.source.spine.desc, delta.d, owed.d, self.spine.desc, self.core.nothing, out.d, later.block.d,
@@ -342,7 +345,7 @@ class ReduceOperator(Operator):
     def instruction(self, program: Program) -> Instruction | None:
         words = self._first
         if words is None:
-            return None
+            return Instruction(CALL, own=self._later.block)
         assert self.source.spine is not None
         assert self.spine is not None
         row = [

@@ -111,11 +111,10 @@ class ThresholdOperator(Operator):
         later = self._later
         assert self.spine is not None
         start = later.block.n
-        room = 2 * (delta.n + owed.n) + 8
-        if room > out.room:
-            out.reserve(room)
-        if start + room > later.block.room:
-            later.block.reserve(start + room)
+        room = 2 * (delta.n + owed.n + start) + 8  # as much as a compiled loop asks for
+        for block in (out, later.block, self._owed, self._ordered):
+            if room > block.room:
+                block.reserve(room)
         while True:
             counts = threshold_partial(
                 trace.desc, delta.d, owed.d, self.spine.desc, self.core.nothing, out.d, later.block.d, self._keep,
