@@ -15,7 +15,9 @@ import numpy as np
 
 from ivm.batch import Block, Words, address
 from ivm.errors import SqlError
-from ivm.kernels.loop import (
+from ivm.kernels.loop import run_loop
+from ivm.kernels.memory import where
+from ivm.kernels.program import (
     AWAY,
     CALL,
     F_CORRECTED,
@@ -40,9 +42,7 @@ from ivm.kernels.loop import (
     S_VECTOR,
     SCOPE_WORDS,
     TAP,
-    run_loop,
 )  # fmt: skip
-from ivm.kernels.memory import where
 from ivm.workers import CORRECTED, SEARCHED, workers
 
 if TYPE_CHECKING:

@@ -10,8 +10,6 @@ the program, so that a return costs no more than the call.
 
 from __future__ import annotations
 
-from typing import Final
-
 from ivm.kernels.arrange import arrange
 from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME, extract, gather, least_vector, transfer
 from ivm.kernels.cache import kernel
@@ -32,131 +30,101 @@ from ivm.kernels.memory import (
     where,
     words_at,
 )
+from ivm.kernels.program import (
+    A_GATHER,
+    A_GATHER_WORDS,
+    A_GATHERED,
+    A_ORDER,
+    A_TRACE,
+    ARRANGE,
+    AWAY,
+    C_COUNT,
+    C_SOURCES,
+    CALL,
+    CONCAT,
+    CONSOLIDATE,
+    D_KEEP,
+    D_OUTPUT,
+    D_OWED,
+    D_SORTED,
+    D_SOURCE,
+    DELAY,
+    DELTA_JOIN,
+    DONE,
+    E_SCOPE,
+    ENTERING,
+    F_CORRECTED,
+    F_LAST,
+    F_LAST_OF_PRIORITY,
+    F_RETURN,
+    F_ROWS,
+    F_SCOPE,
+    F_SEARCHED,
+    F_STRIDE,
+    F_VARIABLE,
+    FEEDBACK,
+    FINISHED,
+    FIRST,
+    G_COMPLEMENT,
+    G_WORD_COUNT,
+    G_WORDS,
+    J_FRESH,
+    J_LAST,
+    J_LEFT_SIDE,
+    J_PROGRAM,
+    J_PROGRAM_WORDS,
+    J_RIGHT,
+    J_RIGHT_SIDE,
+    J_STATE,
+    JOIN,
+    K_COUNT,
+    K_DELTA,
+    K_HEAD,
+    K_PATH,
+    K_PATH_WORDS,
+    K_SOURCES,
+    LEAVING,
+    LOUD,
+    M_COUNT,
+    M_COURSES,
+    M_RAN,
+    M_STATE,
+    NEGATE,
+    NESTED,
+    P_DELAY,
+    P_GATHER,
+    P_GATHER_WORDS,
+    PAUSED,
+    PROJECT,
+    R_DUE,
+    R_ENTER_COUNT,
+    R_ENTERS,
+    R_LINK_COUNT,
+    R_LINKS,
+    R_OPERATOR,
+    R_OUT,
+    R_OWN,
+    R_QUEUED,
+    R_SOURCE,
+    ROW_WORDS,
+    S_AT,
+    S_DEPTH,
+    S_END,
+    S_FIRST,
+    S_OUTER,
+    S_PARENT,
+    S_ROW,
+    S_VECTOR,
+    TAP,
+    THRESHOLD,
+    UNDONE,
+    UNPLACED,
+    VARIABLE,
+    WORK,
+)  # fmt: skip
 from ivm.kernels.sort import sort_block
 from ivm.kernels.threshold import threshold_partial
 from ivm.kernels.times import ROUND_BITS, unwrap, wrap
-
-# Head: the scope that is at work, whether the row at which it stands was run in Python (AWAY: no, QUIET: it has emitted
-# nothing, LOUD: it has), where the rows begin, and from how many updates on a join or a threshold is left to several
-# threads in Python.
-F_SCOPE: Final = 0
-F_RETURN: Final = 1
-F_ROWS: Final = 2
-F_SEARCHED: Final = 3
-F_CORRECTED: Final = 4
-PROGRAM_HEAD: Final = 5
-AWAY: Final = 0
-QUIET: Final = 1
-LOUD: Final = 2
-
-# Every scope: the scope around it (0: none) and its own row there, how deep it is, its first row and where its rows
-# end, the row at which its pass stands (0: it is between passes), the vector of the pass, and of the pass around it.
-S_PARENT: Final = 0
-S_ROW: Final = 1
-S_DEPTH: Final = 2
-S_FIRST: Final = 3
-S_END: Final = 4
-S_AT: Final = 5
-S_VECTOR: Final = 6
-S_OUTER: Final = 7
-SCOPE_WORDS: Final = 8
-
-# Every row: the operator, the vector at which it is due (-1: none), whether it is to run in this pass, its out, the
-# row of its source (its address where the source is outside of the loop), its own block (what waits for later vectors;
-# a variable's following, a tap's gathered), and where in the lists the rows of its consumers are, and how many; last
-# the same for what brings its out into loops. A nested loop's source is its scope, its consumers are what leaves it.
-R_OPERATOR: Final = 0
-R_DUE: Final = 1
-R_QUEUED: Final = 2
-R_OUT: Final = 3
-R_SOURCE: Final = 4
-R_OWN: Final = 5
-R_LINKS: Final = 6
-R_LINK_COUNT: Final = 7
-R_ENTERS: Final = 22
-R_ENTER_COUNT: Final = 23
-ROW_WORDS: Final = 24
-
-# Arrange: its trace, the order, the gather's program (0: none) and its words, the gathered block.
-A_TRACE: Final = 8
-A_ORDER: Final = 9
-A_GATHER: Final = 10
-A_GATHER_WORDS: Final = 11
-A_GATHERED: Final = 12
-# Threshold: the traces of its source and of its output, what it keeps, the blocks of owed times as found and sorted.
-D_SOURCE: Final = 8
-D_OUTPUT: Final = 9
-D_KEEP: Final = 10
-D_OWED: Final = 11
-D_SORTED: Final = 12
-# Join: the right delta's row (R_SOURCE: the left one's), its program, state, last round, what is new on the left (a
-# row, or an address where it is outside), and both sides, four words each: trace, depth, delay, a delayed body's row.
-J_RIGHT: Final = 8
-J_PROGRAM: Final = 9
-J_PROGRAM_WORDS: Final = 10
-J_STATE: Final = 11
-J_LAST: Final = 12
-J_FRESH: Final = 13
-J_LEFT_SIDE: Final = 14
-J_RIGHT_SIDE: Final = 18
-# Concat: where in the lists its sources are, and how many. Feedback: the variable's row, the last round, the rounds of
-# a priority (0: there are none), the last of them.
-C_SOURCES: Final = 8
-C_COUNT: Final = 9
-F_VARIABLE: Final = 8
-F_LAST: Final = 9
-F_STRIDE: Final = 10
-F_LAST_OF_PRIORITY: Final = 11
-# First: as a threshold's, then the values' words, how many, and whether they are complemented. Delay: its program.
-# Project: its gather's program and its words. Entering: its scope. Delta join: a state, where in the lists its courses
-# are, how many, and the cell that says whether it has run. A course: its delta, path and the path's words, the sources
-# to fill in, how many, and for each of them the delta that makes it fresh (0: nothing does) and the block it is then
-# without.
-G_WORDS: Final = 13
-G_WORD_COUNT: Final = 14
-G_COMPLEMENT: Final = 15
-P_DELAY: Final = 8
-P_GATHER: Final = 8
-P_GATHER_WORDS: Final = 9
-E_SCOPE: Final = 8
-M_STATE: Final = 8
-M_COURSES: Final = 9
-M_COUNT: Final = 10
-M_RAN: Final = 11
-K_DELTA: Final = 0
-K_PATH: Final = 1
-K_PATH_WORDS: Final = 2
-K_SOURCES: Final = 3
-K_COUNT: Final = 4
-K_HEAD: Final = 5
-WORK: Final = 1 << 22
-
-VARIABLE: Final = 0
-ENTERING: Final = 1
-CONCAT: Final = 2
-ARRANGE: Final = 3
-THRESHOLD: Final = 4
-JOIN: Final = 5
-FEEDBACK: Final = 6
-TAP: Final = 7
-FIRST: Final = 8
-DELAY: Final = 9
-PROJECT: Final = 10
-CONSOLIDATE: Final = 11
-NEGATE: Final = 12
-LEAVING: Final = 13
-DELTA_JOIN: Final = 14
-NESTED: Final = 15
-CALL: Final = 16
-
-# What running an operator came to: done; nothing, it is to run in Python; done but for the insertion of its out.
-# A call's returns: nothing is due, or so many passes have been run.
-DONE: Final = 0
-UNDONE: Final = 1
-UNPLACED: Final = 2
-
-FINISHED: Final = -1
-PAUSED: Final = -2
 
 
 @kernel

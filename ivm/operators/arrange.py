@@ -11,8 +11,8 @@ from ivm.compiled import Instruction, Program
 from ivm.graph import Gather
 from ivm.kernels.arrange import arrange
 from ivm.kernels.blocks import SAME
-from ivm.kernels.loop import ARRANGE
 from ivm.kernels.memory import T_LAYERS
+from ivm.kernels.program import ARRANGE
 from ivm.operators.base import check_gather, inverse, is_identity, program
 from ivm.scheduler import Core, Operator, Scope
 from ivm.shards import copied, gathered, sort_into, sorted_block

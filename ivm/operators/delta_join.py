@@ -39,8 +39,8 @@ from ivm.kernels.delta_join import (
     V_WIDTH,
     delta_join,
 )  # fmt: skip
-from ivm.kernels.loop import DELTA_JOIN, K_DELTA, K_HEAD
 from ivm.kernels.memory import where
+from ivm.kernels.program import DELTA_JOIN, K_DELTA, K_HEAD
 from ivm.operators.join import LARGE, Side
 from ivm.scheduler import Core, Later, Operator, Scope
 

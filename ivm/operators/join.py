@@ -15,8 +15,8 @@ from ivm.batch import Block, Words, address
 from ivm.compiled import Instruction, Program
 from ivm.graph import Gather
 from ivm.kernels.join import J_POSITION, J_RAN, JOIN_WORDS, OUT_FULL, STATS, join
-from ivm.kernels.loop import J_FRESH, JOIN
 from ivm.kernels.memory import B_COUNT, B_ROOM
+from ivm.kernels.program import J_FRESH, JOIN
 from ivm.operators.base import check_gather, program
 from ivm.scheduler import Core, Later, Operator, Scope
 from ivm.shards import piece, put_together, ranges_of

@@ -8,7 +8,7 @@ from ivm.batch import BIG, Block, Words, address
 from ivm.compiled import Instruction, Program
 from ivm.graph import Gather, RowFunction
 from ivm.kernels.blocks import SAME
-from ivm.kernels.loop import CONCAT, CONSOLIDATE, NEGATE, PROJECT
+from ivm.kernels.program import CONCAT, CONSOLIDATE, NEGATE, PROJECT
 from ivm.operators.base import check_gather, program
 from ivm.scheduler import Core, Operator, Scope
 from ivm.shards import copied, gathered, sort_into

@@ -12,7 +12,7 @@ from ivm.errors import SqlError
 from ivm.graph import Delay
 from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME
 from ivm.kernels.delay import delay
-from ivm.kernels.loop import DELAY, ENTERING, FEEDBACK, LEAVING, R_SOURCE, TAP, VARIABLE
+from ivm.kernels.program import DELAY, ENTERING, FEEDBACK, LEAVING, R_SOURCE, TAP, VARIABLE
 from ivm.scheduler import Core, Later, Operator, Scope
 from ivm.shards import copied, sort_into
 from ivm.time import max_round

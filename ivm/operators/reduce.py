@@ -10,8 +10,8 @@ from ivm.batch import Block, Words, address
 from ivm.compiled import Instruction, Program
 from ivm.graph import CountRows, FirstWords, PickingReducer, Picks, Reduced, Reducer, WatchedReducer, Window
 from ivm.kernels.first import first_partial
-from ivm.kernels.loop import CALL, FIRST
 from ivm.kernels.memory import B_COUNT
+from ivm.kernels.program import CALL, FIRST
 from ivm.kernels.reduce import (
     count_differences,
     counts_total,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ivm.batch import Block, Words, address
 from ivm.compiled import Instruction, Program
 from ivm.graph import Keep
-from ivm.kernels.loop import THRESHOLD
 from ivm.kernels.memory import B_COUNT, T_ROOM
+from ivm.kernels.program import THRESHOLD
 from ivm.kernels.threshold import DISTINCT, POSITIVE, threshold_partial, threshold_total
 from ivm.scheduler import Core, Later, Operator, Scope
 from ivm.shards import in_parts, in_parts_of_both, put_together, sort_into
