@@ -205,21 +205,16 @@ WITH MUTUALLY RECURSIVE
 SELECT src, dst FROM strong"""
 
 
-def strongly_connected(nodes: int, size: int) -> Callable[[int], Words]:
-    """Edges whose ends are in one strongly connected component, by Tarjan's algorithm without recursion."""
-
-    def answer(updates: int) -> Words:
-        pairs = edges(8, nodes, updates, size + updates)
-        order = np.argsort(pairs[:, 0], kind="stable")
-        start = np.searchsorted(pairs[order, 0], np.arange(nodes + 1)).tolist()
-        found = tarjan(nodes, start, pairs[order, 1].tolist())
-        return pairs[found[pairs[:, 0]] == found[pairs[:, 1]]]
-
-    return answer
+def strong_edges(nodes: int, pairs: Words) -> Words:
+    """The edges whose ends are in one strongly connected component."""
+    order = np.argsort(pairs[:, 0], kind="stable")
+    start = np.searchsorted(pairs[order, 0], np.arange(nodes + 1)).tolist()
+    found = tarjan(nodes, start, pairs[order, 1].tolist())
+    return pairs[found[pairs[:, 0]] == found[pairs[:, 1]]]
 
 
 def tarjan(nodes: int, start: list[int], target: list[int]) -> Words:
-    """The component of each node; the targets of node n are ``target[start[n]:start[n + 1]]``."""
+    """The component of each node (Tarjan); the targets of node n are ``target[start[n]:start[n + 1]]``."""
     place = start[:nodes]
     low, index, component = [0] * nodes, [-1] * nodes, [-1] * nodes
     stack: list[int] = []
@@ -343,7 +338,9 @@ def workloads(shrink: int = 1) -> dict[str, Workload]:
         ("edges",),
         {"edges": lambda low, high: edges(8, hundred_thousand, low, high)},
         {},
-        strongly_connected(hundred_thousand, 2 * hundred_thousand),
+        lambda updates: strong_edges(
+            hundred_thousand, edges(8, hundred_thousand, updates, 2 * hundred_thousand + updates)
+        ),
         {1: 80.0, 10: 86.0},
     )
     w1 = reach("W1", thousand, 2 * thousand, {1: 7.7e3, 10: 23.0e3, 100: 82.9e3})
