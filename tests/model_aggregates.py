@@ -273,6 +273,7 @@ class Play:
             client.run(f"CREATE {kind} v (g, {names}) AS SELECT g, {items} FROM t GROUP BY g")
             client.run(f"CREATE {kind} w ({names}) AS SELECT {items} FROM t")
             client.run(f"CREATE {kind} z AS {self.numbering}")
+            client.run(f"CREATE {kind} o AS {self.windowed}")
 
     def all(self, sql: str) -> None:
         for client, _ in self.clients:
@@ -285,6 +286,30 @@ class Play:
         over = f"PARTITION BY g ORDER BY x {'DESC' if descending else 'ASC'}"
         inner = f"SELECT g, x, {function}() OVER ({over}) AS n FROM t"
         return f"SELECT * FROM ({inner}) q" + ("" if bound is None else f" WHERE n <= {bound}")
+
+    @property
+    def over(self) -> list[Case]:
+        """Those that can be of whole partitions."""
+        return [c for c in self.cases if not any(w in c.sql for w in ("DISTINCT", "ORDER BY"))]
+
+    @property
+    def windowed(self) -> str:
+        """The view of rows beside aggregates of what has their g, and of all."""
+        items = [f"{c.sql} OVER (PARTITION BY g)" for c in self.over] + ["count(*) OVER ()"]
+        names = [f"c{i}" for i in range(len(items))]
+        return "SELECT g, x, " + ", ".join(f"{a} AS {b}" for a, b in zip(items, names, strict=True)) + " FROM t"
+
+    def check_windows(self, client: Client, groups: dict[Any, list[Any]]) -> None:
+        """That each row has what its group has."""
+        place = [self.cases.index(c) for c in self.over]
+        found = client.rows("SELECT * FROM o")
+        assert Counter(r[:2] for r in found) == Counter(
+            tuple(None if v is None else str(v) for v in row[:2]) for row in self.rows
+        )
+        for g, _, *values, count in found:
+            assert count == str(len(self.rows))
+            for i, value in zip(place, values, strict=True):
+                assert same(value, groups[g][i]), (self.cases[i].sql, g, value, groups[g][i], self.rows)
 
     def numbers(self) -> list[tuple[Any, Any, int]]:
         function, descending, bound = self.numbered
@@ -333,6 +358,7 @@ class Play:
                 self.agree(found[key], values, key)
             (row,) = client.rows("SELECT * FROM w")
             self.agree(row, whole, "all")
+            self.check_windows(client, wanted)
             numbers = Counter(tuple(None if v is None else str(v) for v in row) for row in self.numbers())
             assert Counter(client.rows("SELECT * FROM z")) == numbers, (self.numbered, self.rows)
 

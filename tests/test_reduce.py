@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from examples.ivm import spread
+from ivm.errors import SqlError
 from ivm.words import FLOAT8, INT8, NUMERIC, ColumnType
 from planner.logical import Get, Reduce
 from planner.scalar import Aggregate, Column
 from storage.codec import float_to_word
+from tests.bind_fake import FakeCatalog, query
 from tests.model_aggregates import play
 from tests.planner_bench import World
 from tests.sessions import Server
@@ -82,3 +84,27 @@ def test_the_mode_of_a_scaled_numeric_is_of_its_scale(server: Server) -> None:
     assert client.rows("VERIFY MATERIALIZED VIEW modes") == []
     client.run("DROP TABLE scaled CASCADE")
     client.close()
+
+
+@pytest.mark.parametrize(("text", "state", "message"), [
+    ("sum(x) OVER (ORDER BY x)", "0A000", "an aggregate over an ordered window is not supported"),
+    ("sum(x) OVER (ROWS UNBOUNDED PRECEDING)", "0A000", "an aggregate over an ordered window is not supported"),
+    ("sum(DISTINCT x) OVER ()", "0A000", "DISTINCT is not implemented for window functions"),
+    ("array_agg(x ORDER BY x) OVER ()", "0A000", "aggregate ORDER BY is not implemented for window functions"),
+    ("row_number() FILTER (WHERE true) OVER ()", "0A000",
+     "FILTER is not implemented for non-aggregate window functions"),
+    ("percentile_cont(0.5) WITHIN GROUP (ORDER BY x) OVER ()", "0A000",
+     "OVER is not supported for ordered-set aggregate percentile_cont"),
+    ("lag(x) OVER (ORDER BY x)", "0A000", "lag() as a window function is not supported"),
+    ("abs(x) OVER ()", "42809", "OVER specified, but abs is not a window function nor an aggregate function"),
+    ("no_such(x) OVER ()", "42883", "function no_such(integer) does not exist"),
+    ("sum(sum(x) OVER ()) OVER ()", "42P20", "window function calls cannot be nested"),
+    ("sum(x) OVER (PARTITION BY sum(x) OVER ())", "42P20", "window functions are not allowed in window definitions"),
+    ("sum(sum(x) OVER ())", "42803", "aggregate function calls cannot contain window function calls"),
+    ("count(*) OVER (PARTITION BY random())", "0A000",
+     "an aggregate over a window of rows that are not the same when they are read again is not supported"),
+])  # fmt: skip
+def test_windows_that_are_refused(text: str, state: str, message: str) -> None:
+    with pytest.raises(SqlError) as caught:
+        query(f"SELECT {text} FROM t", FakeCatalog("CREATE TABLE t (g int, x int)"))
+    assert (caught.value.sqlstate, caught.value.message) == (state, message)

@@ -43,7 +43,7 @@ _SCHEMAS = ("pg_catalog", "public", "information_schema")
 def call(b: Binder, node: nodes.Apply) -> Scalar:
     """Any call."""
     found = routines.entries(b.env, node.name)
-    if found and not (node.over or node.star or node.variadic or node.within):
+    if found and not (node.star or node.variadic or node.within):
         made = _routine(b, node, found)
         if made is not None:
             return made
@@ -86,8 +86,13 @@ def _routine(b: Binder, node: nodes.Apply, found: tuple[routines.Entry, ...]) ->
     call = routines.applied(b, node, found, builtin)
     if call is None:
         return None
+    if call.entry.routine.aggregate and node.over is not None:
+        return windows.window_function(b, node, call.entry.name, call.entry)
     if call.entry.routine.aggregate:
         return aggregate(b, node, call.entry.name, entry=call.entry)
+    if node.over is not None:
+        message = f"OVER specified, but {node.name[-1]} is not a window function nor an aggregate function"
+        raise SqlError("42809", message, position=node.at + 1)
     if node.distinct or node.order or node.filter is not None:
         raise _only_aggregates(node)
     if call.entry.routine.returns_set:
@@ -187,7 +192,7 @@ def aggregate(
         raise SqlError("42803", "aggregate function calls cannot be nested", position=node.at + 1)
     b.inside_aggregate = True
     try:
-        made = _aggregate(b, node, name, entry)
+        made = called_aggregate(b, node, name, entry)
     finally:
         b.inside_aggregate = False
     made = made if become is None else become(made)
@@ -217,7 +222,8 @@ def _outer_aggregate(made: Aggregate, level: int, parts: list[Scalar], node: nod
     return replace(made, args=args, filter=filter_)
 
 
-def _aggregate(b: Binder, node: nodes.Apply, name: str, entry: routines.Entry | None) -> Aggregate:
+def called_aggregate(b: Binder, node: nodes.Apply, name: str, entry: routines.Entry | None) -> Aggregate:
+    """The aggregate of a call, not noted anywhere."""
     from sql.bind.expression import sort_key
 
     filter_ = None if node.filter is None else to_boolean(b.env, b.bind(node.filter), "FILTER", node.filter.at)

@@ -103,9 +103,12 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class WindowCall:
-    """A window function over (partition, order); its result is Column(WINDOW_BASE + its number)."""
+    """A window function over (partition, order); its result is Column(WINDOW_BASE + its number).
 
-    function: Numbering
+    An aggregate has no order: it is of the whole partition.
+    """
+
+    function: Numbering | Aggregate
     partition: tuple[Scalar, ...]
     order: tuple[SortKey, ...]
 

@@ -1,4 +1,8 @@
-"""Window functions that number rows: row_number, rank and dense_rank. All others are refused."""
+"""Window functions: row_number, rank and dense_rank, and aggregates of whole partitions. All others are refused.
+
+An aggregate over (PARTITION BY keys) is the rows joined with their groups: a change costs the change of the group's
+aggregate, and the rows of the partition where that is another one.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import INT8
+from ivm.words import BOOL, INT8, ColumnType
+from planner.aggregates import AGGREGATES, COUNTS, aggregate_overloads
+from planner.functions import overloads
+from planner.join_keys import SAME
 from planner.levels import relevel
-from planner.logical import Numbering, Rel, TopK, schema
-from planner.scalar import Column, Scalar
+from planner.logical import Join, JoinKind, Numbering, Reduce, Rel, TopK, schema
+from planner.raising import rel_is_volatile
+from planner.scalar import Aggregate, And, Call, Column, Literal, Scalar
+from planner.traverse import aggregate_scalars, with_aggregate_scalars
+from sql.bind import ordered_sets
 from sql.bind.coerce import resolve_unknown
 from sql.bind.overloads import no_function
 from sql.bind.scope import FUNCTION_BASE, WINDOW_BASE, Scope, WindowCall
@@ -18,56 +28,127 @@ from sql.syntax import nodes
 
 if TYPE_CHECKING:
     from sql.bind.expression import Binder
+    from sql.bind.routines import Entry
 
 NAMES: Final = frozenset(n.value for n in Numbering)
+_REFUSED: Final = frozenset({
+    "percent_rank", "cume_dist", "ntile", "lag", "lead", "first_value", "last_value", "nth_value",
+})  # fmt: skip
+_ARGUMENTS: Final = "a window function's arguments"
+_KNOWN: Final = "row_number, rank and dense_rank are, and aggregates of whole partitions."
 
 
-def window_function(b: Binder, node: nodes.Apply, name: str) -> Scalar:
-    """A window function: noted in its query, and a placeholder column for its result. Raises 42P20, 42803, 0A000."""
+def window_function(b: Binder, node: nodes.Apply, name: str, entry: Entry | None = None) -> Scalar:
+    """A window function: noted in its query, and a placeholder column for its result. ``entry``: the user's aggregate
+    that it is. Raises 42P20, 42803, 0A000."""
     from sql.bind.expression import sort_key
 
     over = node.over
     assert over is not None
+    is_aggregate = entry is not None or bool(aggregate_overloads(name))
     if b.inside_aggregate:
         message = "aggregate function calls cannot contain window function calls"
         raise SqlError("42803", message, position=node.at + 1)
     if b.scope.windows is None:
         message = f"window functions are not allowed in {b.scope.clause or b.clause}"
+        if b.scope.clause == _ARGUMENTS:
+            message = "window function calls cannot be nested"
         raise SqlError("42P20", message, position=node.at + 1)
-    if name not in NAMES:
-        raise unsupported(f"{name}() as a window function", "row_number, rank and dense_rank are.", node.at + 1)
-    if node.args or node.star:
-        raise no_function(name, [b.bind(a).type for a in node.args], node.at)
-    if over.other or node.filter is not None or node.distinct or node.order:
-        raise unsupported("a window by name or with a frame, and FILTER or DISTINCT before OVER", position=node.at + 1)
+    if not is_aggregate and name not in NAMES:
+        raise _no_window_function(b, node, name)
+    _check_call(b, node, name)
+    if over.other or (over.order and is_aggregate):
+        what = "an aggregate over an ordered window" if is_aggregate else "a window by name or with a frame"
+        raise unsupported(what, "An aggregate of the whole partition is.", node.at + 1)
     noted, b.scope.windows = b.scope.windows, None
     clause, b.scope.clause = b.scope.clause, "window definitions"
     try:
         partition = tuple(resolve_unknown(b.env, b.bind(e), node.at) for e in over.partition)
         order = tuple(sort_key(resolve_unknown(b.env, b.bind(i.expr), i.at), i) for i in over.order)
+        b.scope.clause = _ARGUMENTS
+        function = Numbering(name) if name in NAMES else _of_partition(b, node, name, entry)
     finally:
         b.scope.windows, b.scope.clause = noted, clause
-    call = WindowCall(Numbering(name), partition, order)
+    call = WindowCall(function, partition, order)
     if call not in noted:
         noted.append(call)
-    return Column(WINDOW_BASE + noted.index(call), INT8, False)
+    result = ColumnType(INT8, False)
+    if isinstance(function, Aggregate):
+        result = ColumnType(function.type, function.nullable)
+    return Column(WINDOW_BASE + noted.index(call), result.type, result.nullable)
+
+
+def _no_window_function(b: Binder, node: nodes.Apply, name: str) -> SqlError:
+    if name in ordered_sets.NAMES:
+        message = f"OVER is not supported for ordered-set aggregate {name}"
+        return SqlError("0A000", message, position=node.at + 1)
+    if name in _REFUSED:
+        return unsupported(f"{name}() as a window function", _KNOWN, node.at + 1)
+    if not overloads(name):
+        return no_function(name, [b.bind(a).type for a in node.args], node.at)
+    message = f"OVER specified, but {name} is not a window function nor an aggregate function"
+    return SqlError("42809", message, position=node.at + 1)
+
+
+def _check_call(b: Binder, node: nodes.Apply, name: str) -> None:
+    message = None
+    if name in NAMES and (node.args or node.star):
+        raise no_function(name, [b.bind(a).type for a in node.args], node.at)
+    if node.distinct:
+        message = "DISTINCT is not implemented for window functions"
+    elif node.order:
+        message = "aggregate ORDER BY is not implemented for window functions"
+    elif node.filter is not None and name in NAMES:
+        message = "FILTER is not implemented for non-aggregate window functions"
+    if message is not None:
+        raise SqlError("0A000", message, position=node.at + 1)
+
+
+def _of_partition(b: Binder, node: nodes.Apply, name: str, entry: Entry | None) -> Aggregate:
+    from sql.bind.calls import called_aggregate
+
+    made = called_aggregate(b, node, name, entry)
+    return replace(made, nullable=AGGREGATES[made.function].family not in COUNTS)
 
 
 def expressions(calls: Sequence[WindowCall]) -> list[Scalar]:
     """What windows are made of."""
-    return [e for call in calls for e in (*call.partition, *(k.expr for k in call.order))]
+    return [e for call in calls for e in (*call.partition, *(k.expr for k in call.order), *_inside(call))]
+
+
+def _inside(call: WindowCall) -> tuple[Scalar, ...]:
+    return aggregate_scalars(call.function) if isinstance(call.function, Aggregate) else ()
 
 
 def numbered(scope: Scope, rel: Rel) -> tuple[Rel, dict[int, int]]:
     """The query's rows with a column for each window function, and where it stands by its placeholder."""
     calls = scope.windows or []
     place: dict[int, int] = {}
-    for shared in dict.fromkeys((c.partition, c.order) for c in calls):
+    rows = rel
+    numberings = [(i, c, c.function) for i, c in enumerate(calls) if isinstance(c.function, Numbering)]
+    for shared in dict.fromkeys((c.partition, c.order) for _, c, _ in numberings):
         width = len(schema(rel))
-        mine = [i for i, c in enumerate(calls) if (c.partition, c.order) == shared]
-        place |= {WINDOW_BASE + i: width + n for n, i in enumerate(mine)}
-        rel = TopK(rel, *shared, None, None, tuple(calls[i].function for i in mine))
+        mine = [(i, function) for i, c, function in numberings if (c.partition, c.order) == shared]
+        place |= {WINDOW_BASE + i: width + n for n, (i, _) in enumerate(mine)}
+        rel = TopK(rel, *shared, None, None, tuple(function for _, function in mine))
+    aggregates = [(i, c, c.function) for i, c in enumerate(calls) if isinstance(c.function, Aggregate)]
+    for partition in dict.fromkeys(c.partition for _, c, _ in aggregates):
+        of = [(i, function) for i, c, function in aggregates if c.partition == partition]
+        width = len(schema(rel)) + len(partition)
+        place |= {WINDOW_BASE + i: width + n for n, (i, _) in enumerate(of)}
+        rel = _beside(rel, Reduce(rows, partition, tuple(function for _, function in of)))
     return rel, place
+
+
+def _beside(rel: Rel, groups: Reduce) -> Rel:
+    """Each row with its group; the rows begin with those that the groups are of."""
+    if rel_is_volatile(groups):
+        raise unsupported("an aggregate over a window of rows that are not the same when they are read again")
+    width = len(schema(rel))
+    keys = [Column(width + i, e.type, e.nullable) for i, e in enumerate(groups.keys)]
+    same = tuple(Call(SAME, (e, k), BOOL, False) for e, k in zip(groups.keys, keys, strict=True))
+    condition = And(same) if len(same) > 1 else same[0] if same else Literal(True, BOOL)
+    return Join(JoinKind.INNER, rel, groups, condition)
 
 
 def placed(expr: Scalar, place: dict[int, int]) -> Scalar:
@@ -82,8 +163,12 @@ def has_window(indexes: set[int]) -> bool:
 
 def regrouped(call: WindowCall, rewrite: Callable[[Scalar], Scalar]) -> WindowCall:
     """The call over a query's groups."""
+    function = call.function
+    if isinstance(function, Aggregate):
+        function = with_aggregate_scalars(function, tuple(rewrite(e) for e in aggregate_scalars(function)))
     return replace(
         call,
+        function=function,
         partition=tuple(rewrite(e) for e in call.partition),
         order=tuple(replace(k, expr=rewrite(k.expr)) for k in call.order),
     )
