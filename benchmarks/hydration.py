@@ -132,7 +132,7 @@ def measure(dsn: str, rows: int) -> None:
         timer.start()
         start = time.perf_counter()
         try:
-            connection.execute(f"CREATE MATERIALIZED VIEW cancelled AS {VIEWS["by_name"]}")  # type: ignore[call-overload]
+            connection.execute(f"CREATE MATERIALIZED VIEW cancelled AS {VIEWS['by_name']}")  # type: ignore[call-overload]
         except psycopg.errors.QueryCanceled:
             late = time.perf_counter() - start - median(seconds) / 2
             print(f"cancelled: {late:.2f} s after it was asked for")

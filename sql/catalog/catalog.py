@@ -278,6 +278,10 @@ class Catalog:
     def by_id(self, relation: int) -> Relation | None:
         return self.relations.get(relation) or self.system_ids.get(relation)
 
+    def lacks(self, ids: Iterable[int]) -> bool:
+        """Whether one of the relations has been dropped; ids below 0 are of one statement alone."""
+        return any(i >= 0 and self.by_id(i) is None for i in ids)
+
     def below(self, relation: Relation) -> tuple[Relation, ...]:
         """The tables that inherit from a relation, directly or not, each once and after its parents."""
         found: dict[int, Relation] = {}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError, unsupported
-from ivm.rows import RowSet, Words, pack
+from ivm.rows import RowSet, pack
 from ivm.words import TEXT, ColumnType
 from planner.context import Bounds, Context
 from planner.evaluate import constant
@@ -18,7 +17,7 @@ from planner.locks import locks_in, numbered
 from planner.logical import Rel, Values
 from planner.run import run
 from planner.run_direct import is_short
-from planner.scalar import Call, Literal
+from planner.scalar import Call
 from planner.traverse import children
 from sql.catalog.search_path import Lookup
 from sql.coordination.abandoning import abandoning, going
@@ -37,13 +36,13 @@ from sql.dml.fast_insert import constant_source
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.engine.definition import view_rel
 from sql.engine.engine import TooLongHereError
-from sql.engine.overlay import OverlaidSnapshot, Pending
+from sql.engine.overlay import OverlaidSnapshot
 from sql.engine.snapshot import MemorySnapshot, Published, StoredIndexes
 from sql.engine.writer import Writer
 from sql.parse import StatementText
 from sql.session.control import run_control
 from sql.session.python import allow_python
-from sql.session.query import Moment, Reading, epoch_of, moment_of, present
+from sql.session.reads import LIGHT_ROWS, Reads, Request
 from sql.session.state import SessionState, system_words
 from sql.session.streams import Streams
 from sql.session.vacuum import vacuum
@@ -85,10 +84,8 @@ from sql.statements.statements import (
 from sql.statements.types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType, TypeStatement
 from sql.statements.vacuum import Vacuum
 from storage.codec import encode
-from storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
-    from sql.coordination.transaction import Transaction
     from sql.session.session import Session
 
 
@@ -97,18 +94,6 @@ Definition = (
     | CreateSchema | DropSchema | CreateFunction | DropFunction | TypeStatement | Attach | Detach
 )  # fmt: skip
 
-LIGHT_ROWS: Final = 200
-"""Rows up to which a transaction's statement is run on the event loop's thread: to change threads would cost more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """How a statement is asked for. ``single``: it commits by itself. ``formats``: of its result's columns."""
-
-    parameters: tuple[object, ...] = ()
-    single: bool = False
-    formats: tuple[int, ...] = ()
-
 
 class Executor:
     """Runs statements for one session; the transaction stands already."""
@@ -116,6 +101,7 @@ class Executor:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._streams = Streams(session, self)
+        self.reads = Reads(session)
 
     async def run(self, prepared: Prepared, request: Request) -> Result:
         """The statement's result; bound again when another session's DDL came between."""
@@ -129,7 +115,7 @@ class Executor:
         statement = prepared.bound.statement
         match statement:
             case Query():
-                return await self.query(statement, prepared, request)
+                return await self.reads.query(statement, prepared, request)
             case Insert() | Update() | Delete():
                 return await self._change(statement, prepared, request)
             case Compound():
@@ -160,103 +146,6 @@ class Executor:
                 return CommandResult(f"DISCARD {statement.what.upper()}")
             case _:
                 return run_control(self._session, self, statement)
-
-    # Reads.
-
-    def context(self, dictionary: Dictionary, request: Request, epoch: int, state: SessionState) -> Context:
-        """What expressions of this statement may know."""
-        transaction = self._session.transaction
-        now = wall_clock() - POSTGRES_EPOCH
-        started = now if transaction is None else transaction.started
-        settings = self._session.settings
-        zone = settings.get("timezone")
-        hold = dictionary.generation
-        return Context(dictionary, request.parameters, started, now, zone, epoch, state, settings.formats, hold)
-
-    async def query(self, statement: Query, prepared: Prepared, request: Request) -> RowsResult:
-        """A SELECT's rows."""
-        reading = await self.reading(statement, prepared, request)
-        rows = await self.read(reading)
-        if self._session.coordinator.engine.sequences.unmarked:  # numbers given to a client are not given again
-            await self._session.coordinator.submit(lambda: None)
-        return RowsResult(
-            statement.columns, rows, f"SELECT {len(rows)}", reading.context.dictionary, formats=request.formats
-        )
-
-    async def reading(self, statement: Query, prepared: Prepared, request: Request) -> Reading:
-        """A query at its moment, ready to run."""
-        session = self._session
-        transaction = session.transaction
-        assert transaction is not None, "a statement runs in a transaction"
-        if statement.locking and transaction.explicit:
-            await transaction.write(lambda writer: None)
-        own = self._unstepped_state(transaction, statement, prepared)
-        published, pending = (await transaction.snapshot(), None) if own is None else own
-        plan = prepared.plan_of(statement.rel, published)
-        if prepared.overdue() and transaction.writer is None:
-            session.coordinator.arrange(prepared.wishes)
-        state = SessionState(session, published.catalog)
-        dictionary = session.coordinator.engine.dictionary
-        if not (prepared.plain and published.catalog.relations.keys() >= prepared.inputs and is_plain(statement)):
-            dictionary = dictionary.scratch()
-        moment = present(published)
-        context = self.context(dictionary, request, moment.epoch, state)
-        if statement.as_of is not None:
-            moment = await self.moment(statement, published, prepared.inputs, context)
-            context = replace(context, epoch=moment.epoch)
-        ignore = session.settings.boolean("ignore_view_errors")
-        count = None
-        if prepared.counted is not None and published.counts is not None and statement.as_of is None:
-            count = published.counts.at(prepared.counted, published.ordinal)
-        reading = Reading(
-            plan, prepared.inputs, statement.finishing, moment, context, state, session.coordinator, ignore, count,
-            pending,
-        )  # fmt: skip
-        self._check_views(reading)
-        return reading
-
-    def _unstepped_state(
-        self, transaction: Transaction, statement: Query, prepared: Prepared
-    ) -> tuple[Published, Pending] | None:
-        """What a short query of tables reads in a transaction that has changed some, without a step; None: step."""
-        writer = transaction.writer
-        if writer is None or statement.as_of is not None or not self._session.coordinator.idle:
-            return None
-        published = writer.as_stepped()
-        if not prepared.planned(published):
-            prepared.plan_of(statement.rel, published)
-        pending = writer.pending(prepared.inputs)
-        if pending is None or prepared.plan is None or prepared.overdue():
-            return None
-        over = OverlaidSnapshot(published, published.ordinal, _no_system_rows, pending=pending)
-        return (published, pending) if is_short(prepared.plan, over, LIGHT_ROWS) else None
-
-    async def moment(self, statement: Query, published: Published, inputs: frozenset[int], context: Context) -> Moment:
-        """Where AS OF leads."""
-        assert statement.as_of is not None
-        epoch = epoch_of(statement.as_of, context)
-        return await moment_of(self._session.coordinator, published, inputs, epoch, statement.as_of_at_least)
-
-    async def read(self, reading: Reading) -> RowSet:
-        """Run a query on a reader thread, or here when it is short."""
-        if reading.small:
-            return reading.run()
-        cancel = threading.Event()
-        return await self._session.coordinator.read(lambda: reading.run(cancel), cancel)
-
-    def _check_views(self, reading: Reading) -> None:
-        """Reading a view with errors fails with the error's SQLSTATE, or warns."""
-        for relation, error in reading.broken():
-            known = reading.moment.published.catalog.by_id(relation)
-            name = "" if known is None else known.name
-            taken_down = relation in reading.moment.published.failures
-            if not reading.ignore_errors or taken_down:
-                hint = error.hint or "See freshet.view_errors; SET ignore_view_errors = on reads the good rows."
-                raise SqlError(error.sqlstate, f"{error.message} (in materialized view {name})", error.detail, hint)
-            self._session.notices.append(
-                Notice("WARNING", "01000", f"materialized view {name} has errors: {error.message}",
-                       hint="Its good rows are shown; under negation or aggregates they may be wrong too.")
-            )  # fmt: skip
 
     # Writes.
 
@@ -297,7 +186,7 @@ class Executor:
             writer.engine.check_room()
             state = SessionState(self._session, writer.catalog)
             epoch = writer.engine.timeline.epoch(writer.engine.timeline.last)
-            context = self.context(writer.engine.dictionary, request, epoch, state)
+            context = self.reads.context(writer.engine.dictionary, request, epoch, state)
             changer = Changer(writer, self._session.coordinator.keys, context)
             bounds = Bounds(writer.engine.dataflow.cancel, self._session.coordinator.query_memory)
             return CompoundRun(changer, self.snapshot(writer.snapshot(), context, state), context, bounds).run(
@@ -313,7 +202,7 @@ class Executor:
         prepared.check_current(writer.catalog)
         engine = writer.engine
         state = SessionState(self._session, writer.catalog)
-        context = self.context(engine.dictionary, request, engine.timeline.epoch(engine.timeline.last), state)
+        context = self.reads.context(engine.dictionary, request, engine.timeline.epoch(engine.timeline.last), state)
         changer = Changer(writer, self._session.coordinator.keys, context)
         if not isinstance(statement, Delete):
             engine.check_room()
@@ -481,7 +370,7 @@ class Executor:
     def _changer(self, writer: Writer, request: Request) -> Changer:
         engine = writer.engine
         state = SessionState(self._session, writer.catalog)
-        context = self.context(engine.dictionary, request, engine.timeline.epoch(engine.timeline.last), state)
+        context = self.reads.context(engine.dictionary, request, engine.timeline.epoch(engine.timeline.last), state)
         return Changer(writer, self._session.coordinator.keys, context)
 
     def _alter(self, definer: Definer, statement: AlterTable, request: Request) -> str:
@@ -489,7 +378,7 @@ class Executor:
         engine = writer.engine
         engine.check_room()
         state = SessionState(self._session, writer.catalog)
-        context = self.context(engine.dictionary, request, engine.timeline.epoch(engine.timeline.last), state)
+        context = self.reads.context(engine.dictionary, request, engine.timeline.epoch(engine.timeline.last), state)
         keys = self._session.coordinator.keys
         Alterer(writer, keys, context, definer.notify, definer.names).alter(statement)
         return "ALTER TABLE"
@@ -504,7 +393,7 @@ class Executor:
         assert query is not None
         state = SessionState(self._session, writer.catalog)
         epoch = writer.engine.timeline.epoch(writer.engine.timeline.last)
-        context = self.context(writer.engine.dictionary, request, epoch, state)
+        context = self.reads.context(writer.engine.dictionary, request, epoch, state)
         rows = self.source(writer, view_rel(query), prepared, context, state)
         changer = Changer(writer, self._session.coordinator.keys, context)
         table = definer.create_table(statement, changer)
@@ -541,7 +430,7 @@ class Executor:
                 f"Expected {len(types)} parameters but got {len(statement.arguments)}.",
             )  # fmt: skip
         state = SessionState(session, session.coordinator.engine.published.catalog)
-        context = self.context(session.coordinator.engine.dictionary.scratch(), request, 0, state)
+        context = self.reads.context(session.coordinator.engine.dictionary.scratch(), request, 0, state)
         arguments = (
             a if a.type == t else Call("cast", (a,), t) for a, t in zip(statement.arguments, types, strict=True)
         )
@@ -564,18 +453,6 @@ def _light(statement: Insert | Update | Delete, request: Request) -> bool:
     """Whether a statement that changes rows may be short, by what is known before it runs."""
     given = sum(len(p) for p in request.parameters if isinstance(p, list | tuple))
     return given <= LIGHT_ROWS and (not isinstance(statement, Insert) or _few(statement.source))
-
-
-def _no_system_rows(relation: int) -> Words:
-    raise AssertionError("a transaction's changes are of tables")
-
-
-def is_plain(statement: Query) -> bool:
-    """Whether what is done to a query's rows at the end makes no new values."""
-    finishing = statement.finishing
-    bounds = (finishing.limit, finishing.offset)
-    plain = finishing.project is None and not finishing.order
-    return statement.as_of is None and plain and all(b is None or isinstance(b, Literal) for b in bounds)
 
 
 def _few(rel: Rel) -> bool:

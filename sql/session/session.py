@@ -24,8 +24,9 @@ from sql.parse import StatementText, split
 from sql.pgwire.values import decode_parameter
 from sql.session.control import show_columns
 from sql.session.cursors import Cursor, Cursors
-from sql.session.execute import Executor, Request
+from sql.session.execute import Executor
 from sql.session.portal import NamedStatement, Portal, Rows
+from sql.session.reads import Request
 from sql.session.state import SessionState
 from sql.settings.settings import Settings
 from sql.statements.queries import OutputColumn

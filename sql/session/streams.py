@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet
 from planner.context import Bounds, Context
-from sql.coordination.prepared import Prepared, output_columns
+from sql.coordination.prepared import Prepared, StaleError, output_columns
 from sql.pgwire.copy_writer import CopyWriter
 from sql.session.copy_files import load_file
 from sql.session.copy_in import CopyIn
@@ -24,7 +24,8 @@ from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, R
 from sql.statements.statements import Close, CopyFormat, CopyFrom, CopyTo, Declare, Fetch, Statement, Subscribe, Verify
 
 if TYPE_CHECKING:
-    from sql.session.execute import Executor, Request
+    from sql.session.execute import Executor
+    from sql.session.reads import Request
     from sql.session.session import Session
 
 CHUNK_ROWS: Final = 8192
@@ -68,7 +69,7 @@ class Streams:
         if transaction.read_only:
             raise SqlError("25006", "cannot execute COPY FROM in a read-only transaction")
         dictionary = session.coordinator.engine.dictionary
-        context = self._executor.context(dictionary, request, 0, SessionState(session, transaction.catalog))
+        context = self._executor.reads.context(dictionary, request, 0, SessionState(session, transaction.catalog))
         if statement.path is not None:
             count = await load_file(session.coordinator, transaction, statement, context)
             return CommandResult(f"COPY {count}")
@@ -77,8 +78,8 @@ class Streams:
         return CopyInResult(len(statement.columns), binary, receiver)
 
     async def _copy_query(self, statement: CopyTo, query: Query, prepared: Prepared, request: Request) -> Result:
-        reading = await self._executor.reading(query, prepared, request)
-        rows = await self._executor.read(reading)
+        reading = await self._executor.reads.reading(query, prepared, request)
+        rows = await self._executor.reads.read(reading)
         names = [c.name for c in query.columns]
         session = self._session
         readers, style = session.coordinator.readers, session.text_style
@@ -136,7 +137,7 @@ class Streams:
         coordinator = session.coordinator
         published = coordinator.engine.published
         state = SessionState(session, published.catalog)
-        context = self._executor.context(coordinator.engine.dictionary.scratch(), request, published.epoch, state)
+        context = self._executor.reads.context(coordinator.engine.dictionary.scratch(), request, published.epoch, state)
         as_of = statement.as_of if statement.as_of is not None else statement.query.as_of
         start = None if as_of is None else epoch_of(as_of, context)
         up_to = None if statement.up_to is None else epoch_of(statement.up_to, context)
@@ -161,7 +162,7 @@ class Streams:
         if isinstance(statement.statement, Subscribe):
             source = await self._subscribe(statement.statement, request)
         else:
-            result = await self._executor.query(statement.statement, prepared, request)
+            result = await self._executor.reads.query(statement.statement, prepared, request)
             source = Rows(result.columns, result.rows, result.dictionary, result.tag)
         session.cursors.declare(statement, prepared.text, source, len(transaction.savepoints))
         return CommandResult("DECLARE CURSOR")
@@ -188,6 +189,8 @@ class Streams:
         transaction = session.transaction
         assert transaction is not None
         published = await transaction.snapshot()
+        if published.catalog.lacks([statement.view.id]):
+            raise StaleError
         dictionary = session.coordinator.engine.dictionary.scratch()
         state = SessionState(session, published.catalog)
         context = Context(dictionary)

@@ -23,7 +23,7 @@ from planner.scalar import Column
 from planner.transform.pipeline import optimize
 from planner.traverse import gets
 from sql.catalog.catalog import Catalog
-from sql.coordination.prepared import subscribe_columns
+from sql.coordination.prepared import StaleError, subscribe_columns
 from sql.engine.group import Delta
 from sql.engine.snapshot import Published, StoredIndexes
 from sql.session.query import moment_of, oldest_epoch
@@ -115,11 +115,13 @@ class Subscription:
         self._reach(self._reached)
 
     def _attach(self, rel: Rel) -> Published:
-        """On the engine thread: from the published state that this gives, every change is handed over."""
+        """On the engine thread: from the published state that this gives, every change is handed over. StaleError."""
         engine = self._coordinator.engine
         engine.flush()
-        check_maintainable(rel, engine.catalog, self._settings)
         self._inputs = frozenset(gets(rel))
+        if engine.catalog.lacks(self._inputs):
+            raise StaleError
+        check_maintainable(rel, engine.catalog, self._settings)
         self._families = families(engine.catalog, self._inputs)
         if isinstance(rel, Get):
             self._relation = rel.relation

@@ -1,0 +1,155 @@
+"""A session's queries: bound, at their moment, run."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from ivm.errors import SqlError
+from ivm.rows import RowSet, Words
+from planner.context import Context
+from planner.run_direct import is_short
+from planner.scalar import Literal
+from sql.coordination.prepared import Prepared, StaleError
+from sql.engine.clock import POSTGRES_EPOCH, wall_clock
+from sql.engine.overlay import OverlaidSnapshot, Pending
+from sql.engine.snapshot import Published
+from sql.session.query import Moment, Reading, epoch_of, moment_of, present
+from sql.session.state import SessionState
+from sql.statements.queries import Query
+from sql.statements.results import Notice, RowsResult
+from storage.dictionary import Dictionary
+
+if TYPE_CHECKING:
+    from sql.coordination.transaction import Transaction
+    from sql.session.session import Session
+
+LIGHT_ROWS: Final = 200
+"""Rows up to which a transaction's statement is run on the event loop's thread: to change threads would cost more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """How a statement is asked for. ``single``: it commits by itself. ``formats``: of its result's columns."""
+
+    parameters: tuple[object, ...] = ()
+    single: bool = False
+    formats: tuple[int, ...] = ()
+
+
+class Reads:
+    """Runs queries for one session; the transaction stands already."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def context(self, dictionary: Dictionary, request: Request, epoch: int, state: SessionState) -> Context:
+        """What expressions of this statement may know."""
+        transaction = self._session.transaction
+        now = wall_clock() - POSTGRES_EPOCH
+        started = now if transaction is None else transaction.started
+        settings = self._session.settings
+        zone = settings.get("timezone")
+        hold = dictionary.generation
+        return Context(dictionary, request.parameters, started, now, zone, epoch, state, settings.formats, hold)
+
+    async def query(self, statement: Query, prepared: Prepared, request: Request) -> RowsResult:
+        """A SELECT's rows."""
+        reading = await self.reading(statement, prepared, request)
+        rows = await self.read(reading)
+        if self._session.coordinator.engine.sequences.unmarked:  # numbers given to a client are not given again
+            await self._session.coordinator.submit(lambda: None)
+        return RowsResult(
+            statement.columns, rows, f"SELECT {len(rows)}", reading.context.dictionary, formats=request.formats
+        )
+
+    async def reading(self, statement: Query, prepared: Prepared, request: Request) -> Reading:
+        """A query at its moment, ready to run. StaleError: it must be bound again."""
+        session = self._session
+        transaction = session.transaction
+        assert transaction is not None, "a statement runs in a transaction"
+        if statement.locking and transaction.explicit:
+            await transaction.write(lambda writer: None)
+        own = self._unstepped_state(transaction, statement, prepared)
+        published, pending = (await transaction.snapshot(), None) if own is None else own
+        plan = prepared.plan_of(statement.rel, published)
+        known = published.catalog.relations.keys() >= prepared.inputs
+        if not known and published.catalog.lacks(prepared.inputs):
+            raise StaleError
+        if prepared.overdue() and transaction.writer is None:
+            session.coordinator.arrange(prepared.wishes)
+        state = SessionState(session, published.catalog)
+        dictionary = session.coordinator.engine.dictionary
+        if not (prepared.plain and known and is_plain(statement)):
+            dictionary = dictionary.scratch()
+        moment = present(published)
+        context = self.context(dictionary, request, moment.epoch, state)
+        if statement.as_of is not None:
+            moment = await self.moment(statement, published, prepared.inputs, context)
+            context = replace(context, epoch=moment.epoch)
+        ignore = session.settings.boolean("ignore_view_errors")
+        count = None
+        if prepared.counted is not None and published.counts is not None and statement.as_of is None:
+            count = published.counts.at(prepared.counted, published.ordinal)
+        reading = Reading(
+            plan, prepared.inputs, statement.finishing, moment, context, state, session.coordinator, ignore, count,
+            pending,
+        )  # fmt: skip
+        self._check_views(reading)
+        return reading
+
+    def _unstepped_state(
+        self, transaction: Transaction, statement: Query, prepared: Prepared
+    ) -> tuple[Published, Pending] | None:
+        """What a short query of tables reads in a transaction that has changed some, without a step; None: step."""
+        writer = transaction.writer
+        if writer is None or statement.as_of is not None or not self._session.coordinator.idle:
+            return None
+        published = writer.as_stepped()
+        if not prepared.planned(published):
+            prepared.plan_of(statement.rel, published)
+        pending = writer.pending(prepared.inputs)
+        if pending is None or prepared.plan is None or prepared.overdue():
+            return None
+        over = OverlaidSnapshot(published, published.ordinal, _no_system_rows, pending=pending)
+        return (published, pending) if is_short(prepared.plan, over, LIGHT_ROWS) else None
+
+    async def moment(self, statement: Query, published: Published, inputs: frozenset[int], context: Context) -> Moment:
+        """Where AS OF leads."""
+        assert statement.as_of is not None
+        epoch = epoch_of(statement.as_of, context)
+        return await moment_of(self._session.coordinator, published, inputs, epoch, statement.as_of_at_least)
+
+    async def read(self, reading: Reading) -> RowSet:
+        """Run a query on a reader thread, or here when it is short."""
+        if reading.small:
+            return reading.run()
+        cancel = threading.Event()
+        return await self._session.coordinator.read(lambda: reading.run(cancel), cancel)
+
+    def _check_views(self, reading: Reading) -> None:
+        """Reading a view with errors fails with the error's SQLSTATE, or warns."""
+        for relation, error in reading.broken():
+            known = reading.moment.published.catalog.by_id(relation)
+            name = "" if known is None else known.name
+            taken_down = relation in reading.moment.published.failures
+            if not reading.ignore_errors or taken_down:
+                hint = error.hint or "See freshet.view_errors; SET ignore_view_errors = on reads the good rows."
+                raise SqlError(error.sqlstate, f"{error.message} (in materialized view {name})", error.detail, hint)
+            self._session.notices.append(
+                Notice("WARNING", "01000", f"materialized view {name} has errors: {error.message}",
+                       hint="Its good rows are shown; under negation or aggregates they may be wrong too.")
+            )  # fmt: skip
+
+
+def _no_system_rows(relation: int) -> Words:
+    raise AssertionError("a transaction's changes are of tables")
+
+
+def is_plain(statement: Query) -> bool:
+    """Whether what is done to a query's rows at the end makes no new values."""
+    finishing = statement.finishing
+    bounds = (finishing.limit, finishing.offset)
+    plain = finishing.project is None and not finishing.order
+    return statement.as_of is None and plain and all(b is None or isinstance(b, Literal) for b in bounds)
