@@ -25,6 +25,7 @@ import numpy as np
 import psycopg
 
 from benchmarks import recompute
+from benchmarks.asof import on_the_commit, on_values
 from benchmarks.beside import beside
 from benchmarks.library import Case, Contents, Plan, cases
 from benchmarks.report import MILLISECONDS, SECONDS, Row
@@ -214,8 +215,19 @@ def beside_others() -> list[Row]:
         ]
 
 
+def market(measured: Callable[[str], list[Row]]) -> Callable[[], list[Row]]:
+    """Trades and quotes, on a server."""
+
+    def run() -> list[Row]:
+        with server() as dsn:
+            return measured(dsn)
+
+    return run
+
+
 COMMITS: dict[str, Callable[[], list[Row]]] = {
     "single": single_rows, "clients": many_clients, "copy": copying, "beside": beside_others,
+    "asof": market(on_values), "proctime": market(on_the_commit),
 }  # fmt: skip
 
 
