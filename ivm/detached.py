@@ -21,13 +21,14 @@ from typing import TypeVar
 from ivm.batch import address
 from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
-from ivm.graph import Gather, Lock, NodeId, NodeSpec
+from ivm.graph import Gather, NodeId, NodeSpec
 from ivm.hydrate import feeds
 from ivm.operators.arrange import ArrangeOperator
 from ivm.operators.asof import AsOfOperator
 from ivm.operators.delta_join import DeltaJoinOperator
 from ivm.operators.join import JoinOperator
 from ivm.operators.linear import ConcatOperator, InputOperator, ProjectOperator, SourceOperator
+from ivm.operators.lock import LockOperator
 from ivm.operators.loop import DelayedOperator, LeaveOperator, VariableOperator
 from ivm.operators.reduce import ReduceOperator
 from ivm.operators.stand_in import RecordOperator, StandInOperator
@@ -102,9 +103,10 @@ class Detached(Dataflow):
         return found
 
     def _render(self, spec: NodeSpec) -> Operator:
-        if isinstance(spec, Lock):
-            raise NotDetachableError  # what it locks first is what stands at the commit that makes it
-        return super()._render(spec)
+        operator = super()._render(spec)
+        if isinstance(operator, LockOperator):
+            operator.filling = True  # what it locks first is what stands at the commit that makes it
+        return operator
 
     def _failing(self, node: NodeId) -> Operator:
         return self._operators[node] if node in self._operators else self._second(node)
@@ -286,7 +288,9 @@ class Detached(Dataflow):
                 operator.let_go_of_deltas()
                 for side in (operator.left, operator.right):
                     side.arrangement, side.delta = self._truly(side.arrangement), self._truly(side.delta)
-            case AsOfOperator():
+            case AsOfOperator() | LockOperator():
+                if isinstance(operator, LockOperator):
+                    operator.filling = False
                 operator.left, operator.right = self._truly(operator.left), self._truly(operator.right)
             case DeltaJoinOperator():
                 operator.move(self._truly)

@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -146,6 +147,48 @@ def test_what_is_committed_meanwhile_is_in_the_view(
         assert a.sorted("SELECT * FROM v") == b.sorted(VIEWS[name] if name != "top" else "SELECT * FROM v")
         for _ in range(4):
             change(b, rng, serial)
+
+
+LOCKED = {
+    "left": "SELECT t.id, u.name FROM t LEFT JOIN u FOR SYSTEM_TIME AS OF PROCTIME() ON t.k = u.k",
+    "inner": "SELECT t.x, count(u.name) AS n FROM t JOIN u FOR SYSTEM_TIME AS OF PROCTIME() ON t.k = u.k GROUP BY t.x",
+    "chain": "SELECT t.id, u.name, w.k FROM t JOIN u FOR SYSTEM_TIME AS OF PROCTIME() ON t.k = u.k "
+    "LEFT JOIN u w FOR SYSTEM_TIME AS OF PROCTIME() ON u.name = w.name",
+}
+
+
+@pytest.mark.parametrize("name", LOCKED)
+def test_locked_joins_lock_what_is_there_when_the_view_is(
+    tmp_path: Path, gate: Gate, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commits go on while it is filled; afterwards it keeps what it has, over a restart too."""
+    monkeypatch.setattr(hydration, "FEW", -1)
+    server = Server(tmp_path)
+    a, b = server.client(), server.client()
+    a.run("CREATE TABLE t (id int PRIMARY KEY, k int, x int); CREATE TABLE u (k int, name text)")
+    a.run("INSERT INTO t SELECT i, i % 7, i % 5 FROM generate_series(1, 60) AS g(i)")
+    a.run("INSERT INTO u VALUES (0, 'zero'), (1, 'one'), (2, 'two'), (2, 'zwei'), (3, NULL), (NULL, 'none')")
+    a.run("CREATE VIEW base AS SELECT k, sum(x) AS s FROM t GROUP BY k")
+    rng, serial = random.Random(name), iter(range(1000, 2000))
+    running = gate.start(a, f"CREATE MATERIALIZED VIEW v AS {LOCKED[name]}")
+    for _ in range(5):
+        for _ in range(3):
+            change(b, rng, serial)
+        gate.pass_on()
+        gate.arrived()
+    gate.pass_on(100)
+    running.result(60)
+    held = b.sorted("SELECT * FROM v")
+    assert held == b.sorted(LOCKED[name].replace("FOR SYSTEM_TIME AS OF PROCTIME()", ""))
+    b.run("UPDATE u SET name = 'new'; DELETE FROM u WHERE k = 1")
+    for _ in range(2):
+        assert b.sorted("SELECT * FROM v") == held
+        assert b.rows("VERIFY MATERIALIZED VIEW v") == []
+        a.close()
+        b.close()
+        server.restart()
+        a, b = server.client(), server.client()
+    server.close()
 
 
 def test_the_view_is_there_from_its_creation_on(pair: tuple[Client, Client], gate: Gate, server: Server) -> None:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from ivm.dataflow import Dataflow
-from ivm.graph import Arrange, Gather, Input, Lock, Output
+from ivm.detached import Detached, detach
+from ivm.graph import Arrange, Gather, Input, Lock, NodeId, Output
 from ivm.kernels.lock import ALONE, MARKER, MATCH
 from ivm.spine import ROOM, Spine
 
@@ -74,6 +75,16 @@ class Locked:
         self.lock = self.flow.add(Lock(self.arranged[0], self.arranged[1], 1, (0, 0), self.hold is not None))
         self.out = self.flow.add(Output(self.lock))
         self.flow.hydrate()
+
+    def install_beside(self) -> Detached:
+        """As ``install``, from beside: not to be read before ``attach``."""
+
+        def make(flow: Detached) -> tuple[NodeId, NodeId]:
+            lock = flow.add(Lock(self.arranged[0], self.arranged[1], 1, (0, 0)))
+            return lock, flow.add(Output(lock))
+
+        flow, (self.lock, self.out) = detach(self.flow, make)
+        return flow
 
     def feed(self, commit: Commit, at: int, sign: int = 1) -> None:
         for node, updates in zip(self.inputs, commit, strict=True):
@@ -145,6 +156,47 @@ def play(seed: int, steps: int = 10) -> None:
             engine.flow.allow_compaction(at)
         if step > late and rng.random() < 0.2:
             engine = _restarted(rng, engine, model, at)
+
+
+def play_beside(seed: int) -> None:
+    """A lock that is made beside while commits go on: what stands when it is attached locks what is there then."""
+    rng = random.Random(seed)
+    model = Replayed()
+    engine = Locked()
+
+    def commits() -> None:
+        for _ in range(rng.choice([0, 1, 1, 3])):
+            engine.at += 1
+            commit = draw(rng, model)
+            engine.feed(commit, engine.at)
+            model.commit(commit)
+        engine.flow.step()
+        if rng.random() < 0.5:
+            engine.flow.allow_compaction(engine.at)
+
+    for _ in range(rng.randrange(4)):
+        commits()
+    flow = engine.install_beside()
+    commits()
+    flow.run()
+    for _ in range(rng.randrange(5)):
+        commits()
+        flow.advance()
+        commits()
+        flow.run()
+    flow.advance()
+    flow.run()
+    flow.attach()
+    model.left = {row: [_now(model, row)] * len(copies) for row, copies in model.left.items()}
+    engine.check(model.rows(), engine.at)
+    for _ in range(6):
+        commits()
+        engine.check(model.rows(), engine.at)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_made_beside(seed: int) -> None:
+    play_beside(seed)
 
 
 def _now(model: Replayed, row: Row) -> Counter[Row]:

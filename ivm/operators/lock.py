@@ -13,6 +13,8 @@ from ivm.errors import SqlError
 from ivm.graph import Lock
 from ivm.kernels.blocks import SAME, transfer
 from ivm.kernels.lock import MARKER, lock
+from ivm.kernels.memory import T_KEY_WIDTH
+from ivm.kernels.read import lookup
 from ivm.operators.join import LARGE
 from ivm.scheduler import Core, Operator, Scope
 from ivm.shards import sorted_block
@@ -26,7 +28,7 @@ class LockOperator(Operator):
     not depend on when it was looked at. Cost of a pass: for each left update a few seeks and its matches.
     """
 
-    __slots__ = ("_at", "_emitted", "_held", "_kept", "_none", "_waiting", "_words", "left", "right")
+    __slots__ = ("_at", "_emitted", "_held", "_kept", "_none", "_waiting", "_words", "filling", "left", "right")
 
     ARRANGED = True
 
@@ -45,6 +47,8 @@ class LockOperator(Operator):
         self._kept = Block(left.width)
         self._emitted = Block(self.width)
         self._waiting = spec.waiting
+        self.filling = False
+        """While it is made beside the dataflow: every left row still has what is there now."""
         self._none = np.array(spec.none, np.int64)
         assert len(spec.none) == right.width - right.key_width
         self._held: tuple[Words, Words] | None = None
@@ -59,7 +63,12 @@ class LockOperator(Operator):
         if self.error is not None or self._waiting:
             return False
         first = self._held is not None or (self.core.hydrating and not self.ran)
-        parts = self._begin() if first else [self._pass(*given) for given in self._given()]
+        if first:
+            parts = self._begin()
+        elif self.filling:
+            parts = [self._fill()]
+        else:
+            parts = [self._pass(*given) for given in self._given()]
         self.ran = True
         self.out = parts[0] if len(parts) == 1 else _sum(self.width, parts)
         return self.out.n > 0
@@ -93,6 +102,44 @@ class LockOperator(Operator):
         made = self._locked(delta, at, self.core.nothing)
         self.spine.insert(made)
         return [*found, made]
+
+    def _fill(self) -> Block:
+        """Left rows that have changed, and those whose right rows have, lock again: as if all came now.
+
+        Cost: the left rows of the right side's changed keys, whatever is read of them.
+        """
+        at, key = self.core.newest, self.left.key_width
+        left, right = self.left.out, self.right.out
+        touched = _distinct(right.rows[: right.n, :key])
+        concerned = _distinct(np.concatenate([left.rows[: left.n], self._present(touched, at)[0]]))
+        n = len(concerned)
+        if not n:
+            return Block(self.width)
+        gone = self._change(Block.of(concerned, np.full(n, at), np.full((n, 1), _ALL)), at)
+        rows, diffs = self._present(concerned, at)
+        return _sum(self.width, [gone, self._change(Block.of(rows, np.full(len(rows), at), diffs), at)])
+
+    def _change(self, delta: Block, at: int) -> Block:
+        """What left updates do, which the state has afterwards."""
+        assert self.spine is not None
+        made = self._locked(delta, at, self.core.nothing)
+        if made.n:
+            self.spine.insert(made)
+        return made
+
+    def _present(self, keys: Words, at: int) -> tuple[Words, Words]:
+        """(left rows that begin with one of these sorted keys, their counts int64[n, 1])."""
+        assert self.left.spine is not None
+        desc = self.left.spine.desc.copy()
+        desc[T_KEY_WIDTH] = keys.shape[1]
+        sought = Block.of(keys, np.zeros(len(keys), np.int64), np.ones(len(keys), np.int64))
+        found = Block(self.left.width)
+        while not lookup(desc, sought.d, found.d, at):
+            found.reset()
+            found.grow()
+        found.sync()
+        rows, _, diffs = sorted_block(found).arrays()
+        return rows, diffs
 
     def _without(self, rows: Words, diffs: Words, known: Words, counts: Words) -> tuple[Words, Words]:
         """Left updates [key | row] less rows that are locked already. A locked row that is gone has no key."""
@@ -149,6 +196,16 @@ class LockOperator(Operator):
 
     def clear(self) -> None:
         self.out = Block(self.width)
+
+
+_ALL = -(2**62)
+"""More copies go than there can be."""
+
+
+def _distinct(rows: Words) -> Words:
+    """Sorted, each once."""
+    block = Block.of(rows, np.zeros(len(rows), np.int64), np.ones(len(rows), np.int64))
+    return sorted_block(block).arrays()[0]
 
 
 def _copy(block: Block) -> Block:

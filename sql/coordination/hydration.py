@@ -20,6 +20,7 @@ import numpy as np
 from ivm.dataflow import Changes
 from ivm.detached import Detached, NotDetachableError, detach
 from ivm.errors import SqlError
+from ivm.graph import NodeId
 from planner.logical import Rel
 from planner.lower import lower
 from planner.physical import Plan
@@ -153,7 +154,7 @@ class Creation:
     _flow: Detached | None = None
     _renderer: Renderer | None = None
     _installed: Installed | None = None
-    _contents: list[Changes] = field(default_factory=list)
+    _contents: dict[int, list[Changes]] = field(default_factory=dict)
 
     @property
     def place(self) -> tuple[int, int, int] | None:
@@ -201,8 +202,7 @@ class Creation:
     def run(self) -> None:
         """Hydrate, or catch up with what the last ``advance`` took up."""
         self._catch_up()
-        if len(self._contents) > 1:
-            self._contents = [_added_up(self._contents)]
+        self._contents = {relation: [_added_up(parts)] for relation, parts in self._contents.items()}
 
     def _catch_up(self) -> None:
         assert self._flow is not None
@@ -211,9 +211,18 @@ class Creation:
         failure = self._flow.failure(self._installed.output)
         if failure is not None:
             raise SqlError(failure.sqlstate, failure.message, failure.detail, failure.hint)
-        changes = self._flow.changes(self._installed.output)
-        if len(changes.rows):
-            self._contents.append(changes)
+        for relation, output in self._outputs():
+            changes = self._flow.changes(output)
+            if len(changes.rows):
+                self._contents.setdefault(relation, []).append(changes)
+
+    def _outputs(self) -> list[tuple[int, NodeId]]:
+        """The view's Output, and those of what its locked joins keep, by what they are stored as."""
+        assert self._installed is not None
+        assert self._renderer is not None
+        view = self._installed.relation
+        locks = self._renderer.stored[view].locks
+        return [(view, self._installed.output), *((name, lock.output) for name, lock in locks.items())]
 
     def advance(self) -> int:
         """Take up what was committed since; how many updates."""
@@ -242,7 +251,7 @@ class Creation:
         writer.catalog = writer.catalog.with_relation(view, engine.next_version())
         writer.created.append(view)
         flow.attach()
-        engine.adopt(self._renderer, view.id, self._history(view.created))
+        engine.adopt(self._renderer, view.id, self._histories(view.created))
         try:
             writer.commit()
         except BaseException:
@@ -256,12 +265,10 @@ class Creation:
             self._flow.abandon()
             self.engine.let_go()
 
-    def _history(self, epoch: int) -> History | None:
-        """What the view holds, all of it since its creation; None: nothing."""
-        if not self._contents:
-            return None
-        found = _added_up(self._contents)
-        return History(found.rows, np.full(len(found.rows), epoch, np.int64), found.diffs)
+    def _histories(self, epoch: int) -> dict[int, History]:
+        """What is stored of the view, all of it since its creation."""
+        added = {relation: _added_up(parts) for relation, parts in self._contents.items()}
+        return {i: History(c.rows, np.full(len(c.rows), epoch, np.int64), c.diffs) for i, c in added.items()}
 
 
 def _added_up(parts: list[Changes]) -> Changes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -181,16 +181,16 @@ class Engine:
         self._stored = None
         self.unstepped = True
 
-    def adopt(self, renderer: Renderer, relation: int, contents: History | None) -> None:
-        """A view that was hydrated beside the engine, with what the store is to get of it."""
+    def adopt(self, renderer: Renderer, relation: int, contents: Mapping[int, History]) -> None:
+        """A view that was hydrated beside the engine, with what the store is to get of it and of its locked joins."""
         self.renderer.adopt(renderer, relation)
         self._outputs[relation] = self.renderer.output(relation)
         self._drained.pop(relation, None)
         self._counts.start(relation)
         self._stored = None
         self.unstepped = True
-        if contents is not None:
-            self._adopted[relation] = contents
+        self.locks.add(relation)
+        self._adopted.update(contents)
 
     def let_go(self) -> None:
         """Nothing beside holds history any more: views whose return it was in the way of may try again."""
@@ -225,7 +225,8 @@ class Engine:
         self.locks.forget(relation)
         self._outputs.pop(relation, None)
         self._drained.pop(relation, None)
-        self._adopted.pop(relation, None)
+        for stored in (relation, *self.renderer.stored[relation].locks):
+            self._adopted.pop(stored, None)
         self._counts.forget(relation)
         self._stored = None
         self._indexes.forget(relation)
