@@ -1,9 +1,9 @@
 """One worker against several: the same batches go by turns through two dataflows.
 
 ``python -m benchmarks.cores [--workers N] [--rows N] [names]`` prints, for each load and batch size, the gain in wall
-time (the median over pairs of batches) and in the *path*: CPU seconds of the engine's thread, where for each job that
-is shared only its longest part counts. The path is what a step takes where every thread has a core; on a machine that
-is busy with other work, wall time says less.
+time (the median over pairs of batches) and in the *path*: CPU seconds of the engine's thread, where of each job that
+is shared only its longest part counts, or a worker's share of all if that is more. The path is what a step takes where
+every thread has a core; on a machine that is busy with other work, wall time says less.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Timed(Workers):
         results = super().run([partial(timed, k) for k in range(len(calls))])
         own = time.thread_time() - begun
         self.jobs += 1
-        self.saved += own - max(spent)
+        self.saved += own - max(*spent, sum(spent) / self.number)
         return results
 
 

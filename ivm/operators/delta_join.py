@@ -8,6 +8,7 @@ the timestamps: under rounds and compaction an update that is processed later ma
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -41,11 +42,19 @@ from ivm.kernels.delta_join import (
 )  # fmt: skip
 from ivm.kernels.memory import where
 from ivm.kernels.program import DELTA_JOIN, K_DELTA, K_HEAD
+from ivm.operators.emitting import Part, collect, emit
 from ivm.operators.join import LARGE, Side
 from ivm.scheduler import Core, Later, Operator, Scope
+from ivm.shards import even, piece
+from ivm.spine import EVERYTHING
+from ivm.workers import EXTENDED, parts
 
 WORK: Final = 1 << 22
 """Seeks and rows of one call of the kernel, so that a cancel is seen in time."""
+
+
+PARTS: Final = 4
+"""For each worker: some updates cost a thousand times what others do, and who has ended takes the next part."""
 
 
 class Course:
@@ -128,6 +137,9 @@ class DeltaJoinOperator(Operator):
                 later.take(vector, self.out)
             self._tasks = self._begin()
         start = later.block.n
+        number = parts(sum(task.delta.n for task in self._tasks), EXTENDED)
+        if number > 1 and not self.core.fuel:
+            self._work_in_parts(vector, number * PARTS)
         while self._tasks:
             if not self._work(self._tasks[0], vector):
                 self.scope.unfinished.append(self)
@@ -218,9 +230,34 @@ class DeltaJoinOperator(Operator):
         row = [address(self._state), start, len(self.courses), address(self._ran)]
         return Instruction(DELTA_JOIN, 0, self._later.block, row)
 
+    def _work_in_parts(self, vector: int, number: int) -> None:
+        """All paths, the delta of each cut into parts."""
+        tasks = {
+            Part(piece(task.delta, low, high), self.width, (0,)): task
+            for task in self._tasks
+            for low, high in pairwise(even(task.delta.n, number))
+            if low < high
+        }
+
+        def path(part: Part) -> int:
+            task = tasks[part]
+            return delta_join(
+                part.delta, task.course.program, task.sources, part.out.d, part.later.d, part.state, part.stats,
+                self.scope.depth, vector, WORK,
+            )  # fmt: skip
+
+        found = list(tasks)
+        if emit(found, path, LARGE, EVERYTHING, self._may_take):
+            collect(found, self.out, self._later.block, self.core.stats)
+        self._tasks = []
+
     def _may_grow(self, block: Block) -> bool:
         """Whether a block of the maintained join may double; raises instead where nothing is maintained yet."""
-        error = self.core.refusal(3 * block.nbytes)
+        return self._may_take(3 * block.nbytes)
+
+    def _may_take(self, size: int) -> bool:
+        """Whether the maintained join's blocks may take so many bytes."""
+        error = self.core.refusal(size)
         if error is None:
             return True
         self._tasks.clear()

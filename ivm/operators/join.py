@@ -6,7 +6,6 @@ trace with the right delta in it, the right delta the left trace without the lef
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -14,13 +13,14 @@ import numpy as np
 from ivm.batch import Block, Words, address
 from ivm.compiled import Instruction, Program
 from ivm.graph import Gather
-from ivm.kernels.join import J_POSITION, J_RAN, JOIN_WORDS, OUT_FULL, STATS, join
-from ivm.kernels.memory import B_COUNT, B_ROOM
+from ivm.kernels.join import J_POSITION, J_RAN, JOIN_WORDS, OUT_FULL, join
+from ivm.kernels.memory import B_ROOM
 from ivm.kernels.program import J_FRESH, JOIN
 from ivm.operators.base import check_gather, program
+from ivm.operators.emitting import Part, collect, emit
 from ivm.scheduler import Core, Later, Operator, Scope
-from ivm.shards import piece, put_together, ranges_of
-from ivm.workers import SEARCHED, parts, run
+from ivm.shards import piece, ranges_of
+from ivm.workers import SEARCHED, parts
 
 LARGE: Final = 1 << 20
 """Rows of a block from which on it grows only with leave; a piece where there is fuel."""
@@ -202,39 +202,16 @@ class JoinOperator(Operator):
         assert spine is not None
         trace, depths = spine.desc, (other.arrangement.scope.depth, self.scope.depth)
         ranges = ranges_of(delta, spine.key_width, parts(delta.n, SEARCHED))
-        found = [_Part(piece(delta, *ends), self.width) for ends in ranges]
+        found = [Part(piece(delta, *ends), self.width, (0, 0, -1, 1)) for ends in ranges]
 
-        def go_on(part: _Part) -> bool:
-            while True:
-                for block in (part.out, part.later):
-                    block.d[B_ROOM] = min(block.room, block.n + SLICE)
-                result = join(
-                    part.delta, trace, minus, early, part.out.d, part.later.d, self._program, part.state, part.stats,
-                    left, *depths, other.delay, vector, self._last,
-                )  # fmt: skip
-                part.full = part.out if result == OUT_FULL else part.later
-                for block in (part.out, part.later):
-                    block.sync()
-                    block.d[B_ROOM] = block.room
-                if result >= 0 or part.full.room >= LARGE:
-                    return bool(result >= 0)
-                part.full.grow()
+        def half(part: Part) -> int:
+            return join(
+                part.delta, trace, minus, early, part.out.d, part.later.d, self._program, part.state, part.stats, left,
+                *depths, other.delay, vector, self._last,
+            )  # fmt: skip
 
-        waiting = found
-        while waiting:
-            ended = run([partial(go_on, part) for part in waiting])
-            waiting = [part for part, done in zip(waiting, ended, strict=True) if not done]
-            if waiting and vector >= 0:
-                held = sum(part.out.nbytes + part.later.nbytes for part in found)
-                if not self._may_take(held + 2 * sum(part.full.nbytes for part in waiting)):
-                    return True
-            for part in waiting:
-                if part.full.n == part.full.room:
-                    part.full.grow()
-        for part in found:
-            core.stats += part.stats
-        put_together([part.out for part in found], self.out)
-        put_together([part.later for part in found], self._later.block)
+        if emit(found, half, LARGE, SLICE, lambda size: vector < 0 or self._may_take(size)):
+            collect(found, self.out, self._later.block, core.stats)
         return True
 
     def _may_grow(self, block: Block) -> bool:
@@ -252,20 +229,6 @@ class JoinOperator(Operator):
         self._later = Later(self, self.width)
         self.fail(error)
         return False
-
-
-class _Part:
-    """A part of a half: a delta against the other side, with blocks, state and counters of its own."""
-
-    __slots__ = ("delta", "full", "later", "out", "state", "stats")
-
-    def __init__(self, delta: Words, width: int) -> None:
-        self.delta = delta
-        self.state = np.array([0, 0, -1, 1], np.int64)
-        self.stats = np.zeros(STATS, np.int64)
-        room = 2 * int(delta[B_COUNT])
-        self.out, self.later = Block(width, 1, room), Block(width, 1, room)
-        self.full = self.out
 
 
 _Half = tuple[Block, Side, Words, bool]

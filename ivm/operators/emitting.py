@@ -1,0 +1,79 @@
+"""Joins in parts: a delta is cut, each part runs in a worker with blocks of its own, which are put together in order.
+
+A part whose blocks are large, or that has worked for long, comes back before it goes on: then the thread that owns the
+dataflow looks whether it was cancelled, and whether there is memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from ivm.batch import Block, Words
+from ivm.kernels.join import LATER_FULL, OUT_FULL, STATS
+from ivm.kernels.memory import B_COUNT, B_ROOM
+from ivm.shards import put_together
+from ivm.workers import run
+
+
+class Part:
+    """A piece of a delta (its descriptor), how far it is, and what it has emitted and counted."""
+
+    __slots__ = ("delta", "full", "later", "out", "state", "stats")
+
+    def __init__(self, delta: Words, width: int, state: Sequence[int]) -> None:
+        self.delta = delta
+        self.state = np.array(state, np.int64)
+        self.stats = np.zeros(STATS, np.int64)
+        room = 2 * int(delta[B_COUNT])
+        self.out, self.later = Block(width, 1, room), Block(width, 1, room)
+        self.full: Block | None = None
+
+    def go_on(self, kernel: Callable[[Part], int], large: int, most: int) -> bool:
+        """Calls the kernel until the part has ended, or is to be seen to. Whether it has ended.
+
+        ``large``: rows of a block from which on it does not grow here; ``most``: rows that one call may emit."""
+        while True:
+            for block in (self.out, self.later):
+                block.d[B_ROOM] = min(block.room, block.n + most)
+            result = kernel(self)
+            full = self.out if result == OUT_FULL else self.later if result == LATER_FULL else None
+            self.full = full if full is not None and full.d[B_ROOM] == full.room else None
+            for block in (self.out, self.later):
+                block.sync()
+                block.d[B_ROOM] = block.room
+            if self.full is None or self.full.room >= large:
+                return result >= 0
+            self.full.grow()
+
+    @property
+    def growth(self) -> int:
+        """Bytes that it holds, and those that it takes more when it goes on."""
+        more = 0 if self.full is None else 2 * self.full.nbytes
+        return self.out.nbytes + self.later.nbytes + more
+
+
+def emit(
+    parts: Sequence[Part], kernel: Callable[[Part], int], large: int, most: int, may_take: Callable[[int], bool]
+) -> bool:
+    """Runs all parts to their ends; False when ``may_take`` refuses the bytes that they would hold."""
+    waiting = list(parts)
+    while waiting:
+        ended = run([partial(part.go_on, kernel, large, most) for part in waiting])
+        waiting = [part for part, done in zip(waiting, ended, strict=True) if not done]
+        if waiting and not may_take(sum(part.growth for part in parts)):
+            return False
+        for part in waiting:
+            if part.full is not None:
+                part.full.grow()
+    return True
+
+
+def collect(parts: Sequence[Part], out: Block, later: Block, stats: Words) -> None:
+    """Appends what the parts have emitted, in their order, and adds up what they have counted."""
+    for part in parts:
+        stats += part.stats
+    put_together([part.out for part in parts], out)
+    put_together([part.later for part in parts], later)
