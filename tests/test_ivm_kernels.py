@@ -65,12 +65,12 @@ def naive_sum(rows: np.ndarray, times: np.ndarray, diffs: np.ndarray) -> list[tu
     return [(*key, *map(int, diff)) for key, diff in sorted(total.items()) if diff.any()]
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 20, 300, 5000])
+@pytest.mark.parametrize("count", [0, 1, 2, 20, 60, 300, 5000])
 @pytest.mark.parametrize(("width", "diff_width"), [(0, 1), (1, 1), (2, 2), (3, 1)])
 def test_sorting(count: int, width: int, diff_width: int) -> None:
     rng = np.random.default_rng(count * 10 + width)
-    for spread in (3, 2**62):
-        rows = rng.integers(-spread, spread, (count, width))
+    for spread, least in ((3, 0), (2**9, 2**62), (2**20, -(2**63) + 2**20), (2**50, 0), (2**63 - 1, 0)):
+        rows = rng.integers(-spread, spread, (count, width)) + least
         times = rng.integers(0, 4, count)
         diffs = rng.integers(-1, 2, (count, diff_width))
         block = sorted_block(Block.of(rows, times, diffs))

@@ -31,7 +31,7 @@ from ivm.kernels.memory import (
     store,
 )  # fmt: skip
 from ivm.kernels.order import compare
-from ivm.kernels.seek import absent, layers, seek
+from ivm.kernels.seek import AHEAD, absent, aim, hints, layers, seek
 from ivm.kernels.times import ROUND_BITS, lub, rounds, wrap
 
 J_DELTA: Final = 0
@@ -90,6 +90,8 @@ def join(
     first_layer = state[J_LAYER]
     position = state[J_POSITION]
     previous = 0
+    ahead = hints(table, count, delta[B_COUNT], trace[T_ORDER])
+    window = -AHEAD
     for i in range(state[J_DELTA], delta[B_COUNT]):
         key = delta[B_ROWS] + 8 * delta[B_WIDTH] * i
         fresh = True
@@ -98,6 +100,8 @@ def join(
             if c > 0:
                 cursors[:] = 0
             fresh = c != 0
+        if fresh and len(ahead) != 0:
+            window = aim(table, count, width, delta, i, key_width, ahead, window, cursors)
         # A row that is resumed has not searched the layers before its first: its key is searched again.
         previous = key if position < 0 else 0
         time = load(delta[B_TIMES] + 8 * i)

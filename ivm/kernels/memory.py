@@ -79,6 +79,9 @@ if TYPE_CHECKING:
     def store(address: int, value: int) -> None:
         """Puts an int64 at an address."""
 
+    def prefetch(address: int) -> None:
+        """Asks for the cache line of an address, any address, to be read soon."""
+
 else:
 
     @intrinsic
@@ -108,6 +111,20 @@ else:
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64), generate
+
+    @intrinsic
+    def prefetch(typing_context, address):
+        """Asks for the cache line of an address, any address, to be read soon."""
+
+        def generate(context, builder, signature, arguments):
+            pointer = ir.IntType(8).as_pointer()
+            kind = ir.FunctionType(ir.VoidType(), [pointer, *[ir.IntType(32)] * 3])
+            function = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
+            hints = [ir.Constant(ir.IntType(32), k) for k in (0, 3, 1)]  # to be read, into all caches, data
+            builder.call(function, [builder.inttoptr(arguments[0], pointer), *hints])
+            return context.get_dummy_value()
+
+        return types.void(types.int64), generate
 
 
 @kernel

@@ -40,7 +40,7 @@ from ivm.kernels.memory import (
     store,
 )  # fmt: skip
 from ivm.kernels.order import compare
-from ivm.kernels.seek import absent, layers, seek
+from ivm.kernels.seek import AHEAD, absent, aim, hints, layers, seek
 from ivm.kernels.sort import permutation
 from ivm.kernels.times import advance, below
 
@@ -205,10 +205,14 @@ def count_differences(trace: Words, delta: Words, nothing: Words, out: Words, fr
     ordered = True
     visited = 0
     keys = 0
+    ahead = hints(table, count, delta[B_COUNT], order)
+    window = -AHEAD
     i = 0
     while i < delta[B_COUNT]:
         key = delta[B_ROWS] + 8 * width * i
         first = i
+        if len(ahead) != 0 and not fresh:
+            window = aim(table, count, width, delta, i, width, ahead, window, cursors)
         total = 0
         while i < delta[B_COUNT] and (i == first or compare(key, delta[B_ROWS] + 8 * width * i, 0, width, 0) == 0):
             total -= load(delta[B_DIFFS] + 8 * i)
@@ -278,9 +282,13 @@ def segments_total(
     heads[B_COUNT] = 0
     vals[B_COUNT] = 0
     store(offsets[B_ROWS], 0)
+    ahead = hints(table, count, delta[B_COUNT], order)
+    window = -AHEAD
     i = 0
     while i < delta[B_COUNT]:
         key = delta[B_ROWS] + 8 * width * i
+        if len(ahead) != 0:
+            window = aim(table, count, width, delta, i, key_width, ahead, window, starts)
         begin, i = i, rows_from(delta, i, key, width, key_width)
         if i - begin > len(now):
             now = np.empty(2 * (i - begin), np.int64)

@@ -5,6 +5,8 @@ A trace is read *minus* up to two blocks, so that an operator sees what stood be
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from ivm.kernels.cache import kernel
@@ -14,6 +16,7 @@ from ivm.kernels.memory import (
     B_DIFFS,
     B_ROWS,
     B_TIMES,
+    B_WIDTH,
     FENCE,
     HEAD,
     L_COUNT,
@@ -31,11 +34,18 @@ from ivm.kernels.memory import (
     T_LAYERS,
     Words,
     load,
+    prefetch,
     spread,
     store,
     where,
 )  # fmt: skip
 from ivm.kernels.order import compare
+
+# Keys that are searched together, where a layer has at least so many rows: they are not in the caches near a core.
+AHEAD: Final = 16
+_AHEAD_ROWS: Final = 1 << 15
+_SPARSE: Final = 64
+_LINE: Final = 64
 
 
 @kernel
@@ -148,3 +158,109 @@ def bisect(rows: int, width: int, low: int, high: int, key: int, key_width: int,
         else:
             high = middle
     return low
+
+
+@kernel
+def hints(table: Words, count: int, keys: int, order: int) -> Words:
+    """Room for what ``look_ahead`` finds, where so many keys in these layers make it worth while; else of no words."""
+    if keys >= 4 and order == 0:
+        for k in range(count):
+            total = table[k * LAYER_WORDS + L_COUNT]
+            if total >= max(_AHEAD_ROWS, _SPARSE * keys) and table[k * LAYER_WORDS + L_FENCE] != 0:
+                return np.empty(2 * AHEAD * count, np.int64)
+    return np.empty(0, np.int64)
+
+
+@kernel
+def _fences(fence: int, blocks: int, start: int, key: int, key_width: int) -> tuple[int, int]:
+    """The rows between which a key is, by the fences from ``start`` on, whose row is less than the key."""
+    first = load(key)
+    left = start
+    right = left
+    step = 1
+    while right < blocks and load(fence + 8 * right) < first:
+        left = right
+        step *= 2
+        right += step
+    right = min(right, blocks)
+    while left < right:
+        middle = (left + right) >> 1
+        if load(fence + 8 * middle) < first:
+            left = middle + 1
+        else:
+            right = middle
+    low = max(0, left - 1)
+    if key_width > 1:
+        right = blocks
+        while left < right:
+            middle = (left + right) >> 1
+            if load(fence + 8 * middle) <= first:
+                left = middle + 1
+            else:
+                right = middle
+    return low, left
+
+
+@kernel
+def look_ahead(table: Words, count: int, width: int, block: Words, start: int, key_width: int, found: Words) -> None:
+    """Where the keys of the next AHEAD rows of a block are in the large layers, so that their cache misses overlap.
+
+    ``width``: words of a layer's rows. ``found`` (``hints``) gets the position for each row and layer, -1 where the
+    layer has not been searched.
+    """
+    block_width = block[B_WIDTH]
+    stop = min(start + AHEAD, block[B_COUNT])
+    highs = AHEAD * count
+    for k in range(count):
+        at = k * LAYER_WORDS
+        rows = table[at + L_ROWS]
+        total = table[at + L_COUNT]
+        fence = table[at + L_FENCE]
+        if fence == 0 or total < _AHEAD_ROWS:
+            for i in range(start, stop):
+                found[(i - start) * count + k] = -1
+            continue
+        blocks = (total + FENCE - 1) // FENCE
+        bytes_a_row = 8 * width
+        left = 0
+        for i in range(start, stop):
+            key = block[B_ROWS] + 8 * block_width * i
+            place = (i - start) * count + k
+            if absent(table, at, key, key_width):
+                found[place] = -1
+                continue
+            if load(fence + 8 * left) >= load(key):
+                left = 0
+            left, high = _fences(fence, blocks, left, key, key_width)
+            found[place] = left * FENCE
+            found[highs + place] = min(total, high * FENCE)
+            middle = rows + bytes_a_row * ((left + high) * FENCE // 2)
+            for line in range(-2, 2):
+                prefetch(middle + _LINE * line)
+        for i in range(start, stop):
+            place = (i - start) * count + k
+            if found[place] >= 0:
+                key = block[B_ROWS] + 8 * block_width * i
+                p = bisect(rows, width, found[place], found[highs + place], key, key_width, 0)
+                found[place] = p
+                prefetch(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p)
+                prefetch(table[at + L_DIFFS] + table[at + L_DIFF_STRIDE] * p)
+
+
+@kernel
+def aim(
+    table: Words, count: int, width: int, block: Words, i: int, key_width: int, found: Words, window: int,
+    cursors: Words,
+) -> int:  # fmt: skip
+    """Moves the cursors of large layers to the key of a block's row i; returns which row ``found`` begins with.
+
+    ``window``: what the call before returned, -AHEAD at first; rows come in order.
+    """
+    if i >= window + AHEAD:
+        look_ahead(table, count, width, block, i, key_width, found)
+        window = i
+    for k in range(count):
+        place = found[(i - window) * count + k]
+        if place >= 0:
+            cursors[k] = place
+    return window

@@ -1,7 +1,8 @@
 """Sorting and consolidating updates: by (row, time), equal ones added up, zeros dropped.
 
-A permutation is sorted, by insertion below 24 updates, by merging below about a thousand or where words compare as
-bytes, and otherwise by an 8-bit LSD radix that skips bytes in which all rows agree.
+A permutation is sorted: by insertion below 24 updates; where the words' ranges let a row, its time and its place fit
+one word, as such words, by merging or an LSD radix over the bits that differ; otherwise by merging below about a
+thousand or where words compare as bytes, and by an 8-bit LSD radix that skips bytes in which all rows agree.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from ivm.kernels.order import compare
 
 _INSERTION: Final = 24
 _RADIX: Final = 1024
+_PACKED_RADIX: Final = 96
+_DIGIT: Final = 11
+_PACKED_BITS: Final = 62
 _SIGN: Final = -(2**63)
 
 
@@ -124,9 +128,122 @@ def _radix(perm: Words, rows: int, times: int, width: int, count: int) -> Words:
 
 
 @kernel
+def _bits(span: int) -> int:
+    """How many bits numbers up to ``span`` take; 64 where it has overflown."""
+    if span < 0:
+        return 64
+    bits = 0
+    while span >> bits != 0:
+        bits += 1
+    return bits
+
+
+@kernel
+def _pack(words: Words, rows: int, times: int, width: int, count: int) -> int:
+    """Makes (row, time, place) of each update one word that compares as they do; the bits of row and time, -1 when
+    that takes too many."""
+    place = _bits(count - 1)
+    room = _PACKED_BITS - place
+    for column in range(width + 1):
+        base, step = (times, 8) if column == width else (rows + 8 * column, 8 * width)
+        least = load(base)
+        most = least
+        for i in range(1, count):
+            x = load(base + step * i)
+            least = min(least, x)
+            most = max(most, x)
+        bits = _bits(most - least)
+        room -= bits
+        if room < 0:
+            return -1
+        if column == 0:
+            for i in range(count):
+                words[i] = load(base + step * i) - least
+        elif bits != 0:
+            for i in range(count):
+                words[i] = words[i] << bits | (load(base + step * i) - least)
+    for i in range(count):
+        words[i] = words[i] << place | i
+    return _PACKED_BITS - place - room
+
+
+@kernel
+def _merge_packed(words: Words, count: int) -> Words:
+    """Merge sort of distinct words."""
+    for start in range(0, count, 16):
+        for i in range(start + 1, min(start + 16, count)):
+            x = words[i]
+            j = i
+            while j > start and words[j - 1] > x:
+                words[j] = words[j - 1]
+                j -= 1
+            words[j] = x
+    a = words
+    b = np.empty(count, np.int64)
+    run = 16
+    while run < count:
+        for start in range(0, count, 2 * run):
+            i = start
+            middle = min(start + run, count)
+            j = middle
+            stop = min(start + 2 * run, count)
+            for k in range(start, stop):
+                if i < middle and (j >= stop or a[i] < a[j]):
+                    b[k] = a[i]
+                    i += 1
+                else:
+                    b[k] = a[j]
+                    j += 1
+        a, b = b, a
+        run *= 2
+    return a
+
+
+@kernel
+def _radix_packed(words: Words, low: int, bits: int, count: int) -> Words:
+    """Stable passes over ``bits`` bits from bit ``low`` on: below them the words are in order."""
+    other = np.empty(count, np.int64)
+    passes = (bits + _DIGIT - 1) // _DIGIT
+    if passes == 0:
+        return words
+    if count < _RADIX:
+        passes = (bits + 7) // 8
+    digit = (bits + passes - 1) // passes
+    mask = (1 << digit) - 1
+    histogram = np.empty(mask + 1, np.int64)
+    for turn in range(passes):
+        shift = low + turn * digit
+        histogram[:] = 0
+        for i in range(count):
+            histogram[(words[i] >> shift) & mask] += 1
+        total = 0
+        for k in range(mask + 1):
+            n = histogram[k]
+            histogram[k] = total
+            total += n
+        for i in range(count):
+            x = words[i]
+            to = (x >> shift) & mask
+            at = histogram[to]
+            histogram[to] = at + 1
+            other[at] = x
+        words, other = other, words
+    return words
+
+
+@kernel
 def permutation(rows: int, times: int, width: int, order: int, count: int) -> Words:
     """The order of updates by (row, time), int64[count]."""
     perm = np.empty(count, np.int64)
+    if count > _INSERTION and order == 0:
+        bits = _pack(perm, rows, times, width, count)
+        if bits >= 0:
+            place = _bits(count - 1)
+            perm = _merge_packed(perm, count) if count <= _PACKED_RADIX else _radix_packed(perm, place, bits, count)
+            mask = (1 << place) - 1
+            for i in range(count):
+                perm[i] &= mask
+            return perm
     for i in range(count):
         perm[i] = i
     if count <= _INSERTION:

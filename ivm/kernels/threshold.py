@@ -34,7 +34,7 @@ from ivm.kernels.memory import (
     store,
 )  # fmt: skip
 from ivm.kernels.order import compare
-from ivm.kernels.seek import layers
+from ivm.kernels.seek import AHEAD, aim, hints, layers
 from ivm.kernels.times import ROUND_BITS, below
 
 DISTINCT: Final = 0
@@ -155,6 +155,11 @@ def _inverse(
 
 
 @kernel
+def _diff(block: Words, i: int) -> int:
+    return load(block[B_DIFFS] + 8 * i)
+
+
+@kernel
 def threshold_partial(
     trace: Words, delta: Words, owed: Words, output: Words, nothing: Words, out: Words, owed_out: Words, keep: int,
     vector: int, again: bool, stats: Words,
@@ -181,17 +186,18 @@ def threshold_partial(
     out_diffs = np.empty(128, np.int64)
     now = np.empty(32, np.int64)
     later = np.empty(32, np.int64)
-    found = out[B_COUNT]
-    owed_found = owed_out[B_COUNT]
-    i, j = 0, 0
+    found, owed_found = out[B_COUNT], owed_out[B_COUNT]
+    ahead = hints(table, count, delta[B_COUNT], order)
+    window, i, j = -AHEAD, 0, 0
     while i < delta[B_COUNT] or j < owed[B_COUNT]:
         row = next_row(delta, i, owed, j, width, width, order)
+        if len(ahead) != 0 and row == delta[B_ROWS] + 8 * width * i:
+            window = aim(table, count, width, delta, i, width, ahead, window, cursors)
         first, i = i, rows_from(delta, i, row, width, width)
         first_owed, j = j, rows_from(owed, j, row, width, width)
         if i - first + j - first_owed > len(now):
             now = np.empty(2 * (i - first + j - first_owed), np.int64)
-        n_now = put_times(delta, first, i, now, 0)
-        n_now = put_times(owed, first_owed, j, now, n_now)
+        n_now = put_times(owed, first_owed, j, now, put_times(delta, first, i, now, 0))
         since = least_ordinal(now, n_now, depth) - (1 if inverting else 0)
         n = gather_history(table, count, cursors, width, width, order, row, since, depth, times, diffs)
         if n > len(times):
@@ -201,8 +207,7 @@ def threshold_partial(
         stats[S_SEEKS] += count
         stats[S_HISTORY] += n
         # A row that only this delta knows has emitted nothing, or what it emitted has cancelled out.
-        new = n == 1 and j == first_owed and i == first + 1 and times[0] == now[0]
-        new = new and diffs[0] == load(delta[B_DIFFS] + 8 * first)
+        new = n == 1 and j == first_owed and i == first + 1 and times[0] == now[0] and diffs[0] == _diff(delta, first)
         n = consolidate_history(times, diffs, n)
         counts = close(now, n_now, later, times, n, depth, vector)
         while counts < 0:
