@@ -78,6 +78,7 @@ from ivm.operators.loop import (
 from ivm.operators.reduce import ReduceOperator
 from ivm.operators.threshold import ThresholdOperator
 from ivm.scheduler import Core, Operator, Scope
+from ivm.spine import Spine
 from ivm.time import check_ordinal
 from ivm.trace import Version
 
@@ -484,6 +485,12 @@ class Dataflow:
     def held(self) -> bool:
         """Whether something that is hydrated beside it holds times."""
         return bool(self._holds)
+
+    def merging(self) -> list[Spine]:
+        """The spines with merges in progress, for ``lend``; none in the middle of a step."""
+        if self._core.paused:
+            return []
+        return [spine for operator in self._operators.values() for spine in operator.spines() if spine.merging]
 
     def publish(self) -> Root:
         """The present versions of all arrangements outside of loops that have users.

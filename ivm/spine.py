@@ -352,6 +352,26 @@ class Spine:
                     settled = True
         return settled
 
+    @property
+    def merging(self) -> bool:
+        """Whether a merge is in progress."""
+        return any(level.merge is not None for level in self._levels)
+
+    def lend(self, fuel: int) -> int:
+        """Goes on with the largest merge in progress, between steps: how many updates it has read, at least about
+        ``fuel`` or all that were left; 0 when nothing is being merged. What it makes finds its level free."""
+        for k in range(len(self._levels) - 1, -1, -1):
+            merge = self._levels[k].merge
+            if merge is not None:
+                read = merge.work(fuel)
+                self.merged += read
+                if merge.done:
+                    self._settle(k)
+                    self.touched(0)
+                    self._refresh()
+                return max(read, 1)
+        return 0
+
     def _place(self, batch: Batch, k: int) -> None:
         """Puts a batch on level k; what is merging there is finished first."""
         while len(self._levels) <= k:
@@ -424,6 +444,16 @@ def most_merged(updates: int, levels: int) -> int:
     """How many updates merges read at most when so many come to a spine of so many levels at once; beyond that only
     the rest of a group of equal rows, which is never split."""
     return levels * (Spine.FUEL * (updates + ROOM + _PORTION) + _AT_ONCE)
+
+
+def lend(spines: list[Spine], fuel: int) -> None:
+    """Goes on with the merges of the last of some spines until about so many updates are read; those that have none
+    left are taken off the list."""
+    while spines and fuel > 0:
+        read = spines[-1].lend(fuel)
+        if not read:
+            spines.pop()
+        fuel -= read
 
 
 def _level_of(n: int) -> int:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from ivm.errors import SqlError
 from sql.coordination.advisory import AdvisoryLocks
 from sql.coordination.hydration import Hydrators
+from sql.coordination.idle import IdleMerging
 from sql.coordination.notifications import Channels
 from sql.coordination.prepared import Statements
 from sql.coordination.recovery import restore
@@ -80,7 +81,10 @@ class Coordinator:
         self._alone_from = 0.0
         self._wished: set[Wish] = set()
         self._spark: SparkSession | None = None
-        self._thread = EngineThread(asyncio.get_running_loop(), engine.flush, engine.dataflow.cancel)
+        self.merging = IdleMerging(self)
+        self._thread = EngineThread(
+            asyncio.get_running_loop(), engine.flush, engine.dataflow.cancel, self.merging.rest
+        )  # fmt: skip
         self._thread.start()
         self.sweeper = Sweeper(self)
 
@@ -136,6 +140,10 @@ class Coordinator:
     def end_here(self, result: T, keep: bool = False) -> Awaitable[T]:
         """End the group of a commit that the caller, the event loop, has made itself while the engine was ``idle``."""
         return self._thread.wait(self._thread.begin(result, keep))
+
+    def between(self, work: Callable[[], None]) -> None:
+        """Short work on the engine while it is ``idle``, by the event loop, which calls."""
+        self._thread.between(work)
 
     async def submit(self, work: Callable[[], T]) -> T:
         """Run a job on the engine thread."""
@@ -219,6 +227,7 @@ class Coordinator:
         self.hydrators.close()
         await self.sweeper.close()
         stopped = await asyncio.to_thread(self._stop)
+        self.merging.stop()
         if self._spark is not None:
             self._spark.stop()
         self.readers.shutdown(wait=False, cancel_futures=True)

@@ -54,14 +54,20 @@ class EngineThread:
 
     ``flush`` ends a group by a time (``perf_counter``); false when it is to be called again.
     ``interrupt`` is polled by whatever may run long; it is set only while the job that it is meant for runs.
+    ``answered`` is called on the event loop whenever a group has been.
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, flush: Callable[[float], bool], interrupt: threading.Event
+        self,
+        loop: asyncio.AbstractEventLoop,
+        flush: Callable[[float], bool],
+        interrupt: threading.Event,
+        answered: Callable[[], None] = lambda: None,
     ) -> None:
         self._loop = loop
         self._flush = flush
         self._interrupt = interrupt
+        self._answered = answered
         self._current: Job[Any] | None = None
         self._group: list[Job[Any]] = []
         """The jobs whose group is being flushed."""
@@ -105,7 +111,16 @@ class EngineThread:
         if not self._end_group(perf_counter() + HERE_SECONDS):
             return self._put(job)
         job.future.set_result(result)
+        self._answered()
         return job
+
+    def between(self, work: Callable[[], None]) -> None:
+        """Work on the engine that no job has asked for, on the event loop's thread while this one rests (``idle``)."""
+        assert self.idle, "one thread at a time has the engine"
+        try:
+            work()
+        except BaseException:
+            _end_server()
 
     def _end_group(self, until: float) -> bool:
         try:
@@ -191,6 +206,7 @@ class EngineThread:
 
     def _answer(self, group: list[Job[Any]]) -> None:
         self._pending -= len(group)
+        self._answered()
         for job in group:
             if job.future.done():
                 continue
