@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 DEMO_FLAGS := $(if $(DEMO_EXIT),--exit) $(if $(LOAD),--load $(LOAD)) $(if $(PORT),--port $(PORT))
 
-.PHONY: demo test lint types layers bench server requirements histories blocks joins proctime aggregates priorities laws chaos crashes clean
+.PHONY: demo test lint types layers bench rivals pictures server requirements histories blocks joins proctime aggregates priorities laws chaos crashes clean
 
 demo: $(VENV)/server.done $(if $(filter spark,$(LOAD)),$(VENV)/test.done)
 	$(PY) -m examples.debian.demo $(DEMO_FLAGS)
@@ -28,6 +28,15 @@ layers: $(VENV)/test.done
 
 bench: $(VENV)/test.done
 	$(PY) -m benchmarks.run $(if $(ONLY),--only $(ONLY))
+
+# What `make bench` runs beside, apart from the project's own environment: pathway (BSL 1.1), for measuring only.
+rivals: | $(PY)
+	$(PY) -m venv .venv-rivals
+	.venv-rivals/bin/python -m pip install --quiet --disable-pip-version-check pathway==0.33.0
+
+# Draws docs/benchmarks/*.svg from the stored measurements; MEASURE=all (or fixpoints,latency,…) measures anew before.
+pictures: $(VENV)/test.done
+	$(PY) -m benchmarks.pictures $(if $(MEASURE),--measure $(MEASURE))
 
 # The long forms: random histories against the oracle, laws over many examples, kills at random moments.
 histories: $(VENV)/test.done
@@ -83,4 +92,4 @@ requirements: $(VENV)/test.done
 	    --no-emit-find-links --strip-extras --allow-unsafe $$extra pyproject.toml; done
 
 clean:
-	rm -rf $(VENV) demo-data freshet-data build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-rivals demo-data freshet-data build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

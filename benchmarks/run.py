@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import engine, interning, library, recompute, report, rivals, server
+from benchmarks import engine, interning, library, pathway_beside, recompute, report, rivals, server
 from benchmarks.calibrate import factor
 from benchmarks.report import HERE, MILLISECONDS, SECONDS, Row, Run
 from benchmarks.workloads import workloads
@@ -51,9 +51,8 @@ def engine_rows(name: str, size: Size, speed: float) -> list[Row]:
     return engine.compare(name, load, cells, workload.rival, speed)
 
 
-def beside(name: str, size: Size) -> dict[str, dict[int, float]]:
-    """Median milliseconds by size of batch of the rivals that run on this machine."""
-    case = library.cases(size.shrink)[name]
+def computed_anew(case: library.Case, size: Size) -> dict[str, dict[int, float]]:
+    """Median milliseconds by size of batch of the rival that computes the view anew, on this machine."""
     return {rivals.RECOMPUTE + HERE: {b.size: b.half for b in recompute.measure(case, size.plan(case))}}
 
 
@@ -76,7 +75,7 @@ def cell(name: str, size: int, half: float, most: float, right: bool | None, the
 def wire_rows(name: str, size: Size, speed: float) -> list[Row]:
     """One of A to E over the wire."""
     case = library.cases(size.shrink)[name]
-    others = beside(name, size)
+    others = computed_anew(case, size)
     found = server.measure(case, size.plan(case))
     rows = [Row(name, "load", SECONDS, found.load)]
     for batch, samples in found.batches.items():
@@ -96,11 +95,15 @@ def library_rows(name: str, size: Size, speed: float) -> list[Row]:
     """One of A to E without the wire."""
     warm(lambda _name, _done, _all: None)
     case = library.cases(size.shrink)[name]
+    others = (not size.quick and pathway_beside.measure(name, case, size.plan(case), size.shrink)) or {}
     found = library.measure(case, size.plan(case), recompute.expected)
     rows = [Row(name, "load", SECONDS, found.load)]
     for batch in found.batches:
         half, most = (float(np.percentile(batch.cpus, q)) for q in (50, 99))
-        rows.append(cell(name, batch.size, half, most, found.right, given(rivals.LIBRARIES, name, batch.size, speed)))
+        row = cell(name, batch.size, half, most, found.right, given(rivals.LIBRARIES, name, batch.size, speed))
+        if batch.size in others:
+            row.rivals[f"pathway{HERE}"] = others[batch.size]
+        rows.append(row)
     return rows
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from benchmarks import report, rivals
+from benchmarks import demand, report, rivals
 from benchmarks.run import COMMITS, ENGINE, LIBRARY, WIRE, Run, Size, chosen, measured
+from benchmarks.server import server
 from ivm.kernels.warm import warm
 
 SMALL = Size(shrink=100, quick=True)
@@ -50,6 +52,16 @@ def test_wire() -> None:
     assert [row.case for row in run.rows] == ["load", "batch 1", "batch 100"]
     assert all(row.right for row in run.rows[1:])
     assert any("here" in name for row in run.rows for name in row.rivals)
+
+
+def test_demand() -> None:
+    """Counts are checked where they are measured."""
+    pairs = demand.graph(100, True, 150)
+    assert demand.reached(pairs, 3) == 100
+    assert demand.reached(np.array([[0, 1], [1, 2], [3, 0]]), 0) == 2
+    with server() as dsn:
+        found = demand.measure(dsn, pairs, True, 1)
+    assert [rows for rows, _ in found.values()] == [10_000, 100, 100]
 
 
 def test_only() -> None:
