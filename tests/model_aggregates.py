@@ -267,6 +267,7 @@ class Play:
             rnd.random() < 0.5,
             rnd.choice((1, 2, 4, None)),
         )
+        self.offset = rnd.choice((0, 1, 2, 3, -1))
         self.all("DROP TABLE IF EXISTS t CASCADE")
         self.all(f"CREATE TABLE t ({DDL})")
         for client, kind in clients:
@@ -274,6 +275,7 @@ class Play:
             client.run(f"CREATE {kind} w ({names}) AS SELECT {items} FROM t")
             client.run(f"CREATE {kind} z AS {self.numbering}")
             client.run(f"CREATE {kind} o AS {self.windowed}")
+            client.run(f"CREATE {kind} l AS {self.neighbours}")
 
     def all(self, sql: str) -> None:
         for client, _ in self.clients:
@@ -310,6 +312,38 @@ class Play:
             assert count == str(len(self.rows))
             for i, value in zip(place, values, strict=True):
                 assert same(value, groups[g][i]), (self.cases[i].sql, g, value, groups[g][i], self.rows)
+
+    @property
+    def neighbours(self) -> str:
+        """The view of rows beside others of their partition; the order leaves only equal rows unordered."""
+        over = f"OVER (PARTITION BY g ORDER BY x {'DESC' if self.numbered[1] else 'ASC'}, f, s, n, b, m, d)"
+        calls = (
+            "lag(s)",
+            f"lag(s, {self.offset}, 'none')",
+            f"lead(m, {self.offset})",
+            "first_value(d)",
+            "row_number()",
+        )
+        return "SELECT g, x, " + ", ".join(f"{c} {over} AS c{i}" for i, c in enumerate(calls)) + " FROM t"
+
+    def beside(self) -> Counter[Row]:
+        """What it should hold."""
+        sign = -1 if self.numbered[1] else 1
+        found: Counter[Row] = Counter()
+        for group in {r[0] for r in self.rows}:
+            some = sorted(
+                (r for r in self.rows if r[0] == group),
+                key=lambda r: ((sign * (r[1] is None), sign * (r[1] or 0)), *map(last_null, r[2:])),
+            )
+            for i, row in enumerate(some):
+
+                def at(place: int, column: int, default: Any = None, some: list[Row] = some) -> Any:
+                    return some[place][column] if 0 <= place < len(some) else default
+
+                k = self.offset
+                beside = at(i - 1, 3), at(i - k, 3, "none"), at(i + k, 6), some[0][7], i + 1
+                found[tuple(None if v is None else str(v) for v in (*row[:2], *beside))] += 1
+        return found
 
     def numbers(self) -> list[tuple[Any, Any, int]]:
         function, descending, bound = self.numbered
@@ -359,6 +393,7 @@ class Play:
             (row,) = client.rows("SELECT * FROM w")
             self.agree(row, whole, "all")
             self.check_windows(client, wanted)
+            assert Counter(client.rows("SELECT * FROM l")) == self.beside(), (self.neighbours, self.rows)
             numbers = Counter(tuple(None if v is None else str(v) for v in row) for row in self.numbers())
             assert Counter(client.rows("SELECT * FROM z")) == numbers, (self.numbered, self.rows)
 

@@ -95,14 +95,18 @@ def test_the_mode_of_a_scaled_numeric_is_of_its_scale(server: Server) -> None:
      "FILTER is not implemented for non-aggregate window functions"),
     ("percentile_cont(0.5) WITHIN GROUP (ORDER BY x) OVER ()", "0A000",
      "OVER is not supported for ordered-set aggregate percentile_cont"),
-    ("lag(x) OVER (ORDER BY x)", "0A000", "lag() as a window function is not supported"),
+    ("last_value(x) OVER (ORDER BY x)", "0A000", "last_value() as a window function is not supported"),
+    ("lag() OVER (ORDER BY x)", "42883", "function lag() does not exist"),
+    ("lag(x, x) OVER (ORDER BY x)", "0A000", "an offset of lag() that is no integer constant is not supported"),
+    ("lag(x, 1, true) OVER (ORDER BY x)", "42883", "function lag(integer, integer, boolean) does not exist"),
+    ("lead(x)", "42809", "window function lead requires an OVER clause"),
     ("abs(x) OVER ()", "42809", "OVER specified, but abs is not a window function nor an aggregate function"),
     ("no_such(x) OVER ()", "42883", "function no_such(integer) does not exist"),
     ("sum(sum(x) OVER ()) OVER ()", "42P20", "window function calls cannot be nested"),
     ("sum(x) OVER (PARTITION BY sum(x) OVER ())", "42P20", "window functions are not allowed in window definitions"),
     ("sum(sum(x) OVER ())", "42803", "aggregate function calls cannot contain window function calls"),
     ("count(*) OVER (PARTITION BY random())", "0A000",
-     "an aggregate over a window of rows that are not the same when they are read again is not supported"),
+     "a window of rows that are not the same when they are read again is not supported"),
 ])  # fmt: skip
 def test_windows_that_are_refused(text: str, state: str, message: str) -> None:
     with pytest.raises(SqlError) as caught:

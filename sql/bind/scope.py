@@ -102,13 +102,23 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
+class Neighbour:
+    """``value`` of the row that stands ``offset`` rows before (behind, where negative), ``default`` where none does; of
+    the partition's first row where ``offset`` is None."""
+
+    value: Scalar
+    offset: int | None
+    default: Scalar
+
+
+@dataclass(frozen=True, slots=True)
 class WindowCall:
     """A window function over (partition, order); its result is Column(WINDOW_BASE + its number).
 
     An aggregate has no order: it is of the whole partition.
     """
 
-    function: Numbering | Aggregate
+    function: Numbering | Aggregate | Neighbour
     partition: tuple[Scalar, ...]
     order: tuple[SortKey, ...]
 

@@ -1,4 +1,5 @@
-"""Window functions: row_number, rank and dense_rank, and aggregates of whole partitions. All others are refused.
+"""Window functions: row_number, rank and dense_rank; lag, lead and first_value; aggregates of whole partitions. All
+others are refused.
 
 An aggregate over (PARTITION BY keys) is the rows joined with their groups: a change costs the change of the group's
 aggregate, and the rows of the partition where that is another one.
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, assert_never
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, INT8, ColumnType
@@ -18,24 +19,26 @@ from planner.join_keys import SAME
 from planner.levels import relevel
 from planner.logical import Join, JoinKind, Numbering, Reduce, Rel, TopK, schema
 from planner.raising import rel_is_volatile
-from planner.scalar import Aggregate, And, Call, Column, Literal, Scalar
+from planner.scalar import Aggregate, And, Call, Column, Literal, Scalar, SortKey
 from planner.traverse import aggregate_scalars, with_aggregate_scalars
-from sql.bind import ordered_sets
+from sql.bind import neighbours, ordered_sets
 from sql.bind.coerce import resolve_unknown
 from sql.bind.overloads import no_function
-from sql.bind.scope import FUNCTION_BASE, WINDOW_BASE, Scope, WindowCall
+from sql.bind.scope import FUNCTION_BASE, WINDOW_BASE, Neighbour, Scope, WindowCall
 from sql.syntax import nodes
 
 if TYPE_CHECKING:
     from sql.bind.expression import Binder
     from sql.bind.routines import Entry
 
-NAMES: Final = frozenset(n.value for n in Numbering)
+_NUMBERINGS: Final = frozenset(n.value for n in Numbering)
+NAMES: Final = _NUMBERINGS | neighbours.NAMES
 _REFUSED: Final = frozenset({
-    "percent_rank", "cume_dist", "ntile", "lag", "lead", "first_value", "last_value", "nth_value",
+    "percent_rank", "cume_dist", "ntile", "last_value", "nth_value",
 })  # fmt: skip
+_READ_AGAIN: Final = "a window of rows that are not the same when they are read again"
 _ARGUMENTS: Final = "a window function's arguments"
-_KNOWN: Final = "row_number, rank and dense_rank are, and aggregates of whole partitions."
+_KNOWN: Final = "row_number, rank, dense_rank, lag, lead and first_value are, and aggregates of whole partitions."
 
 
 def window_function(b: Binder, node: nodes.Apply, name: str, entry: Entry | None = None) -> Scalar:
@@ -66,16 +69,34 @@ def window_function(b: Binder, node: nodes.Apply, name: str, entry: Entry | None
         partition = tuple(resolve_unknown(b.env, b.bind(e), node.at) for e in over.partition)
         order = tuple(sort_key(resolve_unknown(b.env, b.bind(i.expr), i.at), i) for i in over.order)
         b.scope.clause = _ARGUMENTS
-        function = Numbering(name) if name in NAMES else _of_partition(b, node, name, entry)
+        function = _function(b, node, name, entry)
     finally:
         b.scope.windows, b.scope.clause = noted, clause
     call = WindowCall(function, partition, order)
     if call not in noted:
         noted.append(call)
-    result = ColumnType(INT8, False)
-    if isinstance(function, Aggregate):
-        result = ColumnType(function.type, function.nullable)
+    result = _result(function)
     return Column(WINDOW_BASE + noted.index(call), result.type, result.nullable)
+
+
+def _function(b: Binder, node: nodes.Apply, name: str, entry: Entry | None) -> Numbering | Aggregate | Neighbour:
+    if entry is None and name in _NUMBERINGS:
+        return Numbering(name)
+    if entry is None and name in neighbours.NAMES:
+        return neighbours.bind(b, node, name)
+    return _of_partition(b, node, name, entry)
+
+
+def _result(function: Numbering | Aggregate | Neighbour) -> ColumnType:
+    match function:
+        case Numbering():
+            return ColumnType(INT8, False)
+        case Aggregate():
+            return ColumnType(function.type, function.nullable)
+        case Neighbour():
+            return ColumnType(function.value.type)
+        case _:
+            assert_never(function)
 
 
 def _no_window_function(b: Binder, node: nodes.Apply, name: str) -> SqlError:
@@ -92,7 +113,7 @@ def _no_window_function(b: Binder, node: nodes.Apply, name: str) -> SqlError:
 
 def _check_call(b: Binder, node: nodes.Apply, name: str) -> None:
     message = None
-    if name in NAMES and (node.args or node.star):
+    if name in _NUMBERINGS and (node.args or node.star):
         raise no_function(name, [b.bind(a).type for a in node.args], node.at)
     if node.distinct:
         message = "DISTINCT is not implemented for window functions"
@@ -117,7 +138,13 @@ def expressions(calls: Sequence[WindowCall]) -> list[Scalar]:
 
 
 def _inside(call: WindowCall) -> tuple[Scalar, ...]:
-    return aggregate_scalars(call.function) if isinstance(call.function, Aggregate) else ()
+    match call.function:
+        case Aggregate() as aggregate:
+            return aggregate_scalars(aggregate)
+        case Neighbour(value, _, default):
+            return value, default
+        case _:
+            return ()
 
 
 def numbered(scope: Scope, rel: Rel) -> tuple[Rel, dict[int, int]]:
@@ -125,12 +152,10 @@ def numbered(scope: Scope, rel: Rel) -> tuple[Rel, dict[int, int]]:
     calls = scope.windows or []
     place: dict[int, int] = {}
     rows = rel
-    numberings = [(i, c, c.function) for i, c in enumerate(calls) if isinstance(c.function, Numbering)]
-    for shared in dict.fromkeys((c.partition, c.order) for _, c, _ in numberings):
-        width = len(schema(rel))
-        mine = [(i, function) for i, c, function in numberings if (c.partition, c.order) == shared]
-        place |= {WINDOW_BASE + i: width + n for n, (i, _) in enumerate(mine)}
-        rel = TopK(rel, *shared, None, None, tuple(function for _, function in mine))
+    ordered = [c for c in calls if not isinstance(c.function, Aggregate)]
+    for window in dict.fromkeys((c.partition, c.order) for c in ordered):
+        mine = {i: c.function for i, c in enumerate(calls) if c in ordered and (c.partition, c.order) == window}
+        rel = _ordered(rel, rows, window, mine, place)
     aggregates = [(i, c, c.function) for i, c in enumerate(calls) if isinstance(c.function, Aggregate)]
     for partition in dict.fromkeys(c.partition for _, c, _ in aggregates):
         of = [(i, function) for i, c, function in aggregates if c.partition == partition]
@@ -140,10 +165,37 @@ def numbered(scope: Scope, rel: Rel) -> tuple[Rel, dict[int, int]]:
     return rel, place
 
 
+def _ordered(
+    rel: Rel, rows: Rel, window: tuple[tuple[Scalar, ...], tuple[SortKey, ...]],
+    mine: dict[int, Numbering | Aggregate | Neighbour], place: dict[int, int],
+) -> Rel:  # fmt: skip
+    """``rel`` with columns for the functions of a window, by number; ``place`` learns where they stand."""
+    numbers = [f for f in mine.values() if isinstance(f, Numbering)]
+    found = {i: f for i, f in mine.items() if isinstance(f, Neighbour)}
+    if any(f.offset is not None for f in found.values()) and Numbering.ROW_NUMBER not in numbers:
+        numbers.append(Numbering.ROW_NUMBER)
+    own = TopK(rows, *window, None, None, tuple(numbers))
+    if found and rel_is_volatile(own):
+        raise unsupported(_READ_AGAIN)
+    width = len(schema(rel))
+    place |= {WINDOW_BASE + i: width + numbers.index(f) for i, f in mine.items() if isinstance(f, Numbering)}
+    if numbers:
+        rel = replace(own, input=rel)
+    for offset in dict.fromkeys(f.offset for f in found.values()):
+        wanted = {i: f for i, f in found.items() if f.offset == offset}
+        place |= {WINDOW_BASE + i: len(schema(rel)) + n for n, i in enumerate(wanted)}
+        if offset is None:
+            rel = neighbours.with_first(rel, rows, *window, tuple(wanted.values()))
+        else:
+            at = width + numbers.index(Numbering.ROW_NUMBER)
+            rel = neighbours.with_number(rel, own, at, tuple(wanted.values()))
+    return rel
+
+
 def _beside(rel: Rel, groups: Reduce) -> Rel:
     """Each row with its group; the rows begin with those that the groups are of."""
     if rel_is_volatile(groups):
-        raise unsupported("an aggregate over a window of rows that are not the same when they are read again")
+        raise unsupported(_READ_AGAIN)
     width = len(schema(rel))
     keys = [Column(width + i, e.type, e.nullable) for i, e in enumerate(groups.keys)]
     same = tuple(Call(SAME, (e, k), BOOL, False) for e, k in zip(groups.keys, keys, strict=True))
@@ -166,6 +218,8 @@ def regrouped(call: WindowCall, rewrite: Callable[[Scalar], Scalar]) -> WindowCa
     function = call.function
     if isinstance(function, Aggregate):
         function = with_aggregate_scalars(function, tuple(rewrite(e) for e in aggregate_scalars(function)))
+    elif isinstance(function, Neighbour):
+        function = replace(function, value=rewrite(function.value), default=rewrite(function.default))
     return replace(
         call,
         function=function,
