@@ -14,7 +14,7 @@ from planner.logical import schema
 from planner.lower import lower
 from planner.lower_state import KnownIndexes
 from planner.render import Renderer
-from planner.transform.pipeline import optimize
+from planner.transform.pipeline import maintained
 from sql.bind.statement import bind_statement
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.statements import definitions, queries
@@ -86,7 +86,7 @@ class Flow:
         assert isinstance(query, queries.Query)
         self.schema = schema(query.rel)
         keyed = ((r.id, (r.primary_key,)) for r in self.tables.relations.values() if r.primary_key)
-        self.renderer.install(lower(optimize(query.rel), KnownIndexes(tuple(keyed))), VIEW)
+        self.renderer.install(lower(maintained(query.rel), KnownIndexes(tuple(keyed))), VIEW)
         self.flow.hydrate()
         self.output = self.renderer.output(VIEW)
         self.ordinal = 0

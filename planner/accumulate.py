@@ -69,10 +69,15 @@ class AggregateCall:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A diff column; ``column`` is the argument's position, -1 when it depends on no argument."""
+    """A diff column; ``column`` is the argument's position, -1 for ROWS, which depends on none."""
 
     part: Part
     column: int = -1
+
+
+_ROWS: Final = Component(Part.ROWS)
+"""The first diff column."""
+_PARTS: Final = tuple(Part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +135,7 @@ def shape_of(type_: SqlType) -> Shape:
 def _components(call: AggregateCall) -> tuple[Component, ...]:
     function = AGGREGATES[call.function]
     if not call.args:
-        return (Component(Part.ROWS),)
+        return (_ROWS,)
     column, shape = call.args[0], shape_of(call.types[0])
     parts = [Part.COUNT]
     if function.family in (Family.BOOL_AND, Family.BOOL_OR):
@@ -183,11 +188,14 @@ class CallPlan:
 class Accumulation:
     """The layout of several accumulable aggregates in one arrangement.
 
-    ``components``: the diff columns after the first, which counts the group's rows. ``slot_sets``: set i has the slots
-    ``(i + 1) << SLOT_SHIFT | code``. ``schema``: the results' columns. All follow from ``calls``.
+    ``components``: the diff columns after the first, which counts the group's rows, in the order of the arguments.
+    ``slot_sets``: set i has the slots ``(i + 1) << SLOT_SHIFT | code``. ``schema``: the results' columns. All follow
+    from ``calls``; other calls with the same components and slot sets may read the same arrangement. ``always``: the
+    one group of no key has a row more, by ``empty_weights``, so that its rows are counted by a component.
     """
 
     calls: tuple[AggregateCall, ...]
+    always: bool = False
     components: tuple[Component, ...] = field(init=False, compare=False, repr=False)
     slot_sets: tuple[SlotSet, ...] = field(init=False, compare=False, repr=False)
     schema: Schema = field(init=False, compare=False, repr=False)
@@ -195,12 +203,16 @@ class Accumulation:
     types: dict[int, SqlType] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        components = tuple(dict.fromkeys(c for call in self.calls for c in _components(call)))
-        place = {component: i for i, component in enumerate(components, 1)}
+        found = {c for call in self.calls for c in _components(call)}
+        if not self.always:
+            found -= {_ROWS}
+        components = tuple(sorted(found, key=lambda c: (c.column, _PARTS.index(c.part))))
+        place = {_ROWS: 0} | {component: i for i, component in enumerate(components, 1)}
+        sets = {s for call in self.calls for s in _slot_sets(call)}
         plans = tuple(_plan(call, place) for call in self.calls)
         derived: dict[str, object] = {
             "components": components,
-            "slot_sets": tuple(dict.fromkeys(s for call in self.calls for s in _slot_sets(call))),
+            "slot_sets": tuple(sorted(sets, key=lambda s: (s.column, s.shape.value, s.squared, s.other))),
             "plans": plans,
             "schema": tuple(ColumnType(plan.result, plan.family not in COUNTS) for plan in plans),
             "types": {a: t for c in self.calls for a, t in zip(c.args, c.types, strict=True)},
@@ -265,7 +277,7 @@ class _Cache:
         self.intervals: dict[int, Words] = {}
 
     def weight(self, component: Component, count: int) -> Words | int:
-        if component.column < 0:
+        if component == _ROWS:
             return 1
         vector = self.vectors[component.column]
         present = _present(vector, count)

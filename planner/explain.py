@@ -66,9 +66,9 @@ from planner.scalar import (
     ScalarSubquery,
     SortKey,
 )  # fmt: skip
-from planner.sharing import Sharing, sharing, summary
+from planner.sharing import Sharing, reading, sharing, summary
 from planner.table_program import Expand
-from planner.transform.pipeline import optimize
+from planner.transform.pipeline import maintained, optimize
 from planner.traverse import children, conjuncts, scalars, subqueries
 
 Names = Callable[[int], str]
@@ -86,11 +86,14 @@ def explain(
     """The plan at ``stage``: logical, optimized or physical; with what the ``renderer``'s dataflow has already."""
     if stage == "logical":
         return explain_logical(rel, names)
-    optimized = optimize(rel)
+    optimized = optimize(rel) if indexes.one_shot else maintained(rel)
     if stage == "optimized":
         return explain_logical(optimized, names)
     plan = lower(optimized, indexes)
-    return explain_physical(plan, indexes, names, None if renderer is None else sharing(plan, renderer))
+    if renderer is None:
+        return explain_physical(plan, indexes, names)
+    found = reading(plan, renderer) if indexes.one_shot else sharing(plan, renderer)
+    return explain_physical(plan, indexes, names, found)
 
 
 def explain_logical(rel: Rel, names: Names = by_number) -> str:
@@ -226,7 +229,8 @@ def explain_physical(
 ) -> str:
     """A physical plan: nodes numbered, each under its first reader; a node that is read again is only named."""
     lines = _Physical(plan, indexes, names, shared).lines
-    return "\n".join(lines if shared is None else (*lines, summary(shared, names)))
+    told = None if shared is None else summary(shared, names)
+    return "\n".join(lines if told is None else (*lines, told))
 
 
 class _Physical:

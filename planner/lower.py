@@ -123,6 +123,8 @@ def _chain(low: Lowering, rel: Filter | Project) -> Flow:
             predicates = (*conjuncts(node.predicate), *predicates)
         elif not _may_merge(node.exprs, (*predicates, *(exprs or ()))) or (predicates and _raises(node.exprs)):
             break
+        elif not low.indexes.one_shot and not predicates and _reorders(exprs, node.exprs):
+            break  # what is computed in one order is there for views with another one
         else:
             predicates = tuple(substitute(p, node.exprs) for p in predicates)
             exprs = node.exprs if exprs is None else tuple(substitute(e, node.exprs) for e in exprs)
@@ -145,6 +147,12 @@ def _declared(flow: Flow, declared: Schema) -> Flow:
 
 def _raises(exprs: tuple[Scalar, ...]) -> bool:
     return any(can_raise(e) for e in exprs)
+
+
+def _reorders(outer: tuple[Scalar, ...] | None, inner: tuple[Scalar, ...]) -> bool:
+    """Whether ``outer`` only moves the columns that ``inner`` computes."""
+    moved = outer is not None and all(isinstance(e, Column) for e in outer)
+    return moved and not all(isinstance(e, Column) for e in inner)
 
 
 def _may_merge(inner: tuple[Scalar, ...], outer: tuple[Scalar, ...]) -> bool:

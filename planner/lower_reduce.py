@@ -25,6 +25,7 @@ from planner.programs import Keyed, Weigh, Weight
 from planner.reduce_folds import AccumulateFold, BasicFold, CountFold, ModeFold, OrderedFold, PercentileFold
 from planner.reducers import is_null, order_words
 from planner.scalar import Aggregate, Call, Column, Literal, Scalar
+from planner.transform.form import columns_in_order
 from planner.traverse import (
     aggregate_scalars,
     column_types,
@@ -118,11 +119,11 @@ def _parts(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], aggregates: tupl
 
 
 def _accumulated(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], some: list[tuple[int, Aggregate]]) -> Part:
-    args = tuple(dict.fromkeys(arg for _, a in some for arg in a.args))
+    args = columns_in_order(tuple(arg for _, a in some for arg in a.args))
     calls = tuple(
         AggregateCall(a.function, tuple(args.index(x) for x in a.args), tuple(x.type for x in a.args)) for _, a in some
     )
-    layout = Accumulation(tuple(dict.fromkeys(calls)))
+    layout = Accumulation(tuple(dict.fromkeys(calls)), always=not keys)
     program = Weigh(flow.schema, keys, args, layout)
     node = low.builder.map(flow, program)
     if not keys:

@@ -73,11 +73,14 @@ class Weigh:
     schema: Schema
     keys: tuple[Scalar, ...]
     args: tuple[Scalar, ...]
-    layout: Accumulation
+    layout: Accumulation = field(compare=False)
     computed: Stage = field(init=False, compare=False, repr=False)
+    added: tuple[object, ...] = field(init=False, repr=False)
+    """What of the layout it depends on."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "computed", Stage.of((*self.args, *self.keys)))
+        object.__setattr__(self, "added", (self.layout.components, self.layout.slot_sets))
 
     @property
     def key_width(self) -> int:

@@ -36,6 +36,19 @@ def can_raise(expr: Scalar) -> bool:
     return any(can_raise(part) for part in children(expr))
 
 
+def error_of(expr: Scalar) -> str | None:
+    """The one error that an expression can raise, by the name of the type that overflows; None: it may raise others."""
+    found: set[str] = set()
+    for part in walk(expr):
+        if isinstance(part, Call) and not _safe_call(part):
+            if part.function[0] not in "+-*" or part.type.kind not in _INTEGERS:
+                return None
+            found.add(part.type.kind.value)
+        elif isinstance(part, Exists | Quantified | ScalarSubquery):
+            return None
+    return found.pop() if len(found) == 1 else None
+
+
 @by_identity
 def rel_can_raise(rel: Rel) -> bool:
     """Whether any expression in a plan may fail."""

@@ -26,6 +26,8 @@ class Sharing:
     arrangements: int
     arranged: int
     """How many of the plan's nodes there are in all, how many are arrangements, and how many of those exist."""
+    once: bool = False
+    """The plan runs once: it makes nothing that stays, and reads whole relations' arrangements only."""
 
     def relations(self) -> tuple[int, ...]:
         """All the relations that something is shared with."""
@@ -42,6 +44,18 @@ def sharing(plan: Plan, renderer: Renderer) -> Sharing:
     found = {NodeId(i): tuple(use.get(p, ())) for i in counted if (p := places[i]) is not None and p > 0}
     arranged = [i for i in counted if isinstance(plan.nodes[i], Arrange | Threshold)]
     return Sharing(found, len(counted), len(arranged), sum(i in found for i in arranged))
+
+
+def reading(plan: Plan, renderer: Renderer) -> Sharing:
+    """The arrangements that a one-shot plan looks things up in, with the relations that use them."""
+    use = users(renderer.stored.copy())
+    found: dict[NodeId, tuple[int, ...]] = {}
+    for i, stored in enumerate(plan.stored):
+        place = None if stored is None or stored[0] not in renderer.stored else renderer.arrangement(*stored)
+        if place is not None:
+            found[NodeId(i)] = tuple(use.get(place, ()))
+    arranged = sum(isinstance(node, Arrange | Threshold) for node in plan.nodes)
+    return Sharing(found, len(plan.nodes), arranged, len(found), once=True)
 
 
 class _Nowhere(Dataflow):
@@ -78,10 +92,12 @@ class _Finding(Rendering):
         return self.renderer.add(graph.Constant(moves.width(node.schema), tuple(tuple(r) for r in words.tolist())))
 
 
-def summary(found: Sharing, names: Callable[[int], str]) -> str:
-    """One line of it, for people."""
+def summary(found: Sharing, names: Callable[[int], str]) -> str | None:
+    """One line of it, for people; None: there is nothing to say."""
     if not found.users:
-        return "shared: nothing"
+        return None if found.once else "shared: nothing"
     with_ = ", ".join(names(r) for r in found.relations())
     arrangements = f"{found.arranged} of {found.arrangements} arrangements"
+    if found.once:
+        return f"shared: {arrangements}, with {with_}"
     return f"shared: {len(found.users)} of {found.operators} operators, {arrangements}, with {with_}"

@@ -17,7 +17,7 @@ from planner.lower import lower
 from planner.lower_state import KnownIndexes
 from planner.render import Renderer
 from planner.run import run
-from planner.transform.pipeline import optimize
+from planner.transform.pipeline import maintained, optimize
 from storage import codec
 from storage.dictionary import Dictionary
 from tests.planner_model import Bag, Model, Row
@@ -82,7 +82,7 @@ class World:
 
     def install(self, view: int, rel: Rel) -> None:
         self.views[view] = rel
-        self.renderer.install(lower(optimize(rel), self.indexes(False)), view)
+        self.renderer.install(lower(maintained(rel), self.indexes(False)), view)
         self.dataflow.hydrate()
 
     def commit(self, changes: Sequence[tuple[int, Row, int]]) -> None:

@@ -74,7 +74,7 @@ def _flatten(rel: Rel, top: bool = True) -> tuple[tuple[Rel, ...], tuple[Scalar,
     return (rel,), ()
 
 
-def _column_equality(predicate: Scalar) -> tuple[Column, Column] | None:
+def column_equality(predicate: Scalar) -> tuple[Column, Column] | None:
     """Two columns of one type whose equality is a predicate, where equality is their words' one."""
     if operator(predicate) != "=" or not isinstance(predicate, Call) or len(predicate.args) != 2:
         return None
@@ -86,7 +86,7 @@ def _column_equality(predicate: Scalar) -> tuple[Column, Column] | None:
 
 def _constants(predicates: tuple[Scalar, ...]) -> list[Scalar]:
     """column = constant for the columns that equal one which has it."""
-    pairs = [p for e in predicates if (p := _column_equality(e)) is not None]
+    pairs = [p for e in predicates if (p := column_equality(e)) is not None]
     known: dict[int, Call] = {}
     for predicate in predicates:
         if operator(predicate) == "=" and isinstance(predicate, Call) and len(predicate.args) == 2:
@@ -110,15 +110,27 @@ def _constants(predicates: tuple[Scalar, ...]) -> list[Scalar]:
 
 def ordered(region: Region) -> Rel:
     """The region as a tree of joins, its columns in the region's own order."""
+    rel, place = joined(region, sequence(region))
+    own = own_columns(schema(rel))
+    wanted = tuple(own[place[c]] for c in range(len(own)))
+    return rel if wanted == own else Project(rel, wanted)
+
+
+def sequence(region: Region) -> list[int]:
+    """The order in which the inputs are joined."""
     widths = [len(schema(r)) for r in region.inputs]
-    starts = [sum(widths[:i]) for i in range(len(widths))]
     owner = [i for i, w in enumerate(widths) for _ in range(w)]
-    needs = [frozenset(owner[c] for c in columns_of(p)) for p in region.predicates]
+    needs = _needs(region, owner)
     equalities = [_is_equality(p, owner) for p in region.predicates]
     order = [min(range(len(widths)), key=lambda i: (_rank(region.inputs[i]), i))] if widths else []
     while len(order) < len(widths):
         order.append(_next(order, region, needs, equalities))
-    return _tree(region, order, starts, needs)
+    return order
+
+
+def _needs(region: Region, owner: list[int]) -> list[frozenset[int]]:
+    """For each predicate the inputs that it reads."""
+    return [frozenset(owner[c] for c in columns_of(p)) for p in region.predicates]
 
 
 def _is_equality(predicate: Scalar, owner: list[int]) -> bool:
@@ -163,7 +175,11 @@ def _is_point(predicate: Scalar) -> bool:
     return equal and isinstance(predicate, Call) and any(is_constant(a) for a in predicate.args)
 
 
-def _tree(region: Region, order: list[int], starts: list[int], needs: list[frozenset[int]]) -> Rel:
+def joined(region: Region, order: list[int]) -> tuple[Rel, dict[int, int]]:
+    """The region joined in an order, and where each of its columns stands then."""
+    widths = [len(schema(r)) for r in region.inputs]
+    starts = [sum(widths[:i]) for i in range(len(widths))]
+    needs = _needs(region, [i for i, w in enumerate(widths) for _ in range(w)])
     place: dict[int, int] = {}
     rel: Rel | None = None
     count = 0
@@ -188,6 +204,4 @@ def _tree(region: Region, order: list[int], starts: list[int], needs: list[froze
     rest = [k for k in range(len(needs)) if k not in done]
     if rest:
         rel = Filter(rel, conjunction(tuple(region.predicates[k] for k in rest)))
-    own = own_columns(schema(rel))
-    wanted = tuple(own[place[c]] for c in range(count))
-    return rel if wanted == own else Project(rel, wanted)
+    return rel, place

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Final
 
 from planner.logical import Project, Rel, schema
+from planner.scalar import Column
 from planner.transform.decorrelate import decorrelate
 from planner.transform.demand import demand
 from planner.transform.fold import fold
+from planner.transform.normal import normalize
 from planner.transform.prune import prune
 from planner.transform.pushdown import push_down
 from planner.traverse import own_columns
@@ -25,3 +27,16 @@ def optimize(rel: Rel) -> Rel:
         # a rewrite may find out that a column is never NULL; the rows' layout is what was promised
         rel = Project(rel, own_columns(row))
     return rel
+
+
+def maintained(rel: Rel) -> Rel:
+    """``optimize`` for a view: in the one form of all plans that mean the same, whose parts others may have already.
+
+    The last projection puts the columns in their own order and is no part of that form.
+    """
+    row = schema(rel)
+    form = normalize(optimize(rel))
+    rel = fold(prune(form.rel))
+    if schema(rel) == row and form.places == tuple(range(len(row))):
+        return rel
+    return Project(rel, tuple(Column(p, c.type, c.nullable) for p, c in zip(form.places, row, strict=True)))

@@ -25,7 +25,7 @@ from planner.logical import Rel
 from planner.lower import lower
 from planner.physical import Plan
 from planner.render import Installed, Renderer
-from planner.transform.pipeline import optimize
+from planner.transform.pipeline import maintained
 from sql.catalog.catalog import Relation
 from sql.coordination.prepared import Prepared, StaleError
 from sql.ddl.create import Definer
@@ -178,7 +178,7 @@ class Creation:
         """The physical plan, over what is arranged now."""
         indexes = StoredIndexes(self.engine.published, one_shot=False, joins=self.prepared.joins)
         assert self._rel is not None
-        self._plan = lower(optimize(self._rel), indexes)
+        self._plan = lower(maintained(self._rel), indexes)
 
     def begin(self) -> bool:
         """Make the view's nodes; False when they must read the running dataflow itself."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planner.lower import lower
-from planner.transform.pipeline import optimize
+from planner.transform.pipeline import maintained
 from sql.catalog.catalog import Catalog, Relation, RelationKind, is_temporary
 from sql.ddl.create import drop_temporary
 from sql.engine.clock import EpochClock
@@ -102,7 +102,7 @@ def _restore_stored(engine: Engine, persistence: Persistence, progress: Progress
 def install_view(engine: Engine, catalog: Catalog, view: Relation, waiting: bool = False) -> None:
     """A materialized view's dataflow from its definition, not yet hydrated. ``waiting``: as ``Engine.install``."""
     rel = definition_rel(view, catalog)
-    engine.install(lower(optimize(rel), StoredIndexes(engine.published, one_shot=False)), view.id, waiting)
+    engine.install(lower(maintained(rel), StoredIndexes(engine.published, one_shot=False)), view.id, waiting)
     engine.add_indexes(view)
 
 

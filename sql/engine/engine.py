@@ -27,7 +27,7 @@ from planner.guards import Guard
 from planner.lower import lower
 from planner.physical import Plan
 from planner.render import Renderer, Stored
-from planner.transform.pipeline import optimize
+from planner.transform.pipeline import maintained
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.sequences import Sequences
 from sql.engine.clock import EpochClock
@@ -200,7 +200,7 @@ class Engine:
     def plan_view(self, view: Relation, catalog: Catalog | None = None) -> Plan:
         """A view's plan over what is arranged now, from its definition in a catalog (the engine's)."""
         indexes = StoredIndexes(self._root(), one_shot=False)
-        return lower(optimize(definition_rel(view, catalog or self.catalog)), indexes)
+        return lower(maintained(definition_rel(view, catalog or self.catalog)), indexes)
 
     def arrange(self, wishes: tuple[Wish, ...]) -> None:
         """One more arrangement of each relation by these columns, where it exists and does not have it."""

@@ -18,7 +18,7 @@ from ivm.trace import Version
 from planner.logical import Rel
 from planner.lower import lower
 from planner.multiway import Joins
-from planner.transform.pipeline import optimize
+from planner.transform.pipeline import maintained
 from sql.catalog.catalog import Catalog, Relation, RelationKind
 from sql.engine.engine import Engine
 from sql.engine.overlay import FEW, Pending, overlaid
@@ -137,7 +137,7 @@ class Writer:
         else:
             assert rel is not None, "a materialized view has a query"
             indexes = StoredIndexes(self.snapshot(), one_shot=False, joins=self.joins)
-            engine.install(lower(optimize(rel), indexes), relation.id)
+            engine.install(lower(maintained(rel), indexes), relation.id)
             engine.add_indexes(relation)
         self.created.append(relation)
         engine.hydrate()

@@ -413,9 +413,8 @@ class Executor:
             known = published.catalog.by_id(relation)
             return f"relation {relation}" if known is None else known.name
 
-        renderer = self._session.coordinator.engine.renderer if maintained else None
         indexes = StoredIndexes(published, not maintained, self._session.settings.joins)
-        text = explain(rel, statement.stage, indexes, name, renderer)
+        text = explain(rel, statement.stage, indexes, name, self._session.coordinator.engine.renderer)
         return self.text_rows("QUERY PLAN", text.splitlines(), "EXPLAIN")
 
     async def _execute(self, statement: Execute, request: Request) -> Result:

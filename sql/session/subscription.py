@@ -20,7 +20,7 @@ from planner.logical import Get, Project, Rel
 from planner.logical import schema as schema_of
 from planner.lower import lower
 from planner.scalar import Column
-from planner.transform.pipeline import optimize
+from planner.transform.pipeline import maintained
 from planner.traverse import gets
 from sql.catalog.catalog import Catalog
 from sql.coordination.prepared import StaleError, subscribe_columns
@@ -128,7 +128,7 @@ class Subscription:
         else:
             self._temporary = True
             self._relation = self._coordinator.temporary_id()
-            plan = lower(optimize(rel), StoredIndexes(engine.published, False, self._settings.joins))
+            plan = lower(maintained(rel), StoredIndexes(engine.published, False, self._settings.joins))
             engine.install(plan, self._relation)
             engine.hydrate()
             engine.republish()
