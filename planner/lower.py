@@ -47,9 +47,16 @@ def lower(rel: Rel, indexes: Indexes) -> Plan:
     low = Lowering(indexes, lambda _: _impossible())
     low.rel = lambda r: lower_rel(low, r)
     try:
-        return low.builder.finish(low.coerce(low.rel(rel), schema(rel)))
+        return low.builder.finish(low.coerce(_shown(low, rel), schema(rel)))
     finally:
         low.rel = lambda _: _impossible()  # no cycle: what the indexes stand for is a whole state of the engine
+
+
+def _shown(low: Lowering, rel: Rel) -> Flow:
+    """The rows; a last choice of columns stays apart where what is below may be there for other views."""
+    if low.indexes.one_shot or not isinstance(rel, Project) or not all(isinstance(e, Column) for e in rel.exprs):
+        return low.rel(rel)
+    return low.moved(low.rel(rel.input), rel.exprs)
 
 
 def _impossible() -> Flow:
@@ -123,8 +130,6 @@ def _chain(low: Lowering, rel: Filter | Project) -> Flow:
             predicates = (*conjuncts(node.predicate), *predicates)
         elif not _may_merge(node.exprs, (*predicates, *(exprs or ()))) or (predicates and _raises(node.exprs)):
             break
-        elif not low.indexes.one_shot and not predicates and _reorders(exprs, node.exprs):
-            break  # what is computed in one order is there for views with another one
         else:
             predicates = tuple(substitute(p, node.exprs) for p in predicates)
             exprs = node.exprs if exprs is None else tuple(substitute(e, node.exprs) for e in exprs)
@@ -147,12 +152,6 @@ def _declared(flow: Flow, declared: Schema) -> Flow:
 
 def _raises(exprs: tuple[Scalar, ...]) -> bool:
     return any(can_raise(e) for e in exprs)
-
-
-def _reorders(outer: tuple[Scalar, ...] | None, inner: tuple[Scalar, ...]) -> bool:
-    """Whether ``outer`` only moves the columns that ``inner`` computes."""
-    moved = outer is not None and all(isinstance(e, Column) for e in outer)
-    return moved and not all(isinstance(e, Column) for e in inner)
 
 
 def _may_merge(inner: tuple[Scalar, ...], outer: tuple[Scalar, ...]) -> bool:

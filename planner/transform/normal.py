@@ -41,21 +41,39 @@ from planner.memo import by_identity
 from planner.raising import can_raise, rel_is_volatile
 from planner.scalar import Aggregate, Literal
 from planner.transform.form import Form, Ranks, closed, columns_in_order, exact, filtered, projected, whole
-from planner.transform.normal_join import is_region, region_form
+from planner.transform.normal_join import reaches_region, region_form
 from planner.transform.normal_scalar import Order, in_order, normal, order, orderless
 from planner.traverse import (
     aggregate_scalars,
+    bottom_up,
     children,
+    columns_of,
     conjunction,
     conjuncts,
+    own_columns,
     renumber,
+    scalars,
     settle,
     with_aggregate_scalars,
     with_children,
+    with_scalars,
 )  # fmt: skip
 
 MOST_ARMS = 64
 """Of unions on one another; more stay as they are written, since CTEs of CTEs grow by powers of two."""
+
+
+def spell(rel: Rel) -> Rel:
+    """The plan with its expressions in normal form, so that the other rewrites see the same ones."""
+    if rel_is_volatile(rel):
+        return rel
+
+    def change(node: Rel) -> Rel:
+        old = scalars(node)
+        new = tuple(map(normal, old))
+        return node if all(a is b for a, b in zip(old, new, strict=True)) else with_scalars(node, new)
+
+    return bottom_up(rel, change)
 
 
 def normalize(rel: Rel) -> Form:
@@ -89,11 +107,13 @@ class _Normal:
                 return whole(rel)
             case Values():
                 return whole(_values(rel))
+            case Filter() | Project() | Join() if reaches_region(rel):
+                return region_form(rel, self.form, self.ranks)
             case Filter():
                 below = self.form(rel.input)
                 return Form(filtered(below.rel, tuple(map(below.scalar, conjuncts(rel.predicate)))), below.places)
             case Project():
-                below = self.form(rel.input)
+                below = self._read(rel)
                 return projected(below.rel, tuple(map(below.scalar, rel.exprs)))
             case Join():
                 return self._join(rel)
@@ -116,6 +136,16 @@ class _Normal:
             case _:
                 assert_never(rel)
 
+    def _read(self, rel: Project) -> Form:
+        """A projection's input; where that is a region, without the columns that are not read, whose place is 0."""
+        used = sorted(frozenset[int]().union(*map(columns_of, rel.exprs)))
+        own = own_columns(schema(rel.input))
+        if len(used) == len(own) or not reaches_region(rel.input):
+            return self.form(rel.input)
+        below = self.form(Project(rel.input, tuple(own[c] for c in used)))
+        at = dict(zip(used, below.places, strict=True))
+        return Form(below.rel, tuple(at.get(c, 0) for c in range(len(own))))
+
     def _recursive(self, rel: Recursive) -> Form:
         base = self.exact(rel.base)
         (step,) = self._inside((rel.binding,), (rel.step,))
@@ -136,8 +166,6 @@ class _Normal:
         return Form(replace(rel, bindings=bindings, body=body.rel), body.places)
 
     def _join(self, rel: Join) -> Form:
-        if is_region(rel):
-            return region_form(rel, self.form, self.ranks)
         match rel.kind:
             case JoinKind.SEMI | JoinKind.ANTI:
                 return self._semi(rel)

@@ -62,6 +62,12 @@ def is_region(rel: Rel) -> bool:
     return isinstance(rel, Join) and rel.kind is JoinKind.INNER and not rel.lateral and not can_raise(rel.on)
 
 
+def reaches_region(rel: Rel) -> bool:
+    """Whether a plan is such a join, or conditions on one and a choice of its columns."""
+    below = _through(rel)
+    return is_region(rel) if below is None else reaches_region(below)
+
+
 @by_identity
 def _count(rel: Rel) -> int:
     if isinstance(rel, Join) and is_region(rel):
@@ -81,8 +87,12 @@ def _through(rel: Rel) -> Rel | None:
     return None
 
 
-def region_form(rel: Join, form: Callable[[Rel], Form], ranks: Ranks) -> Form:
-    """The form of an inner join with all the inner joins below it; ``form`` gives its inputs'."""
+def region_form(rel: Rel, form: Callable[[Rel], Form], ranks: Ranks) -> Form:
+    """The form of a plan that reaches a region, with all the inner joins below it; ``form`` gives its inputs'.
+
+    Of inputs that are the same, one that shows columns differs from one that does not: so no column may stand in the
+    plan that nothing reads.
+    """
     found = _gather(rel, form, _count(rel) <= LARGEST)
     found = _settled(found)
     found = _sorted(found, ranks)
@@ -186,10 +196,10 @@ def _orders(groups: list[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
         yield tuple(i for g in chosen for i in g)
 
 
-def _told(found: Joined) -> tuple[list[tuple[int, ...]], list[Order], tuple[int, ...]]:
+def _told(found: Joined) -> tuple[list[tuple[int, ...]], list[Order], list[int]]:
     classes, others = _classes(found.predicates)
     own = sorted(tuple(c.index for c in known.members) for known in classes)
-    return own, [order(p) for p in others], found.places
+    return own, [order(p) for p in others], sorted(found.places)
 
 
 def _reordered(found: Joined, chosen: tuple[int, ...]) -> Joined:

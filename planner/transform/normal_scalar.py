@@ -76,6 +76,8 @@ def _ordered(expr: And | Or) -> Scalar:
 
 def _call(call: Call) -> Scalar:
     name = operator(call)
+    if name == "not" and isinstance(call.args[0], Call) and operator(call.args[0]) == "not":
+        return call.args[0].args[0]
     if name == "not" and isinstance(inner := call.args[0], Call) and (turned := _NEGATED.get(operator(inner) or "")):
         function = turned + inner.function[len(operator(inner) or "") :]
         if function in FUNCTIONS:

@@ -10,18 +10,20 @@ from planner.scalar import Column
 from planner.transform.decorrelate import decorrelate
 from planner.transform.demand import demand
 from planner.transform.fold import fold
-from planner.transform.normal import normalize
+from planner.transform.normal import normalize, spell
 from planner.transform.prune import prune
 from planner.transform.pushdown import push_down
 from planner.traverse import own_columns
 
-TRANSFORMS: Final[tuple[Callable[[Rel], Rel], ...]] = (decorrelate, fold, push_down, fold, demand, fold, prune, fold)
+Transforms = tuple[Callable[[Rel], Rel], ...]
+TRANSFORMS: Final[Transforms] = (decorrelate, fold, push_down, fold, demand, fold, prune, fold)
+MAINTAINED: Final[Transforms] = (decorrelate, spell, *TRANSFORMS[1:])
 
 
-def optimize(rel: Rel) -> Rel:
+def optimize(rel: Rel, transforms: Transforms = TRANSFORMS) -> Rel:
     """A bound plan, without subqueries and lateral joins, cheaper to compute and equal in its rows and schema."""
     row = schema(rel)
-    for transform in TRANSFORMS:
+    for transform in transforms:
         rel = transform(rel)
     if schema(rel) != row:
         # a rewrite may find out that a column is never NULL; the rows' layout is what was promised
@@ -35,7 +37,7 @@ def maintained(rel: Rel) -> Rel:
     The last projection puts the columns in their own order and is no part of that form.
     """
     row = schema(rel)
-    form = normalize(optimize(rel))
+    form = normalize(optimize(rel, MAINTAINED))
     rel = fold(prune(form.rel))
     if schema(rel) == row and form.places == tuple(range(len(row))):
         return rel
