@@ -88,10 +88,10 @@ def _arm(rnd: random.Random, kind: str, width: int) -> Meaning:
     if len(tables) > 1 and rnd.random() < 0.3:
         equalities += ((rnd.choice(cells), rnd.choice(cells)),)
         equalities = tuple(e for e in equalities if e[0][0] != e[1][0])
-    conditions = tuple(_condition(rnd, cells) for _ in range(rnd.randint(0, 3)))
-    outer = None
-    if len(tables) == 1 and rnd.random() < 0.4:
-        outer = rnd.choice("tue")
+    outer = rnd.choice("tue") if len(tables) == 1 and rnd.random() < 0.4 else None
+    alone = len(tables) == 1 and outer is None
+    conditions = tuple(_condition(rnd, cells, alone) for _ in range(rnd.randint(0, 3)))
+    if outer is not None:
         equalities = ((rnd.choice(cells), (1, rnd.choice(COLUMNS[outer]))),)
         cells += [(1, c) for c in COLUMNS[outer]]
     terms = tuple(dict.fromkeys(_term(rnd, cells) for _ in range(width)))
@@ -106,7 +106,8 @@ def _term(rnd: random.Random, cells: list[Cell]) -> Term:
     return rnd.choice("+*"), rnd.choice(cells), rnd.choice((rnd.choice(cells), rnd.randint(1, 3)))
 
 
-def _condition(rnd: random.Random, cells: list[Cell]) -> Condition:
+def _condition(rnd: random.Random, cells: list[Cell], alone: bool) -> Condition:
+    """``alone``: of the only table; what may overflow sees other rows in a join's ON than in WHERE."""
     cell = rnd.choice(cells)
     match rnd.randint(0, 4):
         case 0:
@@ -119,8 +120,6 @@ def _condition(rnd: random.Random, cells: list[Cell]) -> Condition:
             column, other = rnd.sample(COLUMNS[table], 2)
             return Semi(cell, table, column, other, rnd.randint(1, 3), rnd.random() < 0.3)
         case _:
-            # what may overflow sees other rows in a join's ON than in WHERE
-            alone = all(c[0] == 0 for c in cells)
             other = _term(rnd, cells) if alone else rnd.choice(cells)
             return Compare(rnd.choice(tuple(SIGNS)), cell, rnd.choice((other, rnd.randint(1, 5))))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import assert_never
@@ -28,7 +29,7 @@ from planner.logical import (
 )  # fmt: skip
 from planner.raising import can_raise
 from planner.scalar import Column, Scalar
-from planner.transform.normal_scalar import in_order, normal, order, orderless
+from planner.transform.normal_scalar import Order, in_order, normal, order, orderless
 from planner.traverse import children, conjunction, conjuncts, own_columns, renumber, scalars, settle
 
 Rank = tuple[int, str]
@@ -38,10 +39,32 @@ _NONE: frozenset[int] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """``rel`` has the rows of a plan, its columns in an order of its own: ``places[i]`` is where column i stands."""
+    """``rel`` has the rows of a plan, its columns in an order of its own: ``places[i]`` is where column i stands.
+
+    ``others``: where they may as well be found, since ``rel`` joins the same input several times and all of them are
+    alike in it. What reads the form takes those by which it comes first (``chosen``).
+    """
 
     rel: Rel
     places: tuple[int, ...]
+    others: tuple[tuple[int, ...], ...] = ()
+
+    def through(self, change: Callable[[tuple[int, ...]], tuple[int, ...]], rel: Rel | None = None) -> Form:
+        """The form with all its places changed; ``rel``: over this one."""
+        return Form(self.rel if rel is None else rel, change(self.places), tuple(map(change, self.others)))
+
+    def chosen(self, exprs: tuple[Scalar, ...]) -> Form:
+        """The form with the places by which some expressions over the plan come first."""
+        if not self.others:
+            return self
+        told = [(self._told(places, exprs), places) for places in (self.places, *self.others)]
+        least = min(key for key, _ in told)
+        first, *rest = (places for key, places in told if key == least)
+        return Form(self.rel, first, tuple(rest))
+
+    def _told(self, places: tuple[int, ...], exprs: tuple[Scalar, ...]) -> list[Order]:
+        form = Form(self.rel, places)
+        return sorted(order(form.scalar(e)) for e in exprs)
 
     def scalar(self, expr: Scalar) -> Scalar:
         """An expression over the plan as one over the form, in normal form."""
@@ -148,13 +171,15 @@ def filtered(rel: Rel, predicates: tuple[Scalar, ...]) -> Rel:
     return Filter(rel, conjunction(own)) if own else rel
 
 
-def projected(rel: Rel, exprs: tuple[Scalar, ...]) -> Form:
-    """Expressions over ``rel``, each once, in order; plain columns alone need no projection."""
-    row = schema(rel)
-    if all(isinstance(e, Column) and e.type == row[e.index].type for e in exprs):
-        return Form(rel, tuple(e.index for e in exprs if isinstance(e, Column)))
-    own = columns_in_order(exprs)
-    return Form(Project(rel, own), tuple(own.index(e) for e in exprs))
+def projected(form: Form, exprs: tuple[Scalar, ...]) -> Form:
+    """Expressions over a plan, each once, in order; plain columns alone need no projection."""
+    row = schema(form.rel)
+    if all(isinstance(e, Column) and e.type == row[form.places[e.index]].type for e in exprs):
+        columns = tuple(e.index for e in exprs if isinstance(e, Column))
+        return form.through(lambda places: tuple(places[c] for c in columns))
+    new = tuple(map(form.chosen(exprs).scalar, exprs))
+    own = columns_in_order(new)
+    return Form(Project(form.rel, own), tuple(own.index(e) for e in new))
 
 
 def closed(form: Form) -> Form:
@@ -164,7 +189,8 @@ def closed(form: Form) -> Form:
     if len(used) == len(own):
         return form
     at = {c: i for i, c in enumerate(used)}
-    return Form(Project(form.rel, tuple(own[c] for c in used)), tuple(at[c] for c in form.places))
+    rel = Project(form.rel, tuple(own[c] for c in used))
+    return form.through(lambda places: tuple(at[c] for c in places), rel)
 
 
 def exact(form: Form, row: Schema) -> Rel:

@@ -94,7 +94,7 @@ class _Normal:
         if found is None:
             new = self._form(rel)
             assert len(new.places) == len(schema(rel)), (rel, new)
-            found = self._known[id(rel)] = (rel, Form(self.ranks.one(new.rel), new.places))
+            found = self._known[id(rel)] = (rel, replace(new, rel=self.ranks.one(new.rel)))
         return found[1]
 
     def exact(self, rel: Rel) -> Rel:
@@ -110,11 +110,10 @@ class _Normal:
             case Filter() | Project() | Join() if reaches_region(rel):
                 return region_form(rel, self.form, self.ranks)
             case Filter():
-                below = self.form(rel.input)
-                return Form(filtered(below.rel, tuple(map(below.scalar, conjuncts(rel.predicate)))), below.places)
+                below = self.form(rel.input).chosen(conjuncts(rel.predicate))
+                return replace(below, rel=filtered(below.rel, tuple(map(below.scalar, conjuncts(rel.predicate)))))
             case Project():
-                below = self._read(rel)
-                return projected(below.rel, tuple(map(below.scalar, rel.exprs)))
+                return projected(self._read(rel), rel.exprs)
             case Join():
                 return self._join(rel)
             case AsOf():
@@ -143,8 +142,8 @@ class _Normal:
         if len(used) == len(own) or not reaches_region(rel.input):
             return self.form(rel.input)
         below = self.form(Project(rel.input, tuple(own[c] for c in used)))
-        at = dict(zip(used, below.places, strict=True))
-        return Form(below.rel, tuple(at.get(c, 0) for c in range(len(own))))
+        at = {c: i for i, c in enumerate(used)}
+        return below.through(lambda places: tuple(places[at[c]] if c in at else 0 for c in range(len(own))))
 
     def _recursive(self, rel: Recursive) -> Form:
         base = self.exact(rel.base)
@@ -186,19 +185,21 @@ class _Normal:
         left, right = len(schema(rel.left)), len(schema(rel.right))
         on = renumber(rel.on, lambda i: i + right if i < left else i - left)
         found = self._sides(Join(kind, rel.right, rel.left, on), self.form(rel.right), self.form(rel.left))
-        return Form(found.rel, (*found.places[right:], *found.places[:right]))
+        return found.through(lambda places: (*places[right:], *places[:right]))
 
     def _sides(self, rel: Join, left: Form, right: Form) -> Form:
-        by = len(schema(left.rel))
+        by, width = len(schema(left.rel)), len(schema(rel.left))
+        left = left.chosen(tuple(c for c in own_columns(schema(rel.left)) if c.index in columns_of(rel.on)))
         places = (*left.places, *(p + by for p in right.places))
         row = (*schema(left.rel), *schema(right.rel))
         on = tuple(normal(settle(renumber(c, places.__getitem__), row)) for c in conjuncts(rel.on))
         new = Join(rel.kind, left.rel, right.rel, conjunction(in_order(on)))
-        return Form(new, places)
+        return left.through(lambda own: (*own, *places[width:]), new)
 
     def _semi(self, rel: Join) -> Form:
         """Semijoins and antijoins on one another in the order of what they ask for."""
-        found = self._sides(rel, self.form(rel.left), self.form(rel.right)).rel
+        sides = self._sides(rel, self.form(rel.left), self.form(rel.right))
+        found, width = sides.rel, len(schema(rel.left))
         assert isinstance(found, Join)
         right = found.right
         if isinstance(right, Distinct) and not has_classes(schema(right)):
@@ -218,13 +219,13 @@ class _Normal:
             if told != last:
                 out = self.ranks.one(replace(join, left=out))
             last = told
-        return Form(out, self.form(rel.left).places)
+        return sides.through(lambda places: places[:width], out)
 
     def _reduce(self, rel: Reduce) -> Form:
-        below = self.form(rel.input)
+        below = self.form(rel.input).chosen(scalars(rel))
         keys = tuple(map(below.scalar, rel.keys))
         if keys and not rel.aggregates:
-            chosen = closed(projected(below.rel, keys))
+            chosen = closed(projected(below, rel.keys))
             if not has_classes(schema(chosen.rel)):
                 return _distinct(chosen)
         aggregates = tuple(
@@ -320,7 +321,7 @@ def _places(columns: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _distinct(form: Form) -> Form:
-    return form if isinstance(form.rel, Distinct) else Form(Distinct(form.rel), form.places)
+    return form if isinstance(form.rel, Distinct) else replace(form, rel=Distinct(form.rel))
 
 
 def _values(rel: Values) -> Values:

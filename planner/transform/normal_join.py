@@ -95,8 +95,7 @@ def region_form(rel: Rel, form: Callable[[Rel], Form], ranks: Ranks) -> Form:
     """
     found = _gather(rel, form, _count(rel) <= LARGEST)
     found = _settled(found)
-    found = _sorted(found, ranks)
-    return _tree(found)
+    return _tree(*_sorted(found, ranks))
 
 
 def _gather(rel: Rel, form: Callable[[Rel], Form], deep: bool) -> Joined:
@@ -182,13 +181,15 @@ def _classes(predicates: tuple[Scalar, ...]) -> tuple[Classes, tuple[Scalar, ...
     return tuple(Class(functions[i], tuple(m)) for i, m in sorted(members.items())), tuple(others)
 
 
-def _sorted(found: Joined, ranks: Ranks) -> Joined:
-    """The inputs in the order of their ranks."""
+def _sorted(found: Joined, ranks: Ranks) -> list[Joined]:
+    """The inputs in the order of their ranks; several where the same inputs may change places among each other."""
     by_rank = sorted(range(len(found.inputs)), key=lambda i: ranks.of(found.inputs[i]))
     groups = [tuple(g) for _, g in groupby(by_rank, lambda i: ranks.of(found.inputs[i]))]
     if all(len(g) == 1 for g in groups) or prod(factorial(len(g)) for g in groups) > MOST:
-        return _reordered(found, tuple(by_rank))
-    return min((_reordered(found, chosen) for chosen in _orders(groups)), key=_told)
+        return [_reordered(found, tuple(by_rank))]
+    told = [(_told(new), new) for new in (_reordered(found, chosen) for chosen in _orders(groups))]
+    least = min(key for key, _ in told)
+    return [new for key, new in told if key == least]
 
 
 def _orders(groups: list[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
@@ -214,7 +215,7 @@ def _reordered(found: Joined, chosen: tuple[int, ...]) -> Joined:
     return Joined(inputs, in_order(moved), tuple(place[p] for p in found.places))
 
 
-def _tree(found: Joined) -> Form:
+def _tree(found: Joined, *alike: Joined) -> Form:
     """The joins in order. Any pair of a class may connect two inputs; written down are those with its first member."""
     classes, others = _classes(found.predicates)
     pairs = tuple(c.equality(a, b) for c in classes for k, a in enumerate(c.members) for b in c.members[k + 1 :])
@@ -225,4 +226,6 @@ def _tree(found: Joined) -> Form:
         first, *rest = sorted(known.members, key=lambda c: chosen.index(owner[c.index]))
         stars += [known.equality(first, c) for c in rest]
     rel, place = joined(Region(found.inputs, (*stars, *others)), chosen)
-    return Form(rel, tuple(place[p] for p in found.places))
+    return Form(rel, found.places, tuple(other.places for other in alike)).through(
+        lambda places: tuple(place[p] for p in places)
+    )
