@@ -59,6 +59,10 @@ aggregates: $(VENV)/test.done
 priorities: $(VENV)/test.done
 	$(PY) -m tests.prioritised --count $(or $(COUNT),1000)
 
+# Random queries in other words: one plan.
+spellings: $(VENV)/test.done
+	$(PY) -m tests.test_equal_plans 0 $(or $(COUNT),1000)
+
 laws: $(VENV)/test.done
 	HYPOTHESIS_PROFILE=long $(PY) -m pytest --timeout 3600 $$(grep -l "^from hypothesis" tests/test_*.py)
 
