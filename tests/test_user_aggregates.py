@@ -210,6 +210,7 @@ def test_what_python_cannot_say_is_an_error(shared: Client, type_: str, literal:
     ("(nothing) RETURNS int LANGUAGE python AS $$ def f(v): return 1 $$", "42704", "nothing"),
     ("(int DEFAULT 1) RETURNS int LANGUAGE python AS $$ def f(v): return 1 $$", "42P13", "default"),
     ("(*) RETURNS int LANGUAGE python AS $$ def f(): return 1 $$", "0A000", "without arguments"),
+    ("(int) RETURNS int VOLATILE LANGUAGE python AS $$ def f(v): return 1 $$", "0A000", "volatile"),
     ("(int) (SFUNC = int4pl, STYPE = int)", "0A000", "state function"),
 ])  # fmt: skip
 def test_what_is_no_aggregate_is_refused(shared: Client, rest: str, state: str, words: str) -> None:
@@ -272,7 +273,7 @@ def test_the_catalog_shows_it(client: Client) -> None:
     shown += "pg_get_function_arguments(p.oid), prosrc LIKE '%math.exp%' FROM pg_proc p JOIN pg_language l "
     shown += "ON l.oid = p.prolang WHERE proname = 'geomean'"
     double = "double precision"
-    assert client.rows(shown) == [("geomean", "a", "python", "v", "t", double, double, "t")]
+    assert client.rows(shown) == [("geomean", "a", "python", "i", "t", double, double, "t")]
     assert client.rows("SELECT aggkind FROM pg_aggregate JOIN pg_proc p ON p.oid = aggfnoid::oid") == [("n",)]
     plan = "\n".join(r[0] or "" for r in client.rows("EXPLAIN SELECT g, geomean(x) FROM t GROUP BY g"))
     assert "whole group [geomean(#1)]" in plan

@@ -63,7 +63,7 @@ class _Parts:
         self.language: str | None = None
         self.body: tuple[str, int] | None = None
         self.expression = False
-        self.volatility = "volatile"
+        self.volatility = "immutable" if aggregate else "volatile"
         self.strict = aggregate
 
     def statement(self) -> CreateFunctionStatement:
@@ -71,6 +71,9 @@ class _Parts:
             raise SqlError("42P13", "no language specified")
         if self.aggregate and (self.language != "python" or self.expression):
             raise unsupported(f"an aggregate in LANGUAGE {self.language or 'sql'}", _PYTHON, self.at + 1)
+        if self.aggregate and self.volatility != "immutable":
+            hint = "What an aggregate gives may depend on its group's values only."
+            raise unsupported(f"a {self.volatility} aggregate", hint, self.at + 1)
         if self.aggregate and self.returns_set:
             raise SqlError("42P13", "aggregates cannot return sets")
         if not self.aggregate and self.language not in (None, "sql"):
