@@ -166,7 +166,18 @@ class Program:
 class CompiledLoop:
     """A loop's operators, scope by scope in rank order, and their program."""
 
-    __slots__ = ("_called", "_foreign", "_operators", "_program", "_reads", "_rows", "_scope", "_scopes", "_taps")
+    __slots__ = (
+        "_arranged",
+        "_called",
+        "_foreign",
+        "_operators",
+        "_program",
+        "_reads",
+        "_rows",
+        "_scope",
+        "_scopes",
+        "_taps",
+    )
 
     def __init__(self, scope: Scope) -> None:
         program = Program(scope)
@@ -179,6 +190,7 @@ class CompiledLoop:
         members = [operator for operator in self._operators if operator is not None]
         self._called = {id(member): member for member in members}
         """Those whose blocks may not be as the program has them."""
+        self._arranged = [member for member in members if member.ARRANGED]
         self._taps = [member for member in members if self._program[self._rows[id(member)]] == TAP]
         self._reads: dict[int, list[Operator]] = {id(member): [] for member in members}
         for member in members:
@@ -287,6 +299,10 @@ class CompiledLoop:
                 member.clear()
         for member in self._taps:
             member.settle()
+        for member in self._arranged:
+            spine = member.spine
+            if spine is not None and spine.merging:
+                spine.pay()
         self._called.clear()
         for scope in self._scopes[1:]:
             scope.leaving.clear()

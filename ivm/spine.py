@@ -168,7 +168,7 @@ class Level:
 
 class Spine:
     """The updates of one arrangement. ``desc`` is the trace descriptor that kernels get, valid until the next insert;
-    ``cell`` holds its address, and how many updates a kernel has put in that have not been ``paid`` for.
+    ``cell`` holds its address. ``merging``: whether a merge is in progress.
 
     Cost of an insert of n updates: O(n log) amortised, and at most ``most_merged`` at once.
     """
@@ -177,7 +177,8 @@ class Spine:
 
     __slots__ = (
         "_levels", "_paid", "_small", "_unpaid", "cell", "changed", "depth", "desc", "diff_width", "fenced",
-        "key_width", "merged", "node", "order", "order_words", "parts", "ranked", "since_word", "watch", "width",
+        "key_width", "merged", "merging", "node", "order", "order_words", "parts", "ranked", "since_word", "watch",
+        "width",
     )  # fmt: skip
 
     def __init__(
@@ -197,6 +198,7 @@ class Spine:
         self.diff_width = diff_width
         self.since_word = np.zeros(1, np.int64) if since_word is None else since_word
         self.merged = 0
+        self.merging = False
         self.ranked = False
         self.node = -1
         self.changed = False
@@ -210,18 +212,20 @@ class Spine:
         self._small = np.zeros(ROOM * (width + 1 + diff_width), np.int64)
         self.parts: tuple[Batch, ...] = ()
         self.desc = np.zeros(HEAD + LAYER_WORDS, np.int64)
-        self.cell = np.zeros(2, np.int64)
+        self.cell = np.zeros(1, np.int64)
         self._refresh()
 
     def _refresh(self) -> None:
         """Rebuilds the descriptor after the set of batches has changed."""
         small = self.desc[HEAD + L_COUNT]
         parts: list[Batch] = []
+        self.merging = False
         for level in self._levels:
             if level.batch is not None:
                 parts.append(level.batch)
             if level.merge is not None:
                 parts += (level.merge.left, level.merge.right)
+                self.merging = True
         base = address(self._small)
         head = np.zeros(HEAD + LAYER_WORDS, np.int64)
         head[T_LAYERS] = 1 + len(parts)
@@ -291,10 +295,10 @@ class Spine:
             self._unpaid = 0
 
     def pay(self) -> None:
-        """Notes what a kernel has put in by itself; between its calls."""
-        count = int(self.cell[1])
+        """Gives merges the fuel for what kernels have put into the small layer without ``touched``; between their
+        calls. Nothing to do unless it is ``merging``."""
+        count = int(self.desc[HEAD + L_COUNT]) - self._paid - self._unpaid
         if count >= _PORTION:
-            self.cell[1] = 0
             self.touched(count)
 
     def insert(self, block: Block) -> None:
@@ -351,11 +355,6 @@ class Spine:
                     self._settle(k)
                     settled = True
         return settled
-
-    @property
-    def merging(self) -> bool:
-        """Whether a merge is in progress."""
-        return any(level.merge is not None for level in self._levels)
 
     def lend(self, fuel: int) -> int:
         """Goes on with the largest merge in progress, between steps: how many updates it has read, at least about
