@@ -227,6 +227,11 @@ def grouped(rows: Sequence[Row], cases: Sequence[Case]) -> dict[Any, list[Any]]:
     }
 
 
+def shown(value: float) -> str:
+    """A double's text."""
+    return str(int(value)) if value == int(value) else repr(value)
+
+
 EXACT = (0.0, 1.5, -2.25, 0.125, 1024.0)
 WIDE = (0.0, 1.5, -2.25, 0.1, 1e15, -1e15)
 """Sums of these depend on their order in PostgreSQL, so that it cannot be asked about them."""
@@ -323,6 +328,9 @@ class Play:
             f"lead(m, {self.offset})",
             "first_value(d)",
             "row_number()",
+            "percent_rank()",
+            "cume_dist()",
+            "ntile(3)",
         )
         return "SELECT g, x, " + ", ".join(f"{c} {over} AS c{i}" for i, c in enumerate(calls)) + " FROM t"
 
@@ -341,7 +349,10 @@ class Play:
                     return some[place][column] if 0 <= place < len(some) else default
 
                 k = self.offset
-                beside = at(i - 1, 3), at(i - k, 3, "none"), at(i + k, 6), some[0][7], i + 1
+                size, first = len(some), some.index(row)
+                shares = shown(first / (size - 1) if size > 1 else 0), shown((first + some.count(row)) / size)
+                third = next(t for t in (1, 2, 3) if i < sum(size // 3 + (j < size % 3) for j in range(t)))
+                beside = at(i - 1, 3), at(i - k, 3, "none"), at(i + k, 6), some[0][7], i + 1, *shares, third
                 found[tuple(None if v is None else str(v) for v in (*row[:2], *beside))] += 1
         return found
 

@@ -29,7 +29,7 @@ CASES: Final = json.loads((Path(__file__).parent / "answers" / "mistakes.json").
 OURS: Final = {
     "SELECT * FROM totals AS OF 9000000000000000000": ("22023", "future", "microseconds"),
     "SELECT * FROM totals AS OF 1700000000000": ("22023", "no history", "milliseconds"),
-    "SELECT ntile(2) OVER () FROM people": ("0A000", "window", "row_number"),
+    "SELECT nth_value(id, 2) OVER () FROM people": ("0A000", "window", "number rows"),
     "CREATE TRIGGER x BEFORE INSERT ON people EXECUTE FUNCTION f()": ("0A000", "CREATE TRIGGER", ""),
     "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN END'": ("0A000", "", ""),
     "CREATE PUBLICATION p FOR ALL TABLES": ("0A000", "CREATE PUBLICATION", ""),

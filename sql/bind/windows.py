@@ -1,5 +1,5 @@
-"""Window functions: row_number, rank and dense_rank; lag, lead and first_value; aggregates of whole partitions. All
-others are refused.
+"""Window functions: row_number, rank and dense_rank, and what is reckoned from them; lag, lead and first_value;
+aggregates of whole partitions. All others are refused.
 
 An aggregate over (PARTITION BY keys) is the rows joined with their groups: a change costs the change of the group's
 aggregate, and the rows of the partition where that is another one.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, assert_never
 
 from ivm.errors import SqlError, unsupported
@@ -21,7 +22,7 @@ from planner.logical import Join, JoinKind, Numbering, Reduce, Rel, TopK, schema
 from planner.raising import rel_is_volatile
 from planner.scalar import Aggregate, And, Call, Column, Literal, Scalar, SortKey
 from planner.traverse import aggregate_scalars, with_aggregate_scalars
-from sql.bind import neighbours, ordered_sets
+from sql.bind import neighbours, ordered_sets, shares
 from sql.bind.coerce import resolve_unknown
 from sql.bind.overloads import no_function
 from sql.bind.scope import FUNCTION_BASE, WINDOW_BASE, Neighbour, Scope, WindowCall
@@ -32,13 +33,11 @@ if TYPE_CHECKING:
     from sql.bind.routines import Entry
 
 _NUMBERINGS: Final = frozenset(n.value for n in Numbering)
-NAMES: Final = _NUMBERINGS | neighbours.NAMES
-_REFUSED: Final = frozenset({
-    "percent_rank", "cume_dist", "ntile", "last_value", "nth_value",
-})  # fmt: skip
+NAMES: Final = _NUMBERINGS | neighbours.NAMES | shares.NAMES
+_REFUSED: Final = frozenset({"last_value", "nth_value"})
 _READ_AGAIN: Final = "a window of rows that are not the same when they are read again"
 _ARGUMENTS: Final = "a window function's arguments"
-_KNOWN: Final = "row_number, rank, dense_rank, lag, lead and first_value are, and aggregates of whole partitions."
+_KNOWN: Final = "Those that number rows are, lag, lead and first_value, and aggregates of whole partitions."
 
 
 def window_function(b: Binder, node: nodes.Apply, name: str, entry: Entry | None = None) -> Scalar:
@@ -69,14 +68,19 @@ def window_function(b: Binder, node: nodes.Apply, name: str, entry: Entry | None
         partition = tuple(resolve_unknown(b.env, b.bind(e), node.at) for e in over.partition)
         order = tuple(sort_key(resolve_unknown(b.env, b.bind(i.expr), i.at), i) for i in over.order)
         b.scope.clause = _ARGUMENTS
-        function = _function(b, node, name, entry)
+        if entry is None and name in shares.NAMES:
+            return shares.share(b, node, name, partition, order, partial(_noted, noted))
+        return _noted(noted, WindowCall(_function(b, node, name, entry), partition, order))
     finally:
         b.scope.windows, b.scope.clause = noted, clause
-    call = WindowCall(function, partition, order)
-    if call not in noted:
-        noted.append(call)
-    result = _result(function)
-    return Column(WINDOW_BASE + noted.index(call), result.type, result.nullable)
+
+
+def _noted(calls: list[WindowCall], call: WindowCall) -> Column:
+    """The column that stands for a call."""
+    if call not in calls:
+        calls.append(call)
+    result = _result(call.function)
+    return Column(WINDOW_BASE + calls.index(call), result.type, result.nullable)
 
 
 def _function(b: Binder, node: nodes.Apply, name: str, entry: Entry | None) -> Numbering | Aggregate | Neighbour:
