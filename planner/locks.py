@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from ivm.errors import unsupported
 from ivm.words import INT8, ColumnType, Schema
 from planner.logical import Locked, Rel, schema
-from planner.traverse import children, with_children
+from planner.traverse import children, scalars, subqueries, with_children
 
 
 def locks_in(rel: Rel) -> list[Locked]:
@@ -28,6 +29,26 @@ def locks_in(rel: Rel) -> list[Locked]:
     return list(found.values())
 
 
+def locks_of_view(rel: Rel) -> list[Locked]:
+    """``locks_in`` a definition that is to be maintained. 0A000 where there are others, in scalars."""
+    seen: set[int] = set()
+
+    def visit(node: Rel, within: bool) -> None:
+        if id(node) in seen:
+            return
+        seen.add(id(node))
+        if within and isinstance(node, Locked):
+            hint = "Join with a subquery in FROM instead."
+            raise unsupported("FOR SYSTEM_TIME AS OF PROCTIME() in a subquery of an expression", hint)
+        for child in children(node):
+            visit(child, within)
+        for subquery in (s for expr in scalars(node) for s in subqueries(expr)):
+            visit(subquery.rel, True)
+
+    visit(rel, False)
+    return locks_in(rel)
+
+
 def with_names(rel: Rel, names: tuple[int, ...]) -> Rel:
     """The plan with its locked joins named, in their order; as it is, without names."""
     if not names:
@@ -38,7 +59,7 @@ def with_names(rel: Rel, names: tuple[int, ...]) -> Rel:
 
 def numbered(rel: Rel) -> Rel:
     """The plan of a view that is not made: its locked joins are named by numbers that nothing has."""
-    return with_names(rel, tuple(-n for n, _ in enumerate(locks_in(rel), 1)))
+    return with_names(rel, tuple(-n for n, _ in enumerate(locks_of_view(rel), 1)))
 
 
 def reading(rel: Rel) -> Rel:

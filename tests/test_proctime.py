@@ -75,6 +75,12 @@ def test_explain_and_verify(database: InProcess) -> None:
             "JOIN p FOR SYSTEM_TIME AS OF PROCTIME() ON r.k = p.k) SELECT * FROM r", "0A000",
         ),
         ("ALTER TABLE o ADD COLUMN x int", "0A000"),
+        (f"CREATE MATERIALIZED VIEW x AS SELECT (SELECT count(*) FROM o {JOIN}) AS n", "0A000"),
+        (f"CREATE MATERIALIZED VIEW x AS SELECT 1 FROM o WHERE EXISTS (SELECT 1 FROM o {JOIN})", "0A000"),
+        (f"EXPLAIN CREATE VIEW x AS SELECT o.v FROM o {JOIN}", "0A000"),
+        (f"CREATE MATERIALIZED VIEW x AS SELECT 1 FROM o LEFT {JOIN.replace('o.k = p.k', 'false')}", "0A000"),
+        ("CREATE MATERIALIZED VIEW x AS SELECT 1 FROM o JOIN p FOR SYSTEM_TIME AS OF now() ON o.k = p.k", "0A000"),
+        ("CREATE MATERIALIZED VIEW x AS SELECT 1 FROM o JOIN p FOR SYSTEM_TIME AS OF PROCTIME() ON o.k = 'a'", "22P02"),
     ],
 )  # fmt: skip
 def test_what_is_refused(database: InProcess, statement: str, sqlstate: str) -> None:

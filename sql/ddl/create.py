@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ivm.errors import SqlError, unsupported
 from ivm.words import INT8
 from planner.identifiers import quoted
-from planner.locks import locks_in, with_names
+from planner.locks import locks_of_view, with_names
 from planner.logical import Rel, schema
 from sql.catalog.catalog import (
     INTERNAL_SCHEMAS,
@@ -194,7 +194,7 @@ class Definer:
 
     def _locks(self, rel: Rel) -> tuple[int, ...]:
         """Names for what the joins with PROCTIME() keep: ids below the view's own."""
-        return tuple(self.writer.engine.next_id(self.writer.catalog) for _ in locks_in(rel))
+        return tuple(self.writer.engine.next_id(self.writer.catalog) for _ in locks_of_view(rel))
 
     def drop(self, statement: Drop) -> None:
         """Drops the named relations, partitions with their table, and with CASCADE what depends on them."""
