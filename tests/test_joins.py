@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ivm.graph import Arrange, DeltaJoin
+from ivm.graph import Arrange, DeltaJoin, Join
 from ivm.operators.delta_join import DeltaJoinOperator
 from ivm.scheduler import Operator
 from ivm.words import INT8
@@ -167,3 +167,33 @@ def test_from_a_client(client: Client) -> None:
     for joins in ("auto", "wco", "delta", "linear"):
         assert client.sorted(f"SELECT * FROM v_{joins}") == client.sorted(TRIANGLES)
     assert client.state("SET join_implementation = 'hash'") == "22023"
+
+
+def test_a_view_keeps_how_it_was_planned(client: Client) -> None:
+    """Over a restart, and when a table's change makes it anew; whatever the session then says."""
+    server = client.server
+    client.run("CREATE TABLE e (src bigint NOT NULL, dst bigint NOT NULL)")
+    client.run("INSERT INTO e VALUES (1, 2), (2, 3), (1, 3)")
+    for joins in ("auto", "linear", "delta"):
+        client.run(f"SET join_implementation = {joins}; CREATE MATERIALIZED VIEW v_{joins} AS {TRIANGLES}")
+    (line,) = client.rows(f"EXPLAIN CREATE MATERIALIZED VIEW v AS {TRIANGLES}")[-1]
+    assert line == "planned with join_implementation = delta, which is kept with the view"
+
+    def kinds() -> list[str]:
+        """What joins each view."""
+        engine = server.coordinator.engine
+        stored = {r.name: engine.renderer.stored[r.id] for r in engine.catalog.relations.values() if r.definition}
+        specs = [[engine.dataflow._specs[n] for n in stored[name].nodes] for name in sorted(stored)]
+        found = [s for nodes in specs for s in nodes if isinstance(s, DeltaJoin | Join)]
+        return [type(s).__name__ for s in found]
+
+    planned = kinds()
+    assert planned == ["DeltaJoin", "DeltaJoin", "Join", "Join"]
+    server.restart()
+    again = server.client()
+    assert kinds() == planned
+    again.run("ALTER TABLE e ADD COLUMN note text")
+    assert kinds() == planned
+    for joins in ("auto", "linear", "delta"):
+        assert again.rows(f"SELECT * FROM v_{joins}") == [("1", "2", "3")]
+    again.close()

@@ -167,6 +167,7 @@ class Creation:
         self.phase = Phase.PLANNING
         self.engine.flush()
         writer = Writer.begin(self.engine)
+        writer.joins = self.prepared.joins
         self.prepared.check_current(writer.catalog)
         described = self.definer(writer).described(self.statement)
         if described is None:

@@ -102,7 +102,8 @@ def _restore_stored(engine: Engine, persistence: Persistence, progress: Progress
 def install_view(engine: Engine, catalog: Catalog, view: Relation, waiting: bool = False) -> None:
     """A materialized view's dataflow from its definition, not yet hydrated. ``waiting``: as ``Engine.install``."""
     rel = definition_rel(view, catalog)
-    engine.install(lower(maintained(rel), StoredIndexes(engine.published, one_shot=False)), view.id, waiting)
+    indexes = StoredIndexes(engine.published, one_shot=False, joins=view.joins)
+    engine.install(lower(maintained(rel), indexes), view.id, waiting)
     engine.add_indexes(view)
 
 

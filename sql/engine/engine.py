@@ -199,7 +199,7 @@ class Engine:
 
     def plan_view(self, view: Relation, catalog: Catalog | None = None) -> Plan:
         """A view's plan over what is arranged now, from its definition in a catalog (the engine's)."""
-        indexes = StoredIndexes(self._root(), one_shot=False)
+        indexes = StoredIndexes(self._root(), one_shot=False, joins=view.joins)
         return lower(maintained(definition_rel(view, catalog or self.catalog)), indexes)
 
     def arrange(self, wishes: tuple[Wish, ...]) -> None:

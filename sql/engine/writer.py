@@ -136,7 +136,7 @@ class Writer:
             engine.add_table(relation)
         else:
             assert rel is not None, "a materialized view has a query"
-            indexes = StoredIndexes(self.snapshot(), one_shot=False, joins=self.joins)
+            indexes = StoredIndexes(self.snapshot(), one_shot=False, joins=relation.joins)
             engine.install(lower(maintained(rel), indexes), relation.id)
             engine.add_indexes(relation)
         self.created.append(relation)

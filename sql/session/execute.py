@@ -15,6 +15,7 @@ from planner.evaluate import constant
 from planner.finishing import finish
 from planner.locks import locks_in, numbered
 from planner.logical import Rel, Values
+from planner.multiway import Joins
 from planner.run import run
 from planner.run_direct import is_short
 from planner.scalar import Call
@@ -414,8 +415,11 @@ class Executor:
             return f"relation {relation}" if known is None else known.name
 
         indexes = StoredIndexes(published, not maintained, self._session.settings.joins)
-        text = explain(rel, statement.stage, indexes, name, self._session.coordinator.engine.renderer)
-        return self.text_rows("QUERY PLAN", text.splitlines(), "EXPLAIN")
+        renderer = self._session.coordinator.engine.renderer
+        lines = explain(rel, statement.stage, indexes, name, renderer).splitlines()
+        if maintained and indexes.joins is not Joins.AUTO:
+            lines.append(f"planned with join_implementation = {indexes.joins.value}, which is kept with the view")
+        return self.text_rows("QUERY PLAN", lines, "EXPLAIN")
 
     async def _execute(self, statement: Execute, request: Request) -> Result:
         session = self._session
