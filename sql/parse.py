@@ -27,6 +27,12 @@ class StatementText:
     tokens: tuple[Token, ...] | None = field(default=None, compare=False, repr=False)
 
 
+def no_parameter(statement: StatementText) -> SqlError:
+    """42P02 of the first parameter in a statement that can have none."""
+    first = next(t for t in tokenize(statement.text) if t.kind is TokenKind.PARAMETER)
+    return SqlError("42P02", f"there is no parameter ${first.value}", position=statement.offset + first.start + 1)
+
+
 def split(text: str) -> list[StatementText]:
     """The statements of a string, without their semicolons; empty ones (and comments alone) are left out.
 

@@ -227,6 +227,24 @@ def test_prepare_and_execute(client: Client) -> None:
     assert client.state("EXECUTE q (1)") == "26000"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT $1", "SELECT 1 LIMIT $1", "INSERT INTO t VALUES ($1, 2)", "UPDATE t SET b = $1",
+        "DELETE FROM t WHERE a = $1", "EXPLAIN SELECT $1::int", "COPY (SELECT $1) TO STDOUT",
+        "DECLARE c CURSOR WITH HOLD FOR SELECT $1",
+    ],
+)  # fmt: skip
+def test_a_plain_query_has_no_parameters(client: Client, text: str) -> None:
+    client.run("CREATE TABLE t (a int, b int)")
+    error = client.error("SELECT 1; " + text)
+    assert (error.sqlstate, error.message) == ("42P02", "there is no parameter $1")
+    assert error.position == len("SELECT 1; ") + text.index("$") + 1
+    client.run("CREATE OR REPLACE FUNCTION next(a int) RETURNS int LANGUAGE sql AS 'SELECT $1 + 1'")
+    client.run("PREPARE p AS SELECT next($1)")
+    assert client.rows("EXECUTE p(7)") == [("8",)]
+
+
 def test_the_extended_protocol(client: Client) -> None:
     session, run = client.session, client.server.run
     client.run("CREATE TABLE t (a int, b text)")

@@ -20,7 +20,7 @@ from sql.coordination.prepared import Prepared, output_columns
 from sql.coordination.transaction import Transaction
 from sql.ddl.create import drop_temporary
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
-from sql.parse import StatementText, split
+from sql.parse import StatementText, no_parameter, split
 from sql.pgwire.values import decode_parameter
 from sql.session.control import show_columns
 from sql.session.cursors import Cursor, Cursors
@@ -107,6 +107,8 @@ class Session:
         for place, statement in enumerate(statements):
             single = len(statements) == 1 and self.transaction is None
             prepared = self.prepare(statement, ())
+            if prepared.bound.parameters:
+                raise no_parameter(statement)
             yield await self._run(prepared, Request(single=single))
             if place == len(statements) - 1:
                 await self._end_implicit()
