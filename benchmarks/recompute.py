@@ -26,6 +26,7 @@ class Recompute:
 
     def __init__(self, case: Case, base: dict[str, list[Row]]) -> None:
         self.connection = duckdb.connect()
+        self.connection.execute("SET enable_progress_bar = false")
         self.view = COMPONENTS if case.view == D_VIEW else case.view
         self.columns = {t: [c.split()[0] for c in columns.split(", ")] for t, columns in case.tables.items()}
         for table, columns in case.tables.items():
