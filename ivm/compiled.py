@@ -94,7 +94,7 @@ class Program:
         self.heads = [PROGRAM_HEAD, 0, first, 0, 0]
         for scope, (start, stop) in zip(self.scopes, bounds, strict=True):
             around = (0, 0) if scope is loop else (self.scope(scope.around), self.rows[id(scope)])
-            self.heads += [*around, scope.depth, first + ROW_WORDS * start, first + ROW_WORDS * stop, 0, 0, 0]
+            self.heads += [*around, scope.shape, first + ROW_WORDS * start, first + ROW_WORDS * stop, 0, 0, 0]
 
     def scope(self, scope: Scope) -> int:
         """Where a scope's words stand."""

@@ -79,7 +79,7 @@ from ivm.operators.reduce import ReduceOperator
 from ivm.operators.threshold import ThresholdOperator
 from ivm.scheduler import Core, Operator, Scope
 from ivm.spine import Spine
-from ivm.time import check_ordinal
+from ivm.time import all_bits, check_ordinal
 from ivm.trace import Version
 
 
@@ -131,7 +131,7 @@ class Dataflow:
         self._ranks = 0
         self._fed = 0
         self._least = 1 << 62
-        self._depth = 0
+        self._rounds = 0
         self._arena = arena
         self._cell = np.zeros(2, np.int64)
         self._descriptors: list[Words] = []
@@ -143,16 +143,18 @@ class Dataflow:
     # -- building -----------------------------------------------------------------------------------------------
 
     def scope(
-        self, parent: ScopeId | None = None, limit: int | None = None, return_at_limit: bool = False, stride: int = 0
-    ) -> ScopeId:
+        self, parent: ScopeId | None = None, limit: int | None = None, return_at_limit: bool = False, stride: int = 0,
+        width: int | None = None,
+    ) -> ScopeId:  # fmt: skip
         """A new loop inside ``parent``. After ``limit`` rounds it ends with ``return_at_limit``, and where a variable
         of it has an Overflow; else what depends on it fails with 54001. ``stride``: the rounds of each priority, whose
-        limit it is then; 0: there are none. 0A000 when nested too deeply."""
+        limit it is then; 0: there are none. ``width``: the bits of its round. 0A000 when times have no room for it."""
         above = self._root if parent is None else self._scopes[parent]
-        scope = Scope(self._core, above, limit, return_at_limit, stride)
-        if scope.depth > self._depth:
-            check_ordinal(self._core.newest, scope.depth)
-            self._depth = scope.depth
+        scope = Scope(self._core, above, limit, return_at_limit, stride, width)
+        bits = all_bits(scope.shape)
+        if bits > self._rounds:
+            check_ordinal(self._core.newest, bits)
+            self._rounds = bits
         name = ScopeId(next(self._ids))
         self._scopes[name] = scope
         return name
@@ -379,7 +381,7 @@ class Dataflow:
             assert len(times) == count
             least, most = int(times.min()), int(times.max())
         assert least >= self._core.newest, "updates come in order of ordinals"
-        check_ordinal(most, self._depth)
+        check_ordinal(most, self._rounds)
         operator.feed(rows, times, diffs)
         self._fed = max(self._fed, most)
         self._least = min(self._least, least)

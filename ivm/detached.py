@@ -79,7 +79,7 @@ class Detached(Dataflow):
         core.limit = main._core.limit
         core.since_word[0] = main._core.since
         core.stepped_word[0] = main._core.stepped_word[0]
-        self._depth = main._depth
+        self._rounds = main._rounds
         self._root.members = self._members = _Members(self)
         self._real: dict[int, Operator] = {}
         """The real operator of each stand-in and each second making, by its identity."""
@@ -307,7 +307,7 @@ class Detached(Dataflow):
         return self._real.get(id(operator), operator)
 
     def _share(self, spine: Spine) -> None:
-        spine.share(self.main._core.since_of(spine.depth))
+        spine.share(self.main._core.since_of(spine.shape))
         if spine.order_words is not None:
             spine.order_words[0] = address(self.main._cell)
 
@@ -328,7 +328,7 @@ class Detached(Dataflow):
         main._users.update(self._users)
         main._scopes.update(self._scopes)
         main._enters.update({key: enter for key, enter in self._enters.items() if id(enter) not in self._real})
-        main._depth = max(main._depth, self._depth)
+        main._rounds = max(main._rounds, self._rounds)
         main._core.stats += self._core.stats
 
     def _give_spines(self) -> None:

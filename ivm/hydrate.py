@@ -162,7 +162,7 @@ def _replay_inside(core: Core, operator: Operator, source: Operator, memo: dict[
     if not isinstance(operator, LeaveTap):
         raise unsupported("a new operator inside a loop that is running already")
     held = replay(core, source, memo)
-    _leave_again(operator.leave, _moved(held, LEAVE, source.scope.depth, 0))
+    _leave_again(operator.leave, _moved(held, LEAVE, source.scope.shape, 0))
 
 
 def _leave_again(leaving: LeavingOperator, held: Block) -> None:
@@ -211,12 +211,12 @@ def _contents(core: Core, operator: Operator, memo: dict[int, Block]) -> Block:
         case OverflowOperator():
             assert operator.variable.body is not None
             last = operator.last_round(replay(core, operator.variable.body, memo))
-            return sorted_block(_moved(last, LEAVE, operator.source.scope.depth, 0))
+            return sorted_block(_moved(last, LEAVE, operator.source.scope.shape, 0))
         case LeavingOperator():
-            return sorted_block(_moved(replay(core, operator.source, memo), LEAVE, operator.source.scope.depth, 0))
+            return sorted_block(_moved(replay(core, operator.source, memo), LEAVE, operator.source.scope.shape, 0))
         case EnterOperator():
-            depth = operator.scope.depth
-            return _moved(replay(core, operator.source, memo), ENTER, depth - 1, depth)
+            held = replay(core, operator.source, memo)
+            return _moved(held, ENTER, operator.source.scope.shape, operator.scope.shape)
         case VariableOperator():
             assert operator.body is not None
             return _moved(replay(core, operator.body, memo), NEXT, 0, 0)
@@ -225,9 +225,9 @@ def _contents(core: Core, operator: Operator, memo: dict[int, Block]) -> Block:
     return _again(core, operator, memo)
 
 
-def _moved(given: Block, change: int, depth: int, to_depth: int) -> Block:
+def _moved(given: Block, change: int, shape: int, to_shape: int) -> Block:
     block = Block(given.width, given.diff_width, max(given.n, 1))
-    block.n = copied(given, block, 1, change, depth, to_depth)
+    block.n = copied(given, block, 1, change, shape, to_shape)
     return block
 
 

@@ -27,7 +27,7 @@ from ivm.graph import NodeId
 from ivm.kernels.blocks import extract, least_vector
 from ivm.kernels.join import STATS
 from ivm.spine import Spine
-from ivm.time import check_depth, enter_vector, leave_vector, max_round
+from ivm.time import deeper, last_width, max_round, some_width
 
 
 class Core:
@@ -241,7 +241,7 @@ class Later:
 
     def added(self, start: int) -> None:
         """To be called after updates were appended to ``block`` from index ``start`` on."""
-        least = int(least_vector(self.block.d, start, self.owner.scope.depth))
+        least = int(least_vector(self.block.d, start, self.owner.scope.shape))
         if least >= 0 and (self.due < 0 or least < self.due):
             self.due = least
             self.owner.scope.schedule(least, self.owner)
@@ -252,7 +252,7 @@ class Later:
             return target.n
         block = self.block
         target.reserve(target.n + block.n)
-        self.due = int(extract(block.d, target.d, vector, self.owner.scope.depth))
+        self.due = int(extract(block.d, target.d, vector, self.owner.scope.shape))
         if block.sync() == 0:
             block.clear()
         if self.due >= 0:
@@ -286,26 +286,33 @@ class Scope:
         "ran",
         "rank",
         "return_at_limit",
+        "shape",
         "stride",
         "touched",
         "unfinished",
+        "width",
     )  # fmt: skip
 
     def __init__(
         self, core: Core, parent: Scope | None, limit: int | None = None, return_at_limit: bool = False,
-        stride: int = 0,
+        stride: int = 0, width: int | None = None,
     ) -> None:  # fmt: skip
         self.core = core
         self.parent = parent
         self.depth: int = 0 if parent is None else parent.depth + 1
-        check_depth(self.depth)
+        around = 0 if parent is None else parent.shape
+        self.shape: int = (
+            0 if parent is None else deeper(around, width or some_width(around, None if stride else limit))
+        )
+        """Of the times inside (``ivm.kernels.times``)."""
+        self.width = last_width(self.shape)
         self.limit = limit
         self.return_at_limit = return_at_limit
         self.stride = stride
         assert not (stride and return_at_limit)
         self.overflows = 0
         """How many of its variables have an Overflow."""
-        self.max_round = max_round(self.depth) if self.depth else 0
+        self.max_round = max_round(self.width) + int(stride > 0)
         self.members: dict[int, Operator | Scope] = {}
         self.heap: list[int] = []
         self.touched: list[Operator] = []
@@ -325,10 +332,6 @@ class Scope:
         self.failures = 0
         """How many operators had failed when it was compiled."""
         self.paused_loop: CompiledLoop | None = None
-        above = parent
-        while above is not None and above.depth:
-            above.max_round = min(above.max_round, max_round(self.depth))
-            above = above.parent
 
     @property
     def outermost(self) -> Scope:
@@ -407,7 +410,7 @@ class Scope:
         self.agenda[vector] = [item]
         heappush(self.due, vector)
         if self.depth > 1:
-            outer = leave_vector(vector, self.depth)
+            outer = vector >> self.width
             if outer != self.outer and self.parent is not None:
                 self.parent.schedule(outer, self)
 
@@ -426,7 +429,7 @@ class Scope:
             self.drop()
             return False
         if self.entries:
-            first = enter_vector(outer, self.depth - 1) if self.depth > 1 else 0
+            first = outer << self.width if self.depth > 1 else 0
             for entry in self.entries:
                 self.schedule(first, entry)
             self.entries.clear()
@@ -439,7 +442,7 @@ class Scope:
         if self.core.paused:
             return False
         due = self.due
-        while due and (self.depth == 1 or leave_vector(due[0], self.depth) == outer):
+        while due and (self.depth == 1 or due[0] >> self.width == outer):
             if self.core.interrupted:
                 self.fail(SqlError("57014", "canceling statement due to user request"))
             if self.error is not None:

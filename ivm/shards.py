@@ -108,18 +108,18 @@ def put_together(made: Sequence[Block], target: Block) -> None:
     target.d[B_COUNT] = target.n
 
 
-def copied(source: Block, target: Block, sign: int, change: int, depth: int, to_depth: int) -> int:
+def copied(source: Block, target: Block, sign: int, change: int, shape: int, to_shape: int) -> int:
     """``transfer`` of a block to the end of another, which has room; the target's count."""
     number = parts(source.n, COPIED)
     if number == 1:
-        return int(transfer(source.d, target.d, sign, change, depth, to_depth))
+        return int(transfer(source.d, target.d, sign, change, shape, to_shape))
     places = even(source.n, number)
     ranges = list(pairwise(places))
     regions = [piece(target, target.n + low, target.n + high) for low, high in ranges]
     for region in regions:
         region[B_COUNT] = 0
     run([
-        partial(transfer, piece(source, low, high), region, sign, change, depth, to_depth)
+        partial(transfer, piece(source, low, high), region, sign, change, shape, to_shape)
         for (low, high), region in zip(ranges, regions, strict=True)
     ])  # fmt: skip
     target.d[B_COUNT] = target.n + source.n

@@ -31,12 +31,12 @@ from ivm.kernels.memory import (
     L_TIME_STRIDE,
     L_TIMES,
     LAYER_WORDS,
-    T_DEPTH,
     T_DIFF_WIDTH,
     T_KEY_WIDTH,
     T_LAYERS,
     T_ORDER,
     T_ROOM,
+    T_SHAPE,
     T_SINCE,
     T_WIDTH,
     freeze,
@@ -176,16 +176,16 @@ class Spine:
     FUEL: ClassVar[int] = 20
 
     __slots__ = (
-        "_levels", "_paid", "_small", "_unpaid", "cell", "changed", "depth", "desc", "diff_width", "fenced",
-        "key_width", "merged", "merging", "node", "order", "order_words", "parts", "ranked", "since_word", "watch",
-        "width",
+        "_levels", "_paid", "_small", "_unpaid", "cell", "changed", "desc", "diff_width", "fenced",
+        "key_width", "merged", "merging", "node", "order", "order_words", "parts", "ranked", "shape", "since_word",
+        "watch", "width",
     )  # fmt: skip
 
     def __init__(
         self,
         width: int,
         key_width: int,
-        depth: int = 0,
+        shape: int = 0,
         diff_width: int = 1,
         order: Words | None = None,
         since_word: Words | None = None,
@@ -194,7 +194,7 @@ class Spine:
         times up to that ordinal may become it."""
         self.width = width
         self.key_width = key_width
-        self.depth = depth
+        self.shape = shape
         self.diff_width = diff_width
         self.since_word = np.zeros(1, np.int64) if since_word is None else since_word
         self.merged = 0
@@ -231,7 +231,7 @@ class Spine:
         head[T_LAYERS] = 1 + len(parts)
         head[T_WIDTH] = self.width
         head[T_KEY_WIDTH] = self.key_width
-        head[T_DEPTH] = self.depth
+        head[T_SHAPE] = self.shape
         head[T_DIFF_WIDTH] = self.diff_width
         head[T_ORDER] = self.order
         head[T_SINCE] = address(self.since_word)

@@ -1,67 +1,96 @@
-"""Timestamps in Python: packing of (ordinal, round, …) as in ``ivm.kernels.times``, with checked widths."""
+"""Timestamps in Python: their shapes (``ivm.kernels.times``), packing of vectors, with checked widths."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from ivm.kernels.times import MAX_DEPTH, ROUND_BITS
+from ivm.kernels.times import WIDTH_BITS
 
 PRIORITIES: Final = 64
 """As many as a word can have bit lengths."""
-MAX_ORDINALS: Final = tuple((1 << (63 - depth * ROUND_BITS[depth])) - 1 for depth in range(MAX_DEPTH + 1))
+ROUND_BITS: Final = 33
+"""Bits that the rounds of loops inside one another share; the ordinal has the others."""
+WIDEST: Final = 24
+NARROWEST: Final = 2
+"""Bits of one loop's round."""
+MAX_LOOPS: Final = 12
+_WIDTH: Final = (1 << WIDTH_BITS) - 1
 
 
-def check_depth(depth: int) -> None:
-    """Raises 0A000 for loops nested too deeply."""
-    if depth > MAX_DEPTH:
-        raise unsupported(f"recursion nested more than {MAX_DEPTH} deep")
+def widths(shape: int) -> tuple[int, ...]:
+    """The bits of each loop's round, outermost first."""
+    found: tuple[int, ...] = ()
+    while shape:
+        found = (shape & _WIDTH, *found)
+        shape >>= WIDTH_BITS
+    return found
 
 
-def check_ordinal(ordinal: int, depth: int) -> None:
-    """Raises 54001 when an ordinal does not fit beside the rounds of a dataflow of this depth."""
-    if not 0 <= ordinal <= MAX_ORDINALS[depth]:
-        raise SqlError("54001", f"time {ordinal} is out of range in a dataflow with {depth} nested loops")
+def all_bits(shape: int) -> int:
+    """How many bits the rounds take."""
+    return sum(widths(shape))
 
 
-def pack(ordinal: int, *rounds: int) -> int:
+def deeper(shape: int, width: int) -> int:
+    """The shape of a loop in another one. Raises 0A000 where times have no room for it."""
+    if len(widths(shape)) == MAX_LOOPS or width < 1 or all_bits(shape) + width > ROUND_BITS:
+        raise too_deep()
+    return shape << WIDTH_BITS | width
+
+
+def too_deep() -> SqlError:
+    """What is said of loops that are nested too deeply."""
+    return unsupported(f"recursion nested more than {MAX_LOOPS} deep")
+
+
+def some_width(shape: int, limit: int | None) -> int:
+    """A width for a loop of which no more is known than its limit."""
+    room = ROUND_BITS - all_bits(shape)
+    return min(room, limit.bit_length()) if limit is not None else min(room, max(room // 2, NARROWEST))
+
+
+def check_ordinal(ordinal: int, bits: int) -> None:
+    """Raises 54001 when an ordinal does not fit beside rounds of so many bits."""
+    if not 0 <= ordinal < 1 << (63 - bits):
+        raise SqlError("54001", f"time {ordinal} is out of range in a dataflow whose loops have {bits} bits of rounds")
+
+
+def pack(shape: int, ordinal: int, *rounds: int) -> int:
     """The packed time of a vector."""
-    depth = len(rounds)
-    bits = ROUND_BITS[depth]
     time = ordinal
-    for r in rounds:
-        assert 0 <= r < 1 << bits
-        time = time << bits | r
+    for width, r in zip(widths(shape), rounds, strict=True):
+        assert 0 <= r < 1 << width
+        time = time << width | r
     return time
 
 
-def unpack(time: int, depth: int) -> tuple[int, ...]:
+def unpack(time: int, shape: int) -> tuple[int, ...]:
     """The vector (ordinal, round, …) of a packed time."""
-    bits = ROUND_BITS[depth]
-    mask = (1 << bits) - 1
-    rounds = tuple((time >> (bits * (depth - 1 - k))) & mask for k in range(depth))
-    return (time >> (depth * bits), *rounds)
+    found: tuple[int, ...] = ()
+    while shape:
+        width = shape & _WIDTH
+        found = (time & ((1 << width) - 1), *found)
+        time >>= width
+        shape >>= WIDTH_BITS
+    return (time, *found)
 
 
-def enter_vector(vector: int, depth: int) -> int:
-    """The loop vector of ``depth`` one scope further in, at round 0."""
-    return pack(*unpack(vector, depth), 0) if depth else 0
+def last_width(shape: int) -> int:
+    """The bits of the innermost round: by so many a loop vector shifts where the loop is entered, and left."""
+    return shape & _WIDTH
 
 
-def leave_vector(vector: int, depth: int) -> int:
-    """The loop vector of ``depth`` one scope further out."""
-    return pack(*unpack(vector, depth)[:-1]) if depth > 1 else 0
-
-
-def priority_stride(depth: int) -> int:
-    """The rounds that each of ``PRIORITIES`` gets before the next one comes, in loops nested so deep.
+def priority_stride(width: int) -> int:
+    """The rounds that each of ``PRIORITIES`` gets before the next one comes, in a loop whose round has so many bits.
 
     Three quarters of the rounds and more are left to the last priority; an earlier one that needs more than its own
-    goes on beside the next.
+    goes on beside the next. 0: there is no room for priorities.
     """
-    return 1 << min(12, ROUND_BITS[depth] - 8)
+    return 0 if width < 8 else 1 << min(12, width - 8)
 
 
-def max_round(depth: int) -> int:
-    """The last round that fits at this depth."""
-    return (1 << ROUND_BITS[depth]) - 1
+def max_round(width: int) -> int:
+    """The last round of a loop whose round has so many bits. The next one fits too: an arrangement that stands for a
+    variable's may have it, which then does not count."""
+    return (1 << width) - 2

@@ -41,7 +41,7 @@ from planner.logical import (
 )  # fmt: skip
 from planner.references import free_references
 from planner.scalar import Aggregate, Call, Column, Scalar
-from planner.traverse import bottom_up, children, columns_of, own_columns, rewrite, scalars, with_scalars
+from planner.traverse import bottom_up, columns_of, own_columns, rewrite, scalars, with_scalars
 
 Labels = frozenset[int]
 _NONE: Labels = frozenset()
@@ -231,9 +231,3 @@ def _settled(expr: Scalar, row: Schema) -> Scalar:
         return None
 
     return rewrite(expr, change)
-
-
-def nesting(rel: Rel) -> int:
-    """How deep loops are nested in a plan."""
-    inner = max((nesting(c) for c in children(rel)), default=0)
-    return inner + int(isinstance(rel, Recursive | LetRec))

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ivm.graph import Delay
-from ivm.time import PRIORITIES, priority_stride
+from ivm.time import PRIORITIES, WIDEST, priority_stride
 from planner import moves
 from planner.divergence import DEFAULT_LIMIT, note_divergence
-from planner.labels import Labelled, nesting, recursive_bindings, without_nulls
+from planner.labels import Labelled, recursive_bindings, without_nulls
 from planner.logical import LetRec, Project, Reduce, Reference, Rel, schema
 from planner.lower_recursion import Loop
 from planner.lower_state import Lowering
@@ -46,13 +46,15 @@ def lower_labelled(low: Lowering, rel: LetRec, found: Labelled) -> Flow:
 def _loop(low: Lowering, found: Labelled, name: str) -> Flow:
     found = without_nulls(found)
     builder = low.builder
-    loop = Loop(low, free_references(found.input) - {found.binding})
+    loop = Loop(low, free_references(found.input) - {found.binding}, WIDEST, (found.input,))
     argument = found.label.args[0]
     row = column_types((*found.keys, argument))
     proposed = loop.variable(row)
     proposals = builder.force(proposed)
-    stride = priority_stride(builder.depth(loop.scope) + nesting(found.input))
-    delayed = builder.add(Delay(proposals, len(found.keys), found.priority, stride), moves.width(row))
+    stride = priority_stride(loop.width)
+    delayed = proposals
+    if stride:
+        delayed = builder.add(Delay(proposals, len(found.keys), found.priority, stride), moves.width(row))
     stand_in = -found.binding
     low.bind(stand_in, builder.flow(delayed, row))
     *keys, column = own_columns(row)

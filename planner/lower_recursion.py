@@ -9,11 +9,13 @@ rows count only while the working table is not empty: that is when the standard 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from enum import Enum
 from typing import assert_never
 
 from ivm.graph import Consolidate, Gather, Keep, Leave, Negate, Threshold
+from ivm.time import all_bits
 from ivm.words import Schema
 from planner import moves
 from planner.divergence import DEFAULT_LIMIT, note_divergence
@@ -43,6 +45,7 @@ from planner.lower_state import Lowering
 from planner.physical import Flow, Group, LoopVariable, Open, Pair
 from planner.priorities import Priorities
 from planner.references import Part, free_references, needed, read_later
+from planner.room import chains, wanted, width
 from planner.traverse import children
 
 
@@ -142,13 +145,16 @@ def empty_without(rel: Rel, binding: int) -> bool:
 class Loop:
     """One loop while it is lowered: its scope, its variables, and the errors met inside."""
 
-    def __init__(self, low: Lowering, reads: frozenset[int]) -> None:
+    def __init__(self, low: Lowering, reads: frozenset[int], want: int, inside: Iterable[Rel]) -> None:
         """``reads``: the bindings from around it that it reads. It is inside those of their loops only: what it
-        computes is the same in all rounds of the others."""
+        computes is the same in all rounds of the others. ``want``: the bits that it wants for its round; what is
+        ``inside`` may have loops too."""
         self.low = low
         self.builder = low.builder
         around = [low.scope_of(binding) for binding in reads]
-        self.scope = self.builder.open_scope(max(around, default=None, key=self.builder.depth))
+        parent = max(around, default=None, key=self.builder.depth)
+        self.width = width(all_bits(self.builder.shape(parent)), want, chains(inside))
+        self.scope = self.builder.open_scope(parent, self.width)
         self._outer_errors, self.builder.errors = self.builder.errors, []
         self._variables = 0
 
@@ -213,7 +219,7 @@ class Loop:
 def lower_recursive(low: Lowering, rel: Recursive) -> Flow:
     """WITH RECURSIVE."""
     base = low.coerce(low.rel(rel.base), rel.schema)
-    loop = Loop(low, free_references(rel))
+    loop = Loop(low, free_references(rel), wanted(rel), children(rel))
     linear = use(rel.step, rel.binding, not rel.all and not has_classes(rel.schema)) is Use.LINEAR
     total, stepped = (_cheap if linear else _working_table)(low, loop, rel, base)
     out = loop.leave(total)
@@ -286,9 +292,10 @@ def lower_letrec(low: Lowering, rel: LetRec) -> Flow:
     parts = needed(rel)
     again = read_later(parts)
     own = {part.binding for part in parts}
-    loop = Loop(low, frozenset(b for part in parts for b in part.reads if b not in own)) if again else None
+    reads = frozenset(b for part in parts for b in part.reads if b not in own)
+    loop = Loop(low, reads, wanted(rel), [part.value for part in parts]) if again else None
     variables: dict[int, Flow] = {}
-    priorities = Priorities.of(low, rel, loop.scope) if loop is not None and rel.priorities else None
+    priorities = Priorities.of(rel, loop.scope, loop.width) if loop is not None and rel.priorities else None
     for part in parts:
         if loop is not None and part.binding in again:
             variables[part.binding] = loop.variable(part.row)

@@ -34,7 +34,7 @@ from ivm.graph import (
     Threshold,
     Words,
 )  # fmt: skip
-from ivm.time import check_depth, max_round
+from ivm.time import deeper, last_width, max_round
 from ivm.words import Schema
 from planner import moves
 from planner.context import Context
@@ -138,13 +138,14 @@ class Scope:
 
     ``limit`` None: as many as times can tell apart, and what depends on the loop fails after them. Where there is a
     limit, and the loop does not return there, its variables' overflows say that it did not end. ``stride``: the rounds
-    of each priority, 0 where there are none; then the limit is one priority's.
+    of each priority, 0 where there are none; then the limit is one priority's. ``shape`` is that of the times inside.
     """
 
     parent: int | None
     limit: int | None = None
     return_at_limit: bool = False
     stride: int = 0
+    shape: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,19 +334,18 @@ class Builder:
         if errors not in self.errors:
             self.errors.append(errors)
 
-    def open_scope(self, parent: int | None) -> int:
-        """A new loop inside another one (None: in none). 0A000 when nested too deeply."""
-        self.scopes.append(Scope(parent))
-        check_depth(self.depth(len(self.scopes) - 1))
+    def shape(self, scope: int | None) -> int:
+        """That of the times in a scope (``ivm.kernels.times``)."""
+        return 0 if scope is None else self.scopes[scope].shape
+
+    def open_scope(self, parent: int | None, width: int) -> int:
+        """A new loop inside another one (None: in none), its round of so many bits. 0A000 when nested too deeply."""
+        self.scopes.append(Scope(parent, shape=deeper(self.shape(parent), width)))
         return len(self.scopes) - 1
 
     def room(self, scope: int) -> int:
-        """How many rounds of a loop can be told apart, by the loops that are in it so far."""
-
-        def is_inside(other: int | None) -> bool:
-            return other is not None and (other == scope or is_inside(self.scopes[other].parent))
-
-        return max_round(max(self.depth(other) for other in range(len(self.scopes)) if is_inside(other))) + 1
+        """How many rounds of a loop without priorities can be told apart."""
+        return max_round(last_width(self.scopes[scope].shape)) + 1
 
     def concat(self, nodes: tuple[NodeId, ...]) -> NodeId:
         """The sum of collections of one width."""

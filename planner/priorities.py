@@ -10,10 +10,8 @@ from dataclasses import dataclass
 
 from ivm.errors import SqlError
 from ivm.graph import Delay, Priority
-from ivm.time import max_round
 from ivm.words import INT8
 from planner import moves
-from planner.labels import nesting
 from planner.logical import LetRec
 from planner.lower_state import Lowering
 from planner.physical import Flow
@@ -31,10 +29,9 @@ class Priorities:
     count: int
 
     @staticmethod
-    def of(low: Lowering, rel: LetRec, scope: int) -> Priorities:
+    def of(rel: LetRec, scope: int, width: int) -> Priorities:
         """Raises 54001 for a limit that leaves no room for priorities."""
-        depth = low.builder.depth(scope) + max(nesting(value) for _, value in rel.bindings)
-        room = max_round(depth) + 1
+        room = 1 << width
         stride = 1 << (room.bit_length() // 2) if rel.limit is None else 1 << (rel.limit - 1).bit_length()
         if 2 * stride > room:
             message = f"a block with PRIORITY BY can do {room // 2} rounds in each priority at most"

@@ -36,6 +36,7 @@ from ivm.graph import (
     Words,
 )  # fmt: skip
 from ivm.rows import Mask, Vector, pack
+from ivm.time import last_width
 from ivm.words import Schema, SqlType
 from planner import moves
 from planner.context import Context
@@ -313,7 +314,7 @@ class Rendering:
             if isinstance(node, LoopVariable):
                 scope = self.plan.scopes[node.scope]
                 parent = -1 if scope.parent is None else scope.parent - first
-                bounds = (scope.limit, scope.return_at_limit, scope.stride)
+                bounds = (scope.limit, scope.return_at_limit, scope.stride, last_width(scope.shape))
                 specs.append((node.scope - first, node.number, node.width, parent, bounds))
                 continue
             names = {i: local.get(i, self.places[i]) for i in inputs(node)}
@@ -334,7 +335,7 @@ class Rendering:
         if number not in self.scopes:
             scope: Scope = self.plan.scopes[number]
             parent = None if scope.parent is None else self.scope(scope.parent)
-            bounds = (scope.limit, scope.return_at_limit, scope.stride)
+            bounds = (scope.limit, scope.return_at_limit, scope.stride, last_width(scope.shape))
             self.scopes[number] = self.renderer.dataflow.scope(parent, *bounds)
         return self.scopes[number]
 

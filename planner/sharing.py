@@ -70,8 +70,9 @@ class _Nowhere(Dataflow):
         return self._last
 
     def scope(
-        self, parent: ScopeId | None = None, limit: int | None = None, return_at_limit: bool = False, stride: int = 0
-    ) -> ScopeId:
+        self, parent: ScopeId | None = None, limit: int | None = None, return_at_limit: bool = False, stride: int = 0,
+        width: int | None = None,
+    ) -> ScopeId:  # fmt: skip
         return ScopeId(self._next())
 
     def add(self, spec: NodeSpec) -> NodeId:

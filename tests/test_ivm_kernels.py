@@ -14,12 +14,12 @@ from numba.core import types
 from ivm.batch import Block
 from ivm.graph import Gather
 from ivm.kernels.blocks import gather
-from ivm.kernels.times import MAX_DEPTH, advance, below, lub, rounds, unwrap, wrap
+from ivm.kernels.times import WIDTH_BITS, advance, below, loops, lub, rounds, unwrap, wrap
 from ivm.kernels.warm import KERNELS, warm
 from ivm.operators.base import inverse, program
 from ivm.shards import sorted_block
 from ivm.spine import Spine
-from ivm.time import enter_vector, leave_vector, max_round, pack, unpack
+from ivm.time import MAX_LOOPS, ROUND_BITS, WIDEST, all_bits, deeper, last_width, pack, unpack
 from ivm.trace import Version
 from tests.ivm_model import gather as naive_gather
 from tests.profiles import scaled
@@ -29,32 +29,38 @@ INTS = st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3)
 
 @st.composite
 def vectors(draw: st.DrawFn, count: int) -> tuple[int, list[tuple[int, ...]]]:
-    depth = draw(st.integers(0, MAX_DEPTH))
-    fields = st.integers(0, 5) | st.integers(0, max_round(depth) if depth else 0)
-    one = st.tuples(st.integers(0, 1 << 20), *[fields] * depth)
-    return depth, [draw(one) for _ in range(count)]
+    """A shape, and vectors of it."""
+    shape = 0
+    fields = []
+    for width in draw(st.lists(st.integers(2, WIDEST), max_size=MAX_LOOPS)):
+        if all_bits(shape) + width <= ROUND_BITS:
+            shape = deeper(shape, width)
+            fields.append(st.integers(0, 3) | st.integers(0, (1 << width) - 1))
+    one = st.tuples(st.integers(0, 1 << 20), *fields)
+    return shape, [draw(one) for _ in range(count)]
 
 
 @settings(max_examples=scaled(200))
 @given(vectors(3))
 def test_times_are_a_lattice(drawn: tuple[int, list[tuple[int, ...]]]) -> None:
-    depth, (x, y, z) = drawn
-    a, b, c = (pack(*vector) for vector in (x, y, z))
-    assert unpack(a, depth) == x
-    assert unpack(lub(a, b, depth), depth) == tuple(map(max, x, y))
-    assert below(a, b, depth) == all(p <= q for p, q in zip(x, y, strict=True))
-    assert lub(a, lub(b, c, depth), depth) == lub(lub(a, b, depth), c, depth)
+    shape, (x, y, z) = drawn
+    a, b, c = (pack(shape, *vector) for vector in (x, y, z))
+    assert unpack(a, shape) == x
+    assert unpack(lub(a, b, shape), shape) == tuple(map(max, x, y))
+    assert below(a, b, shape) == all(p <= q for p, q in zip(x, y, strict=True))
+    assert lub(a, lub(b, c, shape), shape) == lub(lub(a, b, shape), c, shape)
     assert (a < b) == (x < y)
-    assert unpack(advance(a, y[0], depth), depth) == (max(x[0], y[0]), *x[1:])
-    if depth:
-        assert rounds(a, depth) == pack(0, *x[1:])
-        small = tuple(min(field, max_round(MAX_DEPTH)) for field in x)
-        assert unpack(unwrap(pack(*small), depth), depth - 1) == small[:-1]
-        assert leave_vector(rounds(pack(*small), depth), depth) == (pack(0, *small[1:-1]) if depth > 1 else 0)
-    if depth < MAX_DEPTH:
-        small = tuple(min(field, max_round(MAX_DEPTH)) for field in x)
-        assert unpack(wrap(pack(*small), depth, depth + 1), depth + 1) == (*small, 0)
-        assert enter_vector(rounds(pack(*small), depth), depth) == (pack(0, *small[1:], 0) if depth else 0)
+    assert unpack(advance(a, y[0], shape), shape) == (max(x[0], y[0]), *x[1:])
+    assert rounds(a, shape) == pack(shape, 0, *x[1:])
+    assert loops(shape) == len(x) - 1
+    if shape:
+        around = shape >> WIDTH_BITS
+        assert unpack(unwrap(a, shape), around) == x[:-1]
+        assert rounds(a, shape) >> last_width(shape) == pack(around, 0, *x[1:-1])
+    if all_bits(shape) < ROUND_BITS and len(x) <= MAX_LOOPS:
+        inside = deeper(shape, 1)
+        assert unpack(wrap(a, shape, inside), inside) == (*x, 0)
+        assert rounds(a, shape) << last_width(inside) == pack(inside, 0, *x[1:], 0)
 
 
 def naive_sum(rows: np.ndarray, times: np.ndarray, diffs: np.ndarray) -> list[tuple[object, ...]]:
@@ -113,8 +119,9 @@ def test_spines_hold_what_was_inserted(seed: int, monkeypatch: pytest.MonkeyPatc
     rng = random.Random(seed)
     monkeypatch.setattr(Spine, "FUEL", rng.choice([1, 4, 30]))
     depth = seed % 3
+    shape = (0, 24, 12 << WIDTH_BITS | 5)[depth]
     width = 1 + seed % 2
-    spine = Spine(width, 1, depth)
+    spine = Spine(width, 1, shape)
     held: Counter[tuple[int, ...]] = Counter()
     at = 1
     for _ in range(150):
@@ -122,7 +129,7 @@ def test_spines_hold_what_was_inserted(seed: int, monkeypatch: pytest.MonkeyPatc
         for _ in range(rng.choice([1, 2, 10, 200, 900])):
             row = tuple(rng.randrange(300 if k == 0 else 20) for k in range(width))
             vector = (at + rng.randrange(2), *(rng.randrange(3) for _ in range(depth)))
-            updates.append((row, pack(*vector), rng.choice([1, -1])))
+            updates.append((row, pack(shape, *vector), rng.choice([1, -1])))
         rows, times, diffs = (np.array(column, np.int64) for column in zip(*updates, strict=True))
         spine.insert(sorted_block(Block.of(rows.reshape(-1, width), times, diffs.reshape(-1, 1))))
         for row, time, diff in updates:
@@ -135,7 +142,7 @@ def test_spines_hold_what_was_inserted(seed: int, monkeypatch: pytest.MonkeyPatc
     since = spine.since
     expected: Counter[tuple[int, ...]] = Counter()
     for key, diff in held.items():
-        expected[(*key[:-1], advance(key[-1], since, depth))] += diff
+        expected[(*key[:-1], advance(key[-1], since, shape))] += diff
     rows, times, diffs = spine.contents(since).arrays()
     found = {(*r, t): d for r, t, (d,) in zip(rows.tolist(), times.tolist(), diffs.tolist(), strict=True)}
     assert found == {key: diff for key, diff in expected.items() if diff}

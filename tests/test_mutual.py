@@ -173,18 +173,41 @@ def test_an_inner_error_counts_where_it_stands_at_the_end(a: Client) -> None:
 
 
 def test_loops_are_nested_only_where_one_reads_the_other(a: Client) -> None:
-    """Five deep in the text; more than four loops inside one another are refused."""
+    """Five deep in the text, and more; a round's share of a time is small then, and more than twelve are refused."""
 
-    def nest(depth: int, reads: bool) -> str:
+    def nest(depth: int, reads: bool, loops: int = 5, most: int = 3) -> str:
         more = f" UNION SELECT n + 1 FROM b{depth - 1} WHERE n < 2" if reads and depth else ""
-        below = nest(depth + 1, reads) if depth < 4 else "SELECT 1"
+        below = nest(depth + 1, reads, loops, most) if depth < loops - 1 else "SELECT 1"
         name = f"b{depth}"
-        value = f"SELECT * FROM ({below}) q UNION SELECT n + 1 FROM {name} WHERE n < 3{more}"
+        value = f"SELECT * FROM ({below}) q UNION SELECT n + 1 FROM {name} WHERE n < {most}{more}"
         return block(f"{name}(n int) AS ({value})", f"SELECT * FROM {name}")
 
     assert a.sorted(nest(0, False)) == [("1",), ("2",), ("3",)]
-    error = a.error(nest(0, True))
-    assert (error.sqlstate, "nested more than 4 deep" in error.message) == ("0A000", True)
+    assert a.sorted(nest(0, True)) == [("1",), ("2",), ("3",)]
+    assert a.sorted(nest(0, True, 8)) == [("1",), ("2",), ("3",)]
+    assert a.sorted(nest(0, True, 12)) == [("1",), ("2",), ("3",)]
+    error = a.error(nest(0, True, 12, 20))
+    assert (error.sqlstate, "recursion did not end within" in error.message) == ("54001", True)
+    error = a.error(nest(0, True, 13))
+    assert (error.sqlstate, "nested more than 12 deep" in error.message) == ("0A000", True)
+
+
+def test_loops_with_limits_leave_their_room_to_the_others(a: Client) -> None:
+    """Three deep, each of the unlimited has 2,047 rounds, and a single one the better part of what two do not need."""
+
+    def counting(head: str) -> str:
+        inner = block(
+            "c(n int) AS (SELECT n FROM a UNION SELECT n FROM b UNION SELECT n + 1 FROM c WHERE n < 3000)",
+            "SELECT n FROM c",
+        )
+        middle = block(
+            f"b(n int) AS (SELECT max(n) / 3000 FROM ({inner}) q UNION SELECT n FROM a)", "SELECT n FROM b", head
+        )
+        return block(f"a(n int) AS (SELECT 1 UNION SELECT n FROM ({middle}) q)", "SELECT max(n) FROM a", head)
+
+    error = a.error(counting(""))
+    assert (error.sqlstate, error.message) == ("54001", "recursion did not end within 2047 rounds")
+    assert a.rows(counting("(RECURSION LIMIT 9)")) == [("1",)]
 
 
 def test_a_view_that_runs_away_is_dropped_at_once(server: Server, a: Client) -> None:

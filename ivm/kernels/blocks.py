@@ -82,10 +82,10 @@ def gather(source: Words, target: Words, program: Words) -> int:
 
 
 @kernel
-def transfer(source: Words, target: Words, sign: int, change: int, depth: int, to_depth: int) -> int:
+def transfer(source: Words, target: Words, sign: int, change: int, shape: int, to_shape: int) -> int:
     """Appends the source's updates to the target, which has room, diffs times ``sign``; returns the target's count.
 
-    ``change``: SAME; ENTER from ``depth`` to ``to_depth``; LEAVE ``depth``; NEXT round of ``depth``.
+    ``change``: SAME; ENTER from ``shape`` to ``to_shape``; LEAVE ``shape``; NEXT round of ``shape``.
     """
     count = source[B_COUNT]
     width = source[B_WIDTH]
@@ -95,9 +95,9 @@ def transfer(source: Words, target: Words, sign: int, change: int, depth: int, t
     for i in range(count):
         time = load(source[B_TIMES] + 8 * i)
         if change == ENTER:
-            time = wrap(time, depth, to_depth)
+            time = wrap(time, shape, to_shape)
         elif change == LEAVE:
-            time = unwrap(time, depth)
+            time = unwrap(time, shape)
         elif change == NEXT:
             time += 1
         store(target[B_TIMES] + 8 * (out + i), time)
@@ -109,7 +109,7 @@ def transfer(source: Words, target: Words, sign: int, change: int, depth: int, t
 
 
 @kernel
-def extract(source: Words, target: Words, vector: int, depth: int) -> int:
+def extract(source: Words, target: Words, vector: int, shape: int) -> int:
     """Moves the source's updates at a loop vector to the end of the target, which has room.
 
     Returns the least loop vector that is left in the source, -1 when it is empty.
@@ -121,7 +121,7 @@ def extract(source: Words, target: Words, vector: int, depth: int) -> int:
     least = -1
     for i in range(source[B_COUNT]):
         time = load(source[B_TIMES] + 8 * i)
-        found = rounds(time, depth)
+        found = rounds(time, shape)
         row = source[B_ROWS] + 8 * width * i
         diff = source[B_DIFFS] + 8 * diff_width * i
         if found == vector:
@@ -142,11 +142,11 @@ def extract(source: Words, target: Words, vector: int, depth: int) -> int:
 
 
 @kernel
-def least_vector(source: Words, start: int, depth: int) -> int:
+def least_vector(source: Words, start: int, shape: int) -> int:
     """The least loop vector among the updates from ``start`` on, -1 when there is none."""
     least = -1
     for i in range(start, source[B_COUNT]):
-        found = rounds(load(source[B_TIMES] + 8 * i), depth)
+        found = rounds(load(source[B_TIMES] + 8 * i), shape)
         if least < 0 or found < least:
             least = found
     return least

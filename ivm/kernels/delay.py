@@ -17,7 +17,7 @@ from ivm.kernels.memory import (
     load,
     store,
 )  # fmt: skip
-from ivm.kernels.times import ROUND_BITS, rounds
+from ivm.kernels.times import last_mask, rounds
 
 # A delay's program: the row's word, what its priority is, the rounds of a priority, the last round, whether a row
 # past it does not exist (otherwise it comes at the last round).
@@ -49,12 +49,12 @@ def bit_length(word: int) -> int:
 
 
 @kernel
-def delay(given: Words, out: Words, later: Words, how: Words, vector: int, depth: int) -> None:
+def delay(given: Words, out: Words, later: Words, how: Words, vector: int, shape: int) -> None:
     """Appends each update at its own time or the round of its row's priority, whichever is later: those at the loop
     vector to ``out``, others to ``later``. Both have room."""
     width = given[B_WIDTH]
     diff_width = given[B_DIFF_WIDTH]
-    mask = (1 << ROUND_BITS[depth]) - 1
+    mask = last_mask(shape)
     for i in range(given[B_COUNT]):
         row = given[B_ROWS] + 8 * width * i
         word = load(row + 8 * how[D_WORD])
@@ -73,7 +73,7 @@ def delay(given: Words, out: Words, later: Words, how: Words, vector: int, depth
         time = load(given[B_TIMES] + 8 * i)
         if (time & mask) < least:
             time = (time & ~mask) | least
-        target = out if rounds(time, depth) == vector else later
+        target = out if rounds(time, shape) == vector else later
         n = target[B_COUNT]
         copy_words(row, target[B_ROWS] + 8 * width * n, width)
         store(target[B_TIMES] + 8 * n, time)

@@ -1,4 +1,4 @@
-"""One path of a delta join: each update of one input, extended by the other inputs' rows, depth first.
+"""One path of a delta join: each update of one input, extended by the other inputs' rows, shape first.
 
 A *path* binds one row for each of its slots: slot 0 is the update, every other slot a row of a trace. Slots come in
 stages. A stage of one slot looks the slot's key up (a half-join). In a stage of several slots, all of them have the
@@ -65,10 +65,10 @@ V_KEPT: Final = 7
 SLOT_WORDS: Final = 8
 SLOT_SHIFT: Final = 16
 
-# What a slot reads in a pass: the address of its trace's cell, the depth of the trace's loops, and the address of the
+# What a slot reads in a pass: the address of its trace's cell, the shape of the trace's loops, and the address of the
 # block that does not count yet, or 0.
 R_CELL: Final = 0
-R_DEPTH: Final = 1
+R_SHAPE: Final = 1
 R_MINUS: Final = 2
 SOURCE_WORDS: Final = 3
 
@@ -331,7 +331,7 @@ def _next_layer(path: int, table: int, walk: int, d: int, stats: int) -> bool:
 @kernel
 def _run(
     delta: Words, path: int, sources: int, table: int, walk: int, kept: int, out: Words, later: Words, state: Words,
-    stats: int, depth: int, vector: int, work: int,
+    stats: int, shape: int, vector: int, work: int,
 ) -> int:  # fmt: skip
     """``delta_join`` with room for its tables."""
     slots = _get(path, G_SLOTS)
@@ -370,8 +370,8 @@ def _run(
                 if not _next_layer(path, table, walk, d + 1, stats):
                     continue
             time = load(_get(table, entry + L_TIMES) + _get(table, entry + L_TIME_STRIDE) * p)
-            time = wrap(time, _get(sources, s * SOURCE_WORDS + R_DEPTH), depth)
-            time = lub(_get(walk, here - WALK_WORDS + W_TIME), time, depth)
+            time = wrap(time, _get(sources, s * SOURCE_WORDS + R_SHAPE), shape)
+            time = lub(_get(walk, here - WALK_WORDS + W_TIME), time, shape)
             diff = load(_get(table, entry + L_DIFFS) + _get(table, entry + L_DIFF_STRIDE) * p)
             diff *= _get(table, entry + L_SIGN) * _get(walk, here - WALK_WORDS + W_DIFF)
             if d + 1 < slots:
@@ -379,7 +379,7 @@ def _run(
                 _set(walk, here + W_DIFF, diff)
                 d += 1
                 continue
-            now = depth == 0 or rounds(time, depth) == vector
+            now = shape == 0 or rounds(time, shape) == vector
             target = out if now else later
             if target[B_COUNT] >= target[B_ROOM]:
                 out[B_COUNT] = had
@@ -392,7 +392,7 @@ def _run(
 
 @kernel
 def delta_join(
-    delta: Words, path: Words, sources: Words, out: Words, later: Words, state: Words, stats: Words, depth: int,
+    delta: Words, path: Words, sources: Words, out: Words, later: Words, state: Words, stats: Words, shape: int,
     vector: int, work: int,
 ) -> int:  # fmt: skip
     """Appends what the updates of ``delta`` from number ``state[0]`` on are part of, at the join of all times.
@@ -408,7 +408,7 @@ def delta_join(
     _list_layers(where(sources), slots, where(table), where(walk))
     result = _run(
         delta, where(path), where(sources), where(table), where(walk), where(kept), out, later, state, where(stats),
-        depth, vector, work,
+        shape, vector, work,
     )  # fmt: skip
     # An array lives until it is named for the last time.
     kept[0] = len(table) + len(walk)

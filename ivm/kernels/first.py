@@ -28,9 +28,9 @@ from ivm.kernels.memory import (
     L_TIME_STRIDE,
     L_TIMES,
     LAYER_WORDS,
-    T_DEPTH,
     T_KEY_WIDTH,
     T_ORDER,
+    T_SHAPE,
     T_WIDTH,
     Words,
     copy_words,
@@ -40,7 +40,7 @@ from ivm.kernels.memory import (
 from ivm.kernels.order import compare
 from ivm.kernels.seek import absent, layers, seek
 from ivm.kernels.sort import compare_updates
-from ivm.kernels.times import ROUND_BITS, advance
+from ivm.kernels.times import WIDTH_BITS, advance, last_mask, loops, unwrap
 
 
 @kernel
@@ -65,7 +65,7 @@ def _start(
 
 @kernel
 def _group(
-    table: Words, active: Words, found: int, width: int, key: int, key_width: int, order: int, since: int, depth: int,
+    table: Words, active: Words, found: int, width: int, key: int, key_width: int, order: int, since: int, shape: int,
     rows: Words, times: Words, diffs: Words,
 ) -> tuple[int, int]:  # fmt: skip
     """(count, updates visited): a key's updates in ascending order of values, equal ones added up, zeros dropped.
@@ -88,7 +88,7 @@ def _group(
             p = active[2 * a + 1]
             total = table[at + L_COUNT]
             while p < total and compare(table[at + L_ROWS] + 8 * width * p, best, 0, width, 0) == 0:
-                time = advance(load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p), since, depth)
+                time = advance(load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p), since, shape)
                 diff = load(table[at + L_DIFFS] + table[at + L_DIFF_STRIDE] * p)
                 visited += 1
                 p += 1
@@ -138,12 +138,12 @@ def _append(
 
 @kernel
 def _difference(
-    out: Words, time: int, rows: Words, times: Words, diffs: Words, count: int, key_width: int, words: Words,
-    complement: bool,
+    out: Words, time: int, bits: int, rows: Words, times: Words, diffs: Words, count: int, key_width: int,
+    words: Words, complement: bool,
 ) -> None:  # fmt: skip
-    """Appends the mixed difference of the first value at one time, of depth 1."""
-    mask = (1 << ROUND_BITS[1]) - 1
-    ordinal = time >> ROUND_BITS[1]
+    """Appends the mixed difference of the first value at one time, of one round of so many bits."""
+    mask = (1 << bits) - 1
+    ordinal = time >> bits
     turn = time & mask
     here, earlier, inner, both = 0, 0, 0, 0
     k = 0
@@ -151,7 +151,7 @@ def _difference(
         row = rows[k]
         a, b, c, d = 0, 0, 0, 0
         while k < count and rows[k] == row:
-            then = times[k] >> ROUND_BITS[1]
+            then = times[k] >> bits
             round_ = times[k] & mask
             if then <= ordinal and round_ <= turn:
                 a += diffs[k]
@@ -183,25 +183,26 @@ def _difference(
 
 
 @kernel
-def _less(then: int, time: int, depth: int) -> int:
+def _less(then: int, time: int, shape: int) -> int:
     """The coordinates in which one time is below another, as bits; -1 where it is above in one."""
-    bits = ROUND_BITS[depth]
-    mask = (1 << bits) - 1
-    a, b = then >> depth * bits, time >> depth * bits
-    if a > b:
-        return -1
-    less = int(a < b)
-    for k in range(depth):
-        a, b = (then >> k * bits) & mask, (time >> k * bits) & mask
+    less = 0
+    place = 0
+    while shape != 0:
+        mask = last_mask(shape)
+        a, b = then & mask, time & mask
         if a > b:
             return -1
-        less |= int(a < b) << (k + 1)
-    return less
+        less |= int(a < b) << place
+        place += 1
+        then = unwrap(then, shape)
+        time = unwrap(time, shape)
+        shape >>= WIDTH_BITS
+    return -1 if then > time else less | int(then < time) << place
 
 
 @kernel
 def _nested_difference(
-    out: Words, time: int, depth: int, rows: Words, times: Words, diffs: Words, count: int, firsts: Words, sums: Words,
+    out: Words, time: int, shape: int, rows: Words, times: Words, diffs: Words, count: int, firsts: Words, sums: Words,
     key_width: int, words: Words, complement: bool,
 ) -> None:  # fmt: skip
     """``_difference`` at any depth. A corner is the set of coordinates that are just below the time's; ``firsts`` and
@@ -214,7 +215,7 @@ def _nested_difference(
         row = rows[k]
         sums[:] = 0
         while k < count and rows[k] == row:
-            less = _less(times[k], time, depth)
+            less = _less(times[k], time, shape)
             if less >= 0:
                 for corner in range(corners):
                     if corner & ~less == 0:
@@ -232,9 +233,10 @@ def _nested_difference(
         for other in range(corner, corners):
             if firsts[other] == row:
                 sign = 1
-                for c in range(depth + 1):
-                    if (other >> c) & 1 != 0:
-                        sign = -sign
+                bits = other
+                while bits != 0:
+                    bits &= bits - 1
+                    sign = -sign
                 change += sign
                 firsts[other] = 0
         if change != 0:
@@ -277,8 +279,8 @@ def first_partial(
     width = trace[T_WIDTH]
     key_width = trace[T_KEY_WIDTH]
     order = trace[T_ORDER]
-    depth = trace[T_DEPTH]
-    corners = 2 << depth
+    shape = trace[T_SHAPE]
+    corners = 2 << loops(shape)
     firsts = np.empty(corners, np.int64)
     sums = np.empty(corners, np.int64)
     table, count = layers(trace, nothing, nothing)
@@ -300,24 +302,24 @@ def first_partial(
             now = np.empty(2 * (i - first + j - first_owed), np.int64)
         n_now = put_times(delta, first, i, now, 0)
         n_now = put_times(owed, first_owed, j, now, n_now)
-        since = least_ordinal(now, n_now, depth) - 1
+        since = least_ordinal(now, n_now, shape) - 1
         found = _start(table, count, cursors, active, width, key, key_width, order)
-        n, visited = _group(table, active, found, width, key, key_width, order, since, depth, rows, times, diffs)
+        n, visited = _group(table, active, found, width, key, key_width, order, since, shape, rows, times, diffs)
         while n < 0:
             rows, times, diffs = longer(rows, 0), longer(times, 0), longer(diffs, 0)
             seen = longer(seen, 0)
             found = _start(table, count, cursors, active, width, key, key_width, order)
-            n, visited = _group(table, active, found, width, key, key_width, order, since, depth, rows, times, diffs)
+            n, visited = _group(table, active, found, width, key, key_width, order, since, shape, rows, times, diffs)
         stats[S_SEEKS] += count
         stats[S_HISTORY] += visited
         n_seen = 0
         for k in range(n):
             n_seen = put(seen, n_seen, times[k])
-        counts = close(now, n_now, later, seen, n_seen, depth, vector)
+        counts = close(now, n_now, later, seen, n_seen, shape, vector)
         while counts < 0:
             now = longer(now, n_now)
             later = longer(later, 0)
-            counts = close(now, n_now, later, seen, n_seen, depth, vector)
+            counts = close(now, n_now, later, seen, n_seen, shape, vector)
         n_now = counts & 0xFFFFFFFF
         n_later = counts >> 32
         if out[B_COUNT] + corners * n_now > out[B_ROOM] or owed_out[B_COUNT] + n_later > owed_out[B_ROOM]:
@@ -326,11 +328,11 @@ def first_partial(
             return -1
         start = out[B_COUNT]
         for e in range(n_now):
-            if depth == 1:
-                _difference(out, now[e], rows, times, diffs, n, key_width, words, complement)
+            if shape >> WIDTH_BITS == 0:
+                _difference(out, now[e], shape, rows, times, diffs, n, key_width, words, complement)
             else:
                 _nested_difference(
-                    out, now[e], depth, rows, times, diffs, n, firsts, sums, key_width, words, complement
+                    out, now[e], shape, rows, times, diffs, n, firsts, sums, key_width, words, complement
                 )
         stats[S_SEGMENTS] += n_now
         _sort_tail(out, start, output[T_ORDER])

@@ -28,7 +28,7 @@ from ivm.kernels.memory import (
 )  # fmt: skip
 from ivm.kernels.order import compare
 from ivm.kernels.seek import absent, seek
-from ivm.kernels.times import ROUND_BITS, advance, lub, rounds
+from ivm.kernels.times import advance, all_bits, lub, rounds
 
 
 @kernel
@@ -67,7 +67,7 @@ def sort_few(array: Words, count: int) -> None:
 @kernel
 def gather_history(
     table: Words, layers: int, cursors: Words, width: int, key_width: int, order: int, key: int, since: int,
-    depth: int, times: Words, diffs: Words,
+    shape: int, times: Words, diffs: Words,
 ) -> int:  # fmt: skip
     """How many rows with the key a table of layers has (diffs of one word); what fits goes to ``times`` and ``diffs``.
 
@@ -86,7 +86,7 @@ def gather_history(
         cursors[k] = p
         while p < total and compare(rows + 8 * width * p, key, 0, key_width, 0) == 0:
             if count < room:
-                times[count] = advance(load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p), since, depth)
+                times[count] = advance(load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p), since, shape)
                 diffs[count] = load(table[at + L_DIFFS] + table[at + L_DIFF_STRIDE] * p) * table[at + L_SIGN]
             count += 1
             p += 1
@@ -153,9 +153,9 @@ def put_times(block: Words, start: int, stop: int, now: Words, count: int) -> in
 
 
 @kernel
-def least_ordinal(now: Words, count: int, depth: int) -> int:
+def least_ordinal(now: Words, count: int, shape: int) -> int:
     """The least ordinal of some times."""
-    shift = depth * ROUND_BITS[depth]
+    shift = all_bits(shape)
     least = now[0] >> shift
     for k in range(1, count):
         least = min(least, now[k] >> shift)
@@ -164,7 +164,7 @@ def least_ordinal(now: Words, count: int, depth: int) -> int:
 
 @kernel
 def close(
-    now: Words, now_count: int, owed: Words, history: Words, history_count: int, depth: int, vector: int,
+    now: Words, now_count: int, owed: Words, history: Words, history_count: int, shape: int, vector: int,
 ) -> int:  # fmt: skip
     """Closes the times of this pass under joins with a history, sorted in ``now``; later joins go to ``owed``.
 
@@ -176,8 +176,8 @@ def close(
         for j in range(history_count):
             if now_count == len(now) or owed_count == len(owed):
                 return -1
-            time = lub(now[i], history[j], depth)
-            if rounds(time, depth) == vector:
+            time = lub(now[i], history[j], shape)
+            if rounds(time, shape) == vector:
                 now_count = put(now, now_count, time)
             else:
                 owed_count = put(owed, owed_count, time)

@@ -32,7 +32,7 @@ from ivm.kernels.memory import (
 )  # fmt: skip
 from ivm.kernels.order import compare
 from ivm.kernels.seek import AHEAD, absent, aim, hints, layers, seek
-from ivm.kernels.times import ROUND_BITS, lub, rounds, wrap
+from ivm.kernels.times import last_mask, lub, rounds, wrap
 
 J_DELTA: Final = 0
 J_LAYER: Final = 1
@@ -69,12 +69,12 @@ def _match(
 @kernel
 def join(
     delta: Words, trace: Words, minus: Words, minus_too: Words, out: Words, later: Words, program: Words, state: Words,
-    stats: Words, delta_is_left: bool, trace_depth: int, depth: int, delay: int, vector: int, last: int,
+    stats: Words, delta_is_left: bool, trace_shape: int, shape: int, delay: int, vector: int, last: int,
 ) -> int:  # fmt: skip
     """Appends the matches of ``delta`` with ``trace`` minus two blocks, gathered, at the join of both times.
 
-    Matches at the loop vector ``vector`` go to ``out``, others to ``later``. The trace's times are of ``trace_depth``
-    and are wrapped to ``depth``, then put ``delay`` rounds later, but those of ``minus`` with a delay are as they
+    Matches at the loop vector ``vector`` go to ``out``, others to ``later``. The trace's times are of ``trace_shape``
+    and are wrapped to ``shape``, then put ``delay`` rounds later, but those of ``minus`` with a delay are as they
     count; matches past the round ``last`` of a delayed trace do not exist. Returns both blocks' counts, the second
     shifted by 32 bits, or OUT_FULL or LATER_FULL with ``state`` saying where to go on when the caller has made room.
     Cost: seeks of the delta's keys, the matches.
@@ -86,7 +86,7 @@ def join(
     shifted = -1
     if delay != 0 and minus[B_COUNT] != 0:
         shifted = count - 2 if minus_too[B_COUNT] != 0 else count - 1
-    mask = (1 << ROUND_BITS[depth]) - 1
+    mask = last_mask(shape)
     first_layer = state[J_LAYER]
     position = state[J_POSITION]
     previous = 0
@@ -122,11 +122,11 @@ def join(
                 if compare(row, key, 0, key_width, 0) != 0:
                     break
                 other = load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p)
-                at_time = lub(time, wrap(other, trace_depth, depth) + (0 if k == shifted else delay), depth)
+                at_time = lub(time, wrap(other, trace_shape, shape) + (0 if k == shifted else delay), shape)
                 p += 1
                 if delay != 0 and (at_time & mask) > last:
                     continue
-                now = depth == 0 or rounds(at_time, depth) == vector
+                now = shape == 0 or rounds(at_time, shape) == vector
                 target = out if now else later
                 if target[B_COUNT] >= target[B_ROOM]:
                     state[J_DELTA] = i

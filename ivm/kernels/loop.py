@@ -108,12 +108,12 @@ from ivm.kernels.program import (
     R_SOURCE,
     ROW_WORDS,
     S_AT,
-    S_DEPTH,
     S_END,
     S_FIRST,
     S_OUTER,
     S_PARENT,
     S_ROW,
+    S_SHAPE,
     S_VECTOR,
     TAP,
     THRESHOLD,
@@ -124,7 +124,7 @@ from ivm.kernels.program import (
 )  # fmt: skip
 from ivm.kernels.sort import sort_block
 from ivm.kernels.threshold import threshold_partial
-from ivm.kernels.times import ROUND_BITS, unwrap, wrap
+from ivm.kernels.times import WIDTH_BITS, last_mask, loops, unwrap, wrap
 
 
 @kernel
@@ -146,11 +146,11 @@ def _out(program: Words, row: int) -> Words:
 
 
 @kernel
-def _append(given: Words, target: Words, change: int, depth: int, to_depth: int, sign: int = 1) -> int:
+def _append(given: Words, target: Words, change: int, shape: int, to_shape: int, sign: int = 1) -> int:
     """A transfer, if there is room."""
     if target[B_COUNT] + given[B_COUNT] > target[B_ROOM]:
         return UNDONE
-    transfer(given, target, sign, change, depth, to_depth)
+    transfer(given, target, sign, change, shape, to_shape)
     return DONE
 
 
@@ -185,7 +185,7 @@ def _arrange(program: Words, at: int) -> int:
 
 @kernel
 def _threshold(
-    program: Words, at: int, vector: int, depth: int, nothing: Words, again: bool, stats: Words
+    program: Words, at: int, vector: int, shape: int, nothing: Words, again: bool, stats: Words
 ) -> int:  # fmt: skip
     delta = _out(program, program[at + R_SOURCE])
     out = _out(program, at)
@@ -198,7 +198,7 @@ def _threshold(
         return UNDONE
     due = program[at + R_DUE]
     if due == vector:
-        due = extract(later, owed, vector, depth)
+        due = extract(later, owed, vector, shape)
     times = owed
     trace = _trace(program[at + D_SOURCE])
     if owed[B_COUNT] > 1:
@@ -213,25 +213,25 @@ def _threshold(
         return UNDONE
     owed[B_COUNT] = 0
     ordered[B_COUNT] = 0
-    found = least_vector(later, start, depth)
+    found = least_vector(later, start, shape)
     program[at + R_DUE] = found if due < 0 or 0 <= found < due else due
     return DONE if (counts >> 31) & 1 != 0 else UNPLACED
 
 
 @kernel
-def _first(program: Words, at: int, vector: int, depth: int, nothing: Words, again: bool, stats: Words) -> int:
+def _first(program: Words, at: int, vector: int, shape: int, nothing: Words, again: bool, stats: Words) -> int:
     delta = _out(program, program[at + R_SOURCE])
     out = _out(program, at)
     later = _block(program[at + R_OWN])
     owed = _block(program[at + D_OWED])
     ordered = _block(program[at + D_SORTED])
     most = owed[B_COUNT] + later[B_COUNT]
-    room = (2 << depth) * (delta[B_COUNT] + most) + 8
+    room = (2 << loops(shape)) * (delta[B_COUNT] + most) + 8
     if again or most > owed[B_ROOM] or most > ordered[B_ROOM] or room > out[B_ROOM] or room > later[B_ROOM]:
         return UNDONE
     due = program[at + R_DUE]
     if due == vector:
-        due = extract(later, owed, vector, depth)
+        due = extract(later, owed, vector, shape)
     times = owed
     trace = _trace(program[at + D_SOURCE])
     if owed[B_COUNT] > 1:
@@ -246,13 +246,13 @@ def _first(program: Words, at: int, vector: int, depth: int, nothing: Words, aga
         return UNDONE
     owed[B_COUNT] = 0
     ordered[B_COUNT] = 0
-    found = least_vector(later, start, depth)
+    found = least_vector(later, start, shape)
     program[at + R_DUE] = found if due < 0 or 0 <= found < due else due
     return DONE if (counts >> 31) & 1 != 0 else UNPLACED
 
 
 @kernel
-def _delay(program: Words, at: int, vector: int, depth: int) -> int:
+def _delay(program: Words, at: int, vector: int, shape: int) -> int:
     given = _out(program, program[at + R_SOURCE])
     out = _out(program, at)
     later = _block(program[at + R_OWN])
@@ -261,11 +261,11 @@ def _delay(program: Words, at: int, vector: int, depth: int) -> int:
         return UNDONE
     due = program[at + R_DUE]
     if due == vector:
-        due = extract(later, out, vector, depth)
+        due = extract(later, out, vector, shape)
     start = later[B_COUNT]
     if given[B_COUNT] != 0:
-        delay(given, out, later, words_at(program[at + P_DELAY], DELAY_WORDS), vector, depth)
-    found = least_vector(later, start, depth)
+        delay(given, out, later, words_at(program[at + P_DELAY], DELAY_WORDS), vector, shape)
+    found = least_vector(later, start, shape)
     program[at + R_DUE] = found if due < 0 or 0 <= found < due else due
     return DONE
 
@@ -292,7 +292,7 @@ def _consolidate(program: Words, at: int) -> int:
 
 @kernel
 def _half(
-    program: Words, at: int, delta: Words, minus: Words, side: int, left: bool, vector: int, depth: int,
+    program: Words, at: int, delta: Words, minus: Words, side: int, left: bool, vector: int, shape: int,
     nothing: Words, stats: Words,
 ) -> int:  # fmt: skip
     """One delta against the other side."""
@@ -300,13 +300,13 @@ def _half(
     return join(
         delta, _trace(program[side]), minus, _out(program, body) if body != 0 else nothing, _out(program, at),
         _block(program[at + R_OWN]), words_at(program[at + J_PROGRAM], program[at + J_PROGRAM_WORDS]),
-        words_at(program[at + J_STATE], JOIN_WORDS), stats, left, program[side + 1], depth, program[side + 2], vector,
+        words_at(program[at + J_STATE], JOIN_WORDS), stats, left, program[side + 1], shape, program[side + 2], vector,
         program[at + J_LAST],
     )  # fmt: skip
 
 
 @kernel
-def _join(program: Words, at: int, vector: int, depth: int, nothing: Words, stats: Words) -> int:
+def _join(program: Words, at: int, vector: int, shape: int, nothing: Words, stats: Words) -> int:
     out = _out(program, at)
     later = _block(program[at + R_OWN])
     state = words_at(program[at + J_STATE], JOIN_WORDS)
@@ -314,31 +314,31 @@ def _join(program: Words, at: int, vector: int, depth: int, nothing: Words, stat
         return UNDONE
     due = program[at + R_DUE]
     if due == vector:
-        due = extract(later, out, vector, depth)
+        due = extract(later, out, vector, shape)
     a = _out(program, program[at + R_SOURCE])
     b = _out(program, program[at + J_RIGHT])
     found = out[B_COUNT]
     start = later[B_COUNT]
     result = 0
     if a[B_COUNT] != 0:
-        result = _half(program, at, a, nothing, at + J_RIGHT_SIDE, True, vector, depth, nothing, stats)
+        result = _half(program, at, a, nothing, at + J_RIGHT_SIDE, True, vector, shape, nothing, stats)
     if result >= 0 and b[B_COUNT] != 0:
         minus = _out(program, program[at + J_FRESH]) if a[B_COUNT] != 0 else nothing
-        result = _half(program, at, b, minus, at + J_LEFT_SIDE, False, vector, depth, nothing, stats)
+        result = _half(program, at, b, minus, at + J_LEFT_SIDE, False, vector, shape, nothing, stats)
     if result < 0:
         out[B_COUNT] = found
         later[B_COUNT] = start
         state[:J_POSITION] = 0
         state[J_POSITION] = -1
         return UNDONE
-    least = least_vector(later, start, depth)
+    least = least_vector(later, start, shape)
     program[at + R_DUE] = least if due < 0 or 0 <= least < due else due
     return DONE
 
 
 @kernel
 def _course(
-    program: Words, course: int, out: Words, later: Words, state: Words, vector: int, depth: int, stats: Words
+    program: Words, course: int, out: Words, later: Words, state: Words, vector: int, shape: int, stats: Words
 ) -> bool:  # fmt: skip
     """One path of a delta join; False when it did not get to its end."""
     delta = _out(program, program[course + K_DELTA])
@@ -355,41 +355,41 @@ def _course(
         sources[slot * SOURCE_WORDS + R_MINUS] = minus
     state[0] = 0
     path = words_at(program[course + K_PATH], program[course + K_PATH_WORDS])
-    return bool(delta_join(delta, path, sources, out, later, state, stats, depth, vector, WORK) >= 0)
+    return bool(delta_join(delta, path, sources, out, later, state, stats, shape, vector, WORK) >= 0)
 
 
 @kernel
-def _delta_join(program: Words, at: int, vector: int, depth: int, stats: Words) -> int:
+def _delta_join(program: Words, at: int, vector: int, shape: int, stats: Words) -> int:
     out = _out(program, at)
     later = _block(program[at + R_OWN])
     if load(program[at + M_RAN]) == 0 or out[B_COUNT] + later[B_COUNT] > out[B_ROOM]:
         return UNDONE
     due = program[at + R_DUE]
     if due == vector:
-        due = extract(later, out, vector, depth)
+        due = extract(later, out, vector, shape)
     found = out[B_COUNT]
     start = later[B_COUNT]
     state = words_at(program[at + M_STATE], 1)
     course = program[at + M_COURSES]
     for _ in range(program[at + M_COUNT]):
-        if not _course(program, course, out, later, state, vector, depth, stats):
+        if not _course(program, course, out, later, state, vector, shape, stats):
             out[B_COUNT] = found
             later[B_COUNT] = start
             return UNDONE
         course += K_HEAD + 2 * program[course + K_COUNT]
-    least = least_vector(later, start, depth)
+    least = least_vector(later, start, shape)
     program[at + R_DUE] = least if due < 0 or 0 <= least < due else due
     return DONE
 
 
 @kernel
-def _feed_back(program: Words, at: int, vector: int, depth: int) -> int:
+def _feed_back(program: Words, at: int, vector: int, shape: int) -> int:
     given = _out(program, program[at + R_SOURCE])
     if given[B_COUNT] == 0:
         return DONE
     variable = program[at + F_VARIABLE]
     stride = program[at + F_STRIDE]
-    now = vector & ((1 << ROUND_BITS[depth]) - 1)
+    now = vector & last_mask(shape)
     ends = now >= program[at + F_LAST] or (stride != 0 and now % stride >= program[at + F_LAST_OF_PRIORITY])
     if ends or _append(given, _block(program[variable + R_OWN]), NEXT, 0, 0) != DONE:
         return UNDONE
@@ -421,41 +421,41 @@ def _leave(program: Words, at: int) -> int:
 
 
 @kernel
-def _run(program: Words, at: int, vector: int, depth: int, nothing: Words, again: bool, stats: Words) -> int:
+def _run(program: Words, at: int, vector: int, shape: int, nothing: Words, again: bool, stats: Words) -> int:
     """One operator in the pass at a vector."""
     if _is_large(program, at):
         return UNDONE
     operator = program[at + R_OPERATOR]
     if operator == THRESHOLD:
-        return _threshold(program, at, vector, depth, nothing, again, stats)
+        return _threshold(program, at, vector, shape, nothing, again, stats)
     if operator == JOIN:
-        return _join(program, at, vector, depth, nothing, stats)
+        return _join(program, at, vector, shape, nothing, stats)
     if operator == ARRANGE:
         return _arrange(program, at)
     if operator == FEEDBACK:
-        return _feed_back(program, at, vector, depth)
+        return _feed_back(program, at, vector, shape)
     if operator == CONCAT:
         return _concat(program, at)
     if operator == FIRST:
-        return _first(program, at, vector, depth, nothing, again, stats)
+        return _first(program, at, vector, shape, nothing, again, stats)
     if operator == DELAY:
-        return _delay(program, at, vector, depth)
+        return _delay(program, at, vector, shape)
     if operator == PROJECT:
         return _project(program, at)
     if operator == CONSOLIDATE:
         return _consolidate(program, at)
     if operator == DELTA_JOIN:
-        return _delta_join(program, at, vector, depth, stats)
+        return _delta_join(program, at, vector, shape, stats)
     if operator == LEAVING:
         return _leave(program, at)
     if operator == NEGATE:
         return _append(_out(program, program[at + R_SOURCE]), _out(program, at), SAME, 0, 0, -1)
     if operator == TAP:
-        return _append(_out(program, program[at + R_SOURCE]), _block(program[at + R_OWN]), LEAVE, depth, 0)
+        return _append(_out(program, program[at + R_SOURCE]), _block(program[at + R_OWN]), LEAVE, shape, 0)
     if operator == CALL:
         return UNDONE
     if operator == ENTERING:
-        result = _append(_out(program, program[at + R_SOURCE]), _out(program, at), ENTER, depth - 1, depth)
+        result = _append(_out(program, program[at + R_SOURCE]), _out(program, at), ENTER, shape >> WIDTH_BITS, shape)
     else:
         result = _append(_block(program[at + R_OWN]), _out(program, at), SAME, 0, 0)
     if result == DONE:
@@ -469,14 +469,14 @@ def _run(program: Words, at: int, vector: int, depth: int, nothing: Words, again
 def _next(program: Words, scope: int) -> int:
     """The least vector that is due in a scope's pass around it, whose operators are queued then; -1 when there is
     none: then the scope's row is due in the pass around it in which it is to go on."""
-    depth = program[scope + S_DEPTH]
+    shape = program[scope + S_SHAPE]
     vector = -1
     for at in range(program[scope + S_FIRST], program[scope + S_END], ROW_WORDS):
         due = program[at + R_DUE]
         if due >= 0 and (vector < 0 or due < vector):
             vector = due
-    if depth > 1:
-        outer = unwrap(vector, depth) if vector >= 0 else -1
+    if program[scope + S_PARENT] != 0:
+        outer = unwrap(vector, shape) if vector >= 0 else -1
         if outer != program[scope + S_OUTER]:
             program[program[scope + S_ROW] + R_DUE] = outer
             return -1
@@ -488,7 +488,7 @@ def _next(program: Words, scope: int) -> int:
 
 
 @kernel
-def _hand_on(program: Words, at: int, vector: int, depth: int) -> None:
+def _hand_on(program: Words, at: int, vector: int, shape: int) -> None:
     """Queues what reads an operator's out, in the loops that it enters too."""
     first = program[at + R_LINKS]
     for k in range(first, first + program[at + R_LINK_COUNT]):
@@ -496,8 +496,9 @@ def _hand_on(program: Words, at: int, vector: int, depth: int) -> None:
     first = program[at + R_ENTERS]
     for k in range(first, first + program[at + R_ENTER_COUNT]):
         enter = program[k]
-        program[enter + R_DUE] = wrap(vector, depth, depth + 1)
-        program[program[program[enter + E_SCOPE] + S_ROW] + R_QUEUED] = 1
+        scope = program[enter + E_SCOPE]
+        program[enter + R_DUE] = wrap(vector, shape, program[scope + S_SHAPE])
+        program[program[scope + S_ROW] + R_QUEUED] = 1
 
 
 @kernel
@@ -526,7 +527,7 @@ def run_loop(program: Words, nothing: Words, again: bool, stats: Words, passes: 
         at = program[scope + S_AT]
         program[at + R_QUEUED] = 0
         if program[F_RETURN] == LOUD:
-            _hand_on(program, at, program[scope + S_VECTOR], program[scope + S_DEPTH])
+            _hand_on(program, at, program[scope + S_VECTOR], program[scope + S_SHAPE])
         program[scope + S_AT] = at + ROW_WORDS
         program[F_RETURN] = AWAY
     while True:
@@ -542,7 +543,7 @@ def run_loop(program: Words, nothing: Words, again: bool, stats: Words, passes: 
             passes -= 1
             at = program[scope + S_FIRST]
         end = program[scope + S_END]
-        depth = program[scope + S_DEPTH]
+        shape = program[scope + S_SHAPE]
         vector = program[scope + S_VECTOR]
         nested = 0
         while at < end:
@@ -550,13 +551,13 @@ def run_loop(program: Words, nothing: Words, again: bool, stats: Words, passes: 
                 if program[at + R_OPERATOR] == NESTED:
                     nested = program[at + R_SOURCE]
                     break
-                result = _run(program, at, vector, depth, nothing, again, stats)
+                result = _run(program, at, vector, shape, nothing, again, stats)
                 if result != DONE:
                     program[scope + S_AT] = at
                     return int(2 * ((at - program[F_ROWS]) // ROW_WORDS) + int(result == UNPLACED))
                 program[at + R_QUEUED] = 0
                 if load(program[at + R_OUT]) != 0:
-                    _hand_on(program, at, vector, depth)
+                    _hand_on(program, at, vector, shape)
             at += ROW_WORDS
         if nested != 0:
             program[at + R_QUEUED] = 0

@@ -25,10 +25,10 @@ from ivm.kernels.memory import (
     L_ROWS,
     L_TIME_STRIDE,
     L_TIMES,
-    T_DEPTH,
     T_DIFF_WIDTH,
     T_ORDER,
     T_ROOM,
+    T_SHAPE,
     T_SINCE,
     T_WIDTH,
     Words,
@@ -39,7 +39,7 @@ from ivm.kernels.memory import (
     store,
 )  # fmt: skip
 from ivm.kernels.order import compare
-from ivm.kernels.times import ROUND_BITS, advance
+from ivm.kernels.times import advance, all_bits
 
 M_LEFT: Final = 0
 M_RIGHT: Final = 1
@@ -123,7 +123,7 @@ def compact(trace: Words) -> int:
     diff_width = trace[T_DIFF_WIDTH]
     since = load(trace[T_SINCE])
     for i in range(count):
-        store(times + 8 * i, advance(load(times + 8 * i), since, trace[T_DEPTH]))
+        store(times + 8 * i, advance(load(times + 8 * i), since, trace[T_SHAPE]))
     out = 0
     i = 0
     while i < count:
@@ -284,8 +284,8 @@ def merge(
     width = trace[T_WIDTH]
     diff_width = trace[T_DIFF_WIDTH]
     order = trace[T_ORDER]
-    depth = trace[T_DEPTH]
-    shift = depth * ROUND_BITS[depth]
+    shape = trace[T_SHAPE]
+    shift = all_bits(shape)
     low = (1 << shift) - 1
     bytes_a_row = 8 * width
     bytes_a_diff = 8 * diff_width

@@ -21,7 +21,7 @@ LOUD: Final = 2
 # end, the row at which its pass stands (0: it is between passes), the vector of the pass, and of the pass around it.
 S_PARENT: Final = 0
 S_ROW: Final = 1
-S_DEPTH: Final = 2
+S_SHAPE: Final = 2
 S_FIRST: Final = 3
 S_END: Final = 4
 S_AT: Final = 5
@@ -58,7 +58,7 @@ D_KEEP: Final = 10
 D_OWED: Final = 11
 D_SORTED: Final = 12
 # Join: the right delta's row (R_SOURCE: the left one's), its program, state, last round, what is new on the left (a
-# row, or an address where it is outside), and both sides, four words each: trace, depth, delay, a delayed body's row.
+# row, or an address where it is outside), and both sides, four words each: trace, shape, delay, a delayed body's row.
 J_RIGHT: Final = 8
 J_PROGRAM: Final = 9
 J_PROGRAM_WORDS: Final = 10

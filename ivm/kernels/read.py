@@ -18,11 +18,11 @@ from ivm.kernels.memory import (
     L_TIME_STRIDE,
     L_TIMES,
     LAYER_WORDS,
-    T_DEPTH,
     T_DIFF_WIDTH,
     T_KEY_WIDTH,
     T_LAYERS,
     T_ORDER,
+    T_SHAPE,
     T_WIDTH,
     Words,
     copy_words,
@@ -31,7 +31,7 @@ from ivm.kernels.memory import (
 )  # fmt: skip
 from ivm.kernels.order import compare
 from ivm.kernels.seek import seek
-from ivm.kernels.times import ROUND_BITS, advance
+from ivm.kernels.times import advance, all_bits
 
 
 @kernel
@@ -49,14 +49,14 @@ def _append(trace: Words, at: int, p: int, target: Words, time: int) -> None:
 @kernel
 def collect(trace: Words, target: Words, upto: int, since: int) -> int:
     """Appends all updates with ordinal <= ``upto``, ordinals raised to ``since``; the target has room for all."""
-    depth = trace[T_DEPTH]
-    shift = depth * ROUND_BITS[depth]
+    shape = trace[T_SHAPE]
+    shift = all_bits(shape)
     for k in range(trace[T_LAYERS]):
         at = HEAD + LAYER_WORDS * k
         for p in range(trace[at + L_COUNT]):
             time = load(trace[at + L_TIMES] + trace[at + L_TIME_STRIDE] * p)
             if (time >> shift) <= upto:
-                _append(trace, at, p, target, advance(time, since, depth))
+                _append(trace, at, p, target, advance(time, since, shape))
     return int(target[B_COUNT])
 
 
@@ -66,8 +66,8 @@ def lookup(trace: Words, keys: Words, target: Words, upto: int) -> bool:
 
     False when the target has no room. Cost: one seek for each key and layer, and the updates found.
     """
-    depth = trace[T_DEPTH]
-    shift = depth * ROUND_BITS[depth]
+    shape = trace[T_SHAPE]
+    shift = all_bits(shape)
     width = trace[T_WIDTH]
     key_width = trace[T_KEY_WIDTH]
     for i in range(keys[B_COUNT]):

@@ -29,10 +29,10 @@ from ivm.kernels.memory import (
     L_TIME_STRIDE,
     L_TIMES,
     LAYER_WORDS,
-    T_DEPTH,
     T_DIFF_WIDTH,
     T_KEY_WIDTH,
     T_ORDER,
+    T_SHAPE,
     T_WIDTH,
     Words,
     copy_words,
@@ -65,7 +65,7 @@ def _walk(
     """
     width = trace[T_WIDTH]
     key_width = trace[T_KEY_WIDTH]
-    depth = trace[T_DEPTH]
+    shape = trace[T_SHAPE]
     diff_width = trace[T_DIFF_WIDTH]
     order = trace[T_ORDER]
     visited = 0
@@ -86,7 +86,7 @@ def _walk(
             at = k * LAYER_WORDS
             p = positions[k]
             while p < table[at + L_COUNT] and compare(table[at + L_ROWS] + 8 * width * p, best, 0, width, 0) == 0:
-                if below(load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p), time, depth):
+                if below(load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p), time, shape):
                     diff = table[at + L_DIFFS] + table[at + L_DIFF_STRIDE] * p
                     for d in range(diff_width):
                         sums[d] += load(diff + 8 * d) * table[at + L_SIGN]
@@ -349,7 +349,7 @@ def differences_total(heads: Words, segment: Words, vals: Words, target: Words) 
 
 @kernel
 def _times_of_key(
-    table: Words, count: int, starts: Words, width: int, key: int, key_width: int, since: int, depth: int,
+    table: Words, count: int, starts: Words, width: int, key: int, key_width: int, since: int, shape: int,
     times: Words,
 ) -> tuple[int, int]:  # fmt: skip
     """(count, rows visited): the distinct times of a key's rows, raised to ``since``; count -1 when they do not fit."""
@@ -359,7 +359,7 @@ def _times_of_key(
         at = k * LAYER_WORDS
         p = starts[k]
         while live(table, k, p, width, key, key_width):
-            time = advance(load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p), since, depth)
+            time = advance(load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p), since, shape)
             visited += 1
             p += 1
             if n == len(times):
@@ -377,7 +377,7 @@ def segments_partial(
     empty, at each time of the closure; later times go to ``owed_out``."""
     width = trace[T_WIDTH]
     key_width = trace[T_KEY_WIDTH]
-    depth = trace[T_DEPTH]
+    shape = trace[T_SHAPE]
     order = trace[T_ORDER]
     table, count = layers(trace, nothing, nothing)
     starts = np.zeros(count, np.int64)
@@ -400,19 +400,19 @@ def segments_partial(
             now = np.empty(2 * (i - first + j - first_owed), np.int64)
         n_now = put_times(delta, first, i, now, 0)
         n_now = put_times(owed, first_owed, j, now, n_now)
-        since = least_ordinal(now, n_now, depth)
+        since = least_ordinal(now, n_now, shape)
         _seek_all(table, count, starts, width, key, key_width, order)
-        n_times, visited = _times_of_key(table, count, starts, width, key, key_width, since, depth, times)
+        n_times, visited = _times_of_key(table, count, starts, width, key, key_width, since, shape, times)
         while n_times < 0:
             times = longer(times, 0)
-            n_times, visited = _times_of_key(table, count, starts, width, key, key_width, since, depth, times)
+            n_times, visited = _times_of_key(table, count, starts, width, key, key_width, since, shape, times)
         stats[S_SEEKS] += count
         stats[S_HISTORY] += visited
-        counts = close(now, n_now, later, times, n_times, depth, vector)
+        counts = close(now, n_now, later, times, n_times, shape, vector)
         while counts < 0:
             now = longer(now, n_now)
             later = longer(later, 0)
-            counts = close(now, n_now, later, times, n_times, depth, vector)
+            counts = close(now, n_now, later, times, n_times, shape, vector)
         n_now = counts & 0xFFFFFFFF
         n_later = counts >> 32
         full = heads[B_COUNT] + n_now >= heads[B_ROOM] or owed_out[B_COUNT] + n_later > owed_out[B_ROOM]
@@ -488,7 +488,7 @@ def _tidy(block: Words, start: int, order: int) -> None:
 @kernel
 def _subtract(
     table: Words, count: int, cursors: Words, width: int, key: int, key_width: int, order: int, time: int,
-    depth: int, out: Words,
+    shape: int, out: Words,
 ) -> bool:  # fmt: skip
     """Appends the negated accumulation of a key in the output trace at ``time``; False when there is no room."""
     for k in range(count):
@@ -496,7 +496,7 @@ def _subtract(
         p = seek(table[at + L_ROWS], table[at + L_COUNT], width, table[at + L_FENCE], cursors[k], key, key_width, order)
         cursors[k] = p
         while live(table, k, p, width, key, key_width):
-            if below(load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p), time, depth):
+            if below(load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p), time, shape):
                 n = out[B_COUNT]
                 if n >= out[B_ROOM]:
                     return False
@@ -516,7 +516,7 @@ def differences_partial(heads: Words, segment: Words, vals: Words, output: Words
     """
     key_width = heads[B_WIDTH]
     width = output[T_WIDTH]
-    depth = output[T_DEPTH]
+    shape = output[T_SHAPE]
     order = output[T_ORDER]
     table, count = layers(output, nothing, nothing)
     cursors = np.zeros(count, np.int64)
@@ -529,9 +529,9 @@ def differences_partial(heads: Words, segment: Words, vals: Words, output: Words
         if h == 0 or compare(key, key - 8 * key_width, 0, key_width, 0) != 0:
             group = out[B_COUNT]
         start = out[B_COUNT]
-        full = not _subtract(table, count, cursors, width, key, key_width, order, time, depth, out)
+        full = not _subtract(table, count, cursors, width, key, key_width, order, time, shape, out)
         for i in range(group, start):
-            if below(load(out[B_TIMES] + 8 * i), time, depth):
+            if below(load(out[B_TIMES] + 8 * i), time, shape):
                 n = out[B_COUNT]
                 if n >= out[B_ROOM]:
                     full = True

@@ -25,8 +25,8 @@ from ivm.kernels.memory import (
     B_ROOM,
     B_ROWS,
     B_TIMES,
-    T_DEPTH,
     T_ORDER,
+    T_SHAPE,
     T_WIDTH,
     Words,
     copy_words,
@@ -35,7 +35,7 @@ from ivm.kernels.memory import (
 )  # fmt: skip
 from ivm.kernels.order import compare
 from ivm.kernels.seek import AHEAD, aim, hints, layers
-from ivm.kernels.times import ROUND_BITS, below
+from ivm.kernels.times import WIDTH_BITS, below
 
 DISTINCT: Final = 0
 POSITIVE: Final = 1
@@ -98,18 +98,18 @@ def threshold_total(trace: Words, delta: Words, nothing: Words, out: Words, keep
 @kernel
 def _correct(
     row: int, now: Words, n_now: int, times: Words, diffs: Words, n: int, out_times: Words, out_diffs: Words,
-    n_out: int, out: Words, keep: int, width: int, depth: int,
+    n_out: int, out: Words, keep: int, width: int, shape: int,
 ) -> None:  # fmt: skip
     """Emits f(input) - output for one row at each time of ``now``; the output's history has room and grows."""
     for e in range(n_now):
         time = now[e]
         total = 0
         for k in range(n):
-            if below(times[k], time, depth):
+            if below(times[k], time, shape):
                 total += diffs[k]
         change = _kept(total, keep)
         for k in range(n_out):
-            if below(out_times[k], time, depth):
+            if below(out_times[k], time, shape):
                 change -= out_diffs[k]
         if change != 0:
             _append(out, row, width, time, change)
@@ -120,14 +120,15 @@ def _correct(
 
 @kernel
 def _inverse(
-    row: int, now: Words, n_now: int, times: Words, diffs: Words, n: int, out: Words, keep: int, width: int
-) -> None:
-    """Emits one row's differences at each time of ``now`` (depth 1) from its input's history alone.
+    row: int, now: Words, n_now: int, times: Words, diffs: Words, n: int, out: Words, keep: int, width: int,
+    bits: int,
+) -> None:  # fmt: skip
+    """Emits one row's differences at each time of ``now``, of one round of so many bits, from its input's
+    history alone.
 
     What is emitted sums up to F(ordinal, round) = f(input up to there) at every time, so the difference at a time is
     F's mixed difference there (Möbius inversion): F(o, r) - F(before o, r) - F(o, before r) + F(before o, before r).
     """
-    bits = ROUND_BITS[1]
     mask = (1 << bits) - 1
     for e in range(n_now):
         ordinal = now[e] >> bits
@@ -173,9 +174,9 @@ def threshold_partial(
     at these very times before.
     """
     width = trace[T_WIDTH]
-    depth = trace[T_DEPTH]
+    shape = trace[T_SHAPE]
     order = trace[T_ORDER]
-    inverting = depth == 1 and not again
+    inverting = shape >> WIDTH_BITS == 0 and not again
     table, count = layers(trace, nothing, nothing)
     out_table, out_count = layers(output, nothing, nothing)
     cursors = np.zeros(count, np.int64)
@@ -198,27 +199,27 @@ def threshold_partial(
         if i - first + j - first_owed > len(now):
             now = np.empty(2 * (i - first + j - first_owed), np.int64)
         n_now = put_times(owed, first_owed, j, now, put_times(delta, first, i, now, 0))
-        since = least_ordinal(now, n_now, depth) - (1 if inverting else 0)
-        n = gather_history(table, count, cursors, width, width, order, row, since, depth, times, diffs)
+        since = least_ordinal(now, n_now, shape) - (1 if inverting else 0)
+        n = gather_history(table, count, cursors, width, width, order, row, since, shape, times, diffs)
         if n > len(times):
             times = np.empty(2 * n, np.int64)
             diffs = np.empty(2 * n, np.int64)
-            gather_history(table, count, cursors, width, width, order, row, since, depth, times, diffs)
+            gather_history(table, count, cursors, width, width, order, row, since, shape, times, diffs)
         stats[S_SEEKS] += count
         stats[S_HISTORY] += n
         # A row that only this delta knows has emitted nothing, or what it emitted has cancelled out.
         new = n == 1 and j == first_owed and i == first + 1 and times[0] == now[0] and diffs[0] == _diff(delta, first)
         n = consolidate_history(times, diffs, n)
-        counts = close(now, n_now, later, times, n, depth, vector)
+        counts = close(now, n_now, later, times, n, shape, vector)
         while counts < 0:
             now = longer(now, n_now)
             later = longer(later, 0)
-            counts = close(now, n_now, later, times, n, depth, vector)
+            counts = close(now, n_now, later, times, n, shape, vector)
         n_now = counts & 0xFFFFFFFF
         n_out = 0
         if not new and not inverting:
             n_out = gather_history(
-                out_table, out_count, out_cursors, width, width, order, row, since, depth, out_times, out_diffs
+                out_table, out_count, out_cursors, width, width, order, row, since, shape, out_times, out_diffs
             )
             stats[S_SEEKS] += out_count
             stats[S_HISTORY] += n_out
@@ -226,16 +227,16 @@ def threshold_partial(
             out_times = np.empty(2 * (n_out + n_now), np.int64)
             out_diffs = np.empty(2 * (n_out + n_now), np.int64)
             gather_history(
-                out_table, out_count, out_cursors, width, width, order, row, since, depth, out_times, out_diffs
+                out_table, out_count, out_cursors, width, width, order, row, since, shape, out_times, out_diffs
             )
         if out[B_COUNT] + n_now > out[B_ROOM] or owed_out[B_COUNT] + (counts >> 32) > owed_out[B_ROOM]:
             out[B_COUNT] = found
             owed_out[B_COUNT] = owed_found
             return -1
         if inverting:
-            _inverse(row, now, n_now, times, diffs, n, out, keep, width)
+            _inverse(row, now, n_now, times, diffs, n, out, keep, width, shape)
         else:
-            _correct(row, now, n_now, times, diffs, n, out_times, out_diffs, n_out, out, keep, width, depth)
+            _correct(row, now, n_now, times, diffs, n, out_times, out_diffs, n_out, out, keep, width, shape)
         for k in range(counts >> 32):
             _append(owed_out, row, width, later[k], 1)
     kept = out[B_COUNT] == 0 or put_small(output, out)

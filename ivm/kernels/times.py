@@ -1,7 +1,9 @@
 """Timestamps: vectors (ordinal, round, …) of one coordinate for each enclosing loop, packed into one int64.
 
-The ordinal lies in the high bits, then the rounds, outermost first, each as wide as ``ROUND_BITS`` says for the
-depth; so packed times compare lexicographically as integers. The product order is ``below``; ``lub`` is its join.
+The ordinal lies in the high bits, then the rounds, outermost first; so packed times compare lexicographically as
+integers. How wide each loop's round is, is its *shape*: WIDTH_BITS bits for each loop, the innermost in the lowest, 0
+outside of loops. A loop's round is as wide in the loops inside it, so that entering a loop shifts a time. The product
+order is ``below``; ``lub`` is its join.
 """
 
 from __future__ import annotations
@@ -10,79 +12,87 @@ from typing import Final
 
 from ivm.kernels.cache import kernel
 
-# By depth. Widths are checked where ordinals are fed and where rounds are counted, never here.
-ROUND_BITS: Final = (0, 24, 16, 11, 8)
-MAX_DEPTH: Final = 4
+# Widths are checked where ordinals are fed and where rounds are counted, never here.
+WIDTH_BITS: Final = 5
+_WIDTH: Final = (1 << WIDTH_BITS) - 1
 
 
 @kernel
-def lub(a: int, b: int, depth: int) -> int:
+def all_bits(shape: int) -> int:
+    """How many bits the rounds take."""
+    total = 0
+    while shape != 0:
+        total += shape & _WIDTH
+        shape >>= WIDTH_BITS
+    return total
+
+
+@kernel
+def last_mask(shape: int) -> int:
+    """The bits of the innermost round."""
+    return (1 << (shape & _WIDTH)) - 1
+
+
+@kernel
+def loops(shape: int) -> int:
+    """How many loops it is of."""
+    count = 0
+    while shape != 0:
+        count += 1
+        shape >>= WIDTH_BITS
+    return count
+
+
+@kernel
+def lub(a: int, b: int, shape: int) -> int:
     """The least time that is above both."""
-    if depth == 0:
-        return max(a, b)
-    bits = ROUND_BITS[depth]
-    mask = (1 << bits) - 1
-    shift = depth * bits
-    result = max(a >> shift, b >> shift) << shift
-    for k in range(depth):
-        field = k * bits
-        result |= max((a >> field) & mask, (b >> field) & mask) << field
-    return result
+    result = 0
+    at = 0
+    while shape != 0:
+        width = shape & _WIDTH
+        mask = (1 << width) - 1
+        result |= max((a >> at) & mask, (b >> at) & mask) << at
+        at += width
+        shape >>= WIDTH_BITS
+    return result | max(a >> at, b >> at) << at
 
 
 @kernel
-def below(a: int, b: int, depth: int) -> bool:
+def below(a: int, b: int, shape: int) -> bool:
     """Whether a <= b in the product order."""
-    if depth == 0:
-        return a <= b
-    bits = ROUND_BITS[depth]
-    mask = (1 << bits) - 1
-    shift = depth * bits
-    if (a >> shift) > (b >> shift):
-        return False
-    for k in range(depth):
-        field = k * bits
-        if ((a >> field) & mask) > ((b >> field) & mask):
+    while shape != 0:
+        width = shape & _WIDTH
+        mask = (1 << width) - 1
+        if (a & mask) > (b & mask):
             return False
-    return True
+        a >>= width
+        b >>= width
+        shape >>= WIDTH_BITS
+    return a <= b
 
 
 @kernel
-def rounds(time: int, depth: int) -> int:
+def rounds(time: int, shape: int) -> int:
     """The time's loop vector: its rounds, packed, without the ordinal."""
-    return time & ((1 << (depth * ROUND_BITS[depth])) - 1)
+    return time & ((1 << all_bits(shape)) - 1)
 
 
 @kernel
-def wrap(time: int, depth: int, target: int) -> int:
+def wrap(time: int, shape: int, target: int) -> int:
     """A time of an outer scope inside a deeper one: it gains rounds 0."""
-    if depth == target:
-        return time
-    bits = ROUND_BITS[depth]
-    wide = ROUND_BITS[target]
-    mask = (1 << bits) - 1
-    result = (time >> (depth * bits)) << (target * wide)
-    for k in range(depth):
-        result |= ((time >> (bits * (depth - 1 - k))) & mask) << (wide * (target - 1 - k))
-    return result
+    return time << (all_bits(target) - all_bits(shape))
 
 
 @kernel
-def unwrap(time: int, depth: int) -> int:
+def unwrap(time: int, shape: int) -> int:
     """The time without its innermost round, one scope further out."""
-    bits = ROUND_BITS[depth]
-    wide = ROUND_BITS[depth - 1]
-    mask = (1 << bits) - 1
-    result = (time >> (depth * bits)) << ((depth - 1) * wide)
-    for k in range(depth - 1):
-        result |= ((time >> (bits * (depth - 1 - k))) & mask) << (wide * (depth - 2 - k))
-    return result
+    return time >> (shape & _WIDTH)
 
 
 @kernel
-def advance(time: int, since: int, depth: int) -> int:
+def advance(time: int, since: int, shape: int) -> int:
     """The time with its ordinal raised to ``since``; the rounds stay."""
-    shift = depth * ROUND_BITS[depth]
+    shift = all_bits(shape)
     if (time >> shift) >= since:
         return time
     return (since << shift) | (time & ((1 << shift) - 1))

@@ -43,7 +43,7 @@ class ArrangeOperator(Operator):
         self.source = source
         self.gather = how
         self.key_width = key_width
-        self.kept = Spine(self.width, key_width, scope.depth, self.diff_width, order, core.since_of(scope.depth))
+        self.kept = Spine(self.width, key_width, scope.shape, self.diff_width, order, core.since_of(scope.depth))
         self.spine = self.kept
         self._order = self.kept.order
         self._refresh = None if order is None else refresh

@@ -25,8 +25,8 @@ from ivm.kernels.delta_join import (
     G_WORDS,
     PATH_HEAD,
     R_CELL,
-    R_DEPTH,
     R_MINUS,
+    R_SHAPE,
     SLOT_SHIFT,
     SLOT_WORDS,
     SOURCE_WORDS,
@@ -83,7 +83,7 @@ class Course:
             assert spine is not None
             assert spine.order == 0, "delta joins compare words"
             self.sources[slot * SOURCE_WORDS + R_CELL] = where(spine.cell)
-            self.sources[slot * SOURCE_WORDS + R_DEPTH] = side.arrangement.scope.depth
+            self.sources[slot * SOURCE_WORDS + R_SHAPE] = side.arrangement.scope.shape
         self.cells = True
 
     @property
@@ -184,7 +184,7 @@ class DeltaJoinOperator(Operator):
         while True:
             result = delta_join(
                 task.delta.d, task.course.program, task.sources, out.d, later.d, task.state, core.stats,
-                self.scope.depth, vector, WORK,
+                self.scope.shape, vector, WORK,
             )  # fmt: skip
             if result >= 0:
                 break

@@ -122,7 +122,7 @@ class JoinOperator(Operator):
         sides = [
             [
                 address(spine.cell),
-                side.arrangement.scope.depth,
+                side.arrangement.scope.shape,
                 side.delay,
                 program.row(side.arrangement) if side.delay else 0,
             ]
@@ -169,7 +169,7 @@ class JoinOperator(Operator):
                     block.d[B_ROOM] = min(block.room, block.n + SLICE)
             result = join(
                 delta.d, spine.desc, minus, early, out.d, later.d, self._program, self._state, core.stats, left,
-                other.arrangement.scope.depth, self.scope.depth, other.delay, vector, self._last,
+                other.arrangement.scope.shape, self.scope.shape, other.delay, vector, self._last,
             )  # fmt: skip
             if sliced:
                 for block in (out, later):
@@ -200,14 +200,14 @@ class JoinOperator(Operator):
         core = self.core
         spine = other.arrangement.spine
         assert spine is not None
-        trace, depths = spine.desc, (other.arrangement.scope.depth, self.scope.depth)
+        trace, shapes = spine.desc, (other.arrangement.scope.shape, self.scope.shape)
         ranges = ranges_of(delta, spine.key_width, parts(delta.n, SEARCHED))
         found = [Part(piece(delta, *ends), self.width, (0, 0, -1, 1)) for ends in ranges]
 
         def half(part: Part) -> int:
             return join(
                 part.delta, trace, minus, early, part.out.d, part.later.d, self._program, part.state, part.stats, left,
-                *depths, other.delay, vector, self._last,
+                *shapes, other.delay, vector, self._last,
             )  # fmt: skip
 
         if emit(found, half, LARGE, SLICE, lambda size: vector < 0 or self._may_take(size)):

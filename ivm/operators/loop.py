@@ -15,7 +15,6 @@ from ivm.kernels.delay import delay
 from ivm.kernels.program import DELAY, ENTERING, FEEDBACK, LEAVING, R_SOURCE, TAP, VARIABLE
 from ivm.scheduler import Core, Later, Operator, Scope
 from ivm.shards import copied, sort_into
-from ivm.time import max_round
 
 
 class EnterOperator(Operator):
@@ -37,7 +36,7 @@ class EnterOperator(Operator):
         given = self.source.out
         out = self.out
         out.reserve(given.n)
-        out.n = copied(given, out, 1, ENTER, self.scope.depth - 1, self.scope.depth)
+        out.n = copied(given, out, 1, ENTER, self.source.scope.shape, self.scope.shape)
         return out.n > 0
 
     def instruction(self, program: Program) -> Instruction | None:
@@ -138,7 +137,7 @@ class DelayOperator(Operator):
     def _delay(self, given: Block, out: Block, later: Block, vector: int) -> None:
         out.reserve(out.n + given.n)
         later.reserve(later.n + given.n)
-        delay(given.d, out.d, later.d, self._how, vector, self.scope.depth)
+        delay(given.d, out.d, later.d, self._how, vector, self.scope.shape)
         out.sync()
         later.sync()
 
@@ -170,7 +169,7 @@ class FeedbackOperator(Operator):
         assert source.scope is variable.scope, "a variable's body is in the variable's scope"
         self.source = source
         self.variable = variable
-        self._mask = max_round(scope.depth)
+        self._mask = (1 << scope.width) - 1
 
     def run(self, vector: int) -> bool:
         scope = self.scope
@@ -231,7 +230,7 @@ class LeavingOperator(Operator):
             loop.leaving.append(self)
         if gathered.n + given.n > gathered.room:
             gathered.reserve(gathered.n + given.n)
-        gathered.n = copied(given, gathered, 1, LEAVE, loop.depth, 0)
+        gathered.n = copied(given, gathered, 1, LEAVE, loop.shape, 0)
 
     def run(self, vector: int) -> bool:
         """Called by the loop when it has run; hands on to the parent's pass."""
@@ -325,7 +324,7 @@ class OverflowOperator(LeavingOperator):
         """Those of the body's updates that are of the last round, or of a priority's last."""
         loop = self.source.scope
         rows, times, diffs = body.arrays()
-        rounds = times & max_round(loop.depth)
+        rounds = times & ((1 << loop.width) - 1)
         last = rounds == loop.last_round
         if loop.stride:
             last |= rounds % loop.stride == loop.last_of_priority

@@ -108,7 +108,7 @@ class ReduceOperator(Operator):
 
     def _spine(self, width: int) -> Spine:
         since = self.core.since_of(self.scope.depth)
-        return Spine(width, self.key_width, self.scope.depth, 1, self._order(width), since)
+        return Spine(width, self.key_width, self.scope.shape, 1, self._order(width), since)
 
     def _order(self, width: int) -> Words | None:
         """The input's order of the key, integers for the values."""

@@ -50,7 +50,7 @@ class FrozenSpine(Spine):
         if order is not None:
             order = order.copy()
             order[0] = address(cell)
-        super().__init__(spine.width, spine.key_width, spine.depth, spine.diff_width, order, since_word)
+        super().__init__(spine.width, spine.key_width, spine.shape, spine.diff_width, order, since_word)
         self._held: tuple[Words, ...] = ()
         self.follow(spine)
 
@@ -99,7 +99,7 @@ class StandInOperator(SourceOperator):
         self._frozen: FrozenSpine | None = None
         if base is not None:
             assert base.spine is not None
-            self._frozen = FrozenSpine(base.spine, core.since_of(base.spine.depth), cell)
+            self._frozen = FrozenSpine(base.spine, core.since_of(base.spine.shape), cell)
         if base is real:
             self.spine = self._frozen
 
@@ -134,7 +134,7 @@ class StandInOperator(SourceOperator):
             block.n = gather(held.d, block.d, program(self._back, held.width, 0))
             held = block
         block = Block(self.width, self.diff_width, max(held.n, 1))
-        block.n = transfer(held.d, block.d, 1, LEAVE, frozen.depth, 0)
+        block.n = transfer(held.d, block.d, 1, LEAVE, frozen.shape, 0)
         return sorted_block(block)
 
     def spines(self) -> list[Spine]:

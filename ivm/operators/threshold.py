@@ -40,7 +40,7 @@ class ThresholdOperator(Operator):
             given = self.source.spine
             assert given is not None
             self.spine = Spine(
-                self.width, self.key_width, self.scope.depth, 1, given.order_words, self.core.since_of(self.scope.depth)
+                self.width, self.key_width, self.scope.shape, 1, given.order_words, self.core.since_of(self.scope.depth)
             )
 
     def instruction(self, program: Program) -> Instruction | None:
