@@ -20,6 +20,8 @@ _WIDTH: Final = (1 << WIDTH_BITS) - 1
 @kernel
 def all_bits(shape: int) -> int:
     """How many bits the rounds take."""
+    if shape <= _WIDTH:
+        return shape
     total = 0
     while shape != 0:
         total += shape & _WIDTH
@@ -46,6 +48,9 @@ def loops(shape: int) -> int:
 @kernel
 def lub(a: int, b: int, shape: int) -> int:
     """The least time that is above both."""
+    if shape <= _WIDTH:  # one loop, or none: most times are such
+        mask = (1 << shape) - 1
+        return max(a >> shape, b >> shape) << shape | max(a & mask, b & mask)
     result = 0
     at = 0
     while shape != 0:
@@ -60,6 +65,9 @@ def lub(a: int, b: int, shape: int) -> int:
 @kernel
 def below(a: int, b: int, shape: int) -> bool:
     """Whether a <= b in the product order."""
+    if shape <= _WIDTH:
+        mask = (1 << shape) - 1
+        return (a >> shape) <= (b >> shape) and (a & mask) <= (b & mask)
     while shape != 0:
         width = shape & _WIDTH
         mask = (1 << width) - 1
