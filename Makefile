@@ -63,6 +63,10 @@ priorities: $(VENV)/test.done
 spellings: $(VENV)/test.done
 	$(PY) -m tests.test_equal_plans 0 $(or $(COUNT),1000)
 
+# What is asked enters recursions: against the same queries, whole.
+demand: $(VENV)/test.done
+	$(PY) -m tests.test_demand 0 $(or $(COUNT),1000)
+
 laws: $(VENV)/test.done
 	HYPOTHESIS_PROFILE=long $(PY) -m pytest --timeout 3600 $$(grep -l "^from hypothesis" tests/test_*.py)
 

@@ -81,12 +81,13 @@ def by_number(relation: int) -> str:
 
 
 def explain(
-    rel: Rel, stage: str, indexes: Indexes, names: Names = by_number, renderer: Renderer | None = None
+    rel: Rel, stage: str, indexes: Indexes, names: Names = by_number, renderer: Renderer | None = None,
+    demanding: bool = True,
 ) -> str:  # fmt: skip
     """The plan at ``stage``: logical, optimized or physical; with what the ``renderer``'s dataflow has already."""
     if stage == "logical":
         return explain_logical(rel, names)
-    optimized = optimize(rel) if indexes.one_shot else maintained(rel)
+    optimized = (optimize if indexes.one_shot else maintained)(rel, demanding)
     if stage == "optimized":
         return explain_logical(optimized, names)
     plan = lower(optimized, indexes)
@@ -154,12 +155,14 @@ def _label(rel: Rel, names: Names) -> str:
         case rels.TableFunction():
             return f"TableFunction {rel.function} {_list(rel.args)}{' with ordinality' if rel.ordinality else ''}"
         case rels.Recursive():
-            asked = f", demanded {' AND '.join(text(p) for p in rel.demanded)}" if rel.demanded else ""
+            told = [*map(text, rel.demanded), *(f"#{c} met" for c in rel.met)]
+            asked = f", demanded {' AND '.join(told)}" if told else ""
             return f"Recursive {rel.binding} union{' all' if rel.all else ''}: base, step{asked}"
         case rels.LetRec():
             at = "return at" if rel.return_at_limit else "error at"
             limit = "" if rel.limit is None else f" {at} limit {rel.limit}"
-            return f"LetRec {', '.join(str(b) for b, _ in rel.bindings)}{limit}"
+            asked = "".join(f", {b} demanded {' AND '.join(map(text, told))}" for b, told in rel.demanded)
+            return f"LetRec {', '.join(str(b) for b, _ in rel.bindings)}{limit}{asked}"
         case _:
             assert_never(rel)
 

@@ -190,7 +190,8 @@ class Recursive:
     """WITH RECURSIVE: ``base UNION [ALL] step``, where the step's ``Reference(binding)`` is the working table.
 
     The node itself is the whole result, used by every reference outside the step. ``demanded``: conditions that have
-    entered it (``planner.transform.demand``): it holds the asked rows, and maybe others that these depend on.
+    entered it (``planner.transform.demand``): it holds the asked rows, and maybe others that these depend on. ``met``:
+    the columns by which another relation asks.
     """
 
     binding: int
@@ -199,6 +200,7 @@ class Recursive:
     all: bool
     schema: Schema
     demanded: tuple[Scalar, ...] = ()
+    met: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +213,7 @@ class LetRec:
 
     ``priorities``: for each binding a bigint over its columns, or None; () for none at all. A row is not seen before
     the rows of lesser priorities have come to rest. ``automatic``: whether the planner may give some by itself.
+    ``demanded``: for some bindings the conditions that have entered them.
     """
 
     bindings: tuple[tuple[int, Rel], ...]
@@ -221,6 +224,7 @@ class LetRec:
     names: tuple[str, ...] = ()
     priorities: tuple[Scalar | None, ...] = ()
     automatic: bool = True
+    demanded: tuple[tuple[int, tuple[Scalar, ...]], ...] = ()
 
 
 Rel = (

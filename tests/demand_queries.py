@@ -49,6 +49,11 @@ READS = (
     "select u.id, q.y from u left join (select * from r where {p}) q on q.x = u.id",
     "select u.x, r.y from u join r on r.x = u.x where u.id = {c}",
     "select * from r where {p} and y in (select x from u)",
+    "select r.* from r join u on r.x = u.x", "select r.x, u.id from r join u on r.y = u.x where u.id > {c}",
+    "select * from r where x in (select x from u)", "select * from r where y in (select a from t where b > {c})",
+    "select * from r where exists (select 1 from t where t.a = r.x and t.b = r.y)",
+    "select r.x, count(*) from t join r on r.y = t.b and r.x = t.a group by r.x",
+    "select u.id, r.y from u left join r on r.x = u.x", "select * from r where not (x in (select id from u))",
     "select * from (select distinct x from r) q where q.x = {c}",
 )  # fmt: skip
 
@@ -70,3 +75,34 @@ def query(seed: int) -> str:
         read = read.replace(name, f"({rnd.choice(ASKED)})", 1)
     read = read.replace("{c}", str(rnd.randint(1, 5))).replace("{k}", str(rnd.randint(1, 5)))
     return f"with recursive r({columns}) as ({base} {kind} {step}) {read}"
+
+
+BLOCKS = (
+    "r(x int, y int) as ({base} union select r.x, e.dst from r join e on r.y = e.src)",
+    "r(x int, y int) as ({base} union select e.src, r.y from e join r on r.x = e.dst)",
+    "p(x int, y int) as ({base} union select r.x, t.b from r join t on r.y = t.a),"
+    " r(x int, y int) as (select x, y from p where y < 5)",
+    "r(x int, y int) as (select x, min(y) from ({base} union all select r.x, e.dst from r join e on r.y = e.src)"
+    " q(x, y) group by x)",
+    "p(x int) as (select x from u), r(x int, y int) as ({base} union select p.x, r.y from p join r on r.x = p.x"
+    " union select r.x, t.b from r left join t on r.y = t.a)",
+    "p(x int, y int) as ({base} except select x, y from r where y > 4),"
+    " r(x int, y int) as (select p.x, e.dst from p join e on e.src = p.y union select id, x from u)",
+    "r(x int, y int) as ({base} union select a.x, b.y from r a join r b on a.y = b.x)",
+    "r(x int, y int) as ({base} union select distinct q.x, q.y from (select * from r) q where not exists"
+    " (select 1 from t where t.a = q.x and t.b > q.y))",
+)
+
+
+def block(seed: int) -> str:
+    """A WITH MUTUALLY RECURSIVE query of a seed."""
+    rnd = random.Random(seed)
+    base = rnd.choice([b for b in BASES if " union " not in b])
+    read = rnd.choice(READS)
+    for name in ("{p}", "{q}"):
+        read = read.replace(name, f"({rnd.choice(ASKED)})", 1)
+    read = read.replace("{c}", str(rnd.randint(1, 5))).replace("{k}", str(rnd.randint(1, 5)))
+    text = rnd.choice(BLOCKS)
+    may_swing = " except " in text or "min(" in text
+    limit = " (return at recursion limit 5)" if may_swing or rnd.random() < 0.2 else ""
+    return f"with mutually recursive{limit} {text.replace('{base}', base)} {read}"

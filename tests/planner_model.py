@@ -197,12 +197,14 @@ class Model:
     def letrec(self, rel: LetRec, outer: tuple[Row, ...]) -> Bag:
         for binding, _ in rel.bindings:
             self.bindings[binding] = Counter()
-        for _ in range(1000):
+        for _ in range(rel.limit if rel.limit is not None and rel.return_at_limit else 1000):
             before = {b: self.bindings[b] for b, _ in rel.bindings}
             for binding, value in rel.bindings:
                 self.bindings[binding] = self.rel(value, outer)
             if all(before[b] == self.bindings[b] for b, _ in rel.bindings):
                 return self.rel(rel.body, outer)
+        if rel.return_at_limit:
+            return self.rel(rel.body, outer)
         raise AssertionError("no fixpoint")
 
     def eval(self, expr: Scalar, row: Row, outer: tuple[Row, ...]) -> Any:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
 from ivm.errors import SqlError
-from planner.logical import Recursive, Rel
+from planner.logical import LetRec, Recursive, Rel
 from planner.transform.pipeline import optimize
 from planner.traverse import children
-from tests.demand_queries import query
+from tests.demand_queries import block, query
 from tests.planner_bench import World
 from tests.planner_model import Bag
 from tests.test_planner_sql import RELATIONS, bound, new_row
@@ -61,13 +63,13 @@ def maintained(world: World, view: int) -> Bag | str:
     return world.view_of(view, world.renderer.stored[view].schema)
 
 
-def play(seed: int, steps: int) -> tuple[int, int]:
+def play(seed: int, steps: int, draw: Callable[[int], str] = query) -> tuple[int, int]:
     """A history over some random queries; how many of them were restricted, and how many asked for something."""
     rnd = random.Random(seed)
     world = World({r.id: (r.schema, r.primary_key) for r in RELATIONS.values()})
     for _ in range(5):
         commit(world, rnd)
-    texts = [query(seed * VIEWS + i) for i in range(VIEWS)]
+    texts = [draw(seed * VIEWS + i) for i in range(VIEWS)]
     rels = [bound(text).rel for text in texts]
     for i, rel in enumerate(rels):
         world.install(100 + i, rel)
@@ -84,13 +86,25 @@ def play(seed: int, steps: int) -> tuple[int, int]:
 
 def optimize_differs(plan: Rel) -> bool:
     found = recursions(plan)
-    return any(r.demanded for r in found) or any(r.binding > 1 for r in found)
+    return any(r.demanded or r.met for r in found) or any(r.binding > 1 for r in found) or any(blocks(plan))
+
+
+def blocks(rel: Rel) -> list[LetRec]:
+    """The blocks that something has entered."""
+    found = [rel] if isinstance(rel, LetRec) and rel.demanded else []
+    return [*found, *(b for child in children(rel) for b in blocks(child))]
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_asked_is_what_a_whole_recursion_has(seed: int) -> None:
     restricted, total = play(seed, 5)
     assert restricted * 4 >= total
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_asked_is_what_a_whole_block_has(seed: int) -> None:
+    restricted, total = play(seed, 4, block)
+    assert restricted * 6 >= total
 
 
 REACH = "with recursive r(x, y) as (select src, dst from e union select r.x, e.dst from r join e on r.y = e.src)"
@@ -155,3 +169,59 @@ def test_a_union_all_is_not_turned_round() -> None:
         " select * from r where y = 2"
     ).rel
     assert world.query(rel) == world.model(rel) == Counter({(1, 2): 1})
+
+
+@pytest.mark.parametrize(
+    ("asked", "rows"),
+    [
+        ("select r.* from r join u on r.x = u.x", 9),
+        ("select * from r where x in (select x from u)", 9),
+        ("select * from r where y in (select x + 9 from u)", 9),
+    ],
+)
+def test_another_relation_asks(asked: str, rows: int) -> None:
+    """Chains of nine edges: what comes into the other relation brings its own chain, and takes it along."""
+    world = World({r.id: (r.schema, r.primary_key) for r in RELATIONS.values()})
+    world.commit([(3, (i, i + 1), 1) for i in range(5000) if i % 10])
+    world.commit([(2, (1, 201, None), 1)])
+    rel = bound(f"{REACH} {asked}").rel
+    world.install(100, rel)
+    assert len(world.view(100)) == rows
+    before = world.dataflow.counters
+    world.commit([(2, (2, 301, None), 1)])
+    spent = world.dataflow.counters - before
+    assert spent.matches + spent.history + spent.segments < 400, spent
+    assert len(world.view(100)) == 2 * rows
+    world.commit([(2, (1, 201, None), -1)])
+    assert len(world.view(100)) == rows
+    assert world.view(100) == world.query(rel)
+
+
+def test_a_block_computes_what_is_asked() -> None:
+    world = World({r.id: (r.schema, r.primary_key) for r in RELATIONS.values()})
+    world.commit([(3, (i, i + 1), 1) for i in range(5000) if i % 10])
+    whole = REACH.replace("recursive r(x, y)", "mutually recursive r(x int, y int)")
+    world.install(100, bound(f"{whole} select * from r where x = 201").rel)
+    assert len(world.view(100)) == 9
+    assert sum(v.count for v in versions(world, 100).values()) < 2 * 4500 + 200
+
+
+def test_it_can_be_turned_off() -> None:
+    for text in (f"{REACH} select * from r where x = 1", f"{REACH} select r.* from r join u on r.x = u.x"):
+        (whole,) = recursions(optimize(bound(text).rel, demanding=False))
+        assert not whole.demanded
+        assert not whole.met
+        (restricted,) = recursions(optimize(bound(text).rel))
+        assert restricted.demanded or restricted.met
+
+
+def main() -> None:
+    """Histories of other seeds, of queries and of blocks: python -m tests.test_demand FIRST COUNT."""
+    first, count = int(sys.argv[1]), int(sys.argv[2])
+    for seed in range(first, first + count):
+        play(seed, 4, block if seed % 2 else query)
+    print(f"{count} histories of {VIEWS} views agree")
+
+
+if __name__ == "__main__":
+    main()

@@ -10,19 +10,24 @@ Three rules, tried in this order; each keeps the rows that meet the condition, a
 3. *A demand relation* (``demand_relation``): the values that the answer depends on, computed by a recursion of their
    own (magic sets: Bancilhon, Maier, Sagiv, Ullman, PODS 1986); base and step are restricted to them.
 
+Joins and semijoins with other relations ask, too (``demand_join``), and so does what reads a block (``demand_block``).
+
 Nothing that can raise, or is volatile, is moved; a recursion that is read whole elsewhere in the plan is left whole.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-from planner.logical import Filter, Recursive, Reference, Rel
+from planner.logical import Filter, Join, LetRec, Recursive, Reference, Rel
 from planner.lower_recursion import empty_without
 from planner.raising import can_raise, rel_is_volatile
 from planner.scalar import Column, Scalar
 from planner.transform.demand_arm import constants
+from planner.transform.demand_block import block_demand
+from planner.transform.demand_join import Meeting, joined_demand, meeting
 from planner.transform.demand_relation import by_demand
 from planner.transform.demand_turned import turned
 from planner.transform.pushdown import push_down
@@ -45,8 +50,9 @@ Predicates = tuple[Scalar, ...]
 
 def demand(rel: Rel) -> Rel:
     """The plan with its recursions restricted to what is asked of them."""
+    made: set[int] = set()
     for _ in range(PASSES):
-        new = _Demand(rel).rel(rel)
+        new = _Demand(rel, made).rel(rel)
         if new is rel:
             break
         rel = new
@@ -56,11 +62,14 @@ def demand(rel: Rel) -> Rel:
 class _Demand:
     """One pass over a plan. A plan used twice stays one object."""
 
-    def __init__(self, root: Rel) -> None:
+    def __init__(self, root: Rel, made: set[int]) -> None:
+        """``made``: the bindings of recursions that come from here, which joins ask nothing more of."""
+        self._made = made
         self._binding = 1 + max(bindings(root), default=0)
         self._readers = _readers(root)
         self._known: dict[int, tuple[Rel, Rel]] = {}
-        self._restricted: dict[tuple[int, Predicates], tuple[Recursive, Rel | None]] = {}
+        self._blocks = _blocks(root)
+        self._restricted: dict[object, tuple[Recursive, Predicates | Meeting, Rel | None]] = {}
 
     def rel(self, rel: Rel) -> Rel:
         found = self._known.get(id(rel))
@@ -73,27 +82,71 @@ class _Demand:
             new = self._restrict(rel.input, conjuncts(rel.predicate))
             assert new is not None
             return new
+        if isinstance(rel, LetRec) and self._blocks[_block(rel)] == 1:
+            rel = block_demand(rel, _may_enter, _plain) or rel
+        if isinstance(rel, Join):
+            return self._join(rel)
         return with_children(rel, tuple(self.rel(c) for c in children(rel)))
+
+    def _join(self, rel: Join) -> Rel:
+        """A recursion on one side is restricted to what the other side asks for."""
+        sides = list(children(rel))
+        for side, child in enumerate(sides):
+            asked = meeting(rel, side) if isinstance(child, Recursive) and self._is_asked_only(child) else None
+            if asked is None or not isinstance(child, Recursive):
+                sides[side] = self.rel(child)
+                continue
+            new = self._restrict(child, asked)
+            assert new is not None
+            if asked.whole and isinstance(new, Recursive) and new.met == asked.columns:
+                return new
+            sides[side] = new
+        return with_children(rel, tuple(sides))
 
     def _is_asked_only(self, rel: Recursive) -> bool:
         """Whether every reader of the recursion asks for something that can enter it."""
         readers = self._readers[id(rel)]
         return all(asked is not None and self._restrict(rel, asked) is not None for asked in readers)
 
-    def _restrict(self, rel: Recursive, asked: Predicates) -> Rel | None:
-        key = (id(rel), asked)
+    def _restrict(self, rel: Recursive, asked: Predicates | Meeting) -> Rel | None:
+        key = (id(rel), (asked.columns, id(asked.source)) if isinstance(asked, Meeting) else asked)
         if key not in self._restricted:
-            self._restricted[key] = (rel, restricted(rel, asked, self._fresh))
-        return self._restricted[key][1]
+            if isinstance(asked, Meeting):
+                fixed = rel.binding in self._made or _is_fixed(rel)
+                new = None if fixed else joined_demand(rel, asked, _entered, self._fresh)
+            else:
+                new = restricted(rel, asked, self._fresh)
+            self._restricted[key] = (rel, asked, new)
+        return self._restricted[key][2]
 
     def _fresh(self) -> int:
         self._binding += 1
+        self._made.add(self._binding)
         return self._binding
 
 
-def _readers(root: Rel) -> dict[int, list[Predicates | None]]:
+def _block(rel: LetRec) -> tuple[int, ...]:
+    return tuple(binding for binding, _ in rel.bindings)
+
+
+def _blocks(root: Rel) -> Counter[tuple[int, ...]]:
+    """How often each block stands in a plan: one that does so several times is computed once, whole."""
+    found: Counter[tuple[int, ...]] = Counter()
+    seen, todo = {id(root)}, [root]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, LetRec):
+            found[_block(node)] += 1
+        for child in children(node):
+            if id(child) not in seen:
+                seen.add(id(child))
+                todo.append(child)
+    return found
+
+
+def _readers(root: Rel) -> dict[int, list[Predicates | Meeting | None]]:
     """For each recursion what each of its readers asks for; None: all of it."""
-    found: dict[int, list[Predicates | None]] = {id(root): [None]}
+    found: dict[int, list[Predicates | Meeting | None]] = {id(root): [None]}
     seen: set[int] = set()
     todo = [root]
     while todo:
@@ -101,9 +154,9 @@ def _readers(root: Rel) -> dict[int, list[Predicates | None]]:
         if id(node) in seen:
             continue
         seen.add(id(node))
-        for child in children(node):
+        for side, child in enumerate(children(node)):
             if isinstance(child, Recursive):
-                asked = conjuncts(node.predicate) if isinstance(node, Filter) else None
+                asked = conjuncts(node.predicate) if isinstance(node, Filter) else meeting(node, side)
                 found.setdefault(id(child), []).append(asked)
             todo.append(child)
     return found
@@ -111,7 +164,7 @@ def _readers(root: Rel) -> dict[int, list[Predicates | None]]:
 
 def restricted(rel: Recursive, asked: Predicates, fresh: Callable[[], int]) -> Rel | None:
     """The rows of the recursion that meet the conditions, computing fewer; None: it would compute all of them."""
-    if rel.demanded or rel_is_volatile(rel):
+    if _is_fixed(rel):
         return None
     movable = tuple(p for p in asked if _may_enter(p))
     copied = tuple(p for p in movable if _entered(rel, (p,)) is not None)
@@ -123,6 +176,10 @@ def restricted(rel: Recursive, asked: Predicates, fresh: Callable[[], int]) -> R
     if new is None:
         return None
     return Filter(new, conjunction(asked)) if asked else new
+
+
+def _is_fixed(rel: Recursive) -> bool:
+    return bool(rel.demanded or rel.met) or rel_is_volatile(rel)
 
 
 def _may_enter(predicate: Scalar) -> bool:

@@ -15,14 +15,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product as combinations
 
-from ivm.words import ColumnType, Schema
+from ivm.words import ColumnType
 from planner.logical import Distinct, Filter, Join, JoinKind, Project, Recursive, Reference, Rel, Values, schema
 from planner.lower_sets import has_classes
 from planner.raising import can_raise
 from planner.scalar import Column, Scalar
 from planner.transform.demand_arm import MOST, Arm, Wanted, arm_of, equality, product, says_nothing
 from planner.transform.pushdown import push_down
-from planner.traverse import columns_of, conjunction, renumber, rewrite
+from planner.traverse import columns_of, conjunction, own_columns, renumber, rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +36,34 @@ class Pairs:
 
 def turned(rel: Recursive, wanted: Wanted, fresh: Callable[[], int]) -> Rel | None:
     """The rows of the recursion with the wanted constants, from the far end; None: the rule does not apply."""
-    if rel.all or has_classes(rel.schema):
-        return None
-    arm = arm_of(rel)
-    if arm is None:
-        return None
-    far = tuple(i for i, e in enumerate(arm.exprs) if arm.own(e) != i)
-    if not far or not set(far) <= set(wanted):
+    arm, far = _far(rel)
+    if arm is None or not far or not set(far) <= set(wanted):
         return None
     pairs = _pairs(arm, far)
     rows = tuple(combinations(*(wanted[i] for i in far)))
     if pairs is None or len(rows) > MOST:
         return None
-    return _from_base(rel, far, _closure(pairs, rows, far, rel.schema, fresh()))
+    ends = tuple(ColumnType(rel.schema[i].type, any(r[k].nullable for r in rows)) for k, i in enumerate(far))
+    first = Values(tuple((*r, *r) for r in rows), (*ends, *ends))
+    return _from_base(rel, far, _closure(pairs, first, fresh()))
+
+
+def turned_from(rel: Recursive, asked: Callable[[tuple[int, ...]], Rel | None], fresh: Callable[[], int]) -> Rel | None:
+    """The rows of the recursion whose far end is a row of what is ``asked`` for these columns; None: there is no such
+    rule, or nothing is asked of them."""
+    arm, far = _far(rel)
+    source = asked(far) if far else None
+    pairs = None if source is None or arm is None else _pairs(arm, far)
+    if source is None or pairs is None:
+        return None
+    own = own_columns(schema(source))
+    return _from_base(rel, far, _closure(pairs, Project(source, (*own, *own)), fresh()))
+
+
+def _far(rel: Recursive) -> tuple[Arm | None, tuple[int, ...]]:
+    """The step, and the columns that it does not copy."""
+    arm = None if rel.all or has_classes(rel.schema) else arm_of(rel)
+    return arm, () if arm is None else tuple(i for i, e in enumerate(arm.exprs) if arm.own(e) != i)
 
 
 def _pairs(arm: Arm, far: tuple[int, ...]) -> Pairs | None:
@@ -81,19 +96,17 @@ def _moved(columns: tuple[Column, ...], place: Callable[[int], int]) -> tuple[Co
     return tuple(Column(place(c.index), c.type, c.nullable) for c in columns)
 
 
-def _closure(
-    pairs: Pairs, rows: tuple[tuple[Scalar, ...], ...], far: tuple[int, ...], row: Schema, binding: int
-) -> Recursive:
-    """Z: (start, end) for each F from which an end is reached, the ends themselves included."""
-    n = len(far)
-    ends = tuple(ColumnType(row[i].type, any(r[k].nullable for r in rows)) for k, i in enumerate(far))
+def _closure(pairs: Pairs, first: Rel, binding: int) -> Recursive:
+    """Z: (start, end) for each F from which an end is reached, the ends themselves included, which ``first`` has."""
+    row = schema(first)
+    n = len(row) // 2
+    ends = row[n:]
     starts = tuple(ColumnType(e.type, e.nullable or c.nullable) for e, c in zip(ends, pairs.old, strict=True))
-    base = Values(tuple((*r, *r) for r in rows), (*ends, *ends))
     width = len(schema(pairs.rel))
     z = tuple(Column(width + i, c.type, c.nullable) for i, c in enumerate((*starts, *ends)))
     on = conjunction(tuple(equality(new, start) for new, start in zip(pairs.new, z[:n], strict=True)))
     step = Project(Join(JoinKind.INNER, pairs.rel, Reference(binding, (*starts, *ends)), on), (*pairs.old, *z[n:]))
-    return Recursive(binding, base, push_down(step), False, (*starts, *ends))
+    return Recursive(binding, first, push_down(step), False, (*starts, *ends))
 
 
 def _from_base(rel: Recursive, far: tuple[int, ...], closure: Recursive) -> Rel:

@@ -20,24 +20,28 @@ TRANSFORMS: Final[Transforms] = (decorrelate, fold, push_down, fold, demand, fol
 MAINTAINED: Final[Transforms] = (decorrelate, spell, *TRANSFORMS[1:])
 
 
-def optimize(rel: Rel, transforms: Transforms = TRANSFORMS) -> Rel:
-    """A bound plan, without subqueries and lateral joins, cheaper to compute and equal in its rows and schema."""
+def optimize(rel: Rel, demanding: bool = True, transforms: Transforms = TRANSFORMS) -> Rel:
+    """A bound plan, without subqueries and lateral joins, cheaper to compute and equal in its rows and schema.
+
+    ``demanding``: recursions compute what is asked of them only.
+    """
     row = schema(rel)
     for transform in transforms:
-        rel = transform(rel)
+        if demanding or transform is not demand:
+            rel = transform(rel)
     if schema(rel) != row:
         # a rewrite may find out that a column is never NULL; the rows' layout is what was promised
         rel = Project(rel, own_columns(row))
     return rel
 
 
-def maintained(rel: Rel) -> Rel:
+def maintained(rel: Rel, demanding: bool = True) -> Rel:
     """``optimize`` for a view: in the one form of all plans that mean the same, whose parts others may have already.
 
     The last projection puts the columns in their own order and is no part of that form.
     """
     row = schema(rel)
-    form = normalize(optimize(rel, MAINTAINED))
+    form = normalize(optimize(rel, demanding, MAINTAINED))
     rel = fold(prune(form.rel))
     if schema(rel) == row and form.places == tuple(range(len(row))):
         return rel

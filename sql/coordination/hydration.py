@@ -179,7 +179,7 @@ class Creation:
         """The physical plan, over what is arranged now."""
         indexes = StoredIndexes(self.engine.published, one_shot=False, joins=self.prepared.joins)
         assert self._rel is not None
-        self._plan = lower(maintained(self._rel), indexes)
+        self._plan = lower(maintained(self._rel, self.prepared.demanding), indexes)
 
     def begin(self) -> bool:
         """Make the view's nodes; False when they must read the running dataflow itself."""

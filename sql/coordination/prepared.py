@@ -76,6 +76,7 @@ class Prepared:
     """Whether the plan makes no new values: it moves what is stored, or counts it."""
     runs: int = 0
     joins: Joins = Joins.AUTO
+    demanding: bool = True
     _arranged: int = -1
 
     def check_current(self, catalog: Catalog) -> None:
@@ -89,7 +90,7 @@ class Prepared:
         Invariant: always asked with the same ``rel``.
         """
         if self.plan is None or self._arranged != published.arranged:
-            optimized = optimize(rel)
+            optimized = optimize(rel, self.demanding)
             self.inputs = frozenset(gets(rel))
             self._arranged = published.arranged
             self.wishes = wishes(optimized, published)
@@ -124,7 +125,7 @@ class Statements:
         """The bound statement; SqlError where the text is wrong, with the position in the statement."""
         text = statement.text
         style = TextStyle(settings.get("timezone"), formats=settings.formats)
-        key = (text, catalog.version, path, types, style, settings.joins)
+        key = (text, catalog.version, path, types, style, settings.joins, settings.demanding)
         found = self._known.get(key)
         if found is not None:
             self._known.move_to_end(key)
@@ -135,7 +136,9 @@ class Statements:
         if literals and isinstance(bound.statement, CreateView | CreateTable | AlterTable):
             _refuse_session_literal(literals[0])
         stored = tuple(catalog.relations[i] for i in recorder.seen | recorder.inherited if i in catalog.relations)
-        found = Prepared(text, bound, frozenset(recorder.seen), stored=stored, joins=settings.joins)
+        found = Prepared(
+            text, bound, frozenset(recorder.seen), stored=stored, joins=settings.joins, demanding=settings.demanding
+        )
         self._known[key] = found
         self._characters += len(text)
         while len(self._known) > CACHED or (self._characters > CACHED_CHARACTERS and len(self._known) > 1):

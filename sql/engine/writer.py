@@ -50,6 +50,7 @@ class Writer:
     fed: int = 0
     passing: list[int] = field(default_factory=list)
     joins: Joins = Joins.AUTO
+    demanding: bool = True
     hold: object = None
     """Keeps the values of words that are not fed yet."""
 
@@ -137,7 +138,7 @@ class Writer:
         else:
             assert rel is not None, "a materialized view has a query"
             indexes = StoredIndexes(self.snapshot(), one_shot=False, joins=relation.joins)
-            engine.install(lower(maintained(rel), indexes), relation.id)
+            engine.install(lower(maintained(rel, self.demanding), indexes), relation.id)
             engine.add_indexes(relation)
         self.created.append(relation)
         engine.hydrate()

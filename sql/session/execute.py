@@ -386,7 +386,7 @@ class Executor:
 
     def _definer(self, writer: Writer, prepared: Prepared, notify: Notify) -> Definer:
         names = Lookup(writer.catalog, self._session.path(writer.catalog))
-        writer.joins = prepared.joins
+        writer.joins, writer.demanding = prepared.joins, prepared.demanding
         return Definer(writer, notify, prepared.seen, names, self._session.settings)
 
     def _create_table_as(self, definer: Definer, statement: CreateTable, prepared: Prepared, request: Request) -> str:
@@ -414,9 +414,9 @@ class Executor:
             known = published.catalog.by_id(relation)
             return f"relation {relation}" if known is None else known.name
 
-        indexes = StoredIndexes(published, not maintained, self._session.settings.joins)
-        renderer = self._session.coordinator.engine.renderer
-        lines = explain(rel, statement.stage, indexes, name, renderer).splitlines()
+        settings, renderer = self._session.settings, self._session.coordinator.engine.renderer
+        indexes = StoredIndexes(published, not maintained, settings.joins)
+        lines = explain(rel, statement.stage, indexes, name, renderer, settings.demanding).splitlines()
         if maintained and indexes.joins is not Joins.AUTO:
             lines.append(f"planned with join_implementation = {indexes.joins.value}, which is kept with the view")
         return self.text_rows("QUERY PLAN", lines, "EXPLAIN")

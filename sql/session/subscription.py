@@ -128,7 +128,8 @@ class Subscription:
         else:
             self._temporary = True
             self._relation = self._coordinator.temporary_id()
-            plan = lower(maintained(rel), StoredIndexes(engine.published, False, self._settings.joins))
+            indexes = StoredIndexes(engine.published, False, self._settings.joins)
+            plan = lower(maintained(rel, self._settings.demanding), indexes)
             engine.install(plan, self._relation)
             engine.hydrate()
             engine.republish()

@@ -146,6 +146,7 @@ _SETTINGS: Final = (
     _Setting("lc_ctype", "C"),
     _Setting("lock_timeout", "0", _duration),
     _Setting("max_identifier_length", "63"),
+    _Setting("recursion_demand", "on", _boolean),
     _Setting("row_security", "on", _boolean),
     _Setting("search_path", '"$user", public', _search_path),
     _Setting("server_encoding", "UTF8"),
@@ -221,6 +222,11 @@ class Settings:
     def formats(self) -> DateFormats:
         """DateStyle and IntervalStyle."""
         return _date_formats(self.get("datestyle"), self.get("intervalstyle"))
+
+    @property
+    def demanding(self) -> bool:
+        """Whether recursions compute what is asked of them only."""
+        return self.get("recursion_demand") == "on"
 
     @property
     def joins(self) -> Joins:
