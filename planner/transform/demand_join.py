@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from ivm.words import BOOL, Schema
 from planner.join_keys import operator
-from planner.logical import Distinct, Join, JoinKind, LetRec, Project, Recursive, Reference, Rel, schema
+from planner.logical import Join, JoinKind, LetRec, Project, Recursive, Reference, Rel, schema
 from planner.memo import by_identity
 from planner.scalar import Call, Column, Parameter, Scalar
 from planner.transform.demand_arm import equal_columns, equality
@@ -104,4 +104,4 @@ def _met(base: Rel, asked: Meeting) -> Rel:
         equality(Column(c, row[c].type, row[c].nullable), Column(width + k, other[k].type, other[k].nullable))
         for k, c in enumerate(asked.columns)
     )
-    return push_down(Join(JoinKind.SEMI, base, Distinct(asked.source), conjunction(pairs)))
+    return push_down(Join(JoinKind.SEMI, base, asked.source, conjunction(pairs)))
