@@ -184,13 +184,16 @@ def projected(form: Form, exprs: tuple[Scalar, ...]) -> Form:
 
 def closed(form: Form) -> Form:
     """The form without columns that the plan has not: what looks at whole rows may stand on it."""
-    used = tuple(sorted(set(form.places)))
+    every = [(tuple(sorted(set(places))), places) for places in (form.places, *form.others)]
+    used = min(columns for columns, _ in every)
+    first, *rest = (places for columns, places in every if columns == used)
+    alike = Form(form.rel, first, tuple(rest))
     own = own_columns(schema(form.rel))
     if len(used) == len(own):
-        return form
+        return alike
     at = {c: i for i, c in enumerate(used)}
     rel = Project(form.rel, tuple(own[c] for c in used))
-    return form.through(lambda places: tuple(at[c] for c in places), rel)
+    return alike.through(lambda places: tuple(at[c] for c in places), rel)
 
 
 def exact(form: Form, row: Schema) -> Rel:
