@@ -15,15 +15,31 @@ import numpy as np
 
 from ivm.batch import Block, Words
 from ivm.kernels.blocks import SAME, gather, transfer
-from ivm.kernels.memory import B_COUNT, B_DIFFS, B_ROWS, B_TIMES
-from ivm.kernels.shards import close_gaps, deal, in_order, key_place, key_start, tally
+from ivm.kernels.memory import (
+    B_COUNT,
+    B_DIFFS,
+    B_ROWS,
+    B_TIMES,
+    HEAD,
+    L_COUNT,
+    L_DIFF_STRIDE,
+    L_DIFFS,
+    L_ROWS,
+    L_TIME_STRIDE,
+    L_TIMES,
+    LAYER_WORDS,
+    T_DIFF_WIDTH,
+    T_ORDER,
+    T_WIDTH,
+)  # fmt: skip
+from ivm.kernels.merge import M_LEFT, M_MIXED, M_RIGHT, MERGE_WORDS, merge
+from ivm.kernels.shards import close_gaps, cut_merge, in_order, key_place, key_start
 from ivm.kernels.sort import sort_block
 from ivm.workers import COPIED, CORRECTED, SEARCHED, SORTED, parts, run
 
 T = TypeVar("T")
 
-_SAMPLES: Final = 64
-"""Updates looked at for each part when pivots are chosen."""
+_NONE: Final = np.zeros(0, np.int64)
 
 
 def piece(block: Block, low: int, high: int) -> Words:
@@ -150,34 +166,66 @@ def sort_into(source: Block, target: Block, order: int) -> int:
     number = parts(source.n, SORTED)
     if number == 1 or in_order(source.d, order):
         return int(sort_block(source.d, target.d, order))
-    pivots = _pivots(source, order, number)
-    places = even(source.n, number)
-    pieces = [piece(source, low, high) for low, high in pairwise(places)]
-    tallies = np.zeros((number, number), np.int64)
-    found = [np.empty(int(given[B_COUNT]), np.int64) for given in pieces]
-    run([partial(tally, given, pivots.d, order, tallies[k], found[k]) for k, given in enumerate(pieces)])
-    sizes = tallies.sum(axis=0)
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    dealt = Block(source.width, source.diff_width, source.n)
-    at = starts + np.cumsum(tallies, axis=0) - tallies
-    run([partial(deal, given, found[k], at[k], dealt.d) for k, given in enumerate(pieces)])
-    ranges = [(int(start), int(start + size)) for start, size in zip(starts, sizes, strict=True)]
-    counts = run([partial(sort_block, piece(dealt, *part), piece(target, *part), order) for part in ranges])
-    target.d[B_COUNT] = close_gaps(target.d, starts, np.array(counts, np.int64))
+    runs = run([partial(_run_of, source, order, *ends) for ends in pairwise(even(source.n, number))])
+    while len(runs) > 2:
+        a, b, *rest = runs
+        both = Block(source.width, source.diff_width, a.n + b.n)
+        both.n = _merged(a, b, both, order, number)
+        runs = [*rest, both]
+    return _merged(runs[0], runs[1], target, order, number)
+
+
+def _run_of(source: Block, order: int, low: int, high: int) -> Block:
+    """Updates low … high − 1, sorted and consolidated."""
+    out = Block(source.width, source.diff_width, high - low)
+    out.n = int(sort_block(piece(source, low, high), out.d, order))
+    return out
+
+
+def _merged(a: Block, b: Block, target: Block, order: int, number: int) -> int:
+    """Two sorted blocks as one, consolidated, in the target; how many."""
+    trace = np.zeros(HEAD + 2 * LAYER_WORDS, np.int64)
+    trace[T_WIDTH], trace[T_DIFF_WIDTH], trace[T_ORDER] = a.width, a.diff_width, order
+    for k, block in enumerate((a, b)):
+        at = HEAD + k * LAYER_WORDS
+        trace[at + L_COUNT], trace[at + L_ROWS] = block.n, block.d[B_ROWS]
+        trace[at + L_TIMES], trace[at + L_TIME_STRIDE] = block.d[B_TIMES], 8
+        trace[at + L_DIFFS], trace[at + L_DIFF_STRIDE] = block.d[B_DIFFS], 8 * block.diff_width
+    lefts, rights = np.zeros((2, number + 1), np.int64)
+    cut_merge(trace, HEAD, HEAD + LAYER_WORDS, 0, 0, a.n + b.n, lefts, rights)
+    merge_parts(trace, lefts, rights, target, 0, -(1 << 62))
     return int(target.d[B_COUNT])
 
 
-def _pivots(source: Block, order: int, number: int) -> Block:
-    """Updates that cut the source into parts of about one size: up to number − 1, ascending."""
-    chosen = np.linspace(0, source.n - 1, _SAMPLES * number).astype(np.int64)
-    rows, times, diffs = source.arrays()
-    samples = Block.of(rows[chosen], times[chosen], np.ones((len(chosen), 1), np.int64))
-    del diffs
-    ordered = Block(source.width, 1, samples.n)
-    ordered.n = int(sort_block(samples.d, ordered.d, order))
-    places = [ordered.n * k // number for k in range(1, number)]
-    rows, times, _ = ordered.arrays()
-    return Block.of(rows[places], times[places], np.ones((number - 1, 1), np.int64))
+def merge_parts(
+    trace: Words, lefts: Words, rights: Words, target: Block, at: int, since: int
+) -> bool:  # fmt: skip
+    """Merges the trace's two layers in the parts that ``cut_merge`` has made, into the target from place ``at`` on.
+    Whether what is there now has several times, or another diff than 1; as far as these parts tell."""
+    reads = np.diff(lefts) + np.diff(rights)
+    starts = at + np.cumsum(reads) - reads
+    calls, regions, states = [], [], []
+    for k, (start, size) in enumerate(zip(starts.tolist(), reads.tolist(), strict=True)):
+        own = trace.copy()
+        own[HEAD + L_COUNT], own[HEAD + LAYER_WORDS + L_COUNT] = lefts[k + 1], rights[k + 1]
+        state = np.zeros(MERGE_WORDS, np.int64)
+        state[M_LEFT], state[M_RIGHT] = lefts[k], rights[k]
+        region = piece(target, start, start + size)
+        region[B_COUNT] = 0
+        calls.append(
+            partial(merge, own, HEAD, HEAD + LAYER_WORDS, region, state, size + 1, since, _NONE, _NONE)
+        )  # fmt: skip
+        regions.append(region)
+        states.append(state)
+    run(calls)
+    counts = np.array([region[B_COUNT] for region in regions], np.int64)
+    filled = starts[counts > 0]
+    mixed = any(state[M_MIXED] for state in states)
+    times = target.times
+    if len(filled) and not mixed:
+        mixed = bool((times[filled] != times[0 if at else filled[0]]).any())
+    target.d[B_COUNT] = close_gaps(target.d, starts, counts)
+    return mixed
 
 
 def sorted_block(block: Block, order: int = 0) -> Block:

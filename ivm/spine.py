@@ -11,7 +11,6 @@ need not be adjacent in time here, since nothing reads a spine by ranges of time
 
 from __future__ import annotations
 
-from functools import partial
 from typing import ClassVar, Final
 
 import numpy as np
@@ -56,9 +55,9 @@ from ivm.kernels.merge import (
 )  # fmt: skip
 from ivm.kernels.rank import extend_ranks
 from ivm.kernels.read import collect
-from ivm.kernels.shards import close_gaps, cut_merge
-from ivm.shards import copied, piece, sorted_block
-from ivm.workers import MERGED, parts, run
+from ivm.kernels.shards import cut_merge
+from ivm.shards import copied, merge_parts, sorted_block
+from ivm.workers import MERGED, parts
 
 ROOM: Final = 512
 _DIRECT: Final = 256
@@ -66,7 +65,6 @@ _PORTION: Final = 64
 _AT_ONCE: Final = 4096
 RATIO: Final = 8
 EVERYTHING: Final = 2**62
-_NONE: Final = np.zeros(0, np.int64)
 
 
 class Merge:
@@ -107,39 +105,17 @@ class Merge:
         i, j = int(self.state[M_LEFT]), int(self.state[M_RIGHT])
         fuel = min(fuel, self.left.n - i + self.right.n - j)
         lefts, rights = np.zeros((2, number + 1), np.int64)
-        left, right = HEAD, HEAD + LAYER_WORDS
-        if parts(fuel, MERGED) == 1 or not cut_merge(self.trace, left, right, i, j, fuel, lefts, rights):
+        if parts(fuel, MERGED) == 1:
+            return -1
+        if not cut_merge(self.trace, HEAD, HEAD + LAYER_WORDS, i, j, fuel, lefts, rights):
             return -1
         block = self.block
         at = int(block.d[B_COUNT])
-        reads = np.diff(lefts) + np.diff(rights)
-        starts = at + np.cumsum(reads) - reads
-        calls, regions, states = [], [], []
-        for k in range(number):
-            trace = self.trace.copy()
-            trace[left + L_COUNT], trace[right + L_COUNT] = lefts[k + 1], rights[k + 1]
-            states.append(np.zeros(MERGE_WORDS, np.int64))
-            states[k][M_LEFT], states[k][M_RIGHT] = lefts[k], rights[k]
-            regions.append(piece(block, int(starts[k]), int(starts[k] + reads[k])))
-            regions[k][B_COUNT] = 0
-            calls.append(
-                partial(merge, trace, left, right, regions[k], states[k], EVERYTHING, self.since, _NONE, _NONE)
-            )
-        run(calls)
-        counts = np.array([region[B_COUNT] for region in regions], np.int64)
-        mixed = any(state[M_MIXED] for state in states) or self._several_times(starts[counts > 0])
-        block.d[B_COUNT] = close_gaps(block.d, starts, counts)
+        self.state[M_MIXED] |= merge_parts(self.trace, lefts, rights, block, at, self.since)
         self._describe(at, int(block.d[B_COUNT]))
         done = lefts[-1] == self.left.n and rights[-1] == self.right.n
         self.state[M_LEFT], self.state[M_RIGHT], self.state[M_DONE] = lefts[-1], rights[-1], done
-        self.state[M_MIXED] |= mixed
-        return int(reads.sum())
-
-    def _several_times(self, starts: Words) -> bool:
-        """Whether what begins at these places, each of one time, is of another time than the first of all."""
-        times = self.block.times
-        first = times[0] if self.block.d[B_COUNT] else times[starts[:1]]
-        return bool((times[starts] != first).any())
+        return int((lefts[-1] - i) + (rights[-1] - j))
 
     def _describe(self, start: int, stop: int) -> None:
         """The filter and the fence of updates start … stop − 1."""

@@ -23,7 +23,7 @@ T = TypeVar("T")
 # dealing out to the parts comes on top; copied: 3 ns.
 EXTENDED: Final = 32
 CORRECTED: Final = 512
-SEARCHED: Final = 1024
+SEARCHED: Final = 512
 MERGED: Final = 1 << 14
 SORTED: Final = 1 << 14
 COPIED: Final = 1 << 16

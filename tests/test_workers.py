@@ -248,3 +248,10 @@ def test_ended_workers_leave_no_threads() -> None:
     assert (
         sort_into(Block.of(np.zeros((1, 1), np.int64), np.zeros(1, np.int64), np.ones(1, np.int64)), Block(1), 0) == 1
     )
+
+
+@pytest.mark.parametrize("number", [2, 3, 4])
+def test_parts_that_cancel_out_are_nothing(number: int) -> None:
+    workers.use(number, 1)
+    rows = np.repeat(np.arange(6), 2)[:, None]
+    assert sorted_block(Block.of(rows, np.ones(12, np.int64), np.tile([[1], [-1]], (6, 1)))).n == 0

@@ -15,10 +15,7 @@ from ivm.kernels.memory import (
     T_ORDER,
     T_WIDTH,
     Words,
-    copy_words,
-    load,
     move_words,
-    store,
 )  # fmt: skip
 from ivm.kernels.order import compare
 from ivm.kernels.seek import bisect
@@ -51,52 +48,6 @@ def in_order(block: Words, order: int) -> bool:
 
 
 @kernel
-def _part(block: Words, row: int, time: int, order: int) -> int:
-    """How many of a few sorted updates are not greater than one of this row and time."""
-    width = block[B_WIDTH]
-    for k in range(block[B_COUNT]):
-        c = compare(row, block[B_ROWS] + 8 * width * k, 0, width, order)
-        if c < 0 or (c == 0 and time < load(block[B_TIMES] + 8 * k)):
-            return k
-    return int(block[B_COUNT])
-
-
-@kernel
-def tally(source: Words, pivots: Words, order: int, counts: Words, found: Words) -> None:
-    """Says of each of the source's updates to which part it belongs: to part k what is less than pivot k, and no less
-    than the one before; adds to ``counts`` how many do."""
-    width = source[B_WIDTH]
-    by_word = order == 0 and width > 0
-    for i in range(source[B_COUNT]):
-        row = source[B_ROWS] + 8 * width * i
-        part = 0
-        equal = not by_word
-        if by_word:
-            word = load(row)
-            for k in range(pivots[B_COUNT]):
-                pivot = load(pivots[B_ROWS] + 8 * width * k)
-                part += int(word > pivot)  # no branch: it would be guessed wrong every other time
-                equal |= word == pivot
-        if equal:
-            part = _part(pivots, row, load(source[B_TIMES] + 8 * i), order)
-        found[i] = part
-        counts[part] += 1
-
-
-@kernel
-def deal(source: Words, found: Words, places: Words, target: Words) -> None:
-    """Copies each of the source's updates to the next place of its part in the target; the places move on."""
-    width = source[B_WIDTH]
-    diff_width = source[B_DIFF_WIDTH]
-    for i in range(source[B_COUNT]):
-        n = places[found[i]]
-        places[found[i]] = n + 1
-        copy_words(source[B_ROWS] + 8 * width * i, target[B_ROWS] + 8 * width * n, width)
-        store(target[B_TIMES] + 8 * n, load(source[B_TIMES] + 8 * i))
-        copy_words(source[B_DIFFS] + 8 * diff_width * i, target[B_DIFFS] + 8 * diff_width * n, diff_width)
-
-
-@kernel
 def cut_merge(trace: Words, left: int, right: int, i: int, j: int, reads: int, lefts: Words, rights: Words) -> bool:
     """Cuts the next ``reads`` updates of a merge, from places i and j of the layers at these offsets on, into parts of
     about one size between rows: part k goes from ``lefts[k]`` and ``rights[k]`` to the next ones. False where the
@@ -111,10 +62,10 @@ def cut_merge(trace: Words, left: int, right: int, i: int, j: int, reads: int, l
     rights[0] = j
     by_left = i_end - i >= j_end - j
     for k in range(1, number + 1):
-        if k == number and reads >= rest:
+        if rest == 0 or (k == number and reads >= rest):
             lefts[k] = i_end
             rights[k] = j_end
-            break
+            continue
         share = reads * k // number
         at = right if not by_left else left
         start = i if by_left else j

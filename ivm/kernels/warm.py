@@ -28,7 +28,7 @@ from ivm.kernels.reduce import (
     segments_partial,
     segments_total,
 )
-from ivm.kernels.shards import close_gaps, cut_merge, deal, in_order, key_place, key_start, tally
+from ivm.kernels.shards import close_gaps, cut_merge, in_order, key_place, key_start
 from ivm.kernels.sort import sort_block
 from ivm.kernels.threshold import threshold_partial, threshold_total
 from ivm.kernels.windows import changes_total, windows_total
@@ -76,8 +76,6 @@ KERNELS: Final[tuple[Any, ...]] = (
     key_start,
     key_place,
     in_order,
-    tally,
-    deal,
     close_gaps,
     cut_merge,
 )
