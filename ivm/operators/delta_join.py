@@ -243,7 +243,7 @@ class DeltaJoinOperator(Operator):
             task = tasks[part]
             return delta_join(
                 part.delta, task.course.program, task.sources, part.out.d, part.later.d, part.state, part.stats,
-                self.scope.depth, vector, WORK,
+                self.scope.shape, vector, WORK,
             )  # fmt: skip
 
         found = list(tasks)
