@@ -22,7 +22,8 @@ from sql.pgwire.values import encode_rows
 from sql.session.session import Session
 from sql.statements.results import CopyInResult, CopyOutResult, RowsResult
 
-_ROOT: Final = Path(__file__).resolve().parent.parent
+_ROOT: Final = Path(__file__).resolve().parents[2]
+_PACKAGES: Final = ("ivm", "planner", "storage", "sql")
 _STATEMENTS: Final = (
     "CREATE TABLE a (id int PRIMARY KEY, g text, x numeric, f float8)",
     "CREATE TABLE b (g text NOT NULL, n bigint)",
@@ -50,11 +51,15 @@ _STATEMENTS: Final = (
 def marker() -> Path:
     """The file that stands when all kernels are compiled."""
     digest = hashlib.sha256(compiler().encode())
-    for path in sorted(_ROOT.glob("*/**/*kernels*")):
-        for source in sorted(path.glob("*.py")) if path.is_dir() else [path]:
-            if source.suffix == ".py":
-                digest.update(source.read_bytes())
+    for source in sources():
+        digest.update(source.read_bytes())
     return base_folder() / f"warm-{digest.hexdigest()[:16]}"
+
+
+def sources() -> list[Path]:
+    """The files that have kernels: those named so, and all in folders named so."""
+    found = [path for package in _PACKAGES for path in (_ROOT / package).rglob("*.py")]
+    return sorted(path for path in found if "kernels" in path.stem or path.parent.name == "kernels")
 
 
 async def warm(say: Callable[[str], None]) -> None:
