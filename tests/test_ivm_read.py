@@ -252,9 +252,10 @@ def test_a_small_change_touches_few_rows_however_large_the_state() -> None:
 def test_times_that_do_not_fit_are_refused() -> None:
     flow = Dataflow()
     given = flow.add(Input(1))
-    flow.scope()
+    flow.scope(width=24)
     flow.add(Output(given))
     flow.hydrate()
+    feed(flow, given, (1 << 39) - 1, [(1,)])
     with pytest.raises(SqlError) as raised:
-        feed(flow, given, 1 << 40, [(1,)])
+        feed(flow, given, 1 << 39, [(1,)])
     assert raised.value.sqlstate == "54001"
