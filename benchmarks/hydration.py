@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 import psycopg
 
-from benchmarks.server import server, spread
+from benchmarks.server import server
 
 ROWS: Final = 10_000_000
 SLICE: Final = 500_000
@@ -30,6 +30,11 @@ VIEWS: Final = {
     "by_name": "SELECT g.name, count(*) AS n, sum(b.v) AS s FROM big b JOIN groups g ON g.k = b.k GROUP BY g.name",
     "pairs": "SELECT DISTINCT k, v % 100 AS v FROM big",
 }
+
+
+CANCELLED: Final = (
+    "SELECT g.name, min(b.id) AS first, max(b.v) AS m FROM big b JOIN groups g ON g.k = b.k GROUP BY g.name"
+)
 
 
 def fill(connection: psycopg.Connection, rows: int) -> None:
@@ -98,6 +103,11 @@ def watch(dsn: str, seen: list[str], stop: threading.Event) -> None:
             time.sleep(0.1)
 
 
+def spread(samples: list[float]) -> str:
+    """Median, 99th percentile and longest, ms."""
+    return " / ".join(f"{np.percentile(samples, q):.2f}" for q in (50, 99, 100)) + " ms"
+
+
 def tell(what: str, samples: list[float], alone: list[float]) -> None:
     if samples and alone:
         rise = np.percentile(samples, 99) - np.percentile(alone, 99)
@@ -132,7 +142,7 @@ def measure(dsn: str, rows: int) -> None:
         timer.start()
         start = time.perf_counter()
         try:
-            connection.execute(f"CREATE MATERIALIZED VIEW cancelled AS {VIEWS['by_name']}")  # type: ignore[call-overload]
+            connection.execute(f"CREATE MATERIALIZED VIEW cancelled AS {CANCELLED}")
         except psycopg.errors.QueryCanceled:
             late = time.perf_counter() - start - median(seconds) / 2
             print(f"cancelled: {late:.2f} s after it was asked for")
