@@ -1,6 +1,6 @@
 """The CIDR 2013 paper's demonstration: components and topics of a mention graph whose window slides by seconds.
 
-``python -m examples.graphs.sliding --dsn "host=127.0.0.1 port=6875"`` loads a synthetic stream, makes the views of
+``python -m examples.graphs.sliding --dsn "host=127.0.0.1 port=7432"`` loads a synthetic stream, makes the views of
 ``mentions.sql``, slides the window forwards and back, and prints what a slide takes beside the load.
 """
 
@@ -62,7 +62,7 @@ def slide(connection: psycopg.Connection, comes: int, goes: int) -> float:
 def main() -> None:
     """Flags → slides."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--dsn", default="host=127.0.0.1 port=6875 user=freshet")
+    parser.add_argument("--dsn", default="host=127.0.0.1 port=7432 user=freshet")
     parser.add_argument("--window", type=int, default=3600, help="seconds shown at once")
     parser.add_argument("--slides", type=int, default=100)
     parser.add_argument("--rate", type=int, default=5, help="mentions in a second")
