@@ -6,6 +6,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,7 @@ from planner.traverse import children
 from tests.demand_queries import block, query
 from tests.planner_bench import World
 from tests.planner_model import Bag
+from tests.sessions import Server
 from tests.test_planner_sql import RELATIONS, bound, new_row
 
 VIEWS = 12
@@ -213,6 +215,38 @@ def test_it_can_be_turned_off() -> None:
         assert not whole.met
         (restricted,) = recursions(optimize(bound(text).rel))
         assert restricted.demanded or restricted.met
+
+
+def test_a_view_keeps_whether_it_was(tmp_path: Path) -> None:
+    """Over a restart, and when a table's change makes it anew; whatever the session then says."""
+    server = Server(tmp_path / "data")
+    client = server.client()
+    client.run("CREATE TABLE e (src int, dst int)")
+    client.run("INSERT INTO e SELECT i, i + 1 FROM generate_series(1, 100) i WHERE i % 10 <> 0")
+    text = f"{REACH} select y from r where x = 41"
+    for demand in ("on", "off"):
+        client.run(f"SET recursion_demand = {demand}; CREATE MATERIALIZED VIEW v_{demand} AS {text}")
+    (line,) = client.rows(f"EXPLAIN CREATE MATERIALIZED VIEW v AS {text}")[-1]
+    assert line == "planned with recursion_demand = off, which is kept with the view"
+
+    def most() -> list[int]:
+        """How many rows the largest arrangement of each view's own has."""
+        engine = server.coordinator.engine
+        views = {r.name: engine.renderer.stored[r.id] for r in engine.catalog.relations.values() if r.definition}
+        spines = [[s for n in views[v].nodes for s in engine.dataflow._operators[n].spines()] for v in sorted(views)]
+        return [max(spine.count for spine in own) for own in spines]
+
+    planned = most()
+    server.restart()
+    again = server.client()
+    assert most() == planned
+    assert planned[0] > 4 * planned[1], "nothing is asked of the one that was made under off"
+    again.run("ALTER TABLE e ADD COLUMN note text")
+    assert most() == planned
+    for view in ("v_off", "v_on"):
+        assert again.sorted(f"SELECT * FROM {view}") == [(str(i),) for i in range(42, 51)]
+    again.close()
+    server.close()
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 from ivm.errors import SqlError
 from ivm.words import BOOL, INT8, ColumnType, Kind, Schema, SqlType
 from planner.multiway import Joins
+from planner.planning import DEFAULT, Planning
 from sql.catalog.enumeration import Enumeration, enum_from_json, enum_to_json
 from sql.catalog.keys import (
     INDEX_BASE,
@@ -143,7 +144,7 @@ class Relation:
     inherit from it, which the catalog keeps up (they are not persisted). ``partitioning``: a
     partitioned table's, which has no rows of its own; ``bound``: that of a partition of the one parent. ``locks``: the
     ids under which the store keeps what a view's joins with PROCTIME() have found.
-    ``joins``: how a materialized view's joins are planned, whenever that is.
+    ``planning``: how a materialized view is planned, whenever that is.
     """
 
     id: int
@@ -170,7 +171,7 @@ class Relation:
     bound: Bound | None = None
     enum: Enumeration | None = None
     locks: tuple[int, ...] = ()
-    joins: Joins = Joins.AUTO
+    planning: Planning = DEFAULT
 
     @property
     def own_type(self) -> SqlType:
@@ -459,7 +460,8 @@ def _relation_to_json(relation: Relation) -> dict[str, object]:
         "foreign_keys": [foreign_key_to_json(k) for k in relation.foreign_keys],
         "parents": list(relation.parents),
         "locks": list(relation.locks),
-        "joins": None if relation.joins is Joins.AUTO else relation.joins.value,
+        "joins": None if relation.planning.joins is Joins.AUTO else relation.planning.joins.value,
+        "undemanding": not relation.planning.demanding,
         "partitioning": None if relation.partitioning is None else partitioning_to_json(relation.partitioning),
         "bound": None if relation.bound is None else bound_to_json(relation.bound),
     }
@@ -530,5 +532,5 @@ def _relation_from_json(data: Mapping[str, Any], enums: Enums) -> Relation:
         partitioning=partitioning_from_json(data["partitioning"]) if "partitioning" in data else None,
         bound=bound_from_json(data["bound"]) if "bound" in data else None,
         locks=tuple(data.get("locks", ())),
-        joins=Joins(data.get("joins", Joins.AUTO.value)),
+        planning=Planning(Joins(data.get("joins", Joins.AUTO.value)), not data.get("undemanding", False)),
     )

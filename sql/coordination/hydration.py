@@ -22,15 +22,13 @@ from ivm.detached import Detached, NotDetachableError, detach
 from ivm.errors import SqlError
 from ivm.graph import NodeId
 from planner.logical import Rel
-from planner.lower import lower
 from planner.physical import Plan
 from planner.render import Installed, Renderer
-from planner.transform.pipeline import maintained
 from sql.catalog.catalog import Relation
 from sql.coordination.prepared import Prepared, StaleError
 from sql.ddl.create import Definer
 from sql.engine.engine import Engine
-from sql.engine.snapshot import StoredIndexes
+from sql.engine.snapshot import plan_maintained
 from sql.engine.writer import Writer
 from sql.statements.definitions import CreateView
 from storage.stored import History
@@ -167,7 +165,7 @@ class Creation:
         self.phase = Phase.PLANNING
         self.engine.flush()
         writer = Writer.begin(self.engine)
-        writer.joins = self.prepared.joins
+        writer.planning = self.prepared.planning
         self.prepared.check_current(writer.catalog)
         described = self.definer(writer).described(self.statement)
         if described is None:
@@ -177,9 +175,8 @@ class Creation:
 
     def plan(self) -> None:
         """The physical plan, over what is arranged now."""
-        indexes = StoredIndexes(self.engine.published, one_shot=False, joins=self.prepared.joins)
         assert self._rel is not None
-        self._plan = lower(maintained(self._rel, self.prepared.demanding), indexes)
+        self._plan = plan_maintained(self._rel, self.engine.published, self.prepared.planning)
 
     def begin(self) -> bool:
         """Make the view's nodes; False when they must read the running dataflow itself."""

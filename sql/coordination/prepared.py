@@ -12,8 +12,8 @@ from ivm.words import BOOL as BOOLEAN
 from ivm.words import INT8, TEXT, SqlType
 from planner.logical import Rel
 from planner.lower import lower
-from planner.multiway import Joins
 from planner.physical import Plan, Table, TableErrors
+from planner.planning import DEFAULT, Planning
 from planner.transform.pipeline import optimize
 from planner.traverse import gets
 from sql.bind.literals import reading
@@ -75,8 +75,7 @@ class Prepared:
     plain: bool = False
     """Whether the plan makes no new values: it moves what is stored, or counts it."""
     runs: int = 0
-    joins: Joins = Joins.AUTO
-    demanding: bool = True
+    planning: Planning = DEFAULT
     _arranged: int = -1
 
     def check_current(self, catalog: Catalog) -> None:
@@ -90,12 +89,12 @@ class Prepared:
         Invariant: always asked with the same ``rel``.
         """
         if self.plan is None or self._arranged != published.arranged:
-            optimized = optimize(rel, self.demanding)
+            optimized = optimize(rel, self.planning.demanding)
             self.inputs = frozenset(gets(rel))
             self._arranged = published.arranged
             self.wishes = wishes(optimized, published)
             self.counted = counted_relation(optimized)
-            self.plan = lower(optimized, StoredIndexes(published, one_shot=True, joins=self.joins))
+            self.plan = lower(optimized, StoredIndexes(published, one_shot=True, joins=self.planning.joins))
             moves = all(isinstance(node, Table | TableErrors | Project) for node in self.plan.nodes)
             self.plain = moves or self.counted is not None
         self.runs += 1
@@ -125,7 +124,7 @@ class Statements:
         """The bound statement; SqlError where the text is wrong, with the position in the statement."""
         text = statement.text
         style = TextStyle(settings.get("timezone"), formats=settings.formats)
-        key = (text, catalog.version, path, types, style, settings.joins, settings.demanding)
+        key = (text, catalog.version, path, types, style, settings.planning)
         found = self._known.get(key)
         if found is not None:
             self._known.move_to_end(key)
@@ -136,9 +135,7 @@ class Statements:
         if literals and isinstance(bound.statement, CreateView | CreateTable | AlterTable):
             _refuse_session_literal(literals[0])
         stored = tuple(catalog.relations[i] for i in recorder.seen | recorder.inherited if i in catalog.relations)
-        found = Prepared(
-            text, bound, frozenset(recorder.seen), stored=stored, joins=settings.joins, demanding=settings.demanding
-        )
+        found = Prepared(text, bound, frozenset(recorder.seen), stored=stored, planning=settings.planning)
         self._known[key] = found
         self._characters += len(text)
         while len(self._known) > CACHED or (self._characters > CACHED_CHARACTERS and len(self._known) > 1):

@@ -186,7 +186,7 @@ class Definer:
         )
         if statement.materialized:
             check_maintainable(rel, self.writer.catalog, self.settings)
-            view = replace(view, retain=statement.retain or DEFAULT_RETAIN, locks=locks, joins=self.writer.joins)
+            view = replace(view, retain=statement.retain or DEFAULT_RETAIN, locks=locks, planning=self.writer.planning)
         if replaced is not None:
             view = replace(view, id=replaced.id, created=replaced.created)
             self._check_replacement(replaced, view)

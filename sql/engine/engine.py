@@ -24,10 +24,8 @@ from ivm.rows import Words
 from ivm.trace import Version
 from planner.context import Context
 from planner.guards import Guard
-from planner.lower import lower
 from planner.physical import Plan
 from planner.render import Renderer, Stored
-from planner.transform.pipeline import maintained
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.sequences import Sequences
 from sql.engine.clock import EpochClock
@@ -40,7 +38,7 @@ from sql.engine.index_arrangements import IndexArrangements
 from sql.engine.indexing import Wish
 from sql.engine.locks import Locks
 from sql.engine.persist import MAX_RECORD_BYTES, Persistence, created_relations, dropped_relations, stored_relation
-from sql.engine.snapshot import Published, StoredIndexes
+from sql.engine.snapshot import Published, plan_maintained
 from sql.engine.timeline import Timeline
 from storage.dictionary import Dictionary
 from storage.record import CommitRecord, SequenceMark, Update
@@ -199,8 +197,7 @@ class Engine:
 
     def plan_view(self, view: Relation, catalog: Catalog | None = None) -> Plan:
         """A view's plan over what is arranged now, from its definition in a catalog (the engine's)."""
-        indexes = StoredIndexes(self._root(), one_shot=False, joins=view.joins)
-        return lower(maintained(definition_rel(view, catalog or self.catalog)), indexes)
+        return plan_maintained(definition_rel(view, catalog or self.catalog), self._root(), view.planning)
 
     def arrange(self, wishes: tuple[Wish, ...]) -> None:
         """One more arrangement of each relation by these columns, where it exists and does not have it."""

@@ -14,8 +14,13 @@ from ivm.rows import Words
 from ivm.trace import Version
 from planner import moves
 from planner.layout import table_layout
+from planner.logical import Rel
+from planner.lower import lower
 from planner.multiway import Joins
+from planner.physical import Plan
+from planner.planning import Planning
 from planner.render import Stored
+from planner.transform.pipeline import maintained
 from sql.catalog.catalog import Catalog, RelationKind
 from sql.engine.counts import Counts
 from storage.duck import Store
@@ -101,6 +106,12 @@ class StoredIndexes:
     def size(self, relation: int) -> int | None:
         version = self.published.version(relation)
         return None if version is None else version.count
+
+
+def plan_maintained(rel: Rel, published: Published, planning: Planning) -> Plan:
+    """The physical plan of what is to be maintained, over what is arranged there."""
+    indexes = StoredIndexes(published, one_shot=False, joins=planning.joins)
+    return lower(maintained(rel, planning.demanding), indexes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,11 @@ from ivm.errors import unsupported
 from ivm.rows import Words
 from ivm.trace import Version
 from planner.logical import Rel
-from planner.lower import lower
-from planner.multiway import Joins
-from planner.transform.pipeline import maintained
+from planner.planning import DEFAULT, Planning
 from sql.catalog.catalog import Catalog, Relation, RelationKind
 from sql.engine.engine import Engine
 from sql.engine.overlay import FEW, Pending, overlaid
-from sql.engine.snapshot import Published, StoredIndexes
+from sql.engine.snapshot import Published, plan_maintained
 from storage.record import Update
 
 
@@ -49,8 +47,7 @@ class Writer:
     created: list[Relation] = field(default_factory=list)
     fed: int = 0
     passing: list[int] = field(default_factory=list)
-    joins: Joins = Joins.AUTO
-    demanding: bool = True
+    planning: Planning = DEFAULT
     hold: object = None
     """Keeps the values of words that are not fed yet."""
 
@@ -137,8 +134,7 @@ class Writer:
             engine.add_table(relation)
         else:
             assert rel is not None, "a materialized view has a query"
-            indexes = StoredIndexes(self.snapshot(), one_shot=False, joins=relation.joins)
-            engine.install(lower(maintained(rel, self.demanding), indexes), relation.id)
+            engine.install(plan_maintained(rel, self.snapshot(), relation.planning), relation.id)
             engine.add_indexes(relation)
         self.created.append(relation)
         engine.hydrate()

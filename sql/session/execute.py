@@ -15,7 +15,6 @@ from planner.evaluate import constant
 from planner.finishing import finish
 from planner.locks import locks_in, numbered
 from planner.logical import Rel, Values
-from planner.multiway import Joins
 from planner.run import run
 from planner.run_direct import is_short
 from planner.scalar import Call
@@ -386,7 +385,7 @@ class Executor:
 
     def _definer(self, writer: Writer, prepared: Prepared, notify: Notify) -> Definer:
         names = Lookup(writer.catalog, self._session.path(writer.catalog))
-        writer.joins, writer.demanding = prepared.joins, prepared.demanding
+        writer.planning = prepared.planning
         return Definer(writer, notify, prepared.seen, names, self._session.settings)
 
     def _create_table_as(self, definer: Definer, statement: CreateTable, prepared: Prepared, request: Request) -> str:
@@ -414,11 +413,10 @@ class Executor:
             known = published.catalog.by_id(relation)
             return f"relation {relation}" if known is None else known.name
 
-        settings, renderer = self._session.settings, self._session.coordinator.engine.renderer
-        indexes = StoredIndexes(published, not maintained, settings.joins)
-        lines = explain(rel, statement.stage, indexes, name, renderer, settings.demanding).splitlines()
-        if maintained and indexes.joins is not Joins.AUTO:
-            lines.append(f"planned with join_implementation = {indexes.joins.value}, which is kept with the view")
+        planning, renderer = self._session.settings.planning, self._session.coordinator.engine.renderer
+        indexes = StoredIndexes(published, not maintained, planning.joins)
+        lines = explain(rel, statement.stage, indexes, name, renderer, planning.demanding).splitlines()
+        lines += [f"planned with {setting}, which is kept with the view" for setting in planning.set if maintained]
         return self.text_rows("QUERY PLAN", lines, "EXPLAIN")
 
     async def _execute(self, statement: Execute, request: Request) -> Result:

@@ -18,14 +18,12 @@ from ivm.rows import RowSet, Vector, Words, pack, unpack
 from ivm.words import BOOL, INT8, ColumnType, Schema
 from planner.logical import Get, Project, Rel
 from planner.logical import schema as schema_of
-from planner.lower import lower
 from planner.scalar import Column
-from planner.transform.pipeline import maintained
 from planner.traverse import gets
 from sql.catalog.catalog import Catalog
 from sql.coordination.prepared import StaleError, subscribe_columns
 from sql.engine.group import Delta
-from sql.engine.snapshot import Published, StoredIndexes
+from sql.engine.snapshot import Published, plan_maintained
 from sql.session.query import moment_of, oldest_epoch
 from sql.settings.maintainable import check_maintainable
 from sql.settings.settings import Settings
@@ -128,9 +126,7 @@ class Subscription:
         else:
             self._temporary = True
             self._relation = self._coordinator.temporary_id()
-            indexes = StoredIndexes(engine.published, False, self._settings.joins)
-            plan = lower(maintained(rel, self._settings.demanding), indexes)
-            engine.install(plan, self._relation)
+            engine.install(plan_maintained(rel, engine.published, self._settings.planning), self._relation)
             engine.hydrate()
             engine.republish()
             engine.drain_one(self._relation)

@@ -12,6 +12,7 @@ from typing import Final
 from ivm.errors import SqlError
 from planner.context import SERVER_VERSION
 from planner.multiway import Joins
+from planner.planning import Planning
 from sql.catalog.search_path import schema_list
 from sql.settings.date_style import date_style
 from sql.settings.planner import NUMBERS, OFF, SWITCHES, WORDS
@@ -224,14 +225,9 @@ class Settings:
         return _date_formats(self.get("datestyle"), self.get("intervalstyle"))
 
     @property
-    def demanding(self) -> bool:
-        """Whether recursions compute what is asked of them only."""
-        return self.get("recursion_demand") == "on"
-
-    @property
-    def joins(self) -> Joins:
-        """How joins of three and more inputs are done."""
-        return Joins(self.get("join_implementation"))
+    def planning(self) -> Planning:
+        """How statements are planned."""
+        return Planning(Joins(self.get("join_implementation")), self.boolean("recursion_demand"))
 
     def milliseconds(self, name: str) -> int:
         """A duration setting in ms."""
