@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -98,7 +99,7 @@ def check(dictionary: Dictionary, values: Words, ids: Words) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Interned:
-    """``load``: CPU seconds; ``peak``: MB that the load added to the resident set; ``held``: bytes a value; ``rates``:
+    """``load``: CPU seconds; ``peak``: MB of the resident set at its largest, without what it was before; ``held``: bytes a value; ``rates``:
     updates per CPU second by batch size; the sweep's CPU seconds, and the longest that an intern beside it took (s)."""
 
     count: int
@@ -110,14 +111,20 @@ class Interned:
     wait: float
 
 
+def resident() -> float:
+    """MB in use now. The largest use until now would hide what a load adds below it."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
 def measure(count: int) -> Interned:
     """Load, update, sweep; AssertionError unless ids are unique, stable, and of the right multiset."""
     dictionary = Dictionary(b"freshet benchmark"[:16], id_bits=ID_BITS)
     warm = Dictionary(b"freshet benchmark"[:16], id_bits=ID_BITS)
     sweep(warm, load(warm, 10_000)[0])
-    base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    base = resident()
     ids, seconds = load(dictionary, count)
-    peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base) / 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - base
     held = dictionary.arena.byte_size / count
     updates = min(count // 10, 200_000)
     rates = {batch: update(dictionary, ids, count, first, updates, batch) for batch, first in ((1, 0), (1000, updates))}

@@ -67,7 +67,7 @@ class Arena:
         self.generation: Generation = Generation() if parent is None else parent.generation
         self.lock = threading.Lock()
         self.chunks: list[Bytes] = []
-        self.table = np.zeros(_FIRST_SLOTS * 4, np.int64)
+        self.table = np.zeros(_FIRST_SLOTS * kernels.SLOT_WORDS, np.int64)
         self.old_tables: list[Words] = []
         """Followed by others: the last of them is being moved from, if any is; readers may be in the rest."""
         self._journal = np.zeros(_FIRST_JOURNAL, np.int64)
@@ -192,7 +192,7 @@ class Arena:
     def make_room(self, length: int) -> None:
         """For one more value, so long; with the lock."""
         state = self.state
-        if state[interning.CHUNK_USED] + length > state[interning.CHUNK_CAPACITY]:
+        if state[interning.CHUNK_USED] + length + interning.NUMBER_BYTES > state[interning.CHUNK_CAPACITY]:
             self.add_chunk(length)
         if state[interning.JOURNAL_USED] == state[interning.JOURNAL_CAPACITY]:
             self._journal = np.concatenate([self._journal, np.zeros_like(self._journal)])
@@ -204,7 +204,8 @@ class Arena:
     def add_chunk(self, length: int) -> None:
         """A chunk to copy bytes into, at least so long; with the lock."""
         largest = min(_LARGEST_CHUNK, _FIRST_CHUNK << min(len(self.chunks), 12))
-        chunk = np.empty(max(length, largest), np.uint8)
+        chunk = np.empty(max(length + interning.NUMBER_BYTES, largest), np.uint8)
+        assert _address(chunk) + len(chunk) <= kernels.ADDRESS_MASK, "an address that a slot has no room for"
         self.chunks = [*self.chunks, chunk]
         self.state[interning.CHUNK], self.state[interning.CHUNK_USED] = _address(chunk), 0
         self.state[interning.CHUNK_CAPACITY] = len(chunk)
@@ -213,7 +214,7 @@ class Arena:
         """A new table, to which slots move from now on; with the lock."""
         state = self.state
         self.move_rest()
-        table = _zeros(slots * 4)
+        table = _zeros(slots * kernels.SLOT_WORDS)
         # a descriptor that someone still holds points into the old table: it stays until a sweep may let it go
         self.old_tables.append(self.table)
         state[kernels.OLD], state[kernels.OLD_MASK] = state[kernels.TABLE], state[kernels.MASK]

@@ -125,8 +125,9 @@ class Sweep:
         table = arena.table
         ranges = np.array([(c.ctypes.data, c.ctypes.data + len(c)) for c in chunks], np.int64).reshape(-1)
         sizes = np.zeros(len(chunks), np.int64)
-        for start in range(0, len(table) // 4, SLICE):
-            stop = min(start + SLICE, len(table) // 4)
+        slots = len(table) // kernels.SLOT_WORDS
+        for start in range(0, slots, SLICE):
+            stop = min(start + SLICE, slots)
             interning.weigh(table.ctypes.data, start, stop, ranges, sizes)
         chosen = [i for i, c in enumerate(chunks) if sizes[i] < SPARSE * len(c)]
         self._left = np.array([ranges[2 * i : 2 * i + 2] for i in chosen], np.int64).reshape(-1)

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from ivm.errors import SqlError
 from ivm.kernels import arena as kernels
+from ivm.sweep import Sweep
 from storage.dictionary import Dictionary
 from tests.profiles import scaled
 
 SECRET = bytes(range(16))
 VALUES = st.lists(st.binary(max_size=40) | st.binary(min_size=0, max_size=3), max_size=60)
+PREFIXES = (b"", b"seven..", b"eight...", b"sixteen bytes...", b"seventeen bytes..")
 
 
 def packed(values: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
@@ -108,6 +110,35 @@ def test_large_and_empty_values() -> None:
     assert dictionary.lookup(dictionary.intern(values)) == values
 
 
+def test_lengths_that_a_slot_has_no_room_for() -> None:
+    """From 4,095 bytes on the length stands before the bytes, which need not begin at a word."""
+    dictionary = Dictionary(SECRET)
+    values = [bytes([65 + k]) * length for k, length in enumerate([3, *range(4090, 4101), 5, 16_383, 16_384, 16_385])]
+    ids = dictionary.intern(values)
+    assert dictionary.lookup(ids) == values
+    assert (dictionary.intern_packed(*packed(values)) == ids).all()
+    assert dictionary.arena.compare(ids[:-1], ids[1:]).tolist() == [-1] * (len(ids) - 1)
+    longer = dictionary.intern([value + b"!" for value in values])
+    assert dictionary.arena.compare(ids, longer).tolist() == [-1] * len(ids)
+    sweep = Sweep(dictionary.arena)
+    sweep.begin()
+    sweep.see(ids)
+    dictionary.forget_recent()
+    left = 0
+    while (dead := sweep.condemn(1 << 15)) is not None:
+        left += len(dead)
+    assert left == len(longer)
+    sweep.turn()
+    sweep.drop()
+    assert dictionary.lookup(ids) == values
+
+
+def test_one_slot_takes_two_words() -> None:
+    arena = Dictionary(SECRET).arena
+    arena.intern(*packed([b"%d" % i for i in range(5000)]))
+    assert arena.table.nbytes == 16 * 8192, "the least power of two that 5,000 values fill by less than two thirds"
+
+
 @given(VALUES, VALUES)
 @settings(max_examples=scaled(40))
 def test_scratch(shared: list[bytes], own: list[bytes]) -> None:
@@ -154,9 +185,10 @@ def test_unknown_id() -> None:
         Dictionary(SECRET).lookup(np.array([12345]))
 
 
-@given(st.lists(st.binary(max_size=12), min_size=2, max_size=30))
+@given(st.lists(st.builds(bytes.__add__, st.sampled_from(PREFIXES), st.binary(max_size=12)), min_size=2, max_size=30))
 def test_compare_is_memcmp(values: list[bytes]) -> None:
     dictionary = Dictionary(SECRET)
+    values = [*values, *values[:3]]
     ids = dictionary.intern(values)
     others = values[1:] + values[:1]
     signs = dictionary.arena.compare(ids, np.roll(ids, -1))

@@ -1,12 +1,14 @@
 """Kernels of the arena: find values by id, compare them.
 
 An arena is told to kernels by a *descriptor*, int64[DESCRIPTOR_WORDS], that holds raw addresses; whoever calls keeps
-the ``Arena`` alive. Its table has ``mask + 1`` slots (a power of two) of four words, open addressing with linear
+the ``Arena`` alive. Its table has ``mask + 1`` slots (a power of two) of two words, open addressing with linear
 probing on ``id >> 1``:
 
-    id (0: free) | address of the bytes | length and flags | prefix: the first eight bytes as an order-preserving int64
+    id (0: free) | what it names: from the low bits on, the address of the bytes (48), their number (12), flags (3)
 
-Invariant: a slot's id is stored after its other words, and slots are never cleared or moved within a table, so that
+Where 12 bits are too few they are all ones, and the number stands in the word before the bytes.
+
+Invariant: a slot's id is stored after its other word, and slots are never cleared or moved within a table, so that
 readers need no lock (x86 keeps the order of stores); flags change under the writers' lock. A table that grows, or that
 dead values leave, is followed by a new one: while slots move there a few at a time, new values come to it and readers
 look in both. A scratch arena looks in its own table first, then in its parent's.
@@ -40,14 +42,17 @@ OLD_MASK: Final = 3
 PARENT: Final = 4
 DESCRIPTOR_WORDS: Final = 8
 """A parent's table, mask, old table and mask stand at ``PARENT``."""
-SLOT_BYTES: Final = 32
-BYTES: Final = 8
-LENGTH: Final = 16
-PREFIX: Final = 24
+SLOT_WORDS: Final = 2
+SLOT_BYTES: Final = 8 * SLOT_WORDS
+NAMED: Final = 8
+ADDRESS_BITS: Final = 48
+ADDRESS_MASK: Final = (1 << ADDRESS_BITS) - 1
+MANY: Final = (1 << 12) - 1
+"""From so many bytes on, their number stands before them."""
 COLOUR_FLAG: Final = 1 << 62
 DEAD_FLAG: Final = 1 << 61
 RESERVED_FLAG: Final = 1 << 60
-LENGTH_MASK: Final = (1 << 48) - 1
+FLAGS: Final = COLOUR_FLAG | DEAD_FLAG | RESERVED_FLAG
 
 _WORD = ir.IntType(64)
 _RAW_COPY: Any = cgutils.raw_memcpy
@@ -131,19 +136,50 @@ def resolve(descriptor: Words, ident: int) -> int:
 
 
 @kernel
+def bytes_of(slot: int) -> int:
+    """Where the bytes of a slot's value are."""
+    return load_word(slot + NAMED) & ADDRESS_MASK  # type: ignore[no-any-return]
+
+
+@kernel
 def length_of(slot: int) -> int:
     """How many bytes a slot's value has."""
-    return load_word(slot + LENGTH) & LENGTH_MASK  # type: ignore[no-any-return]
+    named = load_word(slot + NAMED)
+    length = (named >> ADDRESS_BITS) & MANY
+    if length == MANY:
+        length = load_word((named & ADDRESS_MASK) - 8)
+    return length  # type: ignore[no-any-return]
 
 
 @kernel
 def is_dead(slot: int) -> bool:
-    return (load_word(slot + LENGTH) & DEAD_FLAG) != 0  # type: ignore[no-any-return]
+    return (load_word(slot + NAMED) & DEAD_FLAG) != 0  # type: ignore[no-any-return]
 
 
 @kernel
 def is_reserved(slot: int) -> bool:
-    return (load_word(slot + LENGTH) & RESERVED_FLAG) != 0  # type: ignore[no-any-return]
+    return (load_word(slot + NAMED) & RESERVED_FLAG) != 0  # type: ignore[no-any-return]
+
+
+@kernel
+def _ordered_word(address: int) -> int:
+    """The eight bytes at an address as an int64 that orders as they do."""
+    x = np.uint64(load_word(address))
+    x = (x & np.uint64(0x00FF00FF00FF00FF)) << np.uint64(8) | (x >> np.uint64(8)) & np.uint64(0x00FF00FF00FF00FF)
+    x = (x & np.uint64(0x0000FFFF0000FFFF)) << np.uint64(16) | (x >> np.uint64(16)) & np.uint64(0x0000FFFF0000FFFF)
+    x = x << np.uint64(32) | x >> np.uint64(32)
+    return np.int64(x ^ np.uint64(0x8000000000000000))  # type: ignore[return-value]
+
+
+@kernel
+def byte_prefix(address: int, length: int) -> int:
+    """The first eight bytes (zeros after a shorter value) as an int64 that orders as they do."""
+    if length >= 8:
+        return _ordered_word(address)
+    word = np.uint64(0)
+    for at in range(length):
+        word |= np.uint64(load_byte(address + at)) << np.uint64(56 - 8 * at)
+    return np.int64(word ^ np.uint64(0x8000000000000000))  # type: ignore[return-value]
 
 
 @kernel
@@ -167,14 +203,15 @@ def gather(descriptor: Words, ids: Words, offsets: Words, data: Bytes) -> None:
     base = np.int64(data.ctypes.data)
     for i in range(len(ids)):
         slot = resolve(descriptor, ids[i])
-        copy_bytes(base + offsets[i], load_word(slot + BYTES), offsets[i + 1] - offsets[i])
+        copy_bytes(base + offsets[i], bytes_of(slot), offsets[i + 1] - offsets[i])
 
 
 @kernel
 def prefixes(descriptor: Words, ids: Words, out: Words) -> None:
     """The order-preserving prefix word of each id's bytes."""
     for i in range(len(ids)):
-        out[i] = load_word(resolve(descriptor, ids[i]) + PREFIX)
+        slot = resolve(descriptor, ids[i])
+        out[i] = byte_prefix(bytes_of(slot), length_of(slot))
 
 
 @kernel
@@ -185,12 +222,14 @@ def compare_ids(descriptor: Words, a: int, b: int) -> int:
     left, right = resolve(descriptor, a), resolve(descriptor, b)
     assert left != 0, "an id that the arena does not have"
     assert right != 0, "an id that the arena does not have"
-    left_prefix, right_prefix = load_word(left + PREFIX), load_word(right + PREFIX)
-    if left_prefix != right_prefix:
-        return -1 if left_prefix < right_prefix else 1
     left_length, right_length = length_of(left), length_of(right)
-    left_bytes, right_bytes = load_word(left + BYTES), load_word(right + BYTES)
-    for at in range(8, min(left_length, right_length)):
+    left_bytes, right_bytes = bytes_of(left), bytes_of(right)
+    both = min(left_length, right_length)
+    whole = both & ~7
+    for at in range(0, whole, 8):
+        if load_word(left_bytes + at) != load_word(right_bytes + at):
+            return -1 if _ordered_word(left_bytes + at) < _ordered_word(right_bytes + at) else 1
+    for at in range(whole, both):
         x, y = load_byte(left_bytes + at), load_byte(right_bytes + at)
         if x != y:
             return -1 if x < y else 1

@@ -14,21 +14,22 @@ from typing import Final
 import numpy as np
 
 from ivm.kernels.arena import (
-    BYTES,
+    ADDRESS_BITS,
     COLOUR_FLAG,
     DEAD_FLAG,
-    LENGTH,
-    LENGTH_MASK,
+    FLAGS,
+    MANY,
     MASK,
+    NAMED,
     OLD,
     OLD_MASK,
     PARENT,
-    PREFIX,
     RESERVED_FLAG,
     SLOT_BYTES,
     TABLE,
     Bytes,
     Words,
+    bytes_of,
     copy_bytes,
     find_in,
     find_slot,
@@ -41,6 +42,7 @@ from ivm.kernels.arena import (
     store_word,
 )
 from ivm.kernels.cache import kernel
+from ivm.kernels.memory import prefetch
 
 USED: Final = 8
 JOURNAL: Final = 9
@@ -66,6 +68,10 @@ MOVED_WITH_EACH: Final = 6
 """Slots that move with every value that comes while two tables stand: a table twice as large is then never full before
 all have moved."""
 MOST_ROUNDS: Final = 1 << 12
+AHEAD: Final = 16
+"""Values whose slots are asked for before the first of them is looked for, so that cache misses overlap."""
+NUMBER_BYTES: Final = 16
+"""What a long value's number of bytes takes before them at most, with what aligns it."""
 
 
 @kernel
@@ -117,15 +123,6 @@ def sip_hash(address: int, length: int, key0: int, key1: int) -> int:
 
 
 @kernel
-def byte_prefix(address: int, length: int) -> int:
-    """The first eight bytes (zeros after a shorter value) as an int64 that orders as they do."""
-    word = np.uint64(0)
-    for at in range(min(length, 8)):
-        word |= np.uint64(load_byte(address + at)) << np.uint64(56 - 8 * at)
-    return np.int64(word ^ np.uint64(0x8000000000000000))  # type: ignore[return-value]
-
-
-@kernel
 def _equal_bytes(a: int, b: int, length: int) -> bool:
     whole = length & ~7
     for at in range(0, whole, 8):
@@ -141,19 +138,26 @@ def _equal_bytes(a: int, b: int, length: int) -> bool:
 def _holds(slot: int, address: int, length: int) -> bool:
     if is_reserved(slot) or length_of(slot) != length:
         return False
-    return _equal_bytes(load_word(slot + BYTES), address, length)
+    return _equal_bytes(bytes_of(slot), address, length)
+
+
+@kernel
+def _fits(state: Words, length: int) -> bool:
+    """Whether the chunk has room for so many bytes."""
+    number = NUMBER_BYTES if length >= MANY else 0
+    return bool(state[CHUNK_USED] + number + length <= state[CHUNK_CAPACITY])
 
 
 @kernel
 def _has_room(state: Words, length: int) -> bool:
     if (state[USED] + 1) * 3 > (state[MASK] + 1) * 2 or state[JOURNAL_USED] >= state[JOURNAL_CAPACITY]:
         return False
-    return bool(state[CHUNK_USED] + length <= state[CHUNK_CAPACITY])
+    return _fits(state, length)  # type: ignore[no-any-return]
 
 
 @kernel
-def _put(state: Words, ident: int, address: int, length: int, prefix: int) -> None:
-    """Fills the id's slot in the table: a free one, or that which was reserved. ``length``: with flags."""
+def _put(state: Words, ident: int, named: int) -> None:
+    """Fills the id's slot in the table: a free one, or that which was reserved."""
     at = find_slot(state[TABLE], state[MASK], ident)
     if at == 0:
         slot = (ident >> 1) & state[MASK]
@@ -163,9 +167,7 @@ def _put(state: Words, ident: int, address: int, length: int, prefix: int) -> No
         state[USED] += 1
     else:
         state[RESERVED_COUNT] -= 1
-    store_word(at + BYTES, address)
-    store_word(at + PREFIX, prefix)
-    store_word(at + LENGTH, length)
+    store_word(at + NAMED, named)
     store_word(at, ident)
 
 
@@ -178,17 +180,19 @@ def _note(state: Words, ident: int) -> None:
 
 @kernel
 def _copied(state: Words, address: int, length: int) -> int:
-    """Where the bytes are now, copied to the end of the chunk, which has room."""
+    """What a slot names once the bytes are copied to the end of the chunk, which has room; without flags."""
     target = state[CHUNK] + state[CHUNK_USED]
+    if length >= MANY:
+        target = ((target + 7) & ~7) + 8
+        store_word(target - 8, length)
     copy_bytes(target, address, length)
-    state[CHUNK_USED] += length
-    return target  # type: ignore[no-any-return]
+    state[CHUNK_USED] = target + length - state[CHUNK]
+    return target | min(length, MANY) << ADDRESS_BITS  # type: ignore[no-any-return]
 
 
 @kernel
 def _insert(state: Words, ident: int, address: int, length: int) -> None:
-    target = _copied(state, address, length)
-    _put(state, ident, target, length | state[COLOUR], byte_prefix(target, length))
+    _put(state, ident, _copied(state, address, length) | state[COLOUR])
     _note(state, ident)
     if state[OLD] != 0:
         move_slots(state, MOVED_WITH_EACH)
@@ -204,7 +208,7 @@ def _reserve(state: Words, ident: int) -> None:
         if old != 0 and not is_dead(old) and not is_reserved(old):
             return  # it moves here itself
     state[RESERVED_COUNT] += 1
-    _put(state, ident, 0, RESERVED_FLAG, 0)
+    _put(state, ident, RESERVED_FLAG)
 
 
 @kernel
@@ -248,18 +252,18 @@ def move_slots(state: Words, count: int) -> int:
     stop = min(state[OLD_AT] + count, state[OLD_MASK] + 1)
     while state[OLD_AT] < stop:
         at = state[OLD] + state[OLD_AT] * SLOT_BYTES
-        ident, address, length = load_word(at), load_word(at + BYTES), load_word(at + LENGTH)
-        gone = ident == 0 or (state[DROPPING] != 0 and (length & (RESERVED_FLAG | DEAD_FLAG)) != 0)
+        ident, named = load_word(at), load_word(at + NAMED)
+        gone = ident == 0 or (state[DROPPING] != 0 and (named & (RESERVED_FLAG | DEAD_FLAG)) != 0)
         taken = 0 if gone else find_slot(state[TABLE], state[MASK], ident)
         if not gone and (taken == 0 or is_reserved(taken)):
-            size = length & LENGTH_MASK
             if state[DROPPING] != 0:
+                address, length = bytes_of(at), length_of(at)
                 if _leaves(state, address):
-                    if state[CHUNK_USED] + size > state[CHUNK_CAPACITY]:
-                        return size  # type: ignore[no-any-return]
-                    address = _copied(state, address, size)
-                _reserve_earlier(state, ident, address, size)
-            _put(state, ident, address, length, load_word(at + PREFIX))
+                    if not _fits(state, length):
+                        return length  # type: ignore[no-any-return]
+                    named = _copied(state, address, length) | (named & FLAGS)
+                _reserve_earlier(state, ident, address, length)
+            _put(state, ident, named)
             state[USED] -= 1  # it was counted where it was, and so was what has kept its place
         state[OLD_AT] += 1
     return 0
@@ -268,16 +272,16 @@ def move_slots(state: Words, count: int) -> int:
 @kernel
 def _see(state: Words, ident: int, slot: int) -> None:
     """A value of this arena is in use: it has the colour of now, and is alive. The journal has room."""
-    length = load_word(slot + LENGTH)
-    if (length & DEAD_FLAG) != 0:
+    named = load_word(slot + NAMED)
+    if (named & DEAD_FLAG) != 0:
         state[DEAD_COUNT] -= 1
         _note(state, ident)
-    store_word(slot + LENGTH, (length & ~(COLOUR_FLAG | DEAD_FLAG)) | state[COLOUR])
+    store_word(slot + NAMED, (named & ~(COLOUR_FLAG | DEAD_FLAG)) | state[COLOUR])
 
 
 @kernel
 def _is_seen(state: Words, slot: int) -> bool:
-    return (load_word(slot + LENGTH) & (COLOUR_FLAG | DEAD_FLAG)) == state[COLOUR]  # type: ignore[no-any-return]
+    return (load_word(slot + NAMED) & (COLOUR_FLAG | DEAD_FLAG)) == state[COLOUR]  # type: ignore[no-any-return]
 
 
 @kernel
@@ -316,6 +320,19 @@ def _try_id(state: Words, ident: int, address: int, length: int) -> int:
 
 
 @kernel
+def _propose_some(state: Words, base: int, offsets: Words, ids: Words, start: int) -> int:
+    """Writes what the next values ask for first into ``ids``, and asks for those slots; where it has stopped."""
+    stop = min(start + AHEAD, len(ids))
+    for i in range(start, stop):
+        ids[i] = propose(state, base + offsets[i], offsets[i + 1] - offsets[i], 0)
+        slot = ids[i] >> 1
+        prefetch(state[TABLE] + (slot & state[MASK]) * SLOT_BYTES)
+        if state[OLD] != 0:
+            prefetch(state[OLD] + (slot & state[OLD_MASK]) * SLOT_BYTES)
+    return stop
+
+
+@kernel
 def intern_values(state: Words, data: Bytes, offsets: Words, ids: Words, start: int) -> int:
     """Writes the ids of values ``start``.. into ``ids``, adding values that are new.
 
@@ -323,10 +340,13 @@ def intern_values(state: Words, data: Bytes, offsets: Words, ids: Words, start: 
     there needs room that the table, the journal or the chunk does not have.
     """
     base = np.int64(data.ctypes.data)
+    proposed = start
     for i in range(start, len(ids)):
+        if i == proposed:
+            proposed = _propose_some(state, base, offsets, ids, i)
         address, length = base + offsets[i], offsets[i + 1] - offsets[i]
         turn = 0
-        ident = propose(state, address, length, turn)
+        ident = ids[i]
         found = _try_id(state, ident, address, length)
         while found == -1:
             turn += 1
@@ -375,7 +395,7 @@ def see_words(state: Words, words: Words, start: int) -> int:
         if not _has_room(state, length):
             return i
         if _stays_behind(state, slot) and find_slot(state[TABLE], state[MASK], ident) == 0:
-            _insert(state, ident, load_word(slot + BYTES), length)
+            _insert(state, ident, bytes_of(slot), length)
         else:
             _see(state, ident, slot)
     return len(words)
@@ -389,7 +409,7 @@ def unseen(descriptor: Words, colour: int, words: Words, out: Words) -> int:
         ident = words[i]
         if (ident & 1) != 0:
             slot = find_in(descriptor, TABLE, ident)
-            if slot != 0 and (load_word(slot + LENGTH) & (COLOUR_FLAG | DEAD_FLAG)) != colour:
+            if slot != 0 and (load_word(slot + NAMED) & (COLOUR_FLAG | DEAD_FLAG)) != colour:
                 out[count] = ident
                 count += 1
     return count
@@ -401,10 +421,10 @@ def condemn(state: Words, start: int, stop: int, out: Words) -> int:
     count = 0
     for slot in range(start, stop):
         at = state[TABLE] + slot * SLOT_BYTES
-        ident, length = load_word(at), load_word(at + LENGTH)
-        if ident == 0 or (length & (RESERVED_FLAG | DEAD_FLAG)) != 0 or (length & COLOUR_FLAG) == state[COLOUR]:
+        ident, named = load_word(at), load_word(at + NAMED)
+        if ident == 0 or (named & (RESERVED_FLAG | DEAD_FLAG)) != 0 or (named & COLOUR_FLAG) == state[COLOUR]:
             continue
-        store_word(at + LENGTH, length | DEAD_FLAG)
+        store_word(at + NAMED, named | DEAD_FLAG)
         state[DEAD_COUNT] += 1
         out[count] = ident
         count += 1
@@ -417,7 +437,7 @@ def keep_living(descriptor: Words, ids: Words, out: Words) -> int:
     count = 0
     for i in range(len(ids)):
         slot = find_in(descriptor, TABLE, ids[i])
-        if slot != 0 and (load_word(slot + LENGTH) & (DEAD_FLAG | RESERVED_FLAG)) == 0:
+        if slot != 0 and (load_word(slot + NAMED) & (DEAD_FLAG | RESERVED_FLAG)) == 0:
             out[count] = i
             count += 1
     return count
@@ -429,10 +449,9 @@ def weigh(table: int, start: int, stop: int, ranges: Words, sizes: Words) -> Non
     int64[2n]: begin and end of each, sorted."""
     for slot in range(start, stop):
         at = table + slot * SLOT_BYTES
-        length = load_word(at + LENGTH)
-        if load_word(at) == 0 or (length & (RESERVED_FLAG | DEAD_FLAG)) != 0:
+        if load_word(at) == 0 or (load_word(at + NAMED) & (RESERVED_FLAG | DEAD_FLAG)) != 0:
             continue
-        address, low, high = load_word(at + BYTES), 0, len(sizes)
+        address, low, high = bytes_of(at), 0, len(sizes)
         while low < high:
             middle = (low + high) >> 1
             if ranges[2 * middle + 1] <= address:
@@ -440,4 +459,4 @@ def weigh(table: int, start: int, stop: int, ranges: Words, sizes: Words) -> Non
             else:
                 high = middle
         if low < len(sizes):
-            sizes[low] += length & LENGTH_MASK
+            sizes[low] += length_of(at)
