@@ -99,8 +99,9 @@ def check(dictionary: Dictionary, values: Words, ids: Words) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Interned:
-    """``load``: CPU seconds; ``peak``: MB of the resident set at its largest, without what it was before; ``held``: bytes a value; ``rates``:
-    updates per CPU second by batch size; the sweep's CPU seconds, and the longest that an intern beside it took (s)."""
+    """``load``: CPU seconds; ``peak``: MB of the resident set at its largest, without what it was before; ``held``:
+    bytes a value; ``rates``: updates per CPU second by batch size; the sweep's CPU seconds, and the longest that an
+    intern beside it took (s)."""
 
     count: int
     load: float

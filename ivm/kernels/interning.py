@@ -152,7 +152,7 @@ def _fits(state: Words, length: int) -> bool:
 def _has_room(state: Words, length: int) -> bool:
     if (state[USED] + 1) * 3 > (state[MASK] + 1) * 2 or state[JOURNAL_USED] >= state[JOURNAL_CAPACITY]:
         return False
-    return _fits(state, length)  # type: ignore[no-any-return]
+    return _fits(state, length)
 
 
 @kernel
@@ -260,7 +260,7 @@ def move_slots(state: Words, count: int) -> int:
                 address, length = bytes_of(at), length_of(at)
                 if _leaves(state, address):
                     if not _fits(state, length):
-                        return length  # type: ignore[no-any-return]
+                        return length
                     named = _copied(state, address, length) | (named & FLAGS)
                 _reserve_earlier(state, ident, address, length)
             _put(state, ident, named)
@@ -343,7 +343,7 @@ def intern_values(state: Words, data: Bytes, offsets: Words, ids: Words, start: 
     proposed = start
     for i in range(start, len(ids)):
         if i == proposed:
-            proposed = _propose_some(state, base, offsets, ids, i)
+            proposed = _propose_some(state, int(base), offsets, ids, i)
         address, length = base + offsets[i], offsets[i + 1] - offsets[i]
         turn = 0
         ident = ids[i]
