@@ -1,0 +1,108 @@
+"""The documentation says what is so: every statement of its pages is run, and answers as the page shows.
+
+``python -m tests.test_docs PAGE …`` writes what came into pages where they show something else; read the difference.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from tests.psql_pages import ELISION, Comparison, play, steps
+from tests.sessions import Server
+
+ROOT = Path(__file__).parents[1]
+PAGES = {
+    str(page.relative_to(ROOT)): page
+    for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), *sorted(ROOT.glob("examples/*/README.md"))]
+}
+NOT_RUN = {"docs/hydration.md": "views over ten million rows, half a minute; tests/test_hydration.py has smaller ones"}
+RUN = [name for name, page in PAGES.items() if name not in NOT_RUN and list(steps(page.read_text()))]
+
+
+def differences(page: Path, folder: Path) -> list[str]:
+    server = Server(folder, python=True)
+    try:
+        return [
+            f"line {step.line}: {step.text}\n" + "\n".join(real)
+            for step, real, agrees in play(page, server)
+            if not agrees
+        ]
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_page(name: str, tmp_path: Path) -> None:
+    """What each statement of a page gives is what the page shows."""
+    assert not differences(PAGES[name], tmp_path)
+
+
+def test_every_statement_is_run() -> None:
+    """No page shows statements in a block that is not run, and the pages that have sessions are known to be there."""
+    assert len(RUN) >= 12
+    assert set(NOT_RUN) <= set(PAGES)
+    for name, page in PAGES.items():
+        outside = re.sub(r"^```p?sql$.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+        assert not re.search(r"^ *\w*(=>|#|=#) +[A-Za-z]+ .*;", outside, flags=re.MULTILINE), name
+        assert not re.search(r"^\(\d+ rows?\)$", outside, flags=re.MULTILINE), name
+
+
+SHOWN = """\
+ mz_timestamp | n | plan
+--------------+---+------
+           10 | 1 | a
+           10 | 2 |
+           11 | 3 | b
+(3 rows)""".splitlines()
+
+
+def changed(old: str, new: str) -> list[str]:
+    return [line.replace(old, new) for line in SHOWN]
+
+
+def test_what_varies_is_compared_by_rule() -> None:
+    """Epochs may be others, but equal where equal ones are shown; nothing else may differ."""
+
+    def agree(real: list[str], shown: list[str] = SHOWN) -> bool:
+        return Comparison().agree(shown, real)
+
+    assert agree(SHOWN)
+    assert agree([line.replace("10", "77").replace("11 |", "78 |") for line in SHOWN])
+    assert not agree([*SHOWN[:3], SHOWN[3].replace("10", "12"), *SHOWN[4:]])
+    assert not agree(changed("| 2", "| 4"))
+    assert not agree(changed("| b", "| c"))
+    assert not agree(changed("plan", "plot"))
+    assert not agree(changed("(3 rows)", "(4 rows)"))
+    assert not agree(SHOWN[:4] + SHOWN[5:])
+    assert agree(SHOWN, [*SHOWN[:3], ELISION, SHOWN[5]])
+    assert not agree(changed("| 1", "| 9"), [*SHOWN[:3], ELISION, SHOWN[5]])
+    assert agree(["INSERT 0 1"], [])
+    assert not agree(["ERROR:  no"], [])
+    assert not agree(["INSERT 0 2"], ["INSERT 0 1"])
+    plan = ["QUERY PLAN", "----------", " a", "   b", "(2 rows)"]
+    assert not agree([*plan[:3], " b", plan[4]], plan)
+
+
+def rewrite(page: Path) -> None:
+    """Puts what came in the place of what was shown otherwise."""
+    lines = page.read_text().splitlines()
+    with TemporaryDirectory() as folder:
+        server = Server(Path(folder), python=True)
+        wrong = [(step, real) for step, real, agrees in play(page, server) if not agrees]
+        server.close()
+    for step, real in reversed(wrong):
+        assert step.shown is not None
+        after = step.first + len(step.shown)
+        apart = [""] if real[-1].startswith("(") and not lines[after].startswith("```") else []
+        lines[step.first : after] = [*real, *apart]
+    page.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    for argument in sys.argv[1:]:
+        rewrite(Path(argument))
