@@ -125,6 +125,36 @@ def _take(table: Words, count: int, width: int, row: int, work: Words, stats: Wo
 
 
 @kernel
+def _next(
+    trace: Words, table: Words, count: int, key: int, work: Words, sums: Words, rank: int, stats: Words,
+) -> tuple[int, int]:  # fmt: skip
+    """Moves past the key's next row that stands, the one of rank ``rank``: (the row, its count), or (0, 0).
+
+    Long runs of rows that cancel out are passed by search; ``sums`` may be empty before ``prepare``.
+    """
+    width = trace[T_WIDTH]
+    key_width = trace[T_KEY_WIDTH]
+    order = trace[T_ORDER]
+    dead = 0
+    while True:
+        row = _least(table, count, width, key, key_width, order, work)
+        if row == 0:
+            return 0, 0
+        n = _take(table, count, width, row, work, stats)
+        if n > 0:
+            return row, n
+        dead += 1
+        if dead == _DEAD:
+            if len(sums) == 0:
+                sums = prepare(table, count, width, key, key_width, order, work)
+            _, found, steps = select(table, count, width, order, work, sums, rank)
+            stats[S_SEEKS] += count * steps
+            if found == 0:
+                return 0, 0
+            dead = 0
+
+
+@kernel
 def _value(vals: Words, row: int, words: int, count: int, number: int, rank: int, total: int) -> bool:
     """Appends a value with its WINDOW_DIFFS; False when there is no room."""
     n = vals[B_COUNT]
@@ -147,50 +177,37 @@ def _value(vals: Words, row: int, words: int, count: int, number: int, rank: int
 
 @kernel
 def _emit(
-    trace: Words, table: Words, count: int, key: int, work: Words, given: Words, prepared: bool, first: int, last: int,
-    number: int, total: int, vals: Words, stats: Words,
+    trace: Words, table: Words, count: int, key: int, work: Words, sums: Words, first: int, last: int, number: int,
+    total: int, vals: Words, stats: Words,
 ) -> bool:  # fmt: skip
-    """Appends the key's rows of ranks first … last-1; False when there is no room. Runs of rows that cancel out are
-    skipped by search."""
+    """Appends the key's rows of ranks first … last-1; False when there is no room."""
     width = trace[T_WIDTH]
     key_width = trace[T_KEY_WIDTH]
-    order = trace[T_ORDER]
-    sums = given
     rank = 0
-    dead = 0
     if first == 0:
-        for k in range(count):
-            work[k * SEARCH_WORDS + W_AT] = work[k * SEARCH_WORDS + W_START]
+        _rewind(count, work)
     else:
-        rank, found, steps = select(table, count, width, order, work, sums, first)
+        rank, found, steps = select(table, count, width, trace[T_ORDER], work, sums, first)
         stats[S_SEEKS] += count * steps
         if found == 0:
             return True
     while rank < last:
-        if dead >= _DEAD:
-            if not prepared:
-                sums = prepare(table, count, width, key, key_width, order, work)
-                prepared = True
-            rank, found, steps = select(table, count, width, order, work, sums, rank)
-            stats[S_SEEKS] += count * steps
-            if found == 0:
-                return True
-            dead = 0
-        row = _least(table, count, width, key, key_width, order, work)
+        row, n = _next(trace, table, count, key, work, sums, rank, stats)
         if row == 0:
             return True
-        n = _take(table, count, width, row, work, stats)
-        dead += 1
-        if n <= 0:
-            continue
-        dead = 0
         low = max(rank, first)
-        high = min(rank + n, last)
         rank += n
-        shown = high - low
+        shown = min(rank, last) - low
         if shown > 0 and not _value(vals, row + 8 * key_width, width - key_width, shown, number, low, total):
             return False
     return True
+
+
+@kernel
+def _rewind(count: int, work: Words) -> None:
+    """Moves W_AT to the key's first rows."""
+    for k in range(count):
+        work[k * SEARCH_WORDS + W_AT] = work[k * SEARCH_WORDS + W_START]
 
 
 @kernel
@@ -201,28 +218,15 @@ def _emit_peers(
     """Appends the rows of a window by peers; False when there is no room."""
     width = trace[T_WIDTH]
     key_width = trace[T_KEY_WIDTH]
-    order = trace[T_ORDER]
-    for k in range(count):
-        work[k * SEARCH_WORDS + W_AT] = work[k * SEARCH_WORDS + W_START]
+    _rewind(count, work)
     rank = 0
     groups = 0
     previous = 0
-    dead = 0
     while True:
-        if dead >= _DEAD:
-            rank, found, steps = select(table, count, width, order, work, sums, rank)
-            stats[S_SEEKS] += count * steps
-            if found == 0:
-                return True
-            dead = 0
-        row = _least(table, count, width, key, key_width, order, work)
+        row, n = _next(trace, table, count, key, work, sums, rank, stats)
         if row == 0:
             return True
-        n = _take(table, count, width, row, work, stats)
-        dead = dead + 1 if n <= 0 else 0
-        if n <= 0:
-            continue
-        if previous == 0 or compare(row, previous, key_width, key_width + words, order) != 0:
+        if previous == 0 or compare(row, previous, key_width, key_width + words, trace[T_ORDER]) != 0:
             if (rank if by_rows else groups) >= limit:
                 return True
             groups += 1
@@ -255,8 +259,7 @@ def _segment(
     order = trace[T_ORDER]
     sums = work[:0]
     total = 1 << 62
-    prepared = flagged or len(windows) > WINDOW_WORDS or windows[0] != ROWS or windows[1] != 0
-    if prepared:
+    if flagged or len(windows) > WINDOW_WORDS or windows[0] != ROWS or windows[1] != 0:
         sums = prepare(table, count, width, key, key_width, order, work)
         total = rank_at(table, count, work, sums, W_END)
         stats[S_SEEKS] += 2 * count
@@ -282,7 +285,7 @@ def _segment(
                 return False
             continue
         first, last = _bounds(windows[w], windows[w + 1], windows[w + 2], reals[i], total)
-        if not _emit(trace, table, count, key, work, sums, prepared, first, last, i, total, vals, stats):
+        if not _emit(trace, table, count, key, work, sums, first, last, i, total, vals, stats):
             return False
     return True
 
@@ -356,25 +359,12 @@ def _collect(
 ) -> int:  # fmt: skip
     """Appends the key's whole rows that have a rank in first … last-1; the new count, -1 when there is no room."""
     width = trace[T_WIDTH]
-    key_width = trace[T_KEY_WIDTH]
-    order = trace[T_ORDER]
-    rank, there, steps = select(table, count, width, order, work, sums, max(first, 0))
+    rank, there, steps = select(table, count, width, trace[T_ORDER], work, sums, max(first, 0))
     stats[S_SEEKS] += count * steps
-    dead = 0
     while there > 0 and rank < last:
-        if dead >= _DEAD:
-            rank, there, steps = select(table, count, width, order, work, sums, rank)
-            stats[S_SEEKS] += count * steps
-            if there == 0:
-                return found
-            dead = 0
-        row = _least(table, count, width, key, key_width, order, work)
+        row, n = _next(trace, table, count, key, work, sums, rank, stats)
         if row == 0:
             return found
-        n = _take(table, count, width, row, work, stats)
-        dead = dead + 1 if n <= 0 else 0
-        if n <= 0:
-            continue
         if (found + 1) * width > len(rows):
             return -1
         copy_words(row, where(rows) + 8 * width * found, width)
