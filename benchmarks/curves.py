@@ -63,17 +63,25 @@ class Grown:
     change: float
 
 
-class Graph:
-    """An algorithm of examples/graphs over ``nodes`` and twice as many edges, drawn at random."""
+def random_graph(nodes: int) -> Words:
+    """Distinct edges (source, target) among so many nodes, in the order in which they come: over 4 for each node."""
+    pairs = edges(9, nodes, 0, 5 * nodes)
+    _, first = np.unique(pairs[:, 0] * nodes + pairs[:, 1], return_index=True)
+    return pairs[np.sort(first)]
 
-    def __init__(self, name: str, nodes: int) -> None:
-        ddl = [text for text in _code(GRAPHS / "tables.sql").split(";") if text.strip()]
-        self.flow = Flow(ddl, _code(GRAPHS / f"{name}.sql").split(" AS\n", 1)[1].rstrip().rstrip(";"))
-        pairs = edges(9, nodes, 0, 5 * nodes)
-        _, first = np.unique(pairs[:, 0] * nodes + pairs[:, 1], return_index=True)
-        distinct = pairs[np.sort(first)]
-        self.edges: Words = np.column_stack([distinct, np.ones(len(distinct), np.int64)])
-        self.size = 2 * nodes
+
+def query(name: str) -> str:
+    """What a file of examples/graphs makes a view of."""
+    return _code(GRAPHS / f"{name}.sql").split(" AS\n", 1)[1].rstrip().rstrip(";")
+
+
+class Graph:
+    """A query of examples/graphs over distinct edges (source, target); the first ``size`` are there at first."""
+
+    def __init__(self, query: str, pairs: Words, size: int) -> None:
+        self.flow = Flow([text for text in _code(GRAPHS / "tables.sql").split(";") if text.strip()], query)
+        self.edges: Words = np.column_stack([pairs, np.ones(len(pairs), np.int64)])
+        self.size = size
         self.moved = 0
 
     def feed(self, table: str, rows: Words, diff: int) -> None:
@@ -109,7 +117,7 @@ def grown(name: str, sizes: tuple[int, ...], changes: int) -> dict[int, Grown]:
     """By number of nodes."""
     found = {}
     for nodes in sizes:
-        graph = Graph(name, nodes)
+        graph = Graph(query(name), random_graph(nodes), 2 * nodes)
         load = graph.load()
         found[nodes] = Grown(load, float(np.median([graph.change() for _ in range(changes)])))
     return found
