@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import INT8, Kind, SqlType
+from ivm.words import INT8, TIMESTAMPTZ, Kind, SqlType
 from planner.casts import CastContext
 from planner.logical import Distinct, Finishing, LetRec, Project, Rel, SetOperation, TopK, Values, schema
 from planner.scalar import Column, Literal, Scalar, SortKey
 from sql.bind import cte, selection, setops, volatile
-from sql.bind.coerce import cast, resolve_unknown
+from sql.bind.coerce import cast, type_name
 from sql.bind.environment import Environment, Table
 from sql.bind.expression import Binder, sort_key
 from sql.bind.priority import block_priorities
@@ -19,6 +19,8 @@ from sql.bind.scope import Namespace, Scope, Visible
 from sql.bind.walk import has_subquery
 from sql.statements.queries import OutputColumn, Query
 from sql.syntax import nodes
+
+_NUMBERS = (Kind.INT2, Kind.INT4, Kind.INT8, Kind.NUMERIC, Kind.FLOAT4, Kind.FLOAT8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def bind_ordered(env: Environment, query: nodes.Query, outer: Scope | None) -> t
 
 def bind_top(env: Environment, query: nodes.Query) -> Query:
     """A whole statement: order and slice are left to its finishing."""
-    as_of = None if query.as_of is None else constant_expression(env, query.as_of, "AS OF")
+    as_of = None if query.as_of is None else moment_expression(env, query.as_of, "AS OF")
     _check_locked(query)
     bound = settle(env, bind_unsettled(env, replace(query, as_of=None, locking=None), None))
     columns = _typed_columns(bound)
@@ -114,8 +116,8 @@ def finished(bound: Bound) -> Rel:
     return Project(rel, tuple(Column(i, c.type, c.nullable) for i, c in enumerate(columns[: bound.width])))
 
 
-def constant_expression(env: Environment, node: nodes.Expr, what: str, target: SqlType | None = None) -> Scalar:
-    """An expression without columns. Raises 42P10 for one with."""
+def constant_expression(env: Environment, node: nodes.Expr, what: str) -> Scalar:
+    """An expression without columns, perhaps untyped. Raises 42P10 for one with."""
     try:
         expr = Binder(env, Scope(clause=what), what).bind(node)
     except SqlError as error:
@@ -125,9 +127,18 @@ def constant_expression(env: Environment, node: nodes.Expr, what: str, target: S
         raise
     if has_subquery(expr):
         raise unsupported(f"a subquery in {what}", position=node.at + 1)
-    if target is None:
-        return resolve_unknown(env, expr, node.at)
-    return cast(env, expr, target, "assignment", node.at)
+    return expr
+
+
+def moment_expression(env: Environment, node: nodes.Expr, what: str) -> Scalar:
+    """An epoch (bigint; so a parameter without a type) or a timestamptz. Raises 42804 for what is neither."""
+    expr = constant_expression(env, node, what)
+    if expr.type.kind in _NUMBERS or (expr.type.kind is Kind.UNKNOWN and not isinstance(expr, Literal)):
+        return cast(env, expr, INT8, "assignment", node.at)
+    if expr.type.kind in (Kind.UNKNOWN, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
+        return cast(env, expr, TIMESTAMPTZ, "assignment", node.at)
+    message = f"{what} takes an epoch (bigint) or a timestamp with time zone, not {type_name(expr.type)}"
+    raise SqlError("42804", message, position=node.at + 1)
 
 
 def bind_unsettled(env: Environment, query: nodes.Query, outer: Scope | None) -> Bound:
@@ -169,7 +180,7 @@ def _body(env: Environment, query: nodes.Query, outer: Scope | None) -> Bound:
 
 
 def _count(env: Environment, node: nodes.Expr, what: str) -> Scalar | None:
-    expr = constant_expression(env, node, what, INT8)
+    expr = cast(env, constant_expression(env, node, what), INT8, "assignment", node.at)
     if isinstance(expr, Literal):
         if expr.value is None:
             return None

@@ -11,10 +11,10 @@ from sql.bind.constraints import create_index
 from sql.bind.environment import Environment, Parameters
 from sql.bind.expression import Binder
 from sql.bind.from_clause import lookup
-from sql.bind.query import bind_stored, bind_top, constant_expression
+from sql.bind.query import bind_stored, bind_top, moment_expression
 from sql.bind.rows import MarkerNeeded
 from sql.bind.scope import OidNeeded, Scope
-from sql.catalog.catalog import CatalogReader, RelationKind
+from sql.catalog.catalog import CatalogReader, Relation, RelationKind
 from sql.parse import StatementText, moved, parse
 from sql.statements import queries
 from sql.statements import statements as bound
@@ -114,7 +114,11 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
         case nodes_statements.ExplainStatement():
             return bound.Explain(_statement(env, tree.statement), tree.stage)
         case nodes_statements.VerifyStatement():
-            return _verify(env, tree)
+            return bound.Verify(_materialized(env, tree.table))
+        case nodes_statements.RefreshStatement():
+            _materialized(env, tree.table)
+            notice = "materialized views are always up to date; REFRESH does nothing"
+            return bound.NoOperation("REFRESH MATERIALIZED VIEW", notice)
         case nodes_statements.PrepareStatement():
             return bound.Prepare(tree.name, tuple(env.type(t) for t in tree.types), tree.text)
         case nodes_statements.ExecuteStatement():
@@ -128,12 +132,13 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
             assert_never(tree)
 
 
-def _verify(env: Environment, tree: nodes_statements.VerifyStatement) -> bound.Verify:
-    relation = lookup(env, tree.table)
+def _materialized(env: Environment, name: nodes.TableName) -> Relation:
+    """The materialized view of this name. 42809: it is something else."""
+    relation = lookup(env, name)
     if relation.kind is not RelationKind.MATERIALIZED_VIEW:
         message = f'"{relation.name}" is not a materialized view'
-        raise SqlError("42809", message, position=tree.table.at + 1)
-    return bound.Verify(relation)
+        raise SqlError("42809", message, position=name.at + 1)
+    return relation
 
 
 def subscribe(env: Environment, tree: nodes_statements.SubscribeStatement) -> bound.Subscribe:
@@ -144,8 +149,8 @@ def subscribe(env: Environment, tree: nodes_statements.SubscribeStatement) -> bo
         select = nodes.Select((star,), (source,), None, None, None, None, source.at)
         source = nodes.Query(select, source.at)
     query = bind_stored(env, source)
-    as_of = None if tree.as_of is None else constant_expression(env, tree.as_of, "AS OF")
-    up_to = None if tree.up_to is None else constant_expression(env, tree.up_to, "UP TO")
+    as_of = None if tree.as_of is None else moment_expression(env, tree.as_of, "AS OF")
+    up_to = None if tree.up_to is None else moment_expression(env, tree.up_to, "UP TO")
     return bound.Subscribe(query, tree.snapshot, tree.progress, as_of, up_to)
 
 

@@ -104,7 +104,7 @@ def epoch_of(expr: Scalar, context: Context) -> int:
     if datum is None:
         raise SqlError("22004", "AS OF must not be null")
     assert isinstance(datum, int), "the binder allows bigint and timestamptz"
-    return datum + POSTGRES_EPOCH if expr.type.kind in (Kind.TIMESTAMPTZ, Kind.TIMESTAMP) else datum
+    return datum + POSTGRES_EPOCH if expr.type.kind is Kind.TIMESTAMPTZ else datum
 
 
 @dataclass(frozen=True, slots=True)

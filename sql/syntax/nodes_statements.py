@@ -113,6 +113,11 @@ class VerifyStatement:
 
 
 @dataclass(frozen=True, slots=True)
+class RefreshStatement:
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
 class PrepareStatement:
     name: str
     types: tuple[TypeName, ...]
@@ -143,6 +148,6 @@ class Utility:
 Statement = (
     Query | InsertStatement | UpdateStatement | DeleteStatement | CreateTableStatement | CreateViewStatement
     | CreateIndexStatement | DropStatement | TruncateStatement | CopyStatement | SubscribeStatement | ExplainStatement
-    | VerifyStatement | PrepareStatement | ExecuteStatement | DeclareStatement | AlterTableStatement
+    | VerifyStatement | RefreshStatement | PrepareStatement | ExecuteStatement | DeclareStatement | AlterTableStatement
     | CreateFunctionStatement | DropFunctionStatement | Utility
 )  # fmt: skip

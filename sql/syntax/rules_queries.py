@@ -309,29 +309,35 @@ class QueryRules(FromRules):
 
     def _mutually_recursive(self) -> exp.With:
         """WITH MUTUALLY RECURSIVE [(option, …)] name (col type, …) AS (…), …"""
-        options: dict[str, object] = {"limit": None, "return_at": False, "priority": None, "no_priority": False}
+        options: dict[str, object] = {}
         if self._match(TokenType.L_PAREN):
             self._block_option(options)
             while self._match(TokenType.COMMA):
                 self._block_option(options)
             self.expect(TokenType.R_PAREN)
         with_ = exp.With(expressions=self._parse_csv(self._binding), recursive=True)
-        with_.meta.update(mutually=True, **options)
+        with_.meta.update(mutually=True, limit=None, return_at=False, priority=None, no_priority=False)
+        with_.meta.update(options)
         return with_
 
     def _block_option(self, options: dict[str, object]) -> None:
         """[RETURN AT | ERROR AT] RECURSION LIMIT n | PRIORITY BY expr | NO PRIORITY"""
+        token = self._curr
+        option: dict[str, object]
         if self.accept_word("priority"):
             self.expect_word("by")
-            options["priority"] = self._parse_disjunction()
+            option = {"priority": self._parse_disjunction()}
         elif self.accept_word("no", "priority"):
-            options["no_priority"] = True
+            option = {"no_priority": True}
         else:
-            options["return_at"] = self.accept_word("return", "at")
-            if not options["return_at"]:
+            option = {"return_at": self.accept_word("return", "at")}
+            if not option["return_at"]:
                 self.accept_word("error", "at")
             self.expect_word("recursion", "limit")
-            options["limit"] = self.integer()
+            option["limit"] = self.integer()
+        if option.keys() & options:
+            raise SqlError("42601", "conflicting or redundant options", position=token.start + 1)
+        options.update(option)
 
     def _binding(self) -> exp.CTE:
         token = self._curr

@@ -19,6 +19,7 @@ from sql.syntax.nodes_statements import (
     ExecuteStatement,
     ExplainStatement,
     PrepareStatement,
+    RefreshStatement,
     Statement,
     SubscribeStatement,
     Utility,
@@ -413,8 +414,7 @@ class StatementGrammar(AlterGrammar):
         self.advance()
         self.expect("materialized", "view")
         self.accept("concurrently")
-        self.table_name()
+        name = self.table_name()
         if not self.accept("with", "no", "data"):
             self.accept("with", "data")
-        notice = "materialized views are always up to date; REFRESH does nothing"
-        return Utility(bound.NoOperation("REFRESH MATERIALIZED VIEW", notice))
+        return RefreshStatement(name)
