@@ -48,6 +48,7 @@ blocks: $(VENV)/test.done
 
 joins: $(VENV)/test.done
 	$(PY) -m tests.join_histories --count $(or $(COUNT),1000)
+	$(PY) -m tests.late_histories --count $(or $(COUNT),1000)
 
 proctime: $(VENV)/test.done
 	$(PY) -m tests.proctime_histories --count $(or $(COUNT),1000)

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ivm.dataflow import Changes, Dataflow
+from ivm.words import Schema
 from planner.context import Context
 from planner.logical import schema
 from planner.lower import lower
 from planner.lower_state import KnownIndexes
+from planner.planning import DEFAULT, Planning
 from planner.render import Renderer
 from planner.transform.pipeline import maintained
 from sql.bind.statement import bind_statement
@@ -71,9 +73,9 @@ class Tables:
 
 
 class Flow:
-    """The dataflow that the planner renders for one view over some tables, driven without a server."""
+    """The dataflow that the planner renders for a view over some tables, or several, driven without a server."""
 
-    def __init__(self, ddl: Sequence[str], view: str) -> None:
+    def __init__(self, ddl: Sequence[str], view: str, planning: Planning = DEFAULT) -> None:
         self.dictionary = Dictionary(b"freshet benchmark"[:16])
         self.flow = Dataflow(self.dictionary.arena)
         self.renderer = Renderer(self.flow, Context(self.dictionary))
@@ -82,14 +84,21 @@ class Flow:
         for name, relation in self.tables.relations.items():
             if relation.kind is RelationKind.TABLE:
                 self.inputs[name] = self.renderer.add_table(relation.id, relation.schema, relation.primary_key)
-        query = bind_statement(view, self.tables).statement
-        assert isinstance(query, queries.Query)
-        self.schema = schema(query.rel)
-        keyed = ((r.id, (r.primary_key,)) for r in self.tables.relations.values() if r.primary_key)
-        self.renderer.install(lower(maintained(query.rel), KnownIndexes(tuple(keyed))), VIEW)
-        self.flow.hydrate()
+        self.views: list[int] = []
+        self.schema = self.install(view, 0, planning)
         self.output = self.renderer.output(VIEW)
         self.ordinal = 0
+
+    def install(self, text: str, number: int, planning: Planning) -> Schema:
+        """The view of this number; its columns."""
+        query = bind_statement(text, self.tables).statement
+        assert isinstance(query, queries.Query)
+        keys = tuple((r.id, r.primary_key) for r in self.tables.relations.values() if r.primary_key)
+        indexes = KnownIndexes(tuple((table, (key,)) for table, key in keys), planning=planning, primary=keys)
+        self.renderer.install(lower(maintained(query.rel), indexes), VIEW + number)
+        self.flow.hydrate()
+        self.views.append(VIEW + number)
+        return schema(query.rel)
 
     def feed(self, table: str, rows: Words, diffs: Words) -> None:
         """Updates of one table at the present ordinal."""

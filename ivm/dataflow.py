@@ -313,7 +313,8 @@ class Dataflow:
     def _sides(self, path: Path, scope: Scope) -> list[Side]:
         """The start of a path, which wakes it, and what it looks up, which need not."""
         looked_up = [self._arranged(lookup.node) for stage in path.stages for lookup in stage]
-        return [self._side(path.start, scope), *(Side(operator, operator) for operator in looked_up)]
+        start = Side(self._find(path.start), self._inside(path.start, scope))
+        return [start, *(Side(operator, operator) for operator in looked_up)]
 
     def _order(self, order: tuple[Order, ...]) -> Words | None:
         if all(o is Order.WORD for o in order):

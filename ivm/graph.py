@@ -310,7 +310,8 @@ class Lookup:
 class Path:
     """How the updates of one input become updates of a delta join.
 
-    They come from the arrangement ``start``; stage by stage they are joined with rows of the other inputs. What is
+    They come from ``start``, an arrangement or any other node; stage by stage they are joined with rows of the other
+    inputs. An input may be looked up in two steps: its ids in one arrangement, by these its rows in another. What is
     bound is [start's row | the row of each lookup, in order]: ``key`` and ``gather`` count words in it. In a stage of
     several lookups the word behind the key is one and the same for all: the smallest proposes it, the others intersect.
     """
@@ -319,20 +320,26 @@ class Path:
     stages: tuple[tuple[Lookup, ...], ...]
     gather: Gather
 
+    @property
+    def late(self) -> tuple[Lookup, ...]:
+        """The second steps: lookups of inputs whose ids were looked up before."""
+        lookups = [lookup for stage in self.stages for lookup in stage]
+        return tuple(k for i, k in enumerate(lookups) if any(k.input == before.input for before in lookups[:i]))
+
 
 @dataclass(frozen=True, slots=True)
 class DeltaJoin:
     """Combinations of one row of each input, without anything kept but the inputs' own arrangements.
 
-    Path i starts from input i, visits every other input once, and says by itself what the combinations are; all
-    arrangements of an input are of one collection, and not ordered by bytes.
+    Path i starts from input i, visits every other input, and says by itself what the combinations are; all that is of
+    an input changes in one pass, and is not ordered by bytes.
     """
 
     paths: tuple[Path, ...]
 
     @property
     def nodes(self) -> tuple[NodeId, ...]:
-        """The arrangements that it reads."""
+        """What it reads."""
         found = dict.fromkeys(path.start for path in self.paths)
         for path in self.paths:
             found |= dict.fromkeys(lookup.node for stage in path.stages for lookup in stage)

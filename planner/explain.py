@@ -262,11 +262,32 @@ class _Physical:
         self.lines.append(f"{pad}{number} {self.label(number, node)}{self._users(number)}")
         if isinstance(node, DeltaJoin):
             self.lines += [f"{pad}  path {_path(path)}" for path in node.paths]
+            self.lines += [f"{pad}  {line}" for line in self._late(node)]
         for i in inputs(node):
             self.show(i, depth + 1)
         if number in self.bodies:
             self.lines.append(f"{pad}  next round:")
             self.show(self.bodies[number], depth + 2)
+
+    def _late(self, node: DeltaJoin) -> list[str]:
+        """Which columns of which tables are fetched when the other inputs have been met."""
+        found: dict[tuple[int, int], set[int]] = {}
+        for path in node.paths:
+            start = self.plan.widths[path.start]
+            for lookup in (k for stage in path.stages for k in stage):
+                width = self.plan.widths[lookup.node]
+                if lookup in path.late:
+                    words = {w - start for w in path.gather.words if start <= w < start + width}
+                    found.setdefault((lookup.input, lookup.node), set()).update(words)
+                start += width
+        return [self._fetched(NodeId(number), words) for (_, number), words in sorted(found.items())]
+
+    def _fetched(self, number: NodeId, words: set[int]) -> str:
+        table, stored = self.plan.nodes[number], self.plan.stored[number]
+        assert isinstance(table, Arrange)
+        assert stored is not None
+        columns = sorted(table.gather.words[word] for word in words)
+        return f"late: columns {columns} of {self.names(stored[0])} by id {list(stored[1])}"
 
     def label(self, number: NodeId, node: Node) -> str:
         match node:
@@ -347,7 +368,10 @@ def _delay(node: Delay) -> str:
 
 def _path(path: Path) -> str:
     """The nodes that a path visits; those that are intersected stand together."""
-    stages = [" & ".join(f"{k.node} by {list(k.key)}" for k in stage) for stage in path.stages]
+    late = path.late
+    stages = [
+        " & ".join(f"{'late ' if k in late else ''}{k.node} by {list(k.key)}" for k in stage) for stage in path.stages
+    ]
     return f"{' > '.join([str(path.start), *stages])}; {_gather(path.gather)}"
 
 

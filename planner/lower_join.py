@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ivm.graph import Gather, Keep, Negate, NodeId
-from ivm.words import Schema
+from ivm.words import ColumnType, Schema
 from planner import moves
 from planner.join_keys import Condition, KeyPair, take_apart
 from planner.layout import arranged, whole_row
 from planner.logical import Join as JoinRel
 from planner.logical import JoinKind, schema
-from planner.lower_multiway import lower_multiway
+from planner.lower_multiway import End, lower_late_pair, lower_multiway
 from planner.lower_pull import pulled
 from planner.lower_state import Arranged, Lowering, arrange_flow
 from planner.mfp import Pad
@@ -100,6 +100,9 @@ def _ordered(low: Lowering, left: Flow, right: Flow, pairs: list[tuple[int, int,
 
 def matched(low: Lowering, sides: Sides) -> Flow:
     """Pairs of rows with equal keys, before any residual: left's columns, then right's."""
+    late = _late(low, sides, End(sides.right, sides.right_keys, sides.right_columns))
+    if late is not None:
+        return late
     left = arrange_flow(low, sides.left, sides.left_keys, sides.null_safe)
     right = arrange_flow(low, sides.right, sides.right_keys, sides.null_safe)
     assert left.key_width == right.key_width
@@ -108,6 +111,13 @@ def matched(low: Lowering, sides: Sides) -> Flow:
     row = (*sides.left.schema[: sides.left_columns], *sides.right.schema[: sides.right_columns])
     at = (*left.at[: sides.left_columns], *shifted[: sides.right_columns])
     return Flow(pair, _gather(at, row), row)
+
+
+def _late(low: Lowering, sides: Sides, right: End) -> Flow | None:
+    """The pairs of the left side's rows with ``right``'s, where some columns are to be fetched late."""
+    if any(sides.null_safe):
+        return None
+    return lower_late_pair(low, End(sides.left, sides.left_keys, sides.left_columns), right)
 
 
 def _behind(left: Arranged, right: Arranged) -> tuple[Cell, ...]:
@@ -175,12 +185,17 @@ def _with_match(low: Lowering, left: Flow, right: Flow, condition: Condition) ->
 
 
 def _joined_with_set(low: Lowering, sides: Sides, keys: Flow) -> Flow:
-    left = arrange_flow(low, sides.left, sides.left_keys, sides.null_safe)
     right_keys = tuple(Column(k, sides.right.schema[k].type) for k in sides.right_keys)
     if _is_looked_up(low, sides.right, right_keys) and not any(sides.null_safe):
         keys = _keys_met(low, sides)
     columns = tuple(range(len(sides.right_keys)))
     of_keys = key_only(low, keys, columns, sides.null_safe)
+    if not any(sides.null_safe):
+        some = low.builder.flow(of_keys.node, tuple(ColumnType(c.type, False) for c in keys.schema))
+        late = _late(low, sides, End(some, columns, len(columns)))
+        if late is not None:
+            return low.builder.move(late, tuple(range(sides.left_columns)))
+    left = arrange_flow(low, sides.left, sides.left_keys, sides.null_safe)
     assert left.key_width == of_keys.key_width
     row = sides.left.schema[: sides.left_columns]
     return Flow(Pair(left.node, of_keys.node, left.width), _gather(left.at[: sides.left_columns], row), row)

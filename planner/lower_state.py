@@ -13,8 +13,8 @@ from planner.layout import arranged, table_layout, whole_row
 from planner.logical import Reference, Rel
 from planner.mfp import MapFilter
 from planner.moves import Cell
-from planner.multiway import Joins
 from planner.physical import Builder, Flow, Open, Table
+from planner.planning import DEFAULT, Planning
 from planner.scalar import Call, Column, Scalar
 from planner.traverse import children, column_types, columns_of, own_columns, renumber
 
@@ -28,12 +28,16 @@ class Indexes(Protocol):
         ...
 
     @property
-    def joins(self) -> Joins:
-        """How inner joins of three and more inputs are done."""
+    def planning(self) -> Planning:
+        """What is not left to the planner."""
         ...
 
     def keys(self, relation: int) -> tuple[tuple[int, ...], ...]:
         """The columns of each arrangement that a relation has (not the one by whole rows), primary key first."""
+        ...
+
+    def primary_key(self, relation: int) -> tuple[int, ...]:
+        """The columns of a table's primary key, by which it is arranged; () where there is none."""
         ...
 
     def size(self, relation: int) -> int | None:
@@ -48,7 +52,11 @@ class KnownIndexes:
     arrangements: tuple[tuple[int, tuple[tuple[int, ...], ...]], ...] = ()
     sizes: tuple[tuple[int, int], ...] = ()
     one_shot: bool = False
-    joins: Joins = Joins.AUTO
+    planning: Planning = DEFAULT
+    primary: tuple[tuple[int, tuple[int, ...]], ...] = ()
+
+    def primary_key(self, relation: int) -> tuple[int, ...]:
+        return dict(self.primary).get(relation, ())
 
     def keys(self, relation: int) -> tuple[tuple[int, ...], ...]:
         return dict(self.arrangements).get(relation, ())

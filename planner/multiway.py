@@ -7,24 +7,14 @@ attributes, or several at once by theirs, where one and the same attribute is al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from planner.join_keys import comparable
 from planner.logical import Filter, Join, JoinKind, Project, Rel, schema
 from planner.raising import can_raise
 from planner.scalar import Column, Scalar
 from planner.traverse import columns_of, conjuncts, has_subquery, renumber, shift
-
-
-class Joins(Enum):
-    """How inner joins of three and more inputs are done; AUTO: as the planner finds best."""
-
-    AUTO = "auto"
-    LINEAR = "linear"
-    DELTA = "delta"
-    WCO = "wco"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +166,7 @@ def _unite(members: dict[Item, list[Item]], one: Item, two: Item) -> bool:
     return True
 
 
-def stages(
-    start: int, of: Sequence[dict[int, Scalar]], meet: bool, rank: Callable[[int, frozenset[int]], int]
-) -> Stages:
+def stages(start: int, of: Sequence[Collection[int]], meet: bool, rank: Callable[[int, frozenset[int]], int]) -> Stages:
     """The path from an input. ``meet``: inputs that lack the same attribute only are visited together; ``rank``: what
     a lookup of an input by these attributes costs."""
     bound = set(of[start])
@@ -196,13 +184,13 @@ def stages(
     return tuple(found)
 
 
-def _distance(own: dict[int, Scalar], bound: set[int]) -> tuple[int, int]:
+def _distance(own: Collection[int], bound: set[int]) -> tuple[int, int]:
     """What is wholly bound comes first, then what lacks the fewest; what has nothing bound last."""
     known = sum(a in bound for a in own)
     return (0 if known == len(own) else 1 if known else 2), -known
 
 
-def _meeting(left: Sequence[int], of: Sequence[dict[int, Scalar]], bound: set[int]) -> tuple[Visit, ...] | None:
+def _meeting(left: Sequence[int], of: Sequence[Collection[int]], bound: set[int]) -> tuple[Visit, ...] | None:
     """The inputs that lack one and the same attribute, for the attribute with the most of them."""
     if any(set(of[i]) <= bound for i in left):
         return None

@@ -12,8 +12,7 @@ import sqlite3
 from collections import Counter
 
 from benchmarks.flow import Tables
-from planner.lower_state import KnownIndexes
-from planner.multiway import Joins
+from planner.planning import Joins, Late, Planning
 from sql.bind.statement import bind_statement
 from sql.statements import queries
 from tests.planner_bench import Row, World
@@ -25,8 +24,7 @@ DDL = (
     "CREATE TABLE k (p int NOT NULL, q int NOT NULL, w int, PRIMARY KEY (p, q))",
 )
 COLUMNS = {"t": ("a", "b"), "u": ("id", "x", "y"), "e": ("src", "dst"), "k": ("p", "q", "w")}
-KEYS = {"u": 1, "k": 2}
-"""How many columns are the primary key, the first ones."""
+KEYS = {"u": (0,), "k": (0, 1)}
 CYCLES = (
     ((0, 1), (1, 2), (0, 2)),
     ((0, 1), (1, 2), (2, 3), (3, 0)),
@@ -38,18 +36,16 @@ CYCLES = (
 class Joined(World):
     """Tables whose views are joined in a given way."""
 
-    def __init__(self) -> None:
-        self.catalog = Tables(DDL)
-        made = self.catalog.relations
-        super().__init__({r.id: (r.schema, tuple(range(KEYS.get(n, 0)))) for n, r in made.items()})
-        self.joins = Joins.AUTO
-        self.sqlite = sqlite3.connect(":memory:")
-        for ddl in DDL:
-            self.sqlite.execute(ddl)
+    DDL = DDL
+    KEYS = KEYS
 
-    def indexes(self, one_shot: bool) -> KnownIndexes:
-        keys = tuple((r, self.renderer.keys(r)) for r in self.renderer.stored)
-        return KnownIndexes(keys, (), one_shot, self.joins)
+    def __init__(self) -> None:
+        self.catalog = Tables(self.DDL)
+        made = self.catalog.relations
+        super().__init__({r.id: (r.schema, self.KEYS.get(n, ())) for n, r in made.items()})
+        self.sqlite = sqlite3.connect(":memory:")
+        for ddl in self.DDL:
+            self.sqlite.execute(ddl)
 
     def bound(self, text: str) -> queries.Query:
         """A query's plan."""
@@ -64,12 +60,12 @@ class Joined(World):
             name = rnd.choice(list(COLUMNS))
             table = self.catalog.relations[name].id
             have = list(self.contents[table].elements())
-            key = KEYS.get(name, 0)
+            key = len(KEYS.get(name, ()))
             pending = [row for at, row, _ in made if at == table]
             if have and rnd.random() < 0.4 and not pending:
                 row = rnd.choice(have)
                 made.append((table, row, -1))
-                self._apply(name, row, -1)
+                self.apply(COLUMNS[name], name, row, -1)
                 if rnd.random() < 0.5:
                     continue
             row = tuple(
@@ -80,11 +76,12 @@ class Joined(World):
             if key and row[:key] in there:
                 continue
             made.append((table, row, 1))
-            self._apply(name, row, 1)
+            self.apply(COLUMNS[name], name, row, 1)
         self.commit(made)
 
-    def _apply(self, name: str, row: Row, diff: int) -> None:
-        where = " AND ".join(f"{c} IS ?" for c in COLUMNS[name])
+    def apply(self, columns: tuple[str, ...], name: str, row: Row, diff: int) -> None:
+        """One row into SQLite's table, or out of it."""
+        where = " AND ".join(f"{c} IS ?" for c in columns)
         if diff < 0:
             self.sqlite.execute(f"DELETE FROM {name} WHERE rowid = (SELECT min(rowid) FROM {name} WHERE {where})", row)
         else:
@@ -166,7 +163,7 @@ def _recursive(rnd: random.Random) -> str:
     return f"WITH RECURSIVE r(v, w) AS (SELECT src, dst FROM e UNION {step}) SELECT v, w FROM r"
 
 
-def play(seed: int, steps: int = 7) -> int:
+def play(seed: int, steps: int = 7, late: Late = Late.AUTO) -> int:
     """One history; how many comparisons."""
     rnd = random.Random(seed)
     world = Joined()
@@ -176,7 +173,7 @@ def play(seed: int, steps: int = 7) -> int:
     for i in range(2):
         text = random_query(rnd)
         for joins in (Joins.DELTA, Joins.WCO, Joins.AUTO):
-            world.joins = joins
+            world.planning = Planning(joins, late=late)
             views.append((1000 + 3 * i + len(views) % 3, text))
             world.install(views[-1][0], world.bound(text).rel)
     compared = 0
@@ -185,9 +182,9 @@ def play(seed: int, steps: int = 7) -> int:
             expected = world.expected(text)
             assert world.view(view) == expected, (seed, step, view, text)
             compared += 1
-        world.joins = rnd.choice((Joins.DELTA, Joins.WCO, Joins.AUTO))
+        world.planning = Planning(rnd.choice((Joins.DELTA, Joins.WCO, Joins.AUTO)), late=late)
         text = rnd.choice(views)[1]
-        assert world.query(world.bound(text).rel) == world.expected(text), (seed, step, world.joins, text)
+        assert world.query(world.bound(text).rel) == world.expected(text), (seed, step, world.planning, text)
         world.change(rnd)
         if rnd.random() < 0.5:
             world.dataflow.allow_compaction(world.ordinal)
@@ -199,10 +196,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--late", choices=[late.value for late in Late], default=Late.AUTO.value)
     given = parser.parse_args()
     compared = 0
     for seed in range(given.first, given.first + given.count):
-        compared += play(seed)
+        compared += play(seed, late=Late(given.late))
         if seed % 50 == 49:
             print(f"{seed + 1}: {compared} comparisons", flush=True)
 

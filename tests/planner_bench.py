@@ -15,6 +15,7 @@ from planner.context import Context
 from planner.logical import Rel, schema
 from planner.lower import lower
 from planner.lower_state import KnownIndexes
+from planner.planning import DEFAULT
 from planner.render import Renderer
 from planner.run import run
 from planner.transform.pipeline import maintained, optimize
@@ -49,6 +50,7 @@ class World:
         self.contents: dict[int, Bag] = {t: Counter() for t in tables}
         self.views: dict[int, Rel] = {}
         self.ordinal = 0
+        self.planning = DEFAULT
         for table, (row, key) in tables.items():
             self.renderer.add_table(table, row, key)
         self.dataflow.hydrate()
@@ -78,7 +80,9 @@ class World:
 
     # the coordinator's moves
     def indexes(self, one_shot: bool) -> KnownIndexes:
-        return KnownIndexes(tuple((r, self.renderer.keys(r)) for r in self.renderer.stored), (), one_shot)
+        keys = tuple((r, self.renderer.keys(r)) for r in self.renderer.stored)
+        primary = tuple((r, key) for r, (_, key) in self.tables.items())
+        return KnownIndexes(keys, (), one_shot, self.planning, primary)
 
     def install(self, view: int, rel: Rel) -> None:
         self.views[view] = rel
@@ -86,6 +90,11 @@ class World:
         self.dataflow.hydrate()
 
     def commit(self, changes: Sequence[tuple[int, Row, int]]) -> None:
+        self.feed(changes)
+        self.dataflow.step()
+
+    def feed(self, changes: Sequence[tuple[int, Row, int]]) -> None:
+        """A commit that waits for the next step."""
         self.ordinal += 1
         for table in self.tables:
             mine = [(row, diff) for t, row, diff in changes if t == table]
@@ -98,14 +107,13 @@ class World:
             for row, diff in mine:
                 self.contents[table][row] += diff
             self.contents[table] = +self.contents[table]
-        self.dataflow.step()
 
-    def view(self, view: int) -> Bag:
-        return self.view_of(view, schema(self.views[view]))
+    def view(self, view: int, at: int | None = None) -> Bag:
+        return self.view_of(view, schema(self.views[view]), at)
 
-    def view_of(self, view: int, row: Schema) -> Bag:
+    def view_of(self, view: int, row: Schema, at: int | None = None) -> Bag:
         version = self.dataflow.publish()[self.renderer.output(view)]
-        rows, diffs = version.rows_at(self.ordinal)
+        rows, diffs = version.rows_at(self.ordinal if at is None else at)
         decoded = decode(RowSet(rows, row), self.dictionary)
         return Counter({r: int(d) for r, d in zip(decoded, diffs, strict=True)})
 

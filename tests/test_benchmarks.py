@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import demand, report, rivals
+from benchmarks import demand, report, rivals, wide
 from benchmarks.run import COMMITS, ENGINE, LIBRARY, WIRE, Run, Size, chosen, measured
 from benchmarks.server import server
 from ivm.kernels.warm import warm
@@ -62,6 +62,17 @@ def test_demand() -> None:
     with server() as dsn:
         found = demand.measure(dsn, pairs, True, 1)
     assert [rows for rows, _ in found.values()] == [10_000, 100, 100]
+
+
+def test_wide() -> None:
+    """Both ways show the same rows; of four views by three keys most bytes are gone."""
+    lines: list[str] = []
+    off, late = wide.compare(2000, 20, lines.append)
+    assert off.shown() == late.shown()
+    assert min(off.shown()) > 0
+    assert off.held()[0] == late.held()[0]
+    assert late.held()[1] < off.held()[1] / 3
+    assert len(lines) == 10
 
 
 def test_only() -> None:

@@ -14,8 +14,9 @@ from ivm.operators.delta_join import DeltaJoinOperator
 from ivm.scheduler import Operator
 from ivm.words import INT8
 from planner.lower import lower
-from planner.multiway import Attributes, Joins, stages
+from planner.multiway import Attributes, stages
 from planner.physical import Plan
+from planner.planning import Joins, Planning
 from planner.scalar import Column
 from planner.transform.pipeline import optimize
 from tests.join_histories import Joined, play
@@ -35,7 +36,7 @@ def test_views_equal_sqlite(first: int) -> None:
 
 
 def plan_of(world: Joined, text: str, joins: Joins = Joins.AUTO, one_shot: bool = False) -> Plan:
-    world.joins = joins
+    world.planning = Planning(joins)
     return lower(optimize(world.bound(text).rel), world.indexes(one_shot))
 
 
@@ -92,7 +93,6 @@ def test_a_triangle_view_keeps_the_edges_only() -> None:
     edges = grown(random.Random(1), 4000)
     table = world.catalog.relations["e"].id
     empty = held(world)
-    world.joins = Joins.AUTO
     world.install(1000, world.bound(TRIANGLES).rel)
     world.commit([(table, edge, 1) for edge in edges])
     out = np.bincount([a for a, _ in edges], minlength=300)

@@ -58,8 +58,8 @@ PARTS: Final = 4
 
 
 class Course:
-    """One path with its arrangements: ``sides[0]`` is where it starts, the others are looked up; ``inputs`` tells of
-    which input each is."""
+    """One path with its arrangements: ``sides[0]`` is where it starts, which need not be kept, the others are
+    looked up; ``inputs`` tells of which input each is."""
 
     __slots__ = ("cells", "inputs", "program", "sides", "sources")
 
@@ -77,8 +77,8 @@ class Course:
         return self.sides[0].delta
 
     def read(self) -> None:
-        """Looks up where its traces are."""
-        for slot, side in enumerate(self.sides):
+        """Looks up where the traces are of what it looks up."""
+        for slot, side in enumerate(self.sides[1:], 1):
             spine = side.arrangement.spine
             assert spine is not None
             assert spine.order == 0, "delta joins compare words"

@@ -12,8 +12,7 @@ from typing import Any, Final, Protocol
 
 from ivm.errors import SqlError
 from ivm.words import BOOL, INT8, ColumnType, Kind, Schema, SqlType
-from planner.multiway import Joins
-from planner.planning import DEFAULT, Planning
+from planner.planning import DEFAULT, Joins, Late, Planning
 from sql.catalog.enumeration import Enumeration, enum_from_json, enum_to_json
 from sql.catalog.keys import (
     INDEX_BASE,
@@ -462,6 +461,7 @@ def _relation_to_json(relation: Relation) -> dict[str, object]:
         "locks": list(relation.locks),
         "joins": None if relation.planning.joins is Joins.AUTO else relation.planning.joins.value,
         "undemanding": not relation.planning.demanding,
+        "late": None if relation.planning.late is Late.AUTO else relation.planning.late.value,
         "partitioning": None if relation.partitioning is None else partitioning_to_json(relation.partitioning),
         "bound": None if relation.bound is None else bound_to_json(relation.bound),
     }
@@ -532,5 +532,9 @@ def _relation_from_json(data: Mapping[str, Any], enums: Enums) -> Relation:
         partitioning=partitioning_from_json(data["partitioning"]) if "partitioning" in data else None,
         bound=bound_from_json(data["bound"]) if "bound" in data else None,
         locks=tuple(data.get("locks", ())),
-        planning=Planning(Joins(data.get("joins", Joins.AUTO.value)), not data.get("undemanding", False)),
+        planning=Planning(
+            Joins(data.get("joins", Joins.AUTO.value)),
+            not data.get("undemanding", False),
+            Late(data.get("late", Late.AUTO.value)),
+        ),
     )

@@ -94,7 +94,7 @@ class Prepared:
             self._arranged = published.arranged
             self.wishes = wishes(optimized, published)
             self.counted = counted_relation(optimized)
-            self.plan = lower(optimized, StoredIndexes(published, one_shot=True, joins=self.planning.joins))
+            self.plan = lower(optimized, StoredIndexes(published, one_shot=True, planning=self.planning))
             moves = all(isinstance(node, Table | TableErrors | Project) for node in self.plan.nodes)
             self.plain = moves or self.counted is not None
         self.runs += 1

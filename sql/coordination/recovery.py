@@ -11,10 +11,8 @@ from collections.abc import Callable
 from sql.catalog.catalog import Catalog, Relation, RelationKind, is_temporary
 from sql.ddl.create import drop_temporary
 from sql.engine.clock import EpochClock
-from sql.engine.definition import definition_rel
 from sql.engine.engine import Engine
 from sql.engine.persist import Persistence
-from sql.engine.snapshot import plan_maintained
 from sql.engine.writer import Writer
 from sql.system.own import OWN_RELATIONS
 from sql.system.relations import system_relations
@@ -99,8 +97,7 @@ def _restore_stored(engine: Engine, persistence: Persistence, progress: Progress
 
 def install_view(engine: Engine, catalog: Catalog, view: Relation, waiting: bool = False) -> None:
     """A materialized view's dataflow from its definition, not yet hydrated. ``waiting``: as ``Engine.install``."""
-    rel = definition_rel(view, catalog)
-    engine.install(plan_maintained(rel, engine.published, view.planning), view.id, waiting)
+    engine.install(engine.plan_view(view, catalog), view.id, waiting)
     engine.add_indexes(view)
 
 

@@ -16,9 +16,8 @@ from planner import moves
 from planner.layout import table_layout
 from planner.logical import Rel
 from planner.lower import lower
-from planner.multiway import Joins
 from planner.physical import Plan
-from planner.planning import Planning
+from planner.planning import DEFAULT, Planning
 from planner.render import Stored
 from planner.transform.pipeline import maintained
 from sql.catalog.catalog import Catalog, RelationKind
@@ -95,13 +94,16 @@ class StoredIndexes:
 
     published: Published
     one_shot: bool
-    joins: Joins = Joins.AUTO
+    planning: Planning = DEFAULT
 
     def keys(self, relation: int) -> tuple[tuple[int, ...], ...]:
         stored = self.published.stored.get(relation)
         if stored is None:
             return ()
         return tuple(sorted((k for k in stored.arrangements if k), key=lambda k: k != stored.primary_key))
+
+    def primary_key(self, relation: int) -> tuple[int, ...]:
+        return self.published.primary_key(relation)
 
     def size(self, relation: int) -> int | None:
         version = self.published.version(relation)
@@ -110,7 +112,7 @@ class StoredIndexes:
 
 def plan_maintained(rel: Rel, published: Published, planning: Planning) -> Plan:
     """The physical plan of what is to be maintained, over what is arranged there."""
-    indexes = StoredIndexes(published, one_shot=False, joins=planning.joins)
+    indexes = StoredIndexes(published, one_shot=False, planning=planning)
     return lower(maintained(rel, planning.demanding), indexes)
 
 

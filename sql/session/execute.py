@@ -414,7 +414,7 @@ class Executor:
             return f"relation {relation}" if known is None else known.name
 
         planning, renderer = self._session.settings.planning, self._session.coordinator.engine.renderer
-        indexes = StoredIndexes(published, not maintained, planning.joins)
+        indexes = StoredIndexes(published, not maintained, planning)
         lines = explain(rel, statement.stage, indexes, name, renderer, planning.demanding).splitlines()
         lines += [f"planned with {setting}, which is kept with the view" for setting in planning.set if maintained]
         return self.text_rows("QUERY PLAN", lines, "EXPLAIN")

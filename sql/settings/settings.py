@@ -11,8 +11,7 @@ from typing import Final
 
 from ivm.errors import SqlError
 from planner.context import SERVER_VERSION
-from planner.multiway import Joins
-from planner.planning import Planning
+from planner.planning import Joins, Late, Planning
 from sql.catalog.search_path import schema_list
 from sql.settings.date_style import date_style
 from sql.settings.planner import NUMBERS, OFF, SWITCHES, WORDS
@@ -143,6 +142,7 @@ _SETTINGS: Final = (
     _Setting("IntervalStyle", "postgres", _choice("postgres", "postgres_verbose", "sql_standard", "iso_8601")),
     _Setting("is_superuser", "on"),
     _Setting("join_implementation", "auto", _choice(*(joins.value for joins in Joins))),
+    _Setting("late_fetch", "auto", _choice(*(late.value for late in Late))),
     _Setting("lc_collate", "C"),
     _Setting("lc_ctype", "C"),
     _Setting("lock_timeout", "0", _duration),
@@ -227,7 +227,9 @@ class Settings:
     @property
     def planning(self) -> Planning:
         """How statements are planned."""
-        return Planning(Joins(self.get("join_implementation")), self.boolean("recursion_demand"))
+        return Planning(
+            Joins(self.get("join_implementation")), self.boolean("recursion_demand"), Late(self.get("late_fetch"))
+        )
 
     def milliseconds(self, name: str) -> int:
         """A duration setting in ms."""
