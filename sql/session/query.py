@@ -31,6 +31,7 @@ from sql.session.state import SessionState, system_words
 
 if TYPE_CHECKING:
     from sql.coordination.coordinator import Coordinator
+    from storage.dictionary import Dictionary
 
 SMALL: Final = 2000
 """Rows that are read where we stand: to change threads would cost more."""
@@ -98,13 +99,32 @@ def oldest_epoch(catalog: Catalog, relation: int, now: int) -> int:
     return max(known.created, now - (known.retain or DEFAULT_RETAIN))
 
 
-def epoch_of(expr: Scalar, context: Context) -> int:
-    """AS OF's expression as an epoch: a bigint as it is, a timestamptz in µs since 1970."""
+def epoch_of(expr: Scalar, context: Context, what: str = "AS OF") -> int:
+    """AS OF's or UP TO's expression as an epoch: a bigint as it is, a timestamptz in µs since 1970."""
     datum = constant(expr, context)
     if datum is None:
-        raise SqlError("22004", "AS OF must not be null")
+        raise SqlError("22004", f"{what} must not be null")
     assert isinstance(datum, int), "the binder allows bigint and timestamptz"
     return datum + POSTGRES_EPOCH if expr.type.kind is Kind.TIMESTAMPTZ else datum
+
+
+def standing_error(published: Published, relation: int, ordinal: int, dictionary: Dictionary) -> SqlError | None:
+    """The first of a view's errors as of an ordinal."""
+    version = published.errors(relation)
+    if version is None or not version.count:
+        return None
+    rows, _ = version.rows_at(ordinal)
+    return first_error(rows, dictionary) if len(rows) else None
+
+
+def in_view(error: SqlError, catalog: Catalog, relation: int) -> SqlError:
+    """An error as those who read the view are told of it."""
+    known = catalog.by_id(relation)
+    hint = "SET ignore_view_errors = on reads the good rows."
+    if known is None:  # a subscription's own query
+        return SqlError(error.sqlstate, error.message, error.detail, error.hint or hint)
+    message = f"{error.message} (in materialized view {known.name})"
+    return SqlError(error.sqlstate, message, error.detail, error.hint or f"See freshet.view_errors; {hint}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +170,10 @@ class Reading:
         found = []
         for relation in sorted(self.inputs):
             failure = published.failures.get(relation)
-            version = published.errors(relation)
+            if failure is None and not self.moment.history:
+                failure = standing_error(published, relation, self.moment.ordinal, self.context.dictionary)
             if failure is not None:
                 found.append((relation, failure))
-            elif version is not None and not self.moment.history and version.count:
-                rows, _ = version.rows_at(self.moment.ordinal)
-                if len(rows):
-                    found.append((relation, first_error(rows, self.context.dictionary)))
         return found
 
     def _size(self) -> int:

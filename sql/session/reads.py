@@ -6,7 +6,6 @@ import threading
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from ivm.errors import SqlError
 from ivm.rows import RowSet, Words
 from planner.context import Context
 from planner.run_direct import is_short
@@ -15,7 +14,7 @@ from sql.coordination.prepared import Prepared, StaleError
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.engine.overlay import OverlaidSnapshot, Pending
 from sql.engine.snapshot import Published
-from sql.session.query import Moment, Reading, epoch_of, moment_of, present
+from sql.session.query import Moment, Reading, epoch_of, in_view, moment_of, present
 from sql.session.state import SessionState
 from sql.statements.queries import Query
 from sql.statements.results import Notice, RowsResult
@@ -131,12 +130,11 @@ class Reads:
     def _check_views(self, reading: Reading) -> None:
         """Reading a view with errors fails with the error's SQLSTATE, or warns."""
         for relation, error in reading.broken():
-            known = reading.moment.published.catalog.by_id(relation)
+            published = reading.moment.published
+            if not reading.ignore_errors or relation in published.failures:
+                raise in_view(error, published.catalog, relation)
+            known = published.catalog.by_id(relation)
             name = "" if known is None else known.name
-            taken_down = relation in reading.moment.published.failures
-            if not reading.ignore_errors or taken_down:
-                hint = error.hint or "See freshet.view_errors; SET ignore_view_errors = on reads the good rows."
-                raise SqlError(error.sqlstate, f"{error.message} (in materialized view {name})", error.detail, hint)
             self._session.notices.append(
                 Notice("WARNING", "01000", f"materialized view {name} has errors: {error.message}",
                        hint="Its good rows are shown; under negation or aggregates they may be wrong too.")

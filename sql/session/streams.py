@@ -140,7 +140,7 @@ class Streams:
         context = self._executor.reads.context(coordinator.engine.dictionary.scratch(), request, published.epoch, state)
         as_of = statement.as_of if statement.as_of is not None else statement.query.as_of
         start = None if as_of is None else epoch_of(as_of, context)
-        up_to = None if statement.up_to is None else epoch_of(statement.up_to, context)
+        up_to = None if statement.up_to is None else epoch_of(statement.up_to, context, "UP TO")
         subscription = Subscription(coordinator, statement, up_to, session.settings)
         try:
             await subscription.start(start)
@@ -170,6 +170,8 @@ class Streams:
     async def _fetch(self, statement: Fetch, request: Request) -> Result:
         cursor = self._session.cursor(statement.name)
         rows = await cursor.fetch(statement)
+        if isinstance(cursor.source, Subscription) and (warning := cursor.source.warning()) is not None:
+            self._session.notices.append(warning)
         if statement.move:
             return CommandResult(f"MOVE {len(rows)}")
         return cursor.result(rows, f"FETCH {len(rows)}", request.formats)

@@ -24,9 +24,10 @@ from sql.catalog.catalog import Catalog
 from sql.coordination.prepared import StaleError, subscribe_columns
 from sql.engine.group import Delta
 from sql.engine.snapshot import Published, plan_maintained
-from sql.session.query import moment_of, oldest_epoch
+from sql.session.query import in_view, moment_of, oldest_epoch, standing_error
 from sql.settings.maintainable import check_maintainable
 from sql.settings.settings import Settings
+from sql.statements.results import Notice
 from sql.statements.statements import Subscribe
 from storage.stored import History
 
@@ -71,6 +72,11 @@ class Subscription:
         self._arrived = asyncio.Event()
         self._ended = False
         self._error: SqlError | None = None
+        self._ignore_errors = settings.boolean("ignore_view_errors")
+        self._broken: SqlError | None = None
+        """The error that stands. Until it is gone nothing is handed over, since nobody knows what is so."""
+        self._held: list[History] = []
+        """What changed meanwhile."""
         self._relation = -1
         self._temporary = False
         self._inputs: frozenset[int] = frozenset()
@@ -105,6 +111,8 @@ class Subscription:
         if as_of is not None and not stored:
             raise unsupported("SUBSCRIBE … AS OF on a query that is no relation", "Create a materialized view of it.")
         published = await self._coordinator.submit(lambda: self._attach(rel))
+        if as_of is None and (error := self._error_in(published)) is not None:
+            raise error
         if as_of is None:
             self._snapshot(*published.rows(self._relation, published.ordinal), published.epoch)
             self._reached = max(self._reached, published.epoch)
@@ -177,18 +185,43 @@ class Subscription:
         known = published.catalog.relations
         gone = not known.keys() >= self._inputs
         gone = gone or any(i not in known or known[i].children != c for i, c in self._families.items())
-        self._loop.call_soon_threadsafe(self._deliver, history, delta.epoch, failure, gone, published.hold)
+        broken = None if gone else self._error_in(published)
+        self._loop.call_soon_threadsafe(self._deliver, history, delta.epoch, failure, gone, broken, published.hold)
 
-    def _deliver(self, history: History | None, epoch: int, failure: SqlError | None, gone: bool, hold: object) -> None:
+    def _error_in(self, published: Published) -> SqlError | None:
+        error = None
+        if not self._ignore_errors:
+            error = standing_error(published, self._relation, published.ordinal, self.dictionary)
+        return None if error is None else in_view(error, published.catalog, self._relation)
+
+    def _deliver(
+        self, history: History | None, epoch: int, failure: SqlError | None, gone: bool, broken: SqlError | None,
+        hold: object,
+    ) -> None:  # fmt: skip
         if self._ended:
             return
         if history is not None:
             self._hold = self._hold or hold
-            self._put(history)
+            self._held.append(history)
+            self._count(len(history.rows))
         if failure is not None or gone:
             self._error = failure or SqlError("42P01", "what was subscribed to has been dropped or altered")
             self._ended = True
-        self._reach(epoch)
+        self._broken = broken
+        if broken is None:
+            for item in self._held:
+                self._size -= len(item.rows)
+                self._put(item)
+            self._held.clear()
+            self._reach(epoch)
+        self._arrived.set()
+
+    def warning(self) -> Notice | None:
+        """Why nothing comes, while what is subscribed to has an error."""
+        if self._broken is None:
+            return None
+        message = f"nothing is said of what changes until this error is gone: {self._broken.message}"
+        return Notice("WARNING", "01000", message, self._broken.detail, self._broken.hint)
 
     def _put(self, item: History | _Progress) -> None:
         if isinstance(item, History):
@@ -197,12 +230,15 @@ class Subscription:
                 item = History(item.rows[kept], item.epochs[kept], item.diffs[kept])
             if not len(item.rows):
                 return
-            self._size += len(item.rows)
-            if self._size > MOST_WAITING:
-                self._error = SqlError("53200", "the subscription's client is too slow")
-                self._ended = True
+            self._count(len(item.rows))
         self._waiting.append(item)
         self._arrived.set()
+
+    def _count(self, rows: int) -> None:
+        self._size += rows
+        if self._size > MOST_WAITING:
+            self._error = SqlError("53200", "the subscription's client is too slow")
+            self._ended = True
 
     def _reach(self, epoch: int) -> None:
         self._reached = max(self._reached, epoch)
@@ -232,7 +268,7 @@ class Subscription:
         if self.statement.progress or self._up_to is not None:
             now = self._coordinator.engine.clock.now()
             await self._coordinator.published_at_least(now)
-            if not self._ended:
+            if not self._ended and self._broken is None:
                 self._reach(now)
 
     def take(self, count: int | None = None) -> RowSet:
