@@ -20,6 +20,7 @@ from benchmarks.workloads import LEAST, Workload
 from examples.graphs.sliding import stream
 from ivm.operators.loop import VariableOperator
 from ivm.scheduler import Scope
+from ivm.steps import FlowRun
 
 DDL = ("CREATE TABLE nodes (id bigint NOT NULL)", "CREATE TABLE edges (src bigint NOT NULL, dst bigint NOT NULL)")
 ROUND = (
@@ -40,7 +41,7 @@ class Pass:
 @contextmanager
 def watched(found: list[Pass]) -> Iterator[None]:
     """Every pass of every loop is run alone meanwhile, not in the kernel that runs them all, and told to ``found``."""
-    run_vector, compiled = Scope.run_vector, Scope.compiled
+    run_vector, step = Scope.run_vector, FlowRun.run
 
     def run(scope: Scope, vector: int) -> None:
         started = time.thread_time()
@@ -49,11 +50,11 @@ def watched(found: list[Pass]) -> Iterator[None]:
         variables = [m for m in scope.members.values() if isinstance(m, VariableOperator)]
         found.append(Pass(vector, sum(v.following.n for v in variables), took))
 
-    Scope.run_vector, Scope.compiled = run, lambda scope: None  # type: ignore[method-assign, assignment]
+    Scope.run_vector, FlowRun.run = run, lambda steps: steps.root.run_pass(0)  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:
-        Scope.run_vector, Scope.compiled = run_vector, compiled  # type: ignore[method-assign]
+        Scope.run_vector, FlowRun.run = run_vector, step  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ from ivm.graph import (
     Threshold,
     Variable,
 )  # fmt: skip
-from ivm.hydrate import feeds, needs, rank, replay, replay_into
+from ivm.hydrate import needs, rank, replay, replay_into
 from ivm.operators.arrange import ArrangeOperator, OutputOperator, StaticOperator
 from ivm.operators.asof import AsOfOperator
 from ivm.operators.delta_join import Course, DeltaJoinOperator
@@ -79,6 +79,7 @@ from ivm.operators.reduce import ReduceOperator
 from ivm.operators.threshold import ThresholdOperator
 from ivm.scheduler import Core, Operator, Scope
 from ivm.spine import Spine
+from ivm.steps import FlowRun
 from ivm.time import all_bits, check_ordinal
 from ivm.trace import Version
 
@@ -118,9 +119,11 @@ class Dataflow:
         """``once``: it is hydrated once and thrown away, so that all of its times are one."""
         self._core = Core()
         self._core.fuel = once
+        self._core.refresh = self.refresh_arena
         if cancel is not None:
             self._core.cancel = cancel
         self._root = Scope(self._core, None)
+        self._steps = FlowRun(self._root)
         self._scopes: dict[ScopeId, Scope] = {}
         self._operators: dict[NodeId, Operator] = {}
         self._specs: dict[NodeId, NodeSpec] = {}
@@ -215,9 +218,7 @@ class Dataflow:
                 return ConsolidateOperator(core, source.scope, source)
             case Arrange(node, gather, key_width, order):
                 source = self._find(node)
-                return ArrangeOperator(
-                    core, source.scope, source, gather, key_width, self._order(order), self.refresh_arena
-                )
+                return ArrangeOperator(core, source.scope, source, gather, key_width, self._order(order))
             case Join(left, right, gather):
                 inner = self._innermost((left, right))
                 return JoinOperator(core, inner, self._side(left, inner), self._side(right, inner), gather)
@@ -412,7 +413,10 @@ class Dataflow:
     def _run(self) -> None:
         core = self._core
         core.newest = self._fed
-        self._root.run_pass(0)
+        if core.hydrating or core.fuel:  # what is called once is not worth compiling
+            self._root.run_pass(0)
+        else:
+            self._steps.run()
         if not core.paused:
             core.running = core.abandoned = None
         if not core.paused:
@@ -437,8 +441,8 @@ class Dataflow:
             for delayed in aliases.values():
                 self._operators[delayed.id] = delayed
         self._ranks = rank(self._root, fresh, self._ranks)
-        for scope in self._scopes.values():
-            scope.changed()
+        for operator in fresh:
+            operator.scope.changed(operator)
         restore = replay_into(self._core, fresh)
         self._core.hydrating = True
         try:
@@ -558,15 +562,14 @@ class Dataflow:
         return found
 
     def _free(self, operator: Operator) -> None:
-        for source in feeds(operator):
+        for source in operator.feeds():
             source.unlink(operator)
         for consumer in operator.consumers:
             if isinstance(consumer, FeedbackOperator | EnterOperator):
                 self._free(consumer)
         if isinstance(operator, OverflowOperator):
             operator.release()
-        operator.scope.members.pop(operator.rank, None)
-        operator.scope.changed()
+        operator.scope.remove(operator)
         self._forget(operator.scope)
         if operator in self._dormant:
             self._dormant.remove(operator)
@@ -589,5 +592,5 @@ class Dataflow:
     def _forget(self, scope: Scope) -> None:
         """Takes an empty loop out of its parent."""
         if scope.parent is not None and not scope.members:
-            scope.parent.members.pop(scope.rank, None)
+            scope.parent.remove(scope)
             self._forget(scope.parent)

@@ -22,7 +22,6 @@ from ivm.batch import address
 from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
 from ivm.graph import Gather, NodeId, NodeSpec
-from ivm.hydrate import feeds
 from ivm.operators.arrange import ArrangeOperator
 from ivm.operators.asof import AsOfOperator
 from ivm.operators.delta_join import DeltaJoinOperator
@@ -33,7 +32,7 @@ from ivm.operators.loop import DelayedOperator, LeaveOperator, VariableOperator
 from ivm.operators.reduce import ReduceOperator
 from ivm.operators.stand_in import RecordOperator, StandInOperator
 from ivm.operators.threshold import ThresholdOperator
-from ivm.scheduler import Operator, Scope
+from ivm.scheduler import Operator, Scope, nothing_new
 from ivm.spine import Spine
 
 T = TypeVar("T")
@@ -242,15 +241,15 @@ class Detached(Dataflow):
         moved += [o for o in self._operators.values() if isinstance(o, DelayedOperator)]
         for scope in self._scopes.values():
             scope.core = main._core
-            scope.changed()
             if scope.parent is self._root:
                 scope.parent = main._root
+            scope.changed()
         for operator in moved:
             self._adopt(operator)
         self._join_ranks()
         new = {id(operator) for operator in moved}
         for operator in moved:
-            for source in feeds(operator):
+            for source in operator.feeds():
                 if id(source) not in new:
                     source.link(operator)
         self._hand_over()
@@ -266,7 +265,9 @@ class Detached(Dataflow):
     def _forget_all(self) -> None:
         """So that a released node's memory goes at once: operators and scopes refer to each other, and to this."""
         self._core.changed.clear()
+        self._core.refresh = nothing_new
         self._root.members.clear()
+        self._root.stale.clear()
         self._operators.clear()
         self._enters.clear()
         self._real.clear()
@@ -300,8 +301,6 @@ class Detached(Dataflow):
                 pass
             case _:
                 operator.source = self._truly(operator.source)  # type: ignore[attr-defined]
-        if isinstance(operator, ArrangeOperator):
-            operator.refresh_by(main.refresh_arena)
 
     def _truly(self, operator: Operator) -> Operator:
         return self._real.get(id(operator), operator)
@@ -319,6 +318,8 @@ class Detached(Dataflow):
             if rank not in replaced:
                 item.rank = main._ranks + rank
                 main._root.members[item.rank] = item
+                if isinstance(item, Operator):
+                    main._root.changed(item)
         main._ranks += self._ranks
 
     def _hand_over(self) -> None:
@@ -341,6 +342,7 @@ class Detached(Dataflow):
                     self._share(second.spine)
                     real.spine = second.spine
                     real.spine.changed = False
+                    real.scope.changed(real)
                     self.main._watch(real)
 
     def abandon(self) -> None:
@@ -356,7 +358,7 @@ class Detached(Dataflow):
         for stand_in in self._standing.values():
             record = stand_in.record
             record.source.unlink(record)
-            main._root.members.pop(record.rank, None)
+            main._root.remove(record)
         for node in self._used:
             main._users[node] -= 1
             if not main._users[node]:

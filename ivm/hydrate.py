@@ -24,7 +24,6 @@ from ivm.operators.linear import (
     InputOperator,
     SourceOperator,
 )  # fmt: skip
-from ivm.operators.lock import LockOperator
 from ivm.operators.loop import (
     DelayOperator,
     EnterOperator,
@@ -38,23 +37,6 @@ from ivm.scheduler import Core, Operator, Scope
 from ivm.shards import copied, gathered, sorted_block
 
 
-def feeds(operator: Operator) -> list[Operator]:
-    """The operators whose ``out`` it reads, and which wake it."""
-    match operator:
-        case JoinOperator():
-            return [operator.left.delta, operator.right.delta]
-        case AsOfOperator() | LockOperator():
-            return [operator.left, operator.right]
-        case DeltaJoinOperator():
-            return list({id(course.delta): course.delta for course in operator.courses}.values())
-        case ConcatOperator():
-            return operator.sources
-        case LeavingOperator() | InputOperator() | SourceOperator() | VariableOperator():
-            return []
-    source = getattr(operator, "source", None)
-    return [] if source is None else [source]
-
-
 def needs(operator: Operator) -> list[Operator]:
     """Everything that must run before it, and whose state it reads; not what a variable gets by feedback."""
     match operator:
@@ -62,10 +44,10 @@ def needs(operator: Operator) -> list[Operator]:
             left, right = operator.left, operator.right
             return [left.delta, right.delta] + [side.arrangement for side in (left, right) if not side.delay]
         case DeltaJoinOperator():
-            return feeds(operator) + [side.arrangement for course in operator.courses for side in course.sides]
+            return operator.feeds() + [side.arrangement for course in operator.courses for side in course.sides]
         case LeavingOperator():
             return [operator.source]
-    return feeds(operator)
+    return operator.feeds()
 
 
 def _lift(operator: Operator, level: Scope) -> Operator | Scope | None:
@@ -137,7 +119,7 @@ def replay_into(core: Core, fresh: Sequence[Operator]) -> list[tuple[Operator, B
     for operator in fresh:
         if isinstance(operator, OverflowOperator) and id(operator.variable) not in new:
             _leave_again(operator, _contents(core, operator, memo))
-        for source in feeds(operator):
+        for source in operator.feeds():
             links.append((source, operator))
             if id(source) in new:
                 continue
@@ -260,7 +242,7 @@ def _again(core: Core, operator: Operator, memo: dict[int, Block]) -> Block:
         case FlatMapOperator() | ReduceOperator():
             clone.errors = Block(1)
     if not isinstance(clone, JoinOperator | AsOfOperator | DeltaJoinOperator | ConcatOperator | ErrorsOperator):
-        (source,) = feeds(operator)
+        (source,) = operator.feeds()
         clone.source = _offering(source, replay(core, source, memo))  # type: ignore[attr-defined]
     clone.run(0)
     return clone.out

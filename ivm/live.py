@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ivm.batch import Block, Words
-from ivm.operators.arrange import OutputOperator, StaticOperator
+from ivm.operators.arrange import StaticOperator
 from ivm.operators.linear import SourceOperator
 from ivm.operators.loop import VariableOperator
-from ivm.scheduler import Operator, Scope
+from ivm.scheduler import Operator, Scope, nothing_new
 from ivm.spine import Spine
 
 if TYPE_CHECKING:
@@ -47,10 +47,13 @@ def dispose(flow: Dataflow) -> None:
             operator.body = None
     for scope in (flow._root, *flow._scopes.values()):
         scope.members.clear()
+        scope.stale.clear()
+        scope.flow = scope.loop = None
     for mapping in (flow._operators, flow._specs, flow._enters):
         mapping.clear()
     flow._dormant.clear()
     flow._core.changed.clear()
+    flow._core.refresh = nothing_new
     flow._arena = None
 
 
@@ -65,8 +68,6 @@ def operators(scope: Scope) -> Iterator[Operator]:
 
 def _blocks(operator: Operator) -> list[Block]:
     blocks = operator.blocks()
-    if isinstance(operator, OutputOperator):
-        blocks.append(operator.drained)
     if operator.later is not None:
         blocks.append(operator.later.block)
     return blocks

@@ -6,28 +6,32 @@ scope's agenda says which vectors are due. A nested scope is one item of its par
 that lie under the parent's vector, least first, until nothing is due; it is entered again when something is owed at a
 later vector of the parent.
 
-A step may be *paused*: past the core's deadline every pass in progress returns with its heap and what was emitted as
-they are, and running the root's pass again goes on from there.
+So everything is hydrated. A step of what is maintained is a run of a program instead (``ivm.steps``), which does the
+same in a kernel; what is awake, and what is to be compiled again, is said here.
 """
 
 from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from heapq import heappop, heappush
-from time import perf_counter
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from ivm.batch import BIG, Block, Words
-from ivm.compiled import CompiledLoop, Instruction, Program
+from ivm.compiled import Instruction, Program
 from ivm.errors import SqlError
 from ivm.graph import NodeId
 from ivm.kernels.blocks import extract, least_vector
 from ivm.kernels.join import STATS
+from ivm.running import LoopRun
 from ivm.spine import Spine
 from ivm.time import deeper, last_width, max_round, some_width
+
+if TYPE_CHECKING:
+    from ivm.steps import FlowRun
 
 
 class Core:
@@ -35,7 +39,7 @@ class Core:
 
     __slots__ = (
         "abandoned", "again", "cancel", "changed", "deadline", "failed", "failing", "fuel", "hydrating", "limit",
-        "newest", "nothing", "paused", "running", "since_word", "stats", "stepped_word",
+        "newest", "nothing", "paused", "refresh", "running", "since_word", "stats", "stepped_word",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -58,6 +62,8 @@ class Core:
         """Operators that have failed so far."""
         self.deadline = math.inf
         """When a step is to pause, on ``perf_counter``'s clock."""
+        self.refresh: Callable[[], None] = nothing_new
+        """Lets ordered spines see what was interned."""
         self.paused = False
         self.fuel = False
         """Whether joins outside of loops emit in pieces: allowed where all times are one."""
@@ -101,6 +107,10 @@ class Core:
         return int(self.since_word[0])
 
 
+def nothing_new() -> None:
+    """For a dataflow without an arena."""
+
+
 class Operator:
     """One node at work. ``out`` holds what it emitted in the current pass, all at the pass's loop vector.
 
@@ -108,20 +118,8 @@ class Operator:
     """
 
     __slots__ = (
-        "core",
-        "diff_width",
-        "entering",
-        "error",
-        "id",
-        "inside",
-        "key_width",
-        "out",
-        "queued",
-        "ran",
-        "rank",
-        "scope",
-        "spine",
-        "width",
+        "core", "diff_width", "entering", "error", "id", "inside", "key_width", "out", "queued", "ran", "rank",
+        "scope", "spine", "width",
     )  # fmt: skip
 
     ARRANGED: ClassVar[bool] = False
@@ -152,29 +150,40 @@ class Operator:
         """What reads ``out``: operators of the same scope, and those that bring it into loops."""
         return self.inside + self.entering
 
+    def feeds(self) -> list[Operator]:
+        """The operators whose ``out`` it reads, and which wake it."""
+        source = getattr(self, "source", None)
+        return [] if source is None else [source]
+
+    @property
+    def leavers(self) -> list[Operator]:
+        """What brings what it has gathered out of its loop."""
+        return []
+
     def link(self, consumer: Operator) -> None:
         """Adds a consumer."""
         (self.inside if consumer.scope is self.scope else self.entering).append(consumer)
-        self.scope.changed()
+        self.scope.changed(self)
+        consumer.scope.changed(consumer)
 
     def unlink(self, consumer: Operator) -> None:
         """Removes a consumer."""
         for linked in (self.inside, self.entering):
             if consumer in linked:
                 linked.remove(consumer)
-        self.scope.changed()
+        self.scope.changed(self)
 
     def run(self, vector: int) -> bool:
         """Does this pass's work; whether ``out`` has something."""
         raise NotImplementedError
 
     def run_called(self, vector: int) -> bool:
-        """The same, called by a compiled loop, which has the addresses of its blocks: they stay where they are, ``out``
-        excepted."""
+        """The same, called by a running program, which has the addresses of its blocks: they stay where they are,
+        ``out`` excepted."""
         return self.run(vector)
 
     def instruction(self, program: Program) -> Instruction | None:
-        """What runs it in a compiled loop; None: it is run in Python there."""
+        """What runs it in a program; None: it is run in Python there."""
         return None
 
     @property
@@ -183,14 +192,24 @@ class Operator:
         return None
 
     def blocks(self) -> list[Block]:
-        """What a compiled loop may change."""
+        """What a program may change."""
         return [self.out]
 
     def settle(self) -> None:
-        """Takes in what a compiled loop has left in its blocks."""
+        """Takes in what a program has left in its blocks."""
         for block in self.blocks():
             if not block.sync():
                 block.clear()
+
+    @property
+    def told(self) -> bool:
+        """Whether ``emitted`` is called outside of loops."""
+        return self.spine is not None
+
+    def emitted(self) -> None:
+        """Called after a step in which it has emitted something, which is forgotten."""
+        if self.spine is not None:
+            self.spine.placed()
 
     def wake(self) -> None:
         """Lets the operator run in the current pass of its scope."""
@@ -224,7 +243,7 @@ class Operator:
         if self.error is None:
             self.error = error
             self.core.failed += 1
-            self.scope.changed()
+            self.scope.changed(self)
             for consumer in self.consumers:
                 consumer.fail(error)
 
@@ -264,33 +283,9 @@ class Scope:
     """A loop, or the whole dataflow (depth 0). ``outer`` is the parent's vector while it runs."""
 
     __slots__ = (
-        "agenda",
-        "core",
-        "depth",
-        "due",
-        "entries",
-        "error",
-        "failures",
-        "heap",
-        "leaving",
-        "limit",
-        "loop",
-        "max_round",
-        "members",
-        "outer",
-        "overflows",
-        "parent",
-        "paused_at",
-        "paused_loop",
-        "queued",
-        "ran",
-        "rank",
-        "return_at_limit",
-        "shape",
-        "stride",
-        "touched",
-        "unfinished",
-        "width",
+        "agenda", "core", "depth", "due", "entries", "error", "flow", "heap", "leaving", "limit", "loop", "max_round",
+        "members", "outer", "overflows", "parent", "queued", "ran", "rank", "return_at_limit", "shape", "stale",
+        "stride", "touched", "unfinished", "width",
     )  # fmt: skip
 
     def __init__(
@@ -322,16 +317,16 @@ class Scope:
         self.entries: list[Operator] = []
         self.leaving: list[Operator] = []
         self.outer = 0
-        self.paused_at = -1
-        """The vector whose pass has been paused."""
         self.rank = -1
         self.queued = False
         self.ran = False
         self.error: SqlError | None = None
-        self.loop: CompiledLoop | None = None
-        self.failures = 0
-        """How many operators had failed when it was compiled."""
-        self.paused_loop: CompiledLoop | None = None
+        self.loop: LoopRun | None = None
+        """A loop's own program."""
+        self.flow: FlowRun | None = None
+        """The outermost scope's, once it has stepped."""
+        self.stale: dict[int, Operator | Scope] = {}
+        """Members of the outermost scope that are to be compiled again, by identity."""
 
     @property
     def outermost(self) -> Scope:
@@ -374,19 +369,38 @@ class Scope:
         """The loops in it, in rank order."""
         return [item for rank in sorted(self.members) if isinstance(item := self.members[rank], Scope)]
 
-    def compiled(self) -> CompiledLoop | None:
+    def compiled(self) -> LoopRun | None:
         """The loop as a kernel runs it, with those in it. While nodes are hydrated, old ones do not emit what is
         theirs."""
-        if self.depth != 1 or (self.core.hydrating and not self.core.fuel):
+        if self.depth != 1 or not self.core.fuel:
             return None
-        if self.loop is None or self.failures != self.core.failed:
-            self.failures = self.core.failed
-            self.loop = CompiledLoop(self)
+        if self.loop is None:
+            self.loop = LoopRun(self)
         return self.loop
 
-    def changed(self) -> None:
-        """To be called when it has to be compiled again."""
-        self.outermost.loop = None
+    def changed(self, operator: Operator | None = None) -> None:
+        """To be called when something has to be compiled again: a loop; outside of loops an operator."""
+        if self.parent is None:
+            if operator is not None:
+                self.stale[id(operator)] = operator
+            return
+        loop = self.outermost
+        loop.loop = None
+        loop.around.stale[id(loop)] = loop
+
+    def remove(self, member: Operator | Scope) -> None:
+        """Takes out a member that is freed."""
+        self.members.pop(member.rank, None)
+        self.changed()
+        root = self if self.parent is None else self.outermost.around
+        root.stale.pop(id(member), None)
+        if root.flow is not None:
+            loop = member if isinstance(member, Scope) and root is self else self.outermost
+            root.flow.program.forget(member, loop)
+
+    def sources(self) -> list[Operator]:
+        """What enters it, in the scope around it."""
+        return [source for operator in self.operators() for source in operator.feeds() if source.scope is self.parent]
 
     def queue(self, item: Operator | Scope) -> None:
         """Lets an item run in the current pass."""
@@ -433,14 +447,6 @@ class Scope:
             for entry in self.entries:
                 self.schedule(first, entry)
             self.entries.clear()
-        if self.paused_loop is not None:
-            paused, self.paused_loop = self.paused_loop, None
-            paused.run()
-        elif self.paused_at >= 0:
-            vector, self.paused_at = self.paused_at, -1
-            self.run_vector(vector)
-        if self.core.paused:
-            return False
         due = self.due
         while due and (self.depth == 1 or due[0] >> self.width == outer):
             if self.core.interrupted:
@@ -453,31 +459,25 @@ class Scope:
                 loop.run()
             else:
                 self.run_vector(heappop(due))
-            if self.core.paused:
-                return False
         for leave in self.leaving:
             leave.run(outer)
         self.leaving.clear()
         return False
 
     def run_vector(self, vector: int) -> None:
-        """The pass of a vector that is due, or was paused."""
+        """The pass of a vector that is due."""
         for item in self.agenda.pop(vector, ()):
             self.queue(item)
         self.run_pass(vector)
-        if self.core.paused:
-            self.paused_at = vector
 
     def run_pass(self, vector: int) -> None:
         """Runs everything awake, in rank order, then forgets what was emitted."""
         try:
             self._drain(vector)
-            if self.core.paused:
-                return
             while self.unfinished:
                 self._resume(vector)
         except BaseException:
-            self._abandon()
+            self.abandon()
             raise
         for operator in self.touched:
             operator.clear()
@@ -487,14 +487,15 @@ class Scope:
         heap = self.heap
         members = self.members
         touched = self.touched
-        core = self.core
         while heap:
             item = members[heappop(heap)]
             item.queued = False
             try:
                 emits = item.run(vector)
             except Exception as error:
-                self._broke(item, error)
+                self.broke(item, error)
+                if isinstance(item, Operator):
+                    touched.append(item)
                 continue
             if emits:
                 touched.append(item)  # type: ignore[arg-type]
@@ -504,15 +505,8 @@ class Scope:
                         heappush(heap, consumer.rank)
                 for consumer in item.entering:  # type: ignore[union-attr]
                     consumer.wake()
-            elif core.paused:  # a loop that goes on where it stood, before anything that comes after it
-                item.queued = True
-                heappush(heap, item.rank)
-                return
-            if heap and perf_counter() > core.deadline:
-                core.paused = True
-                return
 
-    def _broke(self, item: Operator | Scope, error: Exception) -> None:
+    def broke(self, item: Operator | Scope, error: Exception) -> None:
         """An operator or loop that raised takes down what is downstream of it; the rest of the step goes on.
 
         Raises instead inside a loop, where nothing is maintained yet, and where the tables themselves are at stake.
@@ -527,8 +521,6 @@ class Scope:
             failure = SqlError("XX000", f"internal error: {type(error).__name__}: {error}")
         failure.__cause__ = error
         item.fail(failure)
-        if isinstance(item, Operator):
-            self.touched.append(item)
 
     def _resume(self, vector: int) -> None:
         """The next piece of what is furthest downstream, so that the traces it reads stand still until it has ended.
@@ -544,7 +536,7 @@ class Scope:
         item.wake()
         self._drain(vector)
 
-    def _abandon(self) -> None:
+    def abandon(self) -> None:
         """After an exception nothing is left to do: who called gives up what was new."""
         for rank in self.heap:
             self.members[rank].queued = False
@@ -564,7 +556,6 @@ class Scope:
         """Forgets all work that waits, after a failure."""
         self.due.clear()
         self.agenda.clear()
-        self.paused_at = -1
         self.entries.clear()
         self.leaving.clear()
         self.changed()

@@ -270,9 +270,16 @@ class Spine:
                 self._refresh()
             self._unpaid = 0
 
-    def pay(self) -> None:
-        """Gives merges the fuel for what kernels have put into the small layer without ``touched``; between their
-        calls. Nothing to do unless it is ``merging``."""
+    def placed(self) -> None:
+        """Notes that kernels have put updates into the small layer without ``touched``; between their calls."""
+        if not self.changed and self.watch is not None:
+            self.changed = True
+            self.watch.append(self)
+        if self.merging:
+            self._pay()
+
+    def _pay(self) -> None:
+        """Gives merges the fuel for what stands in the small layer and was not paid for."""
         count = int(self.desc[HEAD + L_COUNT]) - self._paid - self._unpaid
         if count >= _PORTION:
             self.touched(count)

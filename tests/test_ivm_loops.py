@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ivm import compiled
+from ivm import running
 from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
 from ivm.graph import (
@@ -32,7 +32,7 @@ from ivm.graph import (
     Variable,
     Words,
 )  # fmt: skip
-from ivm.kernels import loop as kernels
+from ivm.kernels import run as kernels
 from ivm.spine import Spine
 from tests.ivm_model import Least
 
@@ -72,15 +72,15 @@ def transitive(flow: Dataflow, given: NodeId, nonlinear: bool) -> NodeId:
 @pytest.mark.parametrize("seed", range(6))
 def test_transitive_closure_under_churn(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Spine, "FUEL", 1 + seed)
-    monkeypatch.setattr(compiled, "PASSES", (1, 3, 256)[seed % 3])
+    monkeypatch.setattr(running, "PASSES", (1, 3, 256)[seed % 3])
     runs = Counter[int]()
 
-    def run_loop(*given: Any) -> int:
-        found = kernels.run_loop(*given)
+    def run_program(*given: Any) -> int:
+        found = kernels.run_program(*given)
         runs[min(found, 0)] += 1
         return found
 
-    monkeypatch.setattr(compiled, "run_loop", run_loop)
+    monkeypatch.setattr(running, "run_program", run_program)
     rng = random.Random(seed)
     flow = Dataflow()
     given = flow.add(Input(2))

@@ -1,24 +1,34 @@
-"""What a program of ``ivm.kernels.loop`` is made of: the words of its head, of a scope, of a row of each kind."""
+"""What a program of ``ivm.kernels.run`` is made of: the words of its head, of a scope, of a row of each kind."""
 
 from __future__ import annotations
 
 from typing import Final
 
-# Head: the scope that is at work, whether the row at which it stands was run in Python (AWAY: no, QUIET: it has emitted
-# nothing, LOUD: it has), where the rows begin, and from how many updates on a join or a threshold is left to several
-# threads in Python.
+# Head: the scope that is at work; whether the row at which it stands was run in Python (AWAY: no, QUIET: it has emitted
+# nothing, LOUD: it has); from how many updates on several threads in Python share an operator's work, by kind of work;
+# how many passes are left before the kernel returns, each operator of the outermost scope counted as one; how many rows
+# it has looked at so far; the queue of the outermost scope's rows that are to run (a binary heap) and those that have
+# emitted, each as where it stands and how many. The words of the outermost scope follow.
 F_SCOPE: Final = 0
 F_RETURN: Final = 1
-F_ROWS: Final = 2
-F_SEARCHED: Final = 3
-F_CORRECTED: Final = 4
-PROGRAM_HEAD: Final = 5
+F_SEARCHED: Final = 2
+F_CORRECTED: Final = 3
+F_SORTED: Final = 4
+F_EXTENDED: Final = 5
+F_PASSES: Final = 6
+F_LOOKED: Final = 7
+F_QUEUE: Final = 8
+F_QUEUE_COUNT: Final = 9
+F_TOUCHED: Final = 10
+F_TOUCHED_COUNT: Final = 11
+PROGRAM_HEAD: Final = 12
 AWAY: Final = 0
 QUIET: Final = 1
 LOUD: Final = 2
 
-# Every scope: the scope around it (0: none) and its own row there, how deep it is, its first row and where its rows
-# end, the row at which its pass stands (0: it is between passes), the vector of the pass, and of the pass around it.
+# Every scope: the scope around it and its own row there, the shape of its times, its first row and where its rows end
+# (the outermost scope, whose rows may lie anywhere, in rank order: 0), the row at which its pass stands (0: it is
+# between passes, or the outermost scope's rows), the vector of the pass, and of the pass around it.
 S_PARENT: Final = 0
 S_ROW: Final = 1
 S_SHAPE: Final = 2
@@ -30,9 +40,10 @@ S_OUTER: Final = 7
 SCOPE_WORDS: Final = 8
 
 # Every row: the operator, the vector at which it is due (-1: none), whether it is to run in this pass, its out, the
-# row of its source (its address where the source is outside of the loop), its own block (what waits for later vectors;
-# a variable's following, a tap's gathered), and where in the lists the rows of its consumers are, and how many; last
-# the same for what brings its out into loops. A nested loop's source is its scope, its consumers are what leaves it.
+# row of its source (its address where the source is not in the program), its own block (what waits for later vectors;
+# a variable's following, a tap's gathered, what an output is drained of), and where in the lists the rows of its
+# consumers are, and how many; last the same for what brings its out into loops, and whether Python is told at the end
+# that it has emitted. A nested loop's source is its scope, its consumers are what leaves it.
 R_OPERATOR: Final = 0
 R_DUE: Final = 1
 R_QUEUED: Final = 2
@@ -43,20 +54,23 @@ R_LINKS: Final = 6
 R_LINK_COUNT: Final = 7
 R_ENTERS: Final = 22
 R_ENTER_COUNT: Final = 23
-ROW_WORDS: Final = 24
+R_NOTED: Final = 24
+ROW_WORDS: Final = 25
 
-# Arrange: its trace, the order, the gather's program (0: none) and its words, the gathered block.
+# Arrange, output: its trace, the order, the gather's program (0: none) and its words, the gathered block.
 A_TRACE: Final = 8
 A_ORDER: Final = 9
 A_GATHER: Final = 10
 A_GATHER_WORDS: Final = 11
 A_GATHERED: Final = 12
-# Threshold: the traces of its source and of its output, what it keeps, the blocks of owed times as found and sorted.
+# Threshold: the traces of its source and of its output (outside of loops 0: there is none), what it keeps, the blocks
+# of owed times as found and sorted. Count: the same two traces, and a block for what is not sorted.
 D_SOURCE: Final = 8
 D_OUTPUT: Final = 9
 D_KEEP: Final = 10
 D_OWED: Final = 11
 D_SORTED: Final = 12
+N_UNSORTED: Final = 10
 # Join: the right delta's row (R_SOURCE: the left one's), its program, state, last round, what is new on the left (a
 # row, or an address where it is outside), and both sides, four words each: trace, shape, delay, a delayed body's row.
 J_RIGHT: Final = 8
@@ -116,12 +130,17 @@ LEAVING: Final = 13
 DELTA_JOIN: Final = 14
 NESTED: Final = 15
 CALL: Final = 16
+GIVEN: Final = 17
+OUTPUT: Final = 18
+COUNT: Final = 19
+THRESHOLD_TOTAL: Final = 20
 
 # What running an operator came to: done; nothing, it is to run in Python; done but for the insertion of its out.
-# A call's returns: nothing is due, or so many passes have been run.
+# A call's returns: nothing is due, or so many passes have been run. Between its scopes: a loop is entered.
 DONE: Final = 0
 UNDONE: Final = 1
 UNPLACED: Final = 2
 
 FINISHED: Final = -1
 PAUSED: Final = -2
+ENTERED: Final = -3

@@ -15,7 +15,6 @@ from ivm.kernels.delta_join import delta_join
 from ivm.kernels.first import first_partial
 from ivm.kernels.join import join
 from ivm.kernels.lock import lock
-from ivm.kernels.loop import run_loop
 from ivm.kernels.memory import Words, freeze, lay_out, where
 from ivm.kernels.merge import compact, fill_fence, fill_filter, insert_small, merge, uniform
 from ivm.kernels.rank import extend_ranks
@@ -28,6 +27,7 @@ from ivm.kernels.reduce import (
     segments_partial,
     segments_total,
 )
+from ivm.kernels.run import run_program
 from ivm.kernels.shards import close_gaps, cut_merge, in_order, key_place, key_start
 from ivm.kernels.sort import sort_block
 from ivm.kernels.threshold import threshold_partial, threshold_total
@@ -72,7 +72,7 @@ KERNELS: Final[tuple[Any, ...]] = (
     extend_ranks,
     windows_total,
     changes_total,
-    run_loop,
+    run_program,
     key_start,
     key_place,
     in_order,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ivm.graph import Gather
 from ivm.kernels.arrange import arrange
 from ivm.kernels.blocks import SAME
 from ivm.kernels.memory import T_LAYERS
-from ivm.kernels.program import ARRANGE
+from ivm.kernels.program import ARRANGE, OUTPUT
 from ivm.operators.base import check_gather, inverse, is_identity, program
 from ivm.scheduler import Core, Operator, Scope
 from ivm.shards import copied, gathered, sort_into, sorted_block
@@ -20,11 +20,14 @@ from ivm.spine import Spine
 from ivm.trace import Version
 from ivm.workers import SORTED, parts
 
+_COPIED: Final = 1024
+"""Up to so many changes are copied when they are drained, so that their block stays where it is."""
+
 
 class ArrangeOperator(Operator):
     """Keeps its input as [key | val] in a spine. Cost of a pass: sorting the delta, and the spine's insert."""
 
-    __slots__ = ("_gathered", "_order", "_program", "_refresh", "gather", "kept", "source")
+    __slots__ = ("_gathered", "_order", "_program", "gather", "kept", "source")
 
     ARRANGED = True
 
@@ -36,7 +39,6 @@ class ArrangeOperator(Operator):
         how: Gather,
         key_width: int,
         order: Words | None = None,
-        refresh: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(core, scope, len(how.words), source.diff_width)
         check_gather(how, source.width)
@@ -46,7 +48,6 @@ class ArrangeOperator(Operator):
         self.kept = Spine(self.width, key_width, scope.shape, self.diff_width, order, core.since_of(scope.depth))
         self.spine = self.kept
         self._order = self.kept.order
-        self._refresh = None if order is None else refresh
         self._program = None if is_identity(how, source.width) else program(how, source.width, 0)
         self._gathered = Block(self.width, self.diff_width)
 
@@ -55,8 +56,8 @@ class ArrangeOperator(Operator):
         return self.source.primary
 
     def run(self, vector: int) -> bool:
-        if self._refresh is not None:
-            self._refresh()  # operators before this one may have interned values in this very pass
+        if self._order:
+            self.core.refresh()  # operators before this one may have interned values in this very pass
         given = self.source.out
         if self._program is not None:
             made = self._gathered
@@ -82,20 +83,15 @@ class ArrangeOperator(Operator):
             kept.insert(out)
         return True
 
-    def refresh_by(self, refresh: Callable[[], None]) -> None:
-        """Another dataflow's way to let ordered spines see what was interned."""
-        if self._refresh is not None:
-            self._refresh = refresh
-
     def instruction(self, program: Program) -> Instruction | None:
-        if self._refresh is not None:
-            return None
+        return Instruction(ARRANGE, program.row(self.source), None, self._words())
+
+    def _words(self) -> list[int]:
         how = self._program
-        words = [
+        return [
             address(self.kept.cell), self._order, 0 if how is None else address(how), 0 if how is None else len(how),
             address(self._gathered.d),
         ]  # fmt: skip
-        return Instruction(ARRANGE, program.row(self.source), None, words)
 
     def blocks(self) -> list[Block]:
         return [self.out, self._gathered]
@@ -118,23 +114,43 @@ class OutputOperator(ArrangeOperator):
         self._none = (np.zeros((0, self.width), np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def run(self, vector: int) -> bool:
+        self._runs += 1
+        return self.run_called(vector)
+
+    def run_called(self, vector: int) -> bool:
         if not super().run(vector):
             return False
         self.drained.reserve(self.drained.n + self.out.n)
         self.drained.n = copied(self.out, self.drained, 1, SAME, 0, 0)
-        self._runs += 1
         return True
+
+    def instruction(self, program: Program) -> Instruction | None:
+        return Instruction(OUTPUT, program.row(self.source), self.drained, self._words())
+
+    def blocks(self) -> list[Block]:
+        return [*super().blocks(), self.drained]
+
+    def emitted(self) -> None:
+        super().emitted()
+        self._runs += 1
+        self.drained.sync()
 
     def changes(self) -> tuple[Words, Words, Words]:
         """(rows, times, diffs) since the last call, consolidated and sorted by row, then time."""
         block = self.drained
-        if not block.n:
+        n = block.n
+        if not n:
             return self._none
-        self.drained = Block(self.width)
         if self._runs > 1:
-            block = sorted_block(block)
+            rows, times, diffs = sorted_block(block).arrays()
+            block.clear()
+        elif n > _COPIED:
+            rows, times, diffs = block.arrays()
+            block.renew()
+        else:
+            rows, times, diffs = block.rows[:n].copy(), block.times[:n].copy(), block.diffs[:n].copy()
+            block.reset()
         self._runs = 0
-        rows, times, diffs = block.arrays()
         return rows, times, diffs[:, 0]
 
 

@@ -34,6 +34,9 @@ class AsOfOperator(Operator):
         self._none = None if spec.none is None else np.array(spec.none, np.int64)
         assert self._none is None or len(self._none) == right.width
 
+    def feeds(self) -> list[Operator]:
+        return [self.left, self.right]
+
     def run(self, vector: int) -> bool:
         if self.error is None:
             self._match(self.left.out, self.right.out)

@@ -126,6 +126,9 @@ class DeltaJoinOperator(Operator):
         self._state = np.zeros(1, np.int64)
         self._tasks: list[_Task] = []
 
+    def feeds(self) -> list[Operator]:
+        return list({id(course.delta): course.delta for course in self.courses}.values())
+
     def run(self, vector: int) -> bool:
         later = self._later
         if self.error is None:

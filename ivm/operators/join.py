@@ -70,6 +70,9 @@ class JoinOperator(Operator):
         self._halves: list[_Half] = []
         self._held: Block | None = None
 
+    def feeds(self) -> list[Operator]:
+        return [self.left.delta, self.right.delta]
+
     def run(self, vector: int) -> bool:
         out = self.out
         later = self._later

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.batch import BIG, Block, Words, address
+from ivm.batch import Block, Words, address
 from ivm.compiled import Instruction, Program
 from ivm.graph import Gather, RowFunction
 from ivm.kernels.blocks import SAME
-from ivm.kernels.program import CONCAT, CONSOLIDATE, NEGATE, PROJECT
+from ivm.kernels.program import CONCAT, CONSOLIDATE, GIVEN, NEGATE, PROJECT
 from ivm.operators.base import check_gather, program
 from ivm.scheduler import Core, Operator, Scope
 from ivm.shards import copied, gathered, sort_into
@@ -43,6 +43,19 @@ class InputOperator(Operator):
     def run(self, vector: int) -> bool:
         return self.out.n > 0
 
+    def feeds(self) -> list[Operator]:
+        return []
+
+    def instruction(self, program: Program) -> Instruction | None:
+        return Instruction(GIVEN)
+
+    @property
+    def told(self) -> bool:
+        return True
+
+    def emitted(self) -> None:
+        self.clear()
+
 
 class SourceOperator(Operator):
     """Rows that hold at every time: delivered once, when the node is hydrated."""
@@ -58,6 +71,9 @@ class SourceOperator(Operator):
         """The rows as updates at the dataflow's since."""
         times = np.full(len(self._rows), self.core.since, np.int64)
         return Block.of(self._rows, times, self._diffs)
+
+    def feeds(self) -> list[Operator]:
+        return []
 
     def run(self, vector: int) -> bool:
         self.out = self.block()
@@ -162,15 +178,15 @@ class ConcatOperator(Operator):
         self.sources = sources
         self._own = self.out
 
+    def feeds(self) -> list[Operator]:
+        return self.sources
+
     def run(self, vector: int) -> bool:
         given = [source.out for source in self.sources if source.out.n]
         if not given:
             return False
-        own = self._own
         if len(given) == 1:
             self.out = given[0]
-            if self.scope.depth and given[0].n <= BIG:
-                own.reserve(given[0].n)  # where a loop is compiled there is always a copy
             return True
         return self._copy(given)
 

@@ -59,6 +59,9 @@ class LockOperator(Operator):
         self._waiting = False
         self.wake()
 
+    def feeds(self) -> list[Operator]:
+        return [self.left, self.right]
+
     def run(self, vector: int) -> bool:
         if self.error is not None or self._waiting:
             return False

@@ -57,12 +57,19 @@ class VariableOperator(Operator):
         self.following = Block(width)
         self.body: Operator | None = None
 
+    def feeds(self) -> list[Operator]:
+        return []
+
+    @property
+    def leavers(self) -> list[Operator]:
+        return [] if self.overflow is None else [self.overflow]
+
     def run(self, vector: int) -> bool:
         out = self.out
         following = self.following
         if following.n > BIG and not out.n:
             self.out, self.following = following, Block(self.width)
-            self.scope.changed()  # a compiled loop has the blocks' addresses
+            self.scope.changed()  # a program has the blocks' addresses
             return True
         return self.run_called(vector)
 
@@ -119,7 +126,7 @@ class DelayOperator(Operator):
         words = [spec.word, spec.priority.value, spec.stride, scope.last_round, scope.return_at_limit]
         self._how = np.array(words, np.int64)
         for block in self.blocks():
-            block.reserve(ROOM)  # a compiled loop leaves its work to Python where there is less
+            block.reserve(ROOM)  # a program leaves its work to Python where there is less
 
     def run(self, vector: int) -> bool:
         out = self.out
@@ -223,6 +230,9 @@ class LeavingOperator(Operator):
         self.source = source
         self.gathered = Block(source.width, source.diff_width)
 
+    def feeds(self) -> list[Operator]:
+        return []
+
     def collect(self, given: Block, loop: Scope) -> None:
         """Takes updates of the loop's pass."""
         gathered = self.gathered
@@ -250,7 +260,6 @@ class LeavingOperator(Operator):
         return out.n > 0
 
     def instruction(self, program: Program) -> Instruction | None:
-        program.leaves(self, self.source.scope)
         return Instruction(LEAVING, own=self.gathered)
 
     def blocks(self) -> list[Block]:
@@ -274,6 +283,10 @@ class LeaveTap(Operator):
 
     def instruction(self, program: Program) -> Instruction | None:
         return Instruction(TAP, program.row(self.source), self.leave.gathered)
+
+    @property
+    def leavers(self) -> list[Operator]:
+        return [self.leave]
 
     def blocks(self) -> list[Block]:
         return [self.out, self.leave.gathered]

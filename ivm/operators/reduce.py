@@ -9,9 +9,10 @@ import numpy as np
 from ivm.batch import Block, Words, address
 from ivm.compiled import Instruction, Program
 from ivm.graph import CountRows, FirstWords, PickingReducer, Picks, Reduced, Reducer, WatchedReducer, Window
+from ivm.kernels.blocks import SAME
 from ivm.kernels.first import first_partial
 from ivm.kernels.memory import B_COUNT
-from ivm.kernels.program import CALL, FIRST
+from ivm.kernels.program import CALL, COUNT, FIRST
 from ivm.kernels.reduce import (
     count_differences,
     counts_total,
@@ -23,7 +24,7 @@ from ivm.kernels.reduce import (
 from ivm.kernels.windows import WINDOW_DIFFS, changes_total, windows_total
 from ivm.operators.picking import EVERYTHING, Picking, pick
 from ivm.scheduler import Core, Later, Operator, Scope
-from ivm.shards import in_parts, put_together, sort_into, sorted_block
+from ivm.shards import copied, in_parts, put_together, sort_into, sorted_block
 from ivm.spine import Spine
 from ivm.workers import SEARCHED, parts
 
@@ -84,7 +85,7 @@ class ReduceOperator(Operator):
             self.core.refusal(0)
 
     def _make_room(self, count: int) -> None:
-        """For as many keys in a compiled loop, which leaves its work to Python where it has less."""
+        """For as many keys in a program, which leaves its work to Python where it has less."""
         self.out.reserve((2 << self.scope.depth) * count)
         self._later.block.reserve((2 << self.scope.depth) * count)
         for block in (self._owed, self._ordered):
@@ -102,6 +103,7 @@ class ReduceOperator(Operator):
     def arrange(self) -> None:
         """Keeps an output spine from now on."""
         if self.spine is None:
+            self.scope.changed(self)
             self.spine = self._spine(self.width)
             if self.scope.depth:
                 self._error_spine = self._spine(self.key_width + 1)
@@ -128,6 +130,8 @@ class ReduceOperator(Operator):
             placed = self._partial(vector)
         else:
             self._total()
+        if self._counts and not self.ran:
+            self.scope.changed(self)  # it has an instruction from now on
         self.ran = True
         if self.out.n and self.spine is not None and not placed:
             self.spine.insert(self.out)
@@ -192,20 +196,19 @@ class ReduceOperator(Operator):
 
     def _count(self, delta: Block, trace: Spine) -> None:
         """All of it in one kernel."""
-        out = self.out
-        if 2 * delta.n > out.room:
-            out.reserve(2 * delta.n)
+        out, unsorted = self.out, self._unsorted
+        for block in (out, unsorted):
+            block.reserve(2 * delta.n)
         if parts(delta.n, SEARCHED) > 1:
             ordered = self._count_in_parts(delta, trace)
         else:
             core = self.core
             ordered = count_differences(trace.desc, delta.d, core.nothing, out.d, not self.ran, core.stats)
         if out.sync() and not ordered:
-            unsorted = self._unsorted
-            unsorted.reserve(out.n)
-            self.out, self._unsorted = unsorted, out
-            unsorted.n = sort_into(out, unsorted, self._output_order)
-            out.clear()
+            unsorted.n = copied(out, unsorted, 1, SAME, 0, 0)
+            out.reset()
+            out.n = sort_into(unsorted, out, self._output_order)
+        unsorted.clear()
 
     def _count_in_parts(self, delta: Block, trace: Spine) -> bool:
         """``count_differences``, the delta cut between keys."""
@@ -316,7 +319,7 @@ class ReduceOperator(Operator):
         assert self.source.spine is not None
         assert self.spine is not None
         start = later.block.n
-        room = (2 << self.scope.depth) * (delta.n + owed.n + start) + 8  # as much as a compiled loop asks for
+        room = (2 << self.scope.depth) * (delta.n + owed.n + start) + 8  # as much as a program asks for
         for block in (out, later.block, self._owed, self._ordered):
             block.reserve(room)
         while True:
@@ -344,9 +347,13 @@ class ReduceOperator(Operator):
 
     def instruction(self, program: Program) -> Instruction | None:
         words = self._first
+        assert self.source.spine is not None
+        if self._counts and self.ran:
+            kept = 0 if self.spine is None else address(self.spine.cell)
+            cells = [address(self.source.spine.cell), kept, address(self._unsorted.d)]
+            return Instruction(COUNT, program.row(self.source), None, cells)
         if words is None:
             return Instruction(CALL, own=self._later.block)
-        assert self.source.spine is not None
         assert self.spine is not None
         row = [
             address(self.source.spine.cell), address(self.spine.cell), 0, address(self._owed.d),

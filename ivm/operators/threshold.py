@@ -6,7 +6,7 @@ from ivm.batch import Block, Words, address
 from ivm.compiled import Instruction, Program
 from ivm.graph import Keep
 from ivm.kernels.memory import B_COUNT, T_ROOM
-from ivm.kernels.program import THRESHOLD
+from ivm.kernels.program import THRESHOLD, THRESHOLD_TOTAL
 from ivm.kernels.threshold import DISTINCT, POSITIVE, threshold_partial, threshold_total
 from ivm.scheduler import Core, Later, Operator, Scope
 from ivm.shards import in_parts, in_parts_of_both, put_together, sort_into
@@ -39,18 +39,22 @@ class ThresholdOperator(Operator):
         if self.spine is None:
             given = self.source.spine
             assert given is not None
+            self.scope.changed(self)
             self.spine = Spine(
                 self.width, self.key_width, self.scope.shape, 1, given.order_words, self.core.since_of(self.scope.depth)
             )
 
     def instruction(self, program: Program) -> Instruction | None:
-        assert self.spine is not None
+        if not self.scope.depth:
+            return Instruction(THRESHOLD_TOTAL, program.row(self.source), None, self._cells())
+        return Instruction(THRESHOLD, program.row(self.source), self._later.block, self._cells())
+
+    def _cells(self) -> list[int]:
         assert self.source.spine is not None
-        words = [
-            address(self.source.spine.cell), address(self.spine.cell), self._keep, address(self._owed.d),
-            address(self._ordered.d),
+        kept = 0 if self.spine is None else address(self.spine.cell)
+        return [
+            address(self.source.spine.cell), kept, self._keep, address(self._owed.d), address(self._ordered.d)
         ]  # fmt: skip
-        return Instruction(THRESHOLD, program.row(self.source), self._later.block, words)
 
     @property
     def later(self) -> Later | None:
@@ -111,7 +115,7 @@ class ThresholdOperator(Operator):
         later = self._later
         assert self.spine is not None
         start = later.block.n
-        room = 2 * (delta.n + owed.n + start) + 8  # as much as a compiled loop asks for
+        room = 2 * (delta.n + owed.n + start) + 8  # as much as a program asks for
         for block in (out, later.block, self._owed, self._ordered):
             if room > block.room:
                 block.reserve(room)

@@ -1,16 +1,14 @@
-"""A loop's passes in one call: its operators as instructions, run in rank order at each vector that is due.
+"""What the operators of a program do, one function for each instruction (``ivm.kernels.run`` calls them).
 
-A *program* is a head, a few words for each scope (the loop, and the loops in it), a row of words for each member of
-each scope, in rank order, then lists of offsets of rows. It holds addresses of block descriptors, and of the cells in
-which spines keep the addresses of theirs. What has no instruction, and what is exceptional (no room, a small layer that
-is full, a limit that is reached), is left to the operator in Python: the kernel returns with everything as the operator
-expects to find it, and goes on behind the operator when it is called again. How far each scope is in its pass stands in
-the program, so that a return costs no more than the call.
+A *program* is a head, a few words for each scope, a row of words for each operator and nested loop, and lists of where
+rows are. It holds addresses of block descriptors, and of the cells in which spines keep the addresses of theirs. What
+has no instruction, and what is exceptional (no room, a small layer that is full, a limit that is reached, a delta that
+several threads are to share), is left to the operator in Python: everything is as the operator expects to find it.
 """
 
 from __future__ import annotations
 
-from ivm.kernels.arrange import arrange
+from ivm.kernels.arrange import arrange, put_small
 from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME, extract, gather, least_vector, transfer
 from ivm.kernels.cache import kernel
 from ivm.kernels.delay import DELAY_WORDS, delay
@@ -37,12 +35,12 @@ from ivm.kernels.program import (
     A_ORDER,
     A_TRACE,
     ARRANGE,
-    AWAY,
     C_COUNT,
     C_SOURCES,
     CALL,
     CONCAT,
     CONSOLIDATE,
+    COUNT,
     D_KEEP,
     D_OUTPUT,
     D_OWED,
@@ -51,23 +49,21 @@ from ivm.kernels.program import (
     DELAY,
     DELTA_JOIN,
     DONE,
-    E_SCOPE,
     ENTERING,
     F_CORRECTED,
+    F_EXTENDED,
     F_LAST,
     F_LAST_OF_PRIORITY,
-    F_RETURN,
-    F_ROWS,
-    F_SCOPE,
     F_SEARCHED,
+    F_SORTED,
     F_STRIDE,
     F_VARIABLE,
     FEEDBACK,
-    FINISHED,
     FIRST,
     G_COMPLEMENT,
     G_WORD_COUNT,
     G_WORDS,
+    GIVEN,
     J_FRESH,
     J_LAST,
     J_LEFT_SIDE,
@@ -84,47 +80,34 @@ from ivm.kernels.program import (
     K_PATH_WORDS,
     K_SOURCES,
     LEAVING,
-    LOUD,
     M_COUNT,
     M_COURSES,
     M_RAN,
     M_STATE,
+    N_UNSORTED,
     NEGATE,
-    NESTED,
+    OUTPUT,
     P_DELAY,
     P_GATHER,
     P_GATHER_WORDS,
-    PAUSED,
     PROJECT,
     R_DUE,
-    R_ENTER_COUNT,
-    R_ENTERS,
-    R_LINK_COUNT,
-    R_LINKS,
     R_OPERATOR,
     R_OUT,
     R_OWN,
-    R_QUEUED,
     R_SOURCE,
-    ROW_WORDS,
-    S_AT,
-    S_END,
-    S_FIRST,
-    S_OUTER,
-    S_PARENT,
-    S_ROW,
-    S_SHAPE,
-    S_VECTOR,
     TAP,
     THRESHOLD,
+    THRESHOLD_TOTAL,
     UNDONE,
     UNPLACED,
     VARIABLE,
     WORK,
 )  # fmt: skip
+from ivm.kernels.reduce import count_differences
 from ivm.kernels.sort import sort_block
-from ivm.kernels.threshold import threshold_partial
-from ivm.kernels.times import WIDTH_BITS, last_mask, loops, unwrap, wrap
+from ivm.kernels.threshold import threshold_partial, threshold_total
+from ivm.kernels.times import WIDTH_BITS, last_mask, loops
 
 
 @kernel
@@ -181,6 +164,54 @@ def _arrange(program: Words, at: int) -> int:
     if program[at + A_GATHER] != 0:
         given[B_COUNT] = 0
     return DONE if found & 1 != 0 else UNPLACED
+
+
+@kernel
+def _output(program: Words, at: int) -> int:
+    """Arranges, and appends to what is to be drained."""
+    given = _out(program, program[at + R_SOURCE])
+    drained = _block(program[at + R_OWN])
+    if drained[B_COUNT] + given[B_COUNT] > drained[B_ROOM]:
+        return UNDONE
+    result = _arrange(program, at)
+    if result != UNDONE:
+        transfer(_out(program, at), drained, 1, SAME, 0, 0)
+    return result
+
+
+@kernel
+def _keep(program: Words, at: int) -> int:
+    """Puts what a total operator has emitted into the trace of its output, if there is one."""
+    out = _out(program, at)
+    cell = program[at + D_OUTPUT]
+    return DONE if cell == 0 or out[B_COUNT] == 0 or put_small(_trace(cell), out) else UNPLACED
+
+
+@kernel
+def _threshold_total(program: Words, at: int, nothing: Words, stats: Words) -> int:
+    delta = _out(program, program[at + R_SOURCE])
+    out = _out(program, at)
+    if delta[B_COUNT] > out[B_ROOM]:
+        return UNDONE
+    threshold_total(_trace(program[at + D_SOURCE]), delta, nothing, out, program[at + D_KEEP], stats)
+    return _keep(program, at)
+
+
+@kernel
+def _count(program: Words, at: int, nothing: Words, stats: Words) -> int:
+    """The count of each key's rows, outside of loops."""
+    delta = _out(program, program[at + R_SOURCE])
+    out = _out(program, at)
+    unsorted = _block(program[at + N_UNSORTED])
+    if 2 * delta[B_COUNT] > min(out[B_ROOM], unsorted[B_ROOM]):
+        return UNDONE
+    if not count_differences(_trace(program[at + D_SOURCE]), delta, nothing, out, False, stats):
+        transfer(out, unsorted, 1, SAME, 0, 0)
+        out[B_COUNT] = 0
+        cell = program[at + D_OUTPUT]
+        sort_block(unsorted, out, 0 if cell == 0 else _trace(cell)[T_ORDER])
+        unsorted[B_COUNT] = 0
+    return _keep(program, at)
 
 
 @kernel
@@ -359,10 +390,23 @@ def _course(
 
 
 @kernel
+def _extended(program: Words, at: int) -> int:
+    """How many updates the paths of a delta join start from."""
+    updates = 0
+    course = program[at + M_COURSES]
+    for _ in range(program[at + M_COUNT]):
+        updates += _out(program, program[course + K_DELTA])[B_COUNT]
+        course += K_HEAD + 2 * program[course + K_COUNT]
+    return int(updates)
+
+
+@kernel
 def _delta_join(program: Words, at: int, vector: int, shape: int, stats: Words) -> int:
     out = _out(program, at)
     later = _block(program[at + R_OWN])
     if load(program[at + M_RAN]) == 0 or out[B_COUNT] + later[B_COUNT] > out[B_ROOM]:
+        return UNDONE
+    if shape == 0 and _extended(program, at) >= program[F_EXTENDED]:
         return UNDONE
     due = program[at + R_DUE]
     if due == vector:
@@ -401,12 +445,16 @@ def _feed_back(program: Words, at: int, vector: int, shape: int) -> int:
 def _is_large(program: Words, at: int) -> bool:
     """Whether an operator that can be cut into parts has a delta for several threads."""
     operator = program[at + R_OPERATOR]
-    if operator not in (JOIN, THRESHOLD):
+    if operator not in (JOIN, THRESHOLD, THRESHOLD_TOTAL, COUNT, ARRANGE, OUTPUT, CONSOLIDATE):
         return False
     count = _out(program, program[at + R_SOURCE])[B_COUNT]
+    if operator == JOIN:
+        count = max(count, _out(program, program[at + J_RIGHT])[B_COUNT])
     if operator == THRESHOLD:
         return bool(count >= program[F_CORRECTED])
-    return bool(max(count, _out(program, program[at + J_RIGHT])[B_COUNT]) >= program[F_SEARCHED])
+    if operator in (ARRANGE, OUTPUT, CONSOLIDATE):
+        return bool(count >= program[F_SORTED])
+    return bool(count >= program[F_SEARCHED])
 
 
 @kernel
@@ -421,7 +469,7 @@ def _leave(program: Words, at: int) -> int:
 
 
 @kernel
-def _run(program: Words, at: int, vector: int, shape: int, nothing: Words, again: bool, stats: Words) -> int:
+def run_row(program: Words, at: int, vector: int, shape: int, nothing: Words, again: bool, stats: Words) -> int:
     """One operator in the pass at a vector."""
     if _is_large(program, at):
         return UNDONE
@@ -436,6 +484,12 @@ def _run(program: Words, at: int, vector: int, shape: int, nothing: Words, again
         return _feed_back(program, at, vector, shape)
     if operator == CONCAT:
         return _concat(program, at)
+    if operator == OUTPUT:
+        return _output(program, at)
+    if operator == COUNT:
+        return _count(program, at, nothing, stats)
+    if operator == THRESHOLD_TOTAL:
+        return _threshold_total(program, at, nothing, stats)
     if operator == FIRST:
         return _first(program, at, vector, shape, nothing, again, stats)
     if operator == DELAY:
@@ -452,6 +506,8 @@ def _run(program: Words, at: int, vector: int, shape: int, nothing: Words, again
         return _append(_out(program, program[at + R_SOURCE]), _out(program, at), SAME, 0, 0, -1)
     if operator == TAP:
         return _append(_out(program, program[at + R_SOURCE]), _block(program[at + R_OWN]), LEAVE, shape, 0)
+    if operator == GIVEN:
+        return DONE
     if operator == CALL:
         return UNDONE
     if operator == ENTERING:
@@ -463,109 +519,3 @@ def _run(program: Words, at: int, vector: int, shape: int, nothing: Words, again
         if operator == VARIABLE:
             store(program[at + R_OWN], 0)
     return result
-
-
-@kernel
-def _next(program: Words, scope: int) -> int:
-    """The least vector that is due in a scope's pass around it, whose operators are queued then; -1 when there is
-    none: then the scope's row is due in the pass around it in which it is to go on."""
-    shape = program[scope + S_SHAPE]
-    vector = -1
-    for at in range(program[scope + S_FIRST], program[scope + S_END], ROW_WORDS):
-        due = program[at + R_DUE]
-        if due >= 0 and (vector < 0 or due < vector):
-            vector = due
-    if program[scope + S_PARENT] != 0:
-        outer = unwrap(vector, shape) if vector >= 0 else -1
-        if outer != program[scope + S_OUTER]:
-            program[program[scope + S_ROW] + R_DUE] = outer
-            return -1
-    if vector >= 0:
-        program[scope + S_VECTOR] = vector
-        for at in range(program[scope + S_FIRST], program[scope + S_END], ROW_WORDS):
-            program[at + R_QUEUED] = program[at + R_DUE] == vector
-    return int(vector)
-
-
-@kernel
-def _hand_on(program: Words, at: int, vector: int, shape: int) -> None:
-    """Queues what reads an operator's out, in the loops that it enters too."""
-    first = program[at + R_LINKS]
-    for k in range(first, first + program[at + R_LINK_COUNT]):
-        program[program[k] + R_QUEUED] = 1
-    first = program[at + R_ENTERS]
-    for k in range(first, first + program[at + R_ENTER_COUNT]):
-        enter = program[k]
-        scope = program[enter + E_SCOPE]
-        program[enter + R_DUE] = wrap(vector, shape, program[scope + S_SHAPE])
-        program[program[scope + S_ROW] + R_QUEUED] = 1
-
-
-@kernel
-def _end(program: Words, scope: int) -> int:
-    """Goes back to the scope around one that has nothing left to do there, behind its row."""
-    row = program[scope + S_ROW]
-    first = program[row + R_LINKS]
-    for k in range(first, first + program[row + R_LINK_COUNT]):
-        if load(program[program[k] + R_OWN]) != 0:
-            program[program[k] + R_QUEUED] = 1
-    parent = program[scope + S_PARENT]
-    program[parent + S_AT] = row + ROW_WORDS
-    return int(parent)
-
-
-@kernel
-def run_loop(program: Words, nothing: Words, again: bool, stats: Words, passes: int) -> int:
-    """Runs what is due, and what becomes due, in at most so many passes.
-
-    Returns FINISHED, PAUSED after the last of the passes, or that the operator at which the scope ``program[F_SCOPE]``
-    stands has to run in Python: twice its place, and 1 more when it has run and only its out is still to be inserted.
-    Whoever calls says in ``program[F_RETURN]`` that this has been done.
-    """
-    scope = program[F_SCOPE]
-    if program[F_RETURN] != AWAY:
-        at = program[scope + S_AT]
-        program[at + R_QUEUED] = 0
-        if program[F_RETURN] == LOUD:
-            _hand_on(program, at, program[scope + S_VECTOR], program[scope + S_SHAPE])
-        program[scope + S_AT] = at + ROW_WORDS
-        program[F_RETURN] = AWAY
-    while True:
-        at = program[scope + S_AT]
-        if at == 0:
-            if _next(program, scope) < 0:
-                if program[scope + S_PARENT] == 0:
-                    return FINISHED
-                scope = program[F_SCOPE] = _end(program, scope)
-                continue
-            if passes == 0:
-                return PAUSED
-            passes -= 1
-            at = program[scope + S_FIRST]
-        end = program[scope + S_END]
-        shape = program[scope + S_SHAPE]
-        vector = program[scope + S_VECTOR]
-        nested = 0
-        while at < end:
-            if program[at + R_QUEUED] != 0:
-                if program[at + R_OPERATOR] == NESTED:
-                    nested = program[at + R_SOURCE]
-                    break
-                result = _run(program, at, vector, shape, nothing, again, stats)
-                if result != DONE:
-                    program[scope + S_AT] = at
-                    return int(2 * ((at - program[F_ROWS]) // ROW_WORDS) + int(result == UNPLACED))
-                program[at + R_QUEUED] = 0
-                if load(program[at + R_OUT]) != 0:
-                    _hand_on(program, at, vector, shape)
-            at += ROW_WORDS
-        if nested != 0:
-            program[at + R_QUEUED] = 0
-            program[scope + S_AT] = at
-            program[nested + S_AT] = 0
-            program[nested + S_OUTER] = vector
-            scope = program[F_SCOPE] = nested
-            continue
-        for row in range(program[scope + S_FIRST], end, ROW_WORDS):
-            store(program[row + R_OUT], 0)
-        program[scope + S_AT] = 0

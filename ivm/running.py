@@ -1,0 +1,236 @@
+"""Running programs: the calls of the kernel, and what it leaves to Python.
+
+A step of a maintained dataflow is a run of one program (``ivm.steps``). Where all is hydrated at once and thrown away,
+only the loops have programs, and the operators around them are called one by one (``ivm.scheduler``).
+
+While a program runs, it is what counts; the scheduler's own structures say what is due when it begins, and take up what
+an operator says that is run in Python. Such a run is a return of the kernel and a call: everything stands where it
+stood.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
+
+from ivm.compiled import Program
+from ivm.errors import SqlError
+from ivm.kernels.memory import where
+from ivm.kernels.program import (
+    AWAY,
+    CALL,
+    F_CORRECTED,
+    F_EXTENDED,
+    F_QUEUE,
+    F_QUEUE_COUNT,
+    F_RETURN,
+    F_SCOPE,
+    F_SEARCHED,
+    F_SORTED,
+    F_TOUCHED_COUNT,
+    FINISHED,
+    LOUD,
+    PAUSED,
+    PROGRAM_HEAD,
+    QUIET,
+    R_DUE,
+    R_OPERATOR,
+    R_OUT,
+    R_QUEUED,
+    ROW_WORDS,
+    S_AT,
+    S_END,
+    S_FIRST,
+    S_VECTOR,
+)  # fmt: skip
+from ivm.kernels.run import run_program
+from ivm.workers import CORRECTED, EXTENDED, SEARCHED, SORTED, Workers, workers
+
+if TYPE_CHECKING:
+    from ivm.scheduler import Operator, Scope
+
+PASSES: Final = 16
+"""How many run before it is looked whether the step was cancelled, or is to pause."""
+
+
+class Run:
+    """A program, and who was called in this run of it, by row: their blocks may not be as the program has them."""
+
+    __slots__ = ("_called", "_core", "_workers", "program")
+
+    def __init__(self, scope: Scope) -> None:
+        self._core = scope.core
+        self.program = Program()
+        self._called: dict[int, Operator] = {}
+        self._workers: Workers | None = None
+
+    def _share(self) -> None:
+        """Says from how many updates on work is shared by threads."""
+        present = workers()
+        if present is not self._workers:
+            self._workers = present
+            for place, kind in (
+                (F_SEARCHED, SEARCHED), (F_CORRECTED, CORRECTED), (F_SORTED, SORTED), (F_EXTENDED, EXTENDED)
+            ):  # fmt: skip
+                self.program.view[place] = present.least(kind)
+
+    def _go_on(self) -> bool:
+        """Runs what is due, until nothing is; False: the step is to pause, and the next call goes on."""
+        core, program = self._core, self.program
+        while True:
+            found = run_program(program.words, core.nothing, core.again, core.stats, PASSES)
+            if found == FINISHED:
+                return True
+            if found != PAUSED:
+                self._serve(found >> 1, bool(found & 1))
+            if program.view[F_SCOPE] != PROGRAM_HEAD:
+                self._look(program.scopes[program.view[F_SCOPE]].outermost)
+            if perf_counter() > core.deadline:
+                core.paused = True
+                return False
+
+    def _look(self, loop: Scope) -> None:
+        """Ends the loop that is at work if it was cancelled, or has failed."""
+        core = self._core
+        core.running = loop
+        if core.interrupted:
+            loop.fail(SqlError("57014", "canceling statement due to user request"))
+        if loop.error is not None:
+            self._end(loop)
+
+    def _serve(self, at: int, unplaced: bool) -> None:
+        """Runs the operator in whose row the kernel has returned, or inserts what it has emitted."""
+        member = self.program.operators[at]
+        try:
+            if unplaced:
+                assert member.spine is not None
+                member.out.sync()
+                member.spine.insert(member.out)
+                emits = member.out.n > 0
+            else:
+                emits = self._call(member, at)
+        except Exception as error:
+            self._broke(member, error)
+            return
+        self.program.view[F_RETURN] = LOUD if emits else QUIET
+
+    def _call(self, member: Operator, at: int) -> bool:
+        """Runs an operator in Python; whether it has emitted anything."""
+        view = self.program.view
+        self._called[at] = member
+        inside = member.scope.depth > 0
+        if view[at + R_OPERATOR] != CALL or inside:
+            if view[at + R_OPERATOR] == CALL:
+                member.clear()
+            for block in member.blocks():
+                block.sync()
+        for source in member.feeds():
+            source.out.sync()
+        later = member.later
+        if later is not None:
+            later.due = view[at + R_DUE]
+        emits = member.run_called(view[view[F_SCOPE] + S_VECTOR])
+        view[at + R_DUE] = -1 if later is None else later.due
+        view[at + R_OUT] = where(member.out.d)
+        if inside:
+            self._take_up(member.scope)
+            if member.scope.error is not None and member.scope is not member.scope.outermost:
+                self._quieten(member.scope)
+        elif self._core.refresh is not None:
+            self._core.refresh()
+        return emits
+
+    def _take_up(self, scope: Scope) -> None:
+        """What the agendas of a loop, and of those around it, say is due."""
+        program, view = self.program, self.program.view
+        while scope.depth:
+            for vector, items in scope.agenda.items():
+                for item in items:
+                    if item not in program:
+                        continue
+                    at = program.row(item)
+                    later = item.later
+                    due = vector if later is None else later.due
+                    if later is None and view[at + R_DUE] >= 0:
+                        due = min(due, view[at + R_DUE])
+                    view[at + R_DUE] = due
+            scope.agenda.clear()
+            scope.due.clear()
+            scope = scope.around
+
+    def _broke(self, member: Operator, error: Exception) -> None:
+        """What comes of an operator that has raised."""
+        raise error
+
+    def _quieten(self, loop: Scope) -> None:
+        """Lets nothing of a loop be due any more."""
+        view = self.program.view
+        at = self.program.scope(loop)
+        for row in range(view[at + S_FIRST], view[at + S_END], ROW_WORDS):
+            view[row + R_DUE] = -1
+            view[row + R_QUEUED] = 0
+        view[at + S_AT] = 0
+
+    def _end(self, loop: Scope) -> None:
+        """After a failure nothing is left to do in an outermost loop that is at work: the scope around it goes on."""
+        section = self.program.sections[id(loop)]
+        for scope in section.scopes:
+            self._quieten(scope)
+            scope.drop()
+        for operator in section.operators:
+            for block in operator.blocks():
+                block.clear()
+            operator.clear()
+        view = self.program.view
+        view[F_SCOPE] = PROGRAM_HEAD
+        view[PROGRAM_HEAD + S_AT] = 0
+        view[F_RETURN] = AWAY
+
+    def _settle_called(self) -> None:
+        """Lets those that were called take in what has come of it."""
+        view = self.program.view
+        for at, member in self._called.items():
+            member.settle()
+            if member.later is not None:
+                member.later.due = -1
+            if member.scope.depth:
+                member.scope.leaving.clear()
+            if view[at + R_OPERATOR] == CALL:
+                member.clear()
+                view[at + R_OUT] = where(member.out.d)
+        self._called.clear()
+
+
+class LoopRun(Run):
+    """A loop whose surroundings are called one by one."""
+
+    __slots__ = ("_loop", "_section")
+
+    def __init__(self, loop: Scope) -> None:
+        super().__init__(loop)
+        self._loop = loop
+        self.program.place([loop])
+        self.program.make_loop(loop)
+        self._section = self.program.sections[id(loop)]
+
+    def run(self) -> None:
+        """Runs what the loop's agenda says is due, until nothing is."""
+        program = self.program
+        self._share()
+        for scope in self._section.scopes:
+            self._take_up(scope)
+        for place, operator in program.foreign:
+            program.view[place] = where(operator.out.d)
+        row = program.row(self._loop)
+        program.view[row + R_QUEUED] = 1
+        program.view[program.view[F_QUEUE]] = row
+        program.view[F_QUEUE_COUNT], program.view[F_TOUCHED_COUNT] = 1, 0
+        try:
+            self._go_on()
+        except BaseException:
+            self._end(self._loop)
+            raise
+        self._settle_called()
+        for tap in self._section.taps:
+            tap.settle()
+        self._section.emitted()
