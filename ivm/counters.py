@@ -11,23 +11,25 @@ from ivm.kernels.join import S_HISTORY, S_MATCHES, S_SEEKS, S_SEGMENTS
 @dataclass(frozen=True, slots=True)
 class Counters:
     """How much kernels have done: rows matched by joins, seeks of keys in layers, updates of histories read by
-    thresholds and reduces, segments given to reducers, updates read by merges."""
+    thresholds and reduces, segments given to reducers, updates read by merges, operators that steps looked at."""
 
     matches: int
     seeks: int
     history: int
     segments: int
     merged: int
+    looked: int
 
     @staticmethod
-    def of(stats: Words, merged: int) -> Counters:
+    def of(stats: Words, merged: int, looked: int) -> Counters:
         """From what kernels count."""
         return Counters(
-            int(stats[S_MATCHES]), int(stats[S_SEEKS]), int(stats[S_HISTORY]), int(stats[S_SEGMENTS]), merged
+            int(stats[S_MATCHES]), int(stats[S_SEEKS]), int(stats[S_HISTORY]), int(stats[S_SEGMENTS]), merged,
+            looked,
         )  # fmt: skip
 
     def __sub__(self, other: Counters) -> Counters:
         return Counters(
             self.matches - other.matches, self.seeks - other.seeks, self.history - other.history,
-            self.segments - other.segments, self.merged - other.merged,
+            self.segments - other.segments, self.merged - other.merged, self.looked - other.looked,
         )  # fmt: skip
