@@ -34,6 +34,11 @@ class SqlError(Exception):
         return f"{self.message} ({self.sqlstate})"
 
 
+def too_deep() -> SqlError:
+    """For RecursionError: a statement nested, or chained, deeper than can be walked."""
+    return SqlError("54001", "stack depth limit exceeded")
+
+
 def unsupported(what: str, hint: str | None = None, position: int | None = None) -> SqlError:
     """The error for a feature that is named but not built: always 0A000, never a wrong answer."""
     verb = "are" if what.endswith("s") and not what.endswith(("ss", "us", "is")) and what[0].islower() else "is"

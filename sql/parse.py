@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from ivm.errors import SqlError
+from ivm.errors import SqlError, too_deep
 from sql.syntax.lexer import Token, TokenKind, tokenize
 from sql.syntax.nodes import Expr, TypeName
 from sql.syntax.nodes_statements import Statement
@@ -66,7 +66,7 @@ def parse(statement: StatementText | str) -> Statement:
     except SqlError as error:
         raise moved(error, statement.offset) from None
     except RecursionError:
-        raise SqlError("54001", "stack depth limit exceeded") from None
+        raise too_deep() from None
 
 
 def _one_statement(text: str) -> list[Token]:

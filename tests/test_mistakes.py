@@ -26,6 +26,8 @@ from tests.crashes import Program
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 CASES: Final = json.loads((Path(__file__).parent / "answers" / "mistakes.json").read_text())
+LINKS: Final = " AND ".join(f"a{i}.id = a{i + 1}.id" for i in range(299))
+CHAIN: Final = f"SELECT 1 FROM {', '.join(f'people a{i}' for i in range(300))} WHERE {LINKS}"
 OURS: Final = {
     "SELECT * FROM totals AS OF 9000000000000000000": ("22023", "future", "microseconds"),
     "SELECT * FROM totals AS OF 1700000000000": ("22023", "no history", "milliseconds"),
@@ -35,6 +37,10 @@ OURS: Final = {
     "SELECT * FROM totals AS OF '2000-01-01'": ("22023", "no history", "RETAIN HISTORY"),
     "SELECT * FROM totals AS OF date '2000-01-01'": ("22023", "as of 946684800000000: no history", "RETAIN HISTORY"),
     "COPY (SUBSCRIBE totals UP TO 'x') TO STDOUT": ("22007", "timestamp with time zone", ""),
+    "EXPLAIN CREATE INDEX ON people (id)": ("0A000", "EXPLAIN of what is no query", ""),
+    "EXPLAIN (cost off) SELECT 1": ("42601", 'unrecognized EXPLAIN option "cost"', ""),
+    "SELECT count(*) OVER w FROM people WINDOW w AS ()": ("0A000", "a window by name", ""),
+    CHAIN: ("54001", "stack depth limit exceeded", ""),
     "REFRESH MATERIALIZED VIEW nosuch": ("42P01", "does not exist", ""),
     "REFRESH MATERIALIZED VIEW people": ("42809", "not a materialized view", ""),
     "WITH MUTUALLY RECURSIVE (RECURSION LIMIT 3, RECURSION LIMIT 2) r (a int) AS (SELECT 1) TABLE r": (

@@ -1,4 +1,4 @@
-"""SUBSCRIBE to what has errors: refused at first, as a read would be; later it pauses, and goes on with all once healed."""
+"""SUBSCRIBE to what has errors is refused, as a read is; later it pauses, and loses nothing once it has healed."""
 
 from __future__ import annotations
 

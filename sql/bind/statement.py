@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from ivm.errors import SqlError, unsupported
+from ivm.errors import SqlError, too_deep, unsupported
 from ivm.words import SqlType
 from sql.bind import alter, copying, ddl, dml, routines, user_aggregates, vectors
 from sql.bind.constraints import create_index
@@ -59,7 +59,7 @@ def bind_tree(
     except SqlError as error:
         raise moved(error, text.offset) from None
     except RecursionError:
-        raise SqlError("54001", "stack depth limit exceeded") from None
+        raise too_deep() from None
     return bound.BoundStatement(statement, env.parameters.finished())
 
 

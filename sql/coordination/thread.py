@@ -23,7 +23,7 @@ from queue import SimpleQueue
 from time import perf_counter
 from typing import Any, Final, Generic, NoReturn, TypeVar
 
-from ivm.errors import SqlError
+from ivm.errors import SqlError, too_deep
 from storage.files import FatalStorageError
 
 T = TypeVar("T")
@@ -196,6 +196,8 @@ class EngineThread:
             job.error = error
         except FatalStorageError:
             raise
+        except RecursionError:
+            job.error = too_deep()
         except Exception as error:  # a bug in one statement is that statement's error, not the server's end
             traceback.print_exc()
             job.error = SqlError("XX000", f"internal error: {type(error).__name__}: {error}")

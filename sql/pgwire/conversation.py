@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, assert_never
 
-from ivm.errors import SqlError, unsupported
+from ivm.errors import SqlError, too_deep, unsupported
 from ivm.rows import RowSet
 from ivm.words import SqlType
 from sql.catalog.column_types import type_length, type_oid, typmod
@@ -160,6 +160,8 @@ class Conversation:
                 await self._fail(error)
             except ConnectionLostError:
                 raise
+            except RecursionError:
+                await self._fail(too_deep())
             except Exception as error:
                 log.exception("internal error")
                 state = "53200" if isinstance(error, MemoryError) else "XX000"

@@ -474,4 +474,4 @@ def _explained(statement: Statement) -> Rel:
         case Subscribe():
             return statement.query.rel
         case _:
-            raise unsupported(f"EXPLAIN of {type(statement).__name__}")
+            raise unsupported("EXPLAIN of what is no query, change, subscription, or table or view from a query")

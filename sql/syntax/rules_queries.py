@@ -151,7 +151,7 @@ class QueryRules(FromRules):
             this.set("group", self._parse_group())
             this.set("having", self._parse_having())
             if self._curr.token_type == TokenType.WINDOW:
-                raise self.refusal("window functions")
+                raise self.refusal("a window by name")
         return self.tail(this) if this is not None else None
 
     def tail(self, node: E) -> E:

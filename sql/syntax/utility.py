@@ -33,6 +33,9 @@ from storage.calendar import fixed_zone, parse_iso_offset
 _SQLGLOT_WORDS = frozenset(
     {"select", "values", "table", "with", "insert", "update", "delete", "create", "drop", "truncate", "("}
 )
+_EXPLAIN_OPTIONS = frozenset(
+    {"analyze", "analyse", "verbose", "costs", "settings", "buffers", "wal", "timing", "summary", "format"}
+)
 _NOOPS = {
     "analyze": "ANALYZE", "analyse": "ANALYZE", "comment": "COMMENT", "grant": "GRANT",
     "revoke": "REVOKE", "checkpoint": "CHECKPOINT",
@@ -305,6 +308,8 @@ class StatementGrammar(AlterGrammar):
                 value = self.advance().value
             if option in ("analyze", "analyse") and value not in ("off", "false", "0"):
                 raise unsupported("EXPLAIN ANALYZE", position=at + 1)
+            if option not in _EXPLAIN_OPTIONS:
+                raise SqlError("42601", f'unrecognized EXPLAIN option "{option}"', position=at + 1)
             if option == "format" and value != "text":
                 raise unsupported(f"EXPLAIN format {value}", position=at + 1)
             if not self.accept_symbol(","):
