@@ -62,7 +62,8 @@ class End:
 def lower_late_pair(low: Lowering, left: End, right: End) -> Flow | None:
     """A join of two by keys of which none is NULL, left's columns, then right's; None where nothing is fetched late,
     and a linear join does."""
-    if not left.keys or (wide(low, left.flow) is None and wide(low, right.flow) is None):
+    twice = any(len(set(end.keys)) < len(end.keys) for end in (left, right))  # one column, compared with two
+    if not left.keys or twice or (wide(low, left.flow) is None and wide(low, right.flow) is None):
         return None
     sources = [Source(end.flow, end.columns, dict(enumerate(end.keys)), _UNKNOWN) for end in (left, right)]
     whole = Paths(low, sources, [stages(i, [s.places for s in sources], False, by_size(sources)) for i in (0, 1)])

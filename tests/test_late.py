@@ -28,6 +28,11 @@ def test_views_equal_sqlite(first: int) -> None:
     assert sum(late for _, late in found) >= 16
 
 
+def test_one_column_is_compared_with_two() -> None:
+    """It stands in the key twice: a linear join."""
+    assert play(987)[0] > 18 * 7
+
+
 @pytest.mark.parametrize("first", [0, 4, 708])
 def test_joins_of_all_kinds_fetch_late(first: int) -> None:
     """The histories of ``test_joins`` with it on: cycles, where inputs are intersected, and loops."""
