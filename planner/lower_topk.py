@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from ivm.graph import NodeId, Order
-from ivm.words import INT8, ColumnType, Kind, Storage
+from ivm.words import INT8, ColumnType, Kind, Schema, Storage
 from planner import moves
 from planner.folds import NumberedRows, TopFold
+from planner.late import WORTH
+from planner.late_topk import LateTopK, late_topk
 from planner.logical import TableFunction, TopK, schema
 from planner.lower_state import Lowering, by_class
 from planner.physical import Flow
+from planner.planning import Late
 from planner.programs import Keyed, Number, Repeat
 from planner.reducers import order_words
 from planner.scalar import Literal, SortKey
@@ -18,9 +21,12 @@ from planner.traverse import column_types, own_columns
 
 def lower_topk(low: Lowering, rel: TopK) -> Flow:
     """Arranged by (keys, order, row): the first rows of each group. Ties are broken by the row's values."""
+    late = late_topk(low, rel)
+    if late is not None and (low.indexes.planning.late is Late.ON or _saved(rel, late) >= WORTH):
+        return low.coerce(low.rel(late.rows), schema(rel))
     flow = low.rel(rel.input)
     keys = tuple(by_class(k) for k in rel.keys)
-    words = [w for key in _full_order(rel, flow) for w in order_words(key)]
+    words = [w for key in _full_order(rel, flow.schema) for w in order_words(key)]
     program = Keyed(flow.schema, keys, tuple(e for e, _ in words), rows=True)
     node = low.builder.map(flow, program)
     key_width, width = program.key_width, program.out_width
@@ -53,11 +59,22 @@ def _numbered(
     return low.builder.flow(low.builder.map(raw, program), schema(rel))
 
 
-def _full_order(rel: TopK, flow: Flow) -> list[SortKey]:
+def _saved(rel: TopK, late: LateTopK) -> int:
+    """How many words a row is narrower, if every row is among the first of its group: their ids are kept once more."""
+    return _width(rel) - _width(late.first) - moves.width(schema(late.first))
+
+
+def _width(rel: TopK) -> int:
+    """The words of a row that is ranked, its key aside."""
+    row = schema(rel.input)
+    return sum(len(order_words(key)) for key in _full_order(rel, row)) + moves.width(row)
+
+
+def _full_order(rel: TopK, row: Schema) -> list[SortKey]:
     """The ORDER BY, then the columns that it leaves out, unless the row's own words sort as they do."""
     named = {k.expr for k in rel.order}
     rest = [
-        c for c in own_columns(flow.schema)
+        c for c in own_columns(row)
         if c not in named and c.type.kind is not Kind.UNKNOWN
     ]  # fmt: skip
     if all(c.type.storage is Storage.DIRECT and not c.nullable for c in rest):

@@ -1,7 +1,7 @@
 """Random joins of wide tables whose rows are kept once, under random changes, against SQLite on the same text.
 
-``python -m tests.late_histories --count 1000`` plays that many histories. A history has three queries, each maintained
-with ``late_fetch`` on under every ``join_implementation``, by choice, and off; all of them are compared at
+``python -m tests.late_histories --count 1000`` plays that many histories. A history has three joins and a top-k, each
+maintained with ``late_fetch`` on under every ``join_implementation``, by choice, and off; all of them are compared at
 every epoch. A step takes one to four commits, which insert, delete, and update any of the columns, keys too.
 """
 
@@ -107,6 +107,25 @@ def random_query(rnd: random.Random) -> str:
     return f"SELECT {distinct}{shown} FROM {items} WHERE {' AND '.join(conditions)}"
 
 
+def first_rows(rnd: random.Random) -> tuple[str, str]:
+    """The first rows of a table or of each group of it; and for SQLite the same with ties broken by all columns."""
+    table, alias = source = rnd.choice(("w", "w", "l", "n")), "a"
+    columns = COLUMNS[table]
+    item = _item(rnd, source)
+    by = [f"{_link(rnd, source)} {rnd.choice(('ASC', 'DESC'))} NULLS {rnd.choice(('FIRST', 'LAST'))}" for _ in "ab"]
+    ties = [f"{alias}.{c} NULLS LAST" for c in columns]
+    if rnd.random() < 0.5:
+        slice_ = f"LIMIT {rnd.choice((1, 3, 6))} OFFSET {rnd.choice((0, 0, 2))}"
+        ours, whole = (f"SELECT * FROM (SELECT * FROM {item} ORDER BY {', '.join(o)} {slice_}) f"
+                       for o in (by[:1], [*by[:1], *ties]))  # fmt: skip
+        return ours, whole
+    group = _any(rnd, source)
+    ours = f"SELECT DISTINCT ON ({group}) * FROM {item} ORDER BY {group}, {', '.join(by)}"
+    ranked = f"row_number() OVER (PARTITION BY {group} ORDER BY {', '.join((*by, *ties))}) AS rank"
+    shown = ", ".join(columns)
+    return ours, f"SELECT {shown} FROM (SELECT a.*, {ranked} FROM {item}) r WHERE rank = 1"
+
+
 Source = tuple[str, str]
 """A table and its alias."""
 
@@ -176,15 +195,15 @@ def play(seed: int, steps: int = 7) -> tuple[int, int]:
     """One history; how many comparisons, and joins that fetched late."""
     rnd = random.Random(seed)
     world = Wide()
-    for _ in range(rnd.choice((0, 6))):
+    for _ in range(rnd.choice((0, 6, 20))):
         world.change(rnd)
     world.dataflow.step()
     views: list[tuple[int, str]] = []
-    for i in range(3):
-        text = random_query(rnd)
+    texts = [(text, text) for text in (random_query(rnd) for _ in range(3))]
+    for i, (text, told) in enumerate((*texts, first_rows(rnd))):
         for k, planning in enumerate(PLANNINGS):
             world.planning = planning
-            views.append((1000 + 10 * i + k, text))
+            views.append((1000 + 10 * i + k, told))
             world.install(views[-1][0], world.bound(text).rel)
     compared = 0
     for step in range(steps):
