@@ -48,7 +48,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=7432, help="port, 0 for any free one (default: %(default)s)")
     parser.add_argument("--data", type=Path, default=Path("freshet-data"), help="data folder (default: ./freshet-data)")
     parser.add_argument("--memory", type=parse_bytes, default=None,
-                        help="memory for the store, and for a query's intermediate results, e.g. 4GiB")  # fmt: skip
+                        help="memory for the store, and for all intermediate results, e.g. 4GiB")  # fmt: skip
     parser.add_argument("--files", type=Path, action="append", default=[], metavar="DIR",
                         help="a folder that COPY … FROM 'path' may read; may be given several times")  # fmt: skip
     parser.add_argument("--workers", type=parse_workers, default=1,

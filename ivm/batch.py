@@ -257,6 +257,13 @@ class Batch:
         """int64[n, width]."""
         return self._block.rows[: self.n]
 
+    @property
+    def nbytes(self) -> int:
+        """Memory held, in bytes."""
+        once = 1 if self._block.room < self.n else self.n
+        extra = len(self.bits) + (0 if self.fence is None else len(self.fence))
+        return 8 * (self.n * self._block.width + once * (1 + self._block.diff_width) + extra)
+
     def arrays(self) -> tuple[Words, Words, Words]:
         """(rows, times, diffs), one of each for every update."""
         block, n = self._block, self.n

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import assert_never
@@ -18,6 +18,8 @@ import numpy as np
 from ivm.alias import alias_variables
 from ivm.arena import Arena
 from ivm.batch import Words, address
+from ivm.budget import Budget, Share
+from ivm.core import Core
 from ivm.counters import Counters
 from ivm.errors import SqlError
 from ivm.graph import (
@@ -77,7 +79,8 @@ from ivm.operators.loop import (
 )  # fmt: skip
 from ivm.operators.reduce import ReduceOperator
 from ivm.operators.threshold import ThresholdOperator
-from ivm.scheduler import Core, Operator, Scope
+from ivm.root import Root
+from ivm.scheduler import Operator, Scope, Watched
 from ivm.spine import Spine
 from ivm.steps import FlowRun
 from ivm.time import all_bits, check_ordinal
@@ -93,36 +96,19 @@ class Changes:
     diffs: Words
 
 
-class Root(Mapping[NodeId, Version]):
-    """Every published arrangement at one moment; immutable."""
-
-    __slots__ = ("upper", "versions")
-
-    def __init__(self, versions: dict[NodeId, Version], upper: int) -> None:
-        self.versions = versions
-        self.upper = upper
-
-    def __getitem__(self, node: NodeId) -> Version:
-        return self.versions[node]
-
-    def __iter__(self) -> Iterator[NodeId]:
-        return iter(self.versions)
-
-    def __len__(self) -> int:
-        return len(self.versions)
-
-
 class Dataflow:
     """Nodes are added dormant and brought to the present by ``hydrate``; ``feed`` and ``step`` move time on."""
 
     def __init__(self, arena: Arena | None = None, cancel: threading.Event | None = None, once: bool = False) -> None:
         """``once``: it is hydrated once and thrown away, so that all of its times are one."""
-        self._core = Core()
-        self._core.fuel = once
+        self._core = Core(lambda: self.nbytes, lambda: self._values)
+        self._core.fuel = self._core.passing = once
         self._core.refresh = self.refresh_arena
         if cancel is not None:
             self._core.cancel = cancel
         self._root = Scope(self._core, None)
+        if once:
+            self._root.members = Watched(self._core)
         self._steps = FlowRun(self._root)
         self._scopes: dict[ScopeId, Scope] = {}
         self._operators: dict[NodeId, Operator] = {}
@@ -357,9 +343,20 @@ class Dataflow:
         """How many operators have failed so far: grows when a step takes something down."""
         return self._core.failed
 
-    def limit_memory(self, size: int) -> None:
-        """53200 (raised by ``hydrate``, or a failure of what is downstream) where a join would take more bytes."""
-        self._core.limit = size
+    def limit_memory(self, budget: Budget) -> None:
+        """53200 where what is hydrated in passing takes more memory (raised), or an operator or a loop in one step (a
+        failure of what is downstream)."""
+        self._core.share = Share(budget)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it holds, values of its own too."""
+        own = self._arena is not None and self._arena.parent is not None
+        return self._root.size + (self._values if own else 0)
+
+    @property
+    def _values(self) -> int:
+        return 0 if self._arena is None else self._arena.byte_size
 
     @property
     def counters(self) -> Counters:
@@ -399,6 +396,7 @@ class Dataflow:
         """
         core = self._core
         if not core.paused:
+            core.begin()
             self.refresh_arena()
             core.again = self._least <= core.newest
             self._least = 1 << 62
@@ -444,6 +442,7 @@ class Dataflow:
         for operator in fresh:
             operator.scope.changed(operator)
         restore = replay_into(self._core, fresh)
+        self._core.begin()
         self._core.hydrating = True
         try:
             for leave in self._root.leaving:
@@ -455,7 +454,7 @@ class Dataflow:
             self._run()
         except SqlError as error:
             for operator in fresh:
-                operator.fail(error)
+                operator.fail(error.with_traceback(None))
             raise
         finally:
             self._core.hydrating = False

@@ -19,9 +19,12 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ivm.batch import address
+from ivm.budget import Share
+from ivm.core import nothing_new
 from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
 from ivm.graph import Gather, NodeId, NodeSpec
+from ivm.live import dispose
 from ivm.operators.arrange import ArrangeOperator
 from ivm.operators.asof import AsOfOperator
 from ivm.operators.delta_join import DeltaJoinOperator
@@ -32,7 +35,7 @@ from ivm.operators.loop import DelayedOperator, LeaveOperator, VariableOperator
 from ivm.operators.reduce import ReduceOperator
 from ivm.operators.stand_in import RecordOperator, StandInOperator
 from ivm.operators.threshold import ThresholdOperator
-from ivm.scheduler import Operator, Scope, nothing_new
+from ivm.scheduler import Operator, Scope, Watched
 from ivm.spine import Spine
 
 T = TypeVar("T")
@@ -50,17 +53,12 @@ class _ArrangedError(Exception):
         self.node = node
 
 
-class _Members(dict[int, "Operator | Scope"]):
-    """The items of the outermost scope; between two of them a cancelled pass ends. ``reached``: the last one asked
-    for, in topological order."""
+class _Members(Watched):
+    """``reached``: the last one asked for, in topological order."""
 
-    def __init__(self, flow: Detached) -> None:
-        super().__init__()
-        self._flow = flow
-        self.reached = 0
+    reached = 0
 
     def __getitem__(self, rank: int) -> Operator | Scope:
-        self._flow.check()
         self.reached = rank
         return super().__getitem__(rank)
 
@@ -75,11 +73,12 @@ class Detached(Dataflow):
         self._ids = main._ids
         core = self._core
         core.newest = main._core.newest
-        core.limit = main._core.limit
+        core.share = Share(main._core.share.budget)
+        core.passing = True
         core.since_word[0] = main._core.since
         core.stepped_word[0] = main._core.stepped_word[0]
         self._rounds = main._rounds
-        self._root.members = self._members = _Members(self)
+        self._root.members = self._members = _Members(core)
         self._real: dict[int, Operator] = {}
         """The real operator of each stand-in and each second making, by its identity."""
         self._seconds: dict[NodeId, Operator] = {}
@@ -88,7 +87,7 @@ class Detached(Dataflow):
         self._used: list[NodeId] = []
         self._fresh: list[Operator] = []
         self._begun = False
-        self._ended = False
+        self._running = False
         main._holds[self] = main._core.since
         self._generation = None if main._arena is None else main._arena.generation
         """Keeps the values of ids that it has, which a sweep does not see."""
@@ -188,8 +187,7 @@ class Detached(Dataflow):
 
     def check(self) -> None:
         """Raises 57014 once it is cancelled."""
-        if self._core.cancel.is_set() and not self._ended:
-            self._ended = True
+        if self._core.cancel.is_set():
             raise SqlError("57014", "canceling statement due to user request")
 
     def advance(self) -> int:
@@ -208,8 +206,19 @@ class Detached(Dataflow):
         return len(ranks), sum(rank <= self._members.reached for rank in ranks), held
 
     def run(self) -> None:
-        """Hydrate, or catch up with the last ``advance``. 57014, and 53200 as ``Dataflow.hydrate`` has it."""
-        self.check()
+        """Hydrate, or catch up with the last ``advance``. 57014, and 53200 as ``Dataflow.hydrate`` has it: what was new
+        is gone then."""
+        self._running = True
+        try:
+            self.check()
+            self._run_once()
+        except BaseException:
+            self._dispose()
+            raise
+        finally:
+            self._running = False
+
+    def _run_once(self) -> None:
         if not self._begun:
             self._begun = True
             self._fresh = self._dormant
@@ -219,6 +228,7 @@ class Detached(Dataflow):
         for stand_in in self._standing.values():
             stand_in.wake()
         self.refresh_arena()
+        self._core.begin()
         self._core.hydrating = True
         try:
             self._run()
@@ -266,15 +276,24 @@ class Detached(Dataflow):
         """So that a released node's memory goes at once: operators and scopes refer to each other, and to this."""
         self._core.changed.clear()
         self._core.refresh = nothing_new
+        self._core.share.release()
         self._root.members.clear()
         self._root.stale.clear()
         self._operators.clear()
         self._enters.clear()
+        self._standing.clear()
+        self._forget_new()
+
+    def _forget_new(self) -> None:
         self._real.clear()
         self._seconds.clear()
         self._imports.clear()
-        self._standing.clear()
         self._fresh = []
+
+    def _dispose(self) -> None:
+        """Gives back the memory of what is new; on the thread that ran it, or between its runs."""
+        dispose(self)
+        self._forget_new()
 
     def _adopt(self, operator: Operator) -> None:
         """Lets a new operator belong to the running dataflow, and read its operators."""
@@ -349,6 +368,8 @@ class Detached(Dataflow):
         """Leave the running dataflow as if this had never been; ``run`` may be under way, and ends soon."""
         self._core.cancel.set()
         self.let_go()
+        if not self._running:
+            self._dispose()
 
     def let_go(self) -> None:
         """Give back what it holds of the running dataflow."""

@@ -10,6 +10,7 @@ import copy
 from collections.abc import Sequence
 
 from ivm.batch import Block
+from ivm.core import Core
 from ivm.errors import unsupported
 from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME
 from ivm.operators.arrange import ArrangeOperator
@@ -33,7 +34,7 @@ from ivm.operators.loop import (
     VariableOperator,
 )  # fmt: skip
 from ivm.operators.reduce import ReduceOperator
-from ivm.scheduler import Core, Operator, Scope
+from ivm.scheduler import Operator, Scope
 from ivm.shards import copied, gathered, sorted_block
 
 

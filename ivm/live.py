@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ivm.batch import Block, Words
+from ivm.budget import give_back
+from ivm.core import nothing_new
 from ivm.operators.arrange import StaticOperator
 from ivm.operators.linear import SourceOperator
 from ivm.operators.loop import VariableOperator
-from ivm.scheduler import Operator, Scope, nothing_new
+from ivm.scheduler import Operator, Scope
 from ivm.spine import Spine
 
 if TYPE_CHECKING:
     from ivm.dataflow import Dataflow
+
+_LARGE: Final = 64 << 20
+"""Bytes from which on freed memory goes back to the system at once."""
 
 
 def words(flow: Dataflow) -> list[Words]:
@@ -40,7 +45,12 @@ def spines(flow: Dataflow) -> list[Spine]:
 
 def dispose(flow: Dataflow) -> None:
     """Ends a dataflow: what it held is freed at once, without waiting for a collection of garbage."""
+    size = flow._core.share.size
     for operator in [*operators(flow._root), *flow._dormant]:
+        for block in operator.blocks():
+            block.clear()
+        for spine in operator.spines():
+            spine.forget()
         operator.inside.clear()
         operator.entering.clear()
         if isinstance(operator, VariableOperator):
@@ -54,7 +64,10 @@ def dispose(flow: Dataflow) -> None:
     flow._dormant.clear()
     flow._core.changed.clear()
     flow._core.refresh = nothing_new
+    flow._core.share.release()
     flow._arena = None
+    if size >= _LARGE:
+        give_back()
 
 
 def operators(scope: Scope) -> Iterator[Operator]:

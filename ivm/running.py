@@ -14,7 +14,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from ivm.compiled import Program
-from ivm.errors import SqlError
 from ivm.kernels.memory import where
 from ivm.kernels.program import (
     AWAY,
@@ -90,11 +89,13 @@ class Run:
                 return False
 
     def _look(self, loop: Scope) -> None:
-        """Ends the loop that is at work if it was cancelled, or has failed."""
+        """Ends the loop that is at work if it was cancelled, takes too much memory, or has failed."""
         core = self._core
-        core.running = loop
-        if core.interrupted:
-            loop.fail(SqlError("57014", "canceling statement due to user request"))
+        if core.running is not loop:
+            core.running, core.before = loop, -1
+        refused = core.look(loop)
+        if refused is not None:
+            loop.fail(refused)
         if loop.error is not None:
             self._end(loop)
 

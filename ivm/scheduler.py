@@ -12,103 +12,21 @@ same in a kernel; what is awake, and what is to be compiled again, is said here.
 
 from __future__ import annotations
 
-import math
-import threading
-from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
-from ivm.batch import BIG, Block, Words
+from ivm.batch import BIG, Block
 from ivm.compiled import Instruction, Program
+from ivm.core import Core
 from ivm.errors import SqlError
 from ivm.graph import NodeId
 from ivm.kernels.blocks import extract, least_vector
-from ivm.kernels.join import STATS
 from ivm.running import LoopRun
 from ivm.spine import Spine
 from ivm.time import deeper, last_width, max_round, some_width
 
 if TYPE_CHECKING:
     from ivm.steps import FlowRun
-
-
-class Core:
-    """What all operators of a dataflow share."""
-
-    __slots__ = (
-        "abandoned", "again", "cancel", "changed", "deadline", "failed", "failing", "fuel", "hydrating", "limit",
-        "newest", "nothing", "paused", "refresh", "running", "since_word", "stats", "stepped_word",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.stats = np.zeros(STATS, np.int64)
-        self.nothing = Block(1, 1, 1).d
-        self.since_word = np.zeros(1, np.int64)
-        self.stepped_word = np.zeros(1, np.int64)
-        """The newest ordinal whose step is complete."""
-        self.changed: list[Spine] = []
-        self.newest = 0
-        self.again = False
-        """Whether the step has updates at an ordinal that was stepped before (a transaction's tentative one)."""
-        self.cancel = threading.Event()
-        self.running: Scope | None = None
-        """The outermost loop that was entered last."""
-        self.abandoned: Scope | None = None
-        """A loop that is not to run to its end, set by any thread."""
-        self.failing: SqlError | None = None
-        self.failed = 0
-        """Operators that have failed so far."""
-        self.deadline = math.inf
-        """When a step is to pause, on ``perf_counter``'s clock."""
-        self.refresh: Callable[[], None] = nothing_new
-        """Lets ordered spines see what was interned."""
-        self.paused = False
-        self.fuel = False
-        """Whether joins outside of loops emit in pieces: allowed where all times are one."""
-        self.hydrating = False
-        self.limit = 0
-        """Bytes that a large block may take, all state of a dataflow with fuel; 0: any number."""
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether the loop that runs is to end now."""
-        return self.cancel.is_set() or (self.abandoned is not None and self.abandoned is self.running)
-
-    def refusal(self, size: int) -> SqlError | None:
-        """Why something large may not grow to ``size`` bytes, if so; raised at once where nothing is maintained yet.
-
-        Where it is, the caller fails, and for a cancel the step ends with 57014.
-        """
-        error = None
-        if self.interrupted:
-            error = SqlError("57014", "canceling statement due to user request")
-            if not self.hydrating:
-                self.failing = error
-        elif self.limit and size > self.limit:
-            error = SqlError(
-                "53200", "out of memory",
-                f"An intermediate result would take more than the limit of {self.limit >> 20} MiB.",
-                "Make the query smaller, or start the server with a larger --memory.",
-            )  # fmt: skip
-        if error is not None and (self.hydrating or self.fuel):
-            raise error
-        return error
-
-    def since_of(self, depth: int) -> Words:
-        """Where spines at a depth of loops read up to which ordinal times may become it: nobody reads the past of a
-        loop's inside, so that there it is all that has been stepped."""
-        return self.stepped_word if depth else self.since_word
-
-    @property
-    def since(self) -> int:
-        """Times up to this ordinal may become it."""
-        return int(self.since_word[0])
-
-
-def nothing_new() -> None:
-    """For a dataflow without an arena."""
 
 
 class Operator:
@@ -232,7 +150,7 @@ class Operator:
     @property
     def size(self) -> int:
         """Bytes held, roughly."""
-        return self.out.nbytes + sum(spine.nbytes for spine in self.spines())
+        return sum(block.nbytes for block in self.blocks()) + sum(spine.nbytes for spine in self.spines())
 
     def spines(self) -> list[Spine]:
         """All spines that the operator owns."""
@@ -277,6 +195,20 @@ class Later:
         if self.due >= 0:
             self.owner.scope.schedule(self.due, self.owner)
         return target.sync()
+
+
+class Watched(dict[int, "Operator | Scope"]):
+    """The items of the outermost scope where nothing is maintained yet, by rank: between two of them a pass ends that
+    was cancelled, or takes too much memory."""
+
+    def __init__(self, core: Core) -> None:
+        super().__init__()
+        self._core = core
+
+    def __getitem__(self, rank: int) -> Operator | Scope:
+        if self._core.hydrating:
+            self._core.look()
+        return super().__getitem__(rank)
 
 
 class Scope:
@@ -438,7 +370,7 @@ class Scope:
         """Runs every vector due under the parent's vector ``outer``."""
         self.outer = outer
         if self.depth == 1:
-            self.core.running = self
+            self.core.running, self.core.before = self, -1
         if self.error is not None:
             self.drop()
             return False
@@ -449,8 +381,9 @@ class Scope:
             self.entries.clear()
         due = self.due
         while due and (self.depth == 1 or due[0] >> self.width == outer):
-            if self.core.interrupted:
-                self.fail(SqlError("57014", "canceling statement due to user request"))
+            refused = self.core.look(self)
+            if refused is not None:
+                self.fail(refused)
             if self.error is not None:
                 self.drop()
                 break
@@ -513,13 +446,16 @@ class Scope:
         """
         core = self.core
         primary = isinstance(item, Operator) and item.primary
-        if self.depth or core.hydrating or core.fuel or primary or isinstance(error, SqlError):
+        if self.depth or core.hydrating or core.fuel or primary:
             raise error
-        if isinstance(error, MemoryError):
+        if isinstance(error, SqlError):
+            failure = error.with_traceback(None)  # its frames would keep what they were at
+        elif isinstance(error, MemoryError):
             failure = SqlError("53200", "out of memory")
+            failure.__cause__ = error
         else:
             failure = SqlError("XX000", f"internal error: {type(error).__name__}: {error}")
-        failure.__cause__ = error
+            failure.__cause__ = error
         item.fail(failure)
 
     def _resume(self, vector: int) -> None:
@@ -529,7 +465,7 @@ class Scope:
         """
         item = max(self.unfinished, key=lambda operator: operator.rank)
         self.unfinished.remove(item)
-        self.core.refusal(sum(member.size for member in self.members.values()))
+        self.core.look()
         for operator in self.touched:
             operator.let_go()
         self.touched.clear()
@@ -538,8 +474,8 @@ class Scope:
 
     def abandon(self) -> None:
         """After an exception nothing is left to do: who called gives up what was new."""
-        for rank in self.heap:
-            self.members[rank].queued = False
+        for item in self.members.values():
+            item.queued = False
         self.heap.clear()
         self.unfinished.clear()
         for operator in self.touched:

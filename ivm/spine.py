@@ -237,8 +237,10 @@ class Spine:
 
     @property
     def nbytes(self) -> int:
-        """Memory held by its updates, in bytes."""
-        return 8 * self.count * (self.width + 1 + self.diff_width)
+        """Memory held by its updates, in bytes, those that merges in progress have written so far too."""
+        written = sum(level.merge.block.sync() for level in self._levels if level.merge is not None)
+        small = int(self.desc[HEAD + L_COUNT])
+        return 8 * (small + written) * (self.width + 1 + self.diff_width) + sum(part.nbytes for part in self.parts)
 
     @property
     def count(self) -> int:
@@ -392,6 +394,11 @@ class Spine:
             self._place(batch, fitting)
         else:
             level.batch = batch
+
+    def forget(self) -> None:
+        """Holds nothing from now on, and is not to be used any more."""
+        self._levels = []
+        self.parts = ()
 
     def compact(self) -> None:
         """Makes one batch of everything, at the cost of reading it all."""

@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from ivm.budget import NO_BUDGET, Budget, out_of_memory
 from ivm.errors import SqlError
 from ivm.rows import Words
 from ivm.words import SqlType
@@ -122,15 +123,15 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What may stop a query: ``cancel``, once it is set (57014); more than ``memory`` bytes, 0 for any (53200)."""
+    """What may stop a query: ``cancel``, once it is set (57014); more memory than the ``budget`` has (53200)."""
 
     cancel: threading.Event | None = None
-    memory: int = 0
+    budget: Budget = NO_BUDGET
 
     def check(self, size: int) -> None:
         """Raises where the query was cancelled, or one of its results would take ``size`` bytes and may not."""
-        if self.memory and size > self.memory:
-            raise SqlError("53200", "out of memory", f"A join's result would take {size >> 20} MiB.",
-                           "Make the query smaller, or start the server with a larger --memory.")  # fmt: skip
+        limit = self.budget.limit
+        if limit and size > limit - self.budget.taken:
+            raise out_of_memory(limit, size <= limit)
         if self.cancel is not None and self.cancel.is_set():
             raise SqlError("57014", "canceling statement due to user request")

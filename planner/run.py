@@ -12,6 +12,7 @@ import numpy as np
 
 from ivm import graph
 from ivm.dataflow import Dataflow
+from ivm.errors import SqlError
 from ivm.graph import Arrange, Join, NodeId, Words
 from ivm.live import dispose
 from ivm.rows import RowSet
@@ -62,14 +63,15 @@ def run(plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds | None 
     rows, diffs, errors = _dataflow(plan, snapshot, context, bounds) if direct is None else direct
     if errors is not None and len(errors):
         raise first_error(errors, context.dictionary)
-    return RowSet(written_out(rows, diffs), plan.schema)
+    return RowSet(written_out(rows, diffs, bounds), plan.schema)
 
 
-def written_out(rows: Words, diffs: Words) -> Words:
-    """Each row as often as its diff says."""
+def written_out(rows: Words, diffs: Words, bounds: Bounds) -> Words:
+    """Each row as often as its diff says. 53200: that is too often."""
     if not len(diffs) or (diffs == 1).all():
         return rows
     assert diffs.min() > 0, "a collection with a negative count is read"
+    bounds.check(8 * rows.shape[1] * int(diffs.sum()))
     return np.repeat(rows, diffs, axis=0)
 
 
@@ -92,6 +94,8 @@ def _dataflow(plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds) 
     dataflow = Dataflow(context.dictionary.arena, bounds.cancel, once=True)
     try:
         return _run_once(dataflow, plan, snapshot, context, bounds)
+    except SqlError as error:
+        raise error.with_traceback(None)  # noqa: B904 - the frames hold what the dataflow held
     finally:
         dispose(dataflow)
 
@@ -99,7 +103,7 @@ def _dataflow(plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds) 
 def _run_once(
     dataflow: Dataflow, plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds
 ) -> tuple[Words, Words, Words | None]:
-    dataflow.limit_memory(bounds.memory)
+    dataflow.limit_memory(bounds.budget)
     rendering = OneShot(Renderer(dataflow, context), plan, snapshot)
     places = rendering.all()
     rows = places[plan.rows]

@@ -21,15 +21,17 @@ Row = tuple[str | None, ...]
 class Server:
     """A coordinator over a data folder; ``restart`` closes it in order and opens it again."""
 
-    def __init__(self, folder: Path, files: tuple[Path, ...] = (), python: bool = False) -> None:
-        self.folder, self.files, self.python = folder, files, python
+    def __init__(
+        self, folder: Path, files: tuple[Path, ...] = (), python: bool = False, memory: int = 256 << 20
+    ) -> None:
+        self.folder, self.files, self.python, self.memory = folder, files, python, memory
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self.coordinator = self.run(self._open())
 
     def _open(self) -> Coroutine[Any, Any, Coordinator]:
-        return Coordinator.open(self.folder, 256 << 20, self.files, python=self.python)
+        return Coordinator.open(self.folder, self.memory, self.files, python=self.python)
 
     def run(self, work: Coroutine[Any, Any, T], timeout: float = 60) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout)

@@ -317,15 +317,15 @@ def test_a_dropped_view_gives_its_memory_back(pair: tuple[Client, Client]) -> No
 def test_memory_of_a_hydration_is_bounded(pair: tuple[Client, Client]) -> None:
     a, b = pair
     a.run("INSERT INTO t SELECT i, 1, 1 FROM generate_series(10000, 14000) AS g(i)")
-    dataflow = a.server.coordinator.engine.dataflow
-    limit = dataflow._core.limit
-    dataflow.limit_memory(1 << 20)
+    dataflow, budget = a.server.coordinator.engine.dataflow, a.server.coordinator.budget
+    limit, budget.limit = budget.limit, 1 << 20
     try:
         assert a.state("CREATE MATERIALIZED VIEW v AS SELECT s.id AS a, t.id AS b FROM t JOIN t AS s ON s.k = t.k") == (
             "53200"
         )
     finally:
-        dataflow.limit_memory(limit)
+        budget.limit = limit
+    assert budget.taken == 0
     b.run("INSERT INTO t VALUES (507, 1, 1)")
     assert not dataflow.held
 

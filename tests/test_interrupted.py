@@ -50,17 +50,17 @@ def _whole(client: Client, rows: int) -> None:
 @pytest.mark.parametrize("cause", ["time", "memory", "timeout"])
 def test_a_rolled_back_transaction_leaves_the_views_well(server: Server, cause: str) -> None:
     a, b = server.client(), server.client()
-    watch = _watch(server)
+    watch, budget = _watch(server), server.coordinator.budget
     a.run("BEGIN")
     a.run("INSERT INTO e VALUES (3, 1)")
     if cause == "timeout":
         a.run("SET statement_timeout = '300ms'")
     try:
         watch.seconds = 0.3 if cause == "time" else 120.0
-        watch.growth = 1 if cause == "memory" else 2 << 30
+        budget.limit = 1 << 20 if cause == "memory" else 256 << 20
         assert a.state("SELECT * FROM total") == {"time": "54001", "memory": "53200", "timeout": "57014"}[cause]
     finally:
-        watch.seconds, watch.growth = 120.0, 2 << 30
+        watch.seconds, budget.limit = 120.0, 256 << 20
     assert b.rows("SELECT n FROM total") == [("6",)]
     a.run("ROLLBACK")
     assert b.rows("SELECT n FROM total") == [("6",)]

@@ -8,13 +8,14 @@ import numpy as np
 
 from ivm.batch import Block, Words, address
 from ivm.compiled import Instruction, Program
+from ivm.core import Core
 from ivm.graph import Gather
 from ivm.kernels.arrange import arrange
 from ivm.kernels.blocks import SAME
 from ivm.kernels.memory import T_LAYERS
 from ivm.kernels.program import ARRANGE, OUTPUT
-from ivm.operators.base import check_gather, inverse, is_identity, program
-from ivm.scheduler import Core, Operator, Scope
+from ivm.operators.base import LARGE, check_gather, inverse, is_identity, program
+from ivm.scheduler import Operator, Scope
 from ivm.shards import copied, gathered, sort_into, sorted_block
 from ivm.spine import Spine
 from ivm.trace import Version
@@ -59,6 +60,8 @@ class ArrangeOperator(Operator):
         if self._order:
             self.core.refresh()  # operators before this one may have interned values in this very pass
         given = self.source.out
+        if given.n >= LARGE and given.n > self.out.room and not self._may_take(given.n):
+            return False
         if self._program is not None:
             made = self._gathered
             made.reserve(given.n)
@@ -82,6 +85,13 @@ class ArrangeOperator(Operator):
         else:
             kept.insert(out)
         return True
+
+    def _may_take(self, count: int) -> bool:
+        """Whether so many updates may be sorted and kept."""
+        error = None if self.primary else self.core.refusal(16 * count * (self.width + 1 + self.diff_width), 0)
+        if error is not None:
+            self.fail(error)
+        return error is None
 
     def instruction(self, program: Program) -> Instruction | None:
         return Instruction(ARRANGE, program.row(self.source), None, self._words())

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.batch import Block, address
+from ivm.core import Core
 from ivm.errors import SqlError
 from ivm.graph import AsOf
 from ivm.kernels.asof import asof_left, asof_right, in_time_order, times_of
-from ivm.operators.base import check_gather, program
-from ivm.operators.join import LARGE
-from ivm.scheduler import Core, Operator, Scope
+from ivm.operators.base import LARGE, check_gather, program
+from ivm.scheduler import Operator, Scope
 
 
 class AsOfOperator(Operator):
@@ -81,7 +81,7 @@ class AsOfOperator(Operator):
         out = self.out
         out.sync()
         if out.room >= LARGE:
-            error = self.core.refusal(3 * out.nbytes)
+            error = self.core.refusal(2 * out.nbytes, out.nbytes)
             if error is not None:
                 out.clear()
                 self.fail(error)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from ivm.batch import Words
 from ivm.graph import Gather
+
+LARGE: Final = 1 << 20
+"""Rows of a block from which on it grows only with leave; a piece where there is fuel."""
 
 
 def program(gather: Gather, left_width: int, key_width: int) -> Words:

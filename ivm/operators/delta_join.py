@@ -15,6 +15,7 @@ import numpy as np
 
 from ivm.batch import Block, Words, address
 from ivm.compiled import Instruction, Program
+from ivm.core import Core
 from ivm.graph import Gather, Path
 from ivm.kernels.delta_join import (
     BUSY,
@@ -42,9 +43,10 @@ from ivm.kernels.delta_join import (
 )  # fmt: skip
 from ivm.kernels.memory import where
 from ivm.kernels.program import DELTA_JOIN, K_DELTA, K_HEAD
+from ivm.operators.base import LARGE
 from ivm.operators.emitting import Part, collect, emit
-from ivm.operators.join import LARGE, Side
-from ivm.scheduler import Core, Later, Operator, Scope
+from ivm.operators.join import Side
+from ivm.scheduler import Later, Operator, Scope
 from ivm.shards import even, piece
 from ivm.spine import EVERYTHING
 from ivm.workers import EXTENDED, parts
@@ -256,11 +258,11 @@ class DeltaJoinOperator(Operator):
 
     def _may_grow(self, block: Block) -> bool:
         """Whether a block of the maintained join may double; raises instead where nothing is maintained yet."""
-        return self._may_take(3 * block.nbytes)
+        return self._may_take(2 * block.nbytes)
 
     def _may_take(self, size: int) -> bool:
         """Whether the maintained join's blocks may take so many bytes."""
-        error = self.core.refusal(size)
+        error = self.core.refusal(size, sum(block.nbytes for block in self.blocks()))
         if error is None:
             return True
         self._tasks.clear()

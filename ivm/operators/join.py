@@ -12,18 +12,17 @@ import numpy as np
 
 from ivm.batch import Block, Words, address
 from ivm.compiled import Instruction, Program
+from ivm.core import Core
 from ivm.graph import Gather
 from ivm.kernels.join import J_POSITION, J_RAN, JOIN_WORDS, OUT_FULL, join
 from ivm.kernels.memory import B_ROOM
 from ivm.kernels.program import J_FRESH, JOIN
-from ivm.operators.base import check_gather, program
+from ivm.operators.base import LARGE, check_gather, program
 from ivm.operators.emitting import Part, collect, emit
-from ivm.scheduler import Core, Later, Operator, Scope
+from ivm.scheduler import Later, Operator, Scope
 from ivm.shards import piece, ranges_of
 from ivm.workers import SEARCHED, parts
 
-LARGE: Final = 1 << 20
-"""Rows of a block from which on it grows only with leave; a piece where there is fuel."""
 SLICE: Final = 1 << 22
 """Rows that one call of the kernel may emit, so that a cancel is seen in time."""
 
@@ -219,11 +218,11 @@ class JoinOperator(Operator):
 
     def _may_grow(self, block: Block) -> bool:
         """Whether a block of the maintained join may double; raises instead where nothing is maintained yet."""
-        return self._may_take(3 * block.nbytes)
+        return self._may_take(2 * block.nbytes)
 
     def _may_take(self, size: int) -> bool:
         """Whether the maintained join's blocks may take so many bytes."""
-        error = self.core.refusal(size)
+        error = self.core.refusal(size, sum(block.nbytes for block in self.blocks()))
         if error is None:
             return True
         self._state[:J_RAN] = (0, 0, -1)

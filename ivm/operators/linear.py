@@ -6,11 +6,12 @@ import numpy as np
 
 from ivm.batch import Block, Words, address
 from ivm.compiled import Instruction, Program
+from ivm.core import Core
 from ivm.graph import Gather, RowFunction
 from ivm.kernels.blocks import SAME
 from ivm.kernels.program import CONCAT, CONSOLIDATE, GIVEN, NEGATE, PROJECT
 from ivm.operators.base import check_gather, program
-from ivm.scheduler import Core, Operator, Scope
+from ivm.scheduler import Operator, Scope
 from ivm.shards import copied, gathered, sort_into
 
 

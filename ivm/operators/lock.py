@@ -9,14 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.batch import Block, Words, address
+from ivm.core import Core
 from ivm.errors import SqlError
 from ivm.graph import Lock
 from ivm.kernels.blocks import SAME, transfer
 from ivm.kernels.lock import MARKER, lock
 from ivm.kernels.memory import T_KEY_WIDTH
 from ivm.kernels.read import lookup
-from ivm.operators.join import LARGE
-from ivm.scheduler import Core, Operator, Scope
+from ivm.operators.base import LARGE
+from ivm.scheduler import Operator, Scope
 from ivm.shards import sorted_block
 from ivm.spine import Spine
 
@@ -187,7 +188,7 @@ class LockOperator(Operator):
             )  # fmt: skip
             out.sync()
             if done < delta.n:
-                error = core.refusal(3 * out.nbytes) if out.room >= LARGE else None
+                error = core.refusal(3 * out.nbytes, 0) if out.room >= LARGE else None
                 if error is not None:
                     self.fail(error)
                     return Block(self.width)

@@ -8,12 +8,13 @@ import numpy as np
 
 from ivm.batch import BIG, Block, address
 from ivm.compiled import Instruction, Program
+from ivm.core import Core
 from ivm.errors import SqlError
 from ivm.graph import Delay
 from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME
 from ivm.kernels.delay import delay
 from ivm.kernels.program import DELAY, ENTERING, FEEDBACK, LEAVING, R_SOURCE, TAP, VARIABLE
-from ivm.scheduler import Core, Later, Operator, Scope
+from ivm.scheduler import Later, Operator, Scope
 from ivm.shards import copied, sort_into
 
 

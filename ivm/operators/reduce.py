@@ -8,6 +8,7 @@ import numpy as np
 
 from ivm.batch import Block, Words, address
 from ivm.compiled import Instruction, Program
+from ivm.core import Core
 from ivm.graph import CountRows, FirstWords, PickingReducer, Picks, Reduced, Reducer, WatchedReducer, Window
 from ivm.kernels.blocks import SAME
 from ivm.kernels.first import first_partial
@@ -23,7 +24,7 @@ from ivm.kernels.reduce import (
 )  # fmt: skip
 from ivm.kernels.windows import WINDOW_DIFFS, changes_total, windows_total
 from ivm.operators.picking import EVERYTHING, Picking, pick
-from ivm.scheduler import Core, Later, Operator, Scope
+from ivm.scheduler import Later, Operator, Scope
 from ivm.shards import copied, in_parts, put_together, sort_into, sorted_block
 from ivm.spine import Spine
 from ivm.workers import SEARCHED, parts
@@ -82,7 +83,7 @@ class ReduceOperator(Operator):
     def _look(self) -> None:
         """Raises 57014 where a query or hydration was cancelled; a step of what is maintained goes on."""
         if self.core.hydrating or self.core.fuel:
-            self.core.refusal(0)
+            self.core.look()
 
     def _make_room(self, count: int) -> None:
         """For as many keys in a program, which leaves its work to Python where it has less."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.batch import Block, Words, address
+from ivm.core import Core
 from ivm.graph import Gather
 from ivm.kernels.blocks import LEAVE, SAME, gather, transfer
 from ivm.kernels.memory import T_ORDER, T_SINCE
 from ivm.operators.base import program
 from ivm.operators.linear import SourceOperator
-from ivm.scheduler import Core, Operator, Scope
+from ivm.scheduler import Operator, Scope
 from ivm.shards import sorted_block
 from ivm.spine import Spine
 

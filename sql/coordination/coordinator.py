@@ -14,6 +14,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from ivm.budget import NO_BUDGET, Budget
 from ivm.errors import SqlError
 from sql.coordination.advisory import AdvisoryLocks
 from sql.coordination.hydration import Hydrators
@@ -56,16 +57,14 @@ def _half_of_memory() -> int:
 class Coordinator:
     """Everything that sessions share. ``files``: the folders that COPY FROM 'path' may read.
 
-    ``query_memory``: bytes that one query's intermediate results may take. ``python``: whether clients may create
-    aggregates in Python.
+    ``budget``: what intermediate results may take. ``python``: whether clients may create aggregates in Python.
     """
 
     def __init__(
-        self, engine: Engine, files: tuple[Path, ...] = (), query_memory: int = 0, python: bool = False
+        self, engine: Engine, files: tuple[Path, ...] = (), budget: Budget = NO_BUDGET, python: bool = False
     ) -> None:
         self.engine = engine
-        self.query_memory = query_memory
-        engine.dataflow.limit_memory(query_memory)
+        self.budget = budget
         self.files = files
         self.python = python
         self.advisory = AdvisoryLocks()
@@ -100,15 +99,16 @@ class Coordinator:
     ) -> Coordinator:
         """Opens (or makes) a data folder and brings its state back. SqlError 55006, XX001.
 
-        ``memory``: bytes that the store may take, and a query's intermediate results (half of the machine's where it is
-        not said).
+        ``memory``: bytes that the store may take, and intermediate results (half of the machine's where it is not
+        said).
         """
         sys.setswitchinterval(SWITCH_SECONDS)
         gc.set_threshold(*COLLECT)
         persistence = Persistence.open(folder, memory or DEFAULT_MEMORY, tuning)
         clock = EpochClock(folder / "lease")
-        engine = await asyncio.to_thread(restore, persistence, clock, progress)
-        return cls(engine, files, memory or _half_of_memory(), python)
+        budget = Budget(memory or _half_of_memory())
+        engine = await asyncio.to_thread(restore, persistence, clock, progress, budget)
+        return cls(engine, files, budget, python)
 
     def queue(self, work: Callable[[], T], keep: bool = False) -> Awaitable[T]:
         """Queue a job for the engine thread at once; done when its group is durable and published.

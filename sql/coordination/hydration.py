@@ -255,13 +255,13 @@ class Creation:
         except BaseException:
             writer.rollback()
             raise
-        engine.let_go()
+        engine.failing.let_go()
 
     def abandon(self) -> None:
         """Leave nothing behind."""
         if self._flow is not None:
             self._flow.abandon()
-            self.engine.let_go()
+            self.engine.failing.let_go()
 
     def _histories(self, epoch: int) -> dict[int, History]:
         """What is stored of the view, all of it since its creation."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ivm.budget import NO_BUDGET, Budget
 from sql.catalog.catalog import Catalog, Relation, RelationKind, is_temporary
 from sql.ddl.create import drop_temporary
 from sql.engine.clock import EpochClock
@@ -23,8 +24,8 @@ from storage.record import CommitRecord
 Progress = Callable[[str], None]
 
 
-def restore(persistence: Persistence, clock: EpochClock, progress: Progress) -> Engine:
-    """The engine as of the newest durable commit. XX001 when the folder is damaged."""
+def restore(persistence: Persistence, clock: EpochClock, progress: Progress, budget: Budget = NO_BUDGET) -> Engine:
+    """The engine as of the newest durable commit. XX001 when the folder is damaged. ``budget``: as in ``Dataflow``."""
     found = persistence.recovered
     dictionary = Dictionary(persistence.store.secret)
     dictionary.load(*found.entries)
@@ -35,6 +36,7 @@ def restore(persistence: Persistence, clock: EpochClock, progress: Progress) -> 
     persistence.clock = clock
     persistence.catalog = catalog
     engine = Engine(dictionary, clock, catalog, persistence)
+    engine.dataflow.limit_memory(budget)
     engine.since = engine.timeline.append(_base_epoch(found, clock))
     engine.sequences.load(found.sequences)
     _restore_stored(engine, persistence, progress)
@@ -87,7 +89,9 @@ def _restore_stored(engine: Engine, persistence: Persistence, progress: Progress
         progress(f"hydrating {len(stored) - len(tables)} views")
     engine.settle_watched()
     for view in stored:
-        if view.locks:  # in the order in which they were made: one may read another
+        if view.id in engine.failing.reasons:
+            engine.locks.hold_stored(view, persistence.recovered.rows)
+        elif view.locks:  # in the order in which they were made: one may read another
             engine.locks.load(view, persistence.recovered.rows)
             engine.unstepped = True
             engine.settle_watched()
@@ -97,6 +101,8 @@ def _restore_stored(engine: Engine, persistence: Persistence, progress: Progress
 
 def install_view(engine: Engine, catalog: Catalog, view: Relation, waiting: bool = False) -> None:
     """A materialized view's dataflow from its definition, not yet hydrated. ``waiting``: as ``Engine.install``."""
+    if engine.failing.down(view, catalog):
+        return
     engine.install(engine.plan_view(view, catalog), view.id, waiting)
     engine.add_indexes(view)
 
@@ -128,7 +134,8 @@ def _replay(engine: Engine, sequence: int, record: CommitRecord) -> None:
     if altered:
         engine.settle()
         for relation in altered:
-            engine.add_indexes(relation)
+            if relation.id not in engine.failing.reasons:
+                engine.add_indexes(relation)
         engine.hydrate()
     dropped = [i for i in before.relations if i not in after.relations]
     engine.admit(record, after, dropped)

@@ -8,7 +8,6 @@ dataflow steps all of its epochs together; then the root is published. Nothing i
 from __future__ import annotations
 
 import math
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,9 +16,10 @@ from typing import Final
 
 import numpy as np
 
-from ivm.dataflow import Dataflow, Root
+from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
 from ivm.graph import NodeId
+from ivm.root import Root
 from ivm.rows import Words
 from ivm.trace import Version
 from planner.context import Context
@@ -32,6 +32,7 @@ from sql.engine.clock import EpochClock
 from sql.engine.counts import Counts
 from sql.engine.definition import definition_rel
 from sql.engine.entering import Entering
+from sql.engine.failing import Failing
 from sql.engine.group import Delta, Group, preceded
 from sql.engine.guard import Watch
 from sql.engine.index_arrangements import IndexArrangements
@@ -44,7 +45,6 @@ from storage.dictionary import Dictionary
 from storage.record import CommitRecord, SequenceMark, Update
 from storage.stored import Batch, History, history_of
 
-REVIVE_SECONDS: Final = 5.0
 LARGE_BYTES: Final = 1 << 18
 """Rows' bytes from which a group is encoded and written on the log's own thread while the dataflow steps."""
 
@@ -72,7 +72,6 @@ class Engine:
         self.context = Context(dictionary)
         self.renderer = Renderer(self.dataflow, self.context)
         self.sequences = Sequences()
-        self.failures: dict[int, SqlError] = {}
         self.listeners: list[Listener] = []
         self.unstepped = False
         self.rests = False
@@ -84,23 +83,20 @@ class Engine:
         self.arranged = 0
         self.since = 0
         """Ordinals below it cannot be told apart in memory."""
-        self._outputs: dict[int, NodeId] = {}
+        self.outputs: dict[int, NodeId] = {}
         self.locks = Locks(self.dataflow, self.renderer)
         self._adopted: dict[int, History] = {}
         """The first contents of views that were hydrated beside the engine, which the next group tells the store."""
-        self._held_back = False
         self._drained: dict[int, Version | None] = {}
         """What each view's Output was when its changes were drained last."""
         self._stored: dict[int, Stored] | None = None
         """What readers get of ``renderer.stored``, until it changes."""
-        self._counts = Counts()
+        self.counts = Counts()
         self._indexes = IndexArrangements(self.renderer)
-        self._revived: list[int] = []
-        """Views that came back since the last batch for the store: it forgets what it had of them."""
+        self.failing = Failing(self)
         self._versions = catalog.version
         self._next_id = catalog.next_id
         self._group = Group()
-        self._broken = False
         self.entries = Entering(dictionary)
         self._marks: dict[int, SequenceMark] = {}
         """Where sequences stand that the store does not know yet."""
@@ -159,7 +155,7 @@ class Engine:
         """A table's input and arrangement, empty."""
         self.renderer.add_table(table.id, table.schema, table.primary_key)
         self.add_indexes(table)
-        self._counts.start(table.id)
+        self.counts.start(table.id)
         self._stored = None
         self.unstepped = True
 
@@ -172,28 +168,23 @@ class Engine:
     def install(self, plan: Plan, relation: int, waiting: bool = False) -> None:
         """A maintained view's dataflow; it has rows after ``hydrate`` and a step. ``waiting``: as in ``Renderer``."""
         self.renderer.install(plan, relation, waiting)
-        self._outputs[relation] = self.renderer.output(relation)
+        self.outputs[relation] = self.renderer.output(relation)
         self.locks.add(relation)
         self._drained.pop(relation, None)
-        self._counts.start(relation)
+        self.counts.start(relation)
         self._stored = None
         self.unstepped = True
 
     def adopt(self, renderer: Renderer, relation: int, contents: Mapping[int, History]) -> None:
         """A view that was hydrated beside the engine, with what the store is to get of it and of its locked joins."""
         self.renderer.adopt(renderer, relation)
-        self._outputs[relation] = self.renderer.output(relation)
+        self.outputs[relation] = self.renderer.output(relation)
         self._drained.pop(relation, None)
-        self._counts.start(relation)
+        self.counts.start(relation)
         self._stored = None
         self.unstepped = True
         self.locks.add(relation)
         self._adopted.update(contents)
-
-    def let_go(self) -> None:
-        """Nothing beside holds history any more: views whose return it was in the way of may try again."""
-        if self._held_back and self.failures and not self.dataflow.held:
-            self.revive()
 
     def plan_view(self, view: Relation, catalog: Catalog | None = None) -> Plan:
         """A view's plan over what is arranged now, from its definition in a catalog (the engine's)."""
@@ -217,18 +208,18 @@ class Engine:
 
     def drop_relation(self, relation: int, keep_failure: bool = False) -> None:
         """Free what a table or view has in the dataflow; a plain view has nothing there."""
+        if not keep_failure:
+            self.failing.forget(relation)
         if relation not in self.renderer.stored:
             return
         self.locks.forget(relation)
-        self._outputs.pop(relation, None)
+        self.outputs.pop(relation, None)
         self._drained.pop(relation, None)
         for stored in (relation, *self.renderer.stored[relation].locks):
             self._adopted.pop(stored, None)
-        self._counts.forget(relation)
+        self.counts.forget(relation)
         self._stored = None
         self._indexes.forget(relation)
-        if not keep_failure:
-            self.failures.pop(relation, None)
         self.renderer.drop_relation(relation)
         self.unstepped = True
 
@@ -326,7 +317,7 @@ class Engine:
     def _is_small(self, group: Group) -> bool:
         """Whether nothing but its step and its sync may take long about a group."""
         room = self.persistence is None or self.persistence.has_room
-        return room and not self.failures and not group.dropped and group.nbytes <= LARGE_BYTES
+        return room and not self.failing.reasons and not group.dropped and group.nbytes <= LARGE_BYTES
 
     def _begin_write(self, group: Group) -> Callable[[], int]:
         if self.persistence is None:
@@ -345,117 +336,16 @@ class Engine:
         except SqlError as error:
             if error.sqlstate != "57014":
                 raise
-        self.note_failures()
+        self.failing.note()
         return True
 
-    def note_failures(self) -> None:
-        """Which views are down, and why."""
-        for relation, output in self._outputs.items():
-            failure = self.dataflow.failure(output)
-            if failure is not None and relation not in self.failures:
-                self._take_down(relation, failure)
-
-    def _take_down(self, relation: int, failure: SqlError) -> None:
-        reason = self.watch.reason or failure
-        if failure.__cause__ is not None:
-            traceback.print_exception(failure.__cause__)
-        if reason.sqlstate == "57014":
-            reason = SqlError("54001", "the step was cancelled before its end")
-        state, message = reason.sqlstate, f"{reason.message}: the view's rows are not known"
-        hint = "It comes back by itself when rows are removed with which the step ends."
-        self.failures[relation] = SqlError(state, message, hint=hint)
-
-    def revive(self) -> None:
-        """Try to bring back the views that are down, from their definitions; those that fail again stay down.
-
-        Memory's history goes first, since hydrating over it would run into the same loop at the epochs that had it.
-        """
-        self._held_back = self.dataflow.held
+    def forget_history(self) -> None:
+        """Nothing in memory need be told apart from what is there now."""
         self._forget(self.timeline.last)
-        down = sorted(i for i in self.failures if i in self.catalog.relations)
-        self._make_anew([self.catalog.relations[i] for i in down], self.catalog, keep_failure=True)
-        for relation in down:
-            if self._failure(relation) is None:
-                self._came_back(relation)
-        if any(i not in self.failures for i in down):
-            self.published = self._root()
 
-    def _make_anew(self, views: list[Relation], catalog: Catalog, keep_failure: bool) -> None:
-        """Views from their definitions, with what their joins with PROCTIME() had found."""
-        for view in reversed(views):
-            self.locks.hold(view, self.published.root, self.published.ordinal)
-            self.drop_relation(view.id, keep_failure)
-        try:
-            with self.watch.over(REVIVE_SECONDS):
-                self.settle()
-                for view in views:
-                    self.install(self.plan_view(view, catalog), view.id, waiting=True)
-                    self.add_indexes(view)
-                self.hydrate()
-                for view in views:
-                    self.unstepped |= self.locks.load_held(view)
-                    self.settle()
-                    if self._failure(view.id) is None:
-                        self.locks.back(view)
-        except SqlError:
-            pass
-
-    def settle_tentative(self) -> None:
-        """Step what a transaction has changed so far. Raises what has interrupted a view's step (57014, 53200, 54001):
-        the transaction is to be taken back then, and ``restore`` called."""
-        before = self.dataflow.failed
-        try:
-            with self.watch.over():
-                self.settle()
-        except SqlError as error:
-            self._broken = True
-            raise self.watch.reason or error from None
-        failures = self._interrupted() if self.dataflow.failed > before else {}
-        if failures:
-            self._broken = True
-            failure = failures[min(failures)]
-            if failure.__cause__ is not None:
-                traceback.print_exception(failure.__cause__)
-            raise SqlError(failure.sqlstate, failure.message, failure.detail, failure.hint)
-
-    @property
-    def broken(self) -> bool:
-        """Whether a tentative step has broken views: ``restore`` is due."""
-        return self._broken
-
-    def _interrupted(self) -> dict[int, SqlError]:
-        """The views that have failed since the last commit, and why. Cost: the number of views."""
-        failures = ((i, self.dataflow.failure(output)) for i, output in self._outputs.items() if i not in self.failures)
-        return {i: failure for i, failure in failures if failure is not None}
-
-    def restore(self, catalog: Catalog) -> None:
-        """Views that a tentative step has broken are built anew, as they were committed: it has been taken back.
-        ``catalog`` knows those that the transaction has made. What the store and the log have of others is right."""
-        self._broken = False
-        broken = sorted(self._interrupted())
-        known = [(self.catalog if i in self.catalog.relations else catalog).relations[i] for i in broken]
-        self._make_anew(known, catalog, keep_failure=False)
-        for relation in broken:
-            failure = self._failure(relation)
-            if failure is not None:
-                self._take_down(relation, failure)
-            elif relation in self.catalog.relations:
-                self.count(relation, self.dataflow.changes(self._outputs[relation]).diffs)
-                self.locks.drain(self.catalog.relations[relation])
-
-    def _failure(self, relation: int) -> SqlError | None:
-        """Why a view that was to be built has no rows."""
-        output = self._outputs.get(relation)
-        if output is None:
-            return SqlError("54001", "the step was cancelled before its end")
-        return self.dataflow.failure(output)
-
-    def _came_back(self, relation: int) -> None:
-        del self.failures[relation]
-        self._counts.forget(relation)
-        self._revived.append(relation)
-        view = replace(self.catalog.relations[relation], created=self.timeline.epoch(self.timeline.last))
-        self.catalog = self.catalog.with_relation(view, self.next_version())
+    def publish_again(self) -> None:
+        """The present state, without a commit."""
+        self.published = self._root()
 
     def republish(self) -> None:
         """Publish what was stepped without a commit: after a start, or when a temporary view came or went."""
@@ -465,17 +355,17 @@ class Engine:
 
     def drain(self) -> None:
         """Forget the views' changes so far: the store has them."""
-        for relation, output in self._outputs.items():
+        for relation, output in self.outputs.items():
             self.count(relation, self.dataflow.changes(output).diffs)
         self.locks.changes()
 
     def count(self, relation: int, diffs: Words) -> None:
         """Rows that a relation has from the start, without a commit."""
-        self._counts.add_one(relation, int(diffs.sum()), self.timeline.last)
+        self.counts.add_one(relation, int(diffs.sum()), self.timeline.last)
 
     def drain_one(self, relation: int) -> None:
         """Forget one view's changes so far."""
-        self.dataflow.changes(self._outputs[relation])
+        self.dataflow.changes(self.outputs[relation])
 
     def close(self) -> None:
         self.watch.stop()
@@ -495,11 +385,11 @@ class Engine:
 
     def _publish(self, group: Group, delta: Delta, sequence: int) -> None:
         self._group = Group()
-        self._counts.add(delta.changes, self.timeline.last)
+        self.counts.add(delta.changes, self.timeline.last)
         self.published = self._root()
         self._hand_over(group, delta, sequence)
-        if self.failures and any((h.diffs < 0).any() for h in delta.changes.values()):
-            self.revive()
+        if self.failing.reasons:
+            self.failing.heal(delta.changes)
         for listener in list(self.listeners):
             listener(delta, self.published)
 
@@ -512,10 +402,10 @@ class Engine:
         before = (group.before or self.catalog).relations
         changed = group.before is not None
         known = self.catalog.relations
-        back = {i: known[i] for i in self._revived if i in known}
+        back = {i: known[i] for i in self.failing.revived if i in known}
         revived = tuple(map(stored_relation, back.values())) + self.locks.created({}, back)
         changed |= bool(revived)
-        self._revived.clear()
+        self.failing.revived.clear()
         batch = Batch(
             delta.epoch, sequence, stored, entries, self.catalog.to_json() if changed else None,
             created_relations(before, known) + self.locks.created(before, known) + revived,
@@ -545,9 +435,9 @@ class Engine:
                 if update.relation in self.catalog.relations:
                     tables.setdefault(update.relation, []).append((record.epoch, update))
         changes = {relation: history_of(parts) for relation, parts in tables.items()}
-        for relation, output in self._outputs.items():
+        for relation, output in self.outputs.items():
             version = self.head.get(output)
-            if relation in self.failures or (version is not None and version is self._drained.get(relation)):
+            if relation in self.failing.reasons or (version is not None and version is self._drained.get(relation)):
                 continue
             self._drained[relation] = version
             drained = self.dataflow.changes(output)
@@ -574,5 +464,5 @@ class Engine:
         ordinal = self.timeline.last
         return Published(
             ordinal, self.timeline.epoch(ordinal), self.since, self.head, self.catalog, self.stored(),
-            dict(self.failures), self.arranged, self._counts, self.dictionary.generation,
+            dict(self.failing.reasons), self.arranged, self.counts, self.dictionary.generation,
         )  # fmt: skip

@@ -1,13 +1,12 @@
 """A watch over steps of the dataflow that do not come to an end.
 
 One INSERT may close a cycle under a recursive view that never reaches its fixpoint then, and its commit is durable by
-that time. So a step of a commit is interrupted when its loops grow past the memory or the time that it may take; the
+that time. So a step of a commit is interrupted when its loops run for longer than it may take; the
 views that depend on the loop are taken down with an error, everything else goes on.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -17,10 +16,7 @@ from typing import Final
 from ivm.errors import SqlError
 
 STEP_SECONDS: Final = 120.0
-GROWTH_BYTES: Final = 2 << 30
-"""Growth of the process's memory during one step."""
 POLL_SECONDS: Final = 0.25
-_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
 
 class Watch:
@@ -31,21 +27,18 @@ class Watch:
 
     def __init__(self, interrupt: threading.Event) -> None:
         self._interrupt = interrupt
-        self._current: tuple[int, float] | None = None
-        """A step's number and its deadline, monotonic seconds."""
-        self._serial = 0
+        self._current: float | None = None
+        """The step's deadline, monotonic seconds."""
         self._stopped = threading.Event()
         self.reason: SqlError | None = None
         self.seconds = STEP_SECONDS
-        self.growth = GROWTH_BYTES
         threading.Thread(target=self._run, name="watch", daemon=True).start()
 
     @contextmanager
     def over(self, seconds: float | None = None) -> Iterator[None]:
         """Watches what is inside."""
         self.reason = None
-        self._serial += 1
-        self._current = self._serial, time.monotonic() + (self.seconds if seconds is None else seconds)
+        self._current = time.monotonic() + (self.seconds if seconds is None else seconds)
         try:
             yield
         finally:
@@ -58,24 +51,12 @@ class Watch:
         self._stopped.set()
 
     def _run(self) -> None:
-        seen, before = 0, 0
         while not self._stopped.wait(POLL_SECONDS):
             current = self._current
-            if current is None:
-                continue
-            if current[0] != seen:
-                seen, before = current[0], _resident()
-            if _resident() - before > self.growth:
-                self._interrupt_with(SqlError("53200", "the step ran out of memory"))
-            elif time.monotonic() > current[1]:
+            if current is not None and time.monotonic() > current:
                 self._interrupt_with(SqlError("54001", "the step did not end in time"))
 
     def _interrupt_with(self, reason: SqlError) -> None:
         self.reason = reason
         if self._current is not None:
             self._interrupt.set()
-
-
-def _resident() -> int:
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * _PAGE

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from ivm.dataflow import Changes, Dataflow, Root
+from ivm.dataflow import Changes, Dataflow
 from ivm.graph import NodeId
+from ivm.root import Root
 from ivm.rows import Words
 from planner import moves
 from planner.render import Renderer
@@ -48,7 +49,8 @@ class Locks:
 
     def created(self, before: Mapping[int, Relation], after: Mapping[int, Relation]) -> tuple[StoredRelation, ...]:
         """What is to be stored for the views that are new."""
-        fresh = [i for i, view in after.items() if view.locks and i not in before]
+        stored = self._renderer.stored
+        fresh = [i for i, view in after.items() if view.locks and i not in before and i in stored]
         for i in fresh:
             self.back(after[i])
         kept = [item for i in fresh for item in self._renderer.stored[i].locks.items()]
@@ -66,6 +68,10 @@ class Locks:
         for name, lock in ({} if stored is None else stored.locks).items():
             if name not in self._held and lock.output in root:
                 self._held[name] = root[lock.output].rows_at(at)
+
+    def hold_stored(self, view: Relation, rows: Rows) -> None:
+        """Remembers what the store has of a view that is down from the start."""
+        self._held.update((name, rows(name)) for name in view.locks)
 
     def load_held(self, view: Relation) -> bool:
         """Gives a view that was made anew what it had found; whether it has such joins. That is kept until ``back``:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ivm.dataflow import Root
 from ivm.errors import SqlError
 from ivm.graph import NodeId
+from ivm.root import Root
 from ivm.rows import Words
 from ivm.trace import Version
 from planner import moves
@@ -20,6 +20,7 @@ from planner.physical import Plan
 from planner.planning import DEFAULT, Planning
 from planner.render import Stored
 from planner.transform.pipeline import maintained
+from planner.traverse import gets
 from sql.catalog.catalog import Catalog, RelationKind
 from sql.engine.counts import Counts
 from storage.duck import Store
@@ -111,7 +112,11 @@ class StoredIndexes:
 
 
 def plan_maintained(rel: Rel, published: Published, planning: Planning) -> Plan:
-    """The physical plan of what is to be maintained, over what is arranged there."""
+    """The physical plan of what is to be maintained, over what is arranged there. Raises what is said of a view that it
+    reads and that is down."""
+    for relation in gets(rel):
+        if relation in published.failures:
+            raise published.failures[relation]
     indexes = StoredIndexes(published, one_shot=False, planning=planning)
     return lower(maintained(rel, planning.demanding), indexes)
 

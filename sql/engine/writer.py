@@ -63,7 +63,7 @@ class Writer:
     def settle(self) -> None:
         """Feed and step everything so far."""
         self._feed()
-        self.engine.settle_tentative()
+        self.engine.failing.settle_tentative()
 
     def snapshot(self, inputs: Iterable[int] | None = None) -> Published:
         """The state with this transaction's changes; with ``inputs``, good for reading these relations only.
@@ -80,7 +80,7 @@ class Writer:
         engine = self.engine
         at = max(self.ordinal if self.updates or self.created else 0, engine.timeline.last)
         epoch = engine.timeline.epoch(engine.timeline.last)
-        return Published(at, epoch, engine.since, engine.head, self.catalog, engine.stored(), engine.failures,
+        return Published(at, epoch, engine.since, engine.head, self.catalog, engine.stored(), engine.failing.reasons,
                          engine.arranged)  # fmt: skip
 
     def pending(self, inputs: Iterable[int]) -> Pending | None:
@@ -138,7 +138,7 @@ class Writer:
             engine.add_indexes(relation)
         self.created.append(relation)
         engine.hydrate()
-        engine.settle_tentative()
+        engine.failing.settle_tentative()
 
     def alter(self, relation: Relation) -> None:
         """A relation's new indexes and constraints; indexes are filled before this returns.
@@ -148,9 +148,10 @@ class Writer:
         engine = self.engine
         self.settle()
         self.catalog = self.catalog.with_relation(relation, engine.next_version())
-        engine.add_indexes(relation)
+        if relation.id not in engine.failing.reasons:
+            engine.add_indexes(relation)
         engine.hydrate()
-        engine.settle_tentative()
+        engine.failing.settle_tentative()
         engine.arranged += 1
 
     def drop(self, ids: Iterable[int]) -> None:
@@ -178,12 +179,12 @@ class Writer:
         engine = self.engine
         engine.dataflow.cancel.clear()
         engine.unstepped |= len(self.updates) > mark.updates
-        kept = 0 if engine.broken else mark.updates
+        kept = 0 if engine.failing.broken else mark.updates
         for update in self.updates[kept : self.fed]:
             self._feed_one(Update(update.relation, update.rows, -update.diffs))
         del self.updates[mark.updates :]
         self.fed = min(self.fed, kept)
-        if not engine.broken:
+        if not engine.failing.broken:
             self._feed()  # the step below makes the key index forget what it noted of the rows that stay
         if len(self.created) > mark.created:
             engine.settle()
@@ -195,8 +196,8 @@ class Writer:
         for type_ in mark.catalog.types.values():
             if type_.enum is not None:
                 type_.enum.publish()
-        if engine.broken:
-            engine.restore(self.catalog)
+        if engine.failing.broken:
+            engine.failing.restore(self.catalog)
             self._feed()
             engine.settle()
 

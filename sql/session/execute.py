@@ -188,7 +188,7 @@ class Executor:
             epoch = writer.engine.timeline.epoch(writer.engine.timeline.last)
             context = self.reads.context(writer.engine.dictionary, request, epoch, state)
             changer = Changer(writer, self._session.coordinator.keys, context)
-            bounds = Bounds(writer.engine.dataflow.cancel, self._session.coordinator.query_memory)
+            bounds = Bounds(writer.engine.dataflow.cancel, self._session.coordinator.budget)
             return CompoundRun(changer, self.snapshot(writer.snapshot(), context, state), context, bounds).run(
                 statement
             )
@@ -221,7 +221,7 @@ class Executor:
 
     def source(self, writer: Writer, rel: Rel, prepared: Prepared, context: Context, state: SessionState) -> RowSet:
         """The rows of a query over the writer's own state, on the engine thread."""
-        bounds = Bounds(writer.engine.dataflow.cancel, self._session.coordinator.query_memory)
+        bounds = Bounds(writer.engine.dataflow.cancel, self._session.coordinator.budget)
         over = self._unstepped(writer, rel, prepared, context, state)
         if over is not None:
             assert prepared.plan is not None

@@ -161,7 +161,7 @@ class Reading:
         if self.count is not None:
             return finish(count_row(self.plan.schema, self.count), self.finishing, self.context)
         snapshot = self._snapshot()
-        rows = run(self.plan, snapshot, self.context, Bounds(cancel, self.coordinator.query_memory))
+        rows = run(self.plan, snapshot, self.context, Bounds(cancel, self.coordinator.budget))
         return finish(rows, self.finishing, self.context)
 
     def broken(self) -> list[tuple[int, SqlError]]:

@@ -200,7 +200,7 @@ class Streams:
         if statement.view.id in published.failures:
             raise published.failures[statement.view.id]
         cancel = threading.Event()
-        bounds = Bounds(cancel, session.coordinator.query_memory)
+        bounds = Bounds(cancel, session.coordinator.budget)
         rows = await session.coordinator.read(
             lambda: verify(statement.view, published, snapshot, context, bounds), cancel
         )
