@@ -55,13 +55,15 @@ PASSES: Final = 16
 class Run:
     """A program, and who was called in this run of it, by row: their blocks may not be as the program has them."""
 
-    __slots__ = ("_called", "_core", "_workers", "program")
+    __slots__ = ("_called", "_core", "_outside", "_workers", "program")
 
     def __init__(self, scope: Scope) -> None:
         self._core = scope.core
         self.program = Program()
         self._called: dict[int, Operator] = {}
         self._workers: Workers | None = None
+        self._outside: Scope | None = None
+        """The loop that is left by the scheduler's own structures, not by the program."""
 
     def _share(self) -> None:
         """Says from how many updates on work is shared by threads."""
@@ -194,7 +196,7 @@ class Run:
             member.settle()
             if member.later is not None:
                 member.later.due = -1
-            if member.scope.depth:
+            if member.scope.depth and member.scope is not self._outside:
                 member.scope.leaving.clear()
             if view[at + R_OPERATOR] == CALL:
                 member.clear()
@@ -209,7 +211,7 @@ class LoopRun(Run):
 
     def __init__(self, loop: Scope) -> None:
         super().__init__(loop)
-        self._loop = loop
+        self._loop = self._outside = loop
         self.program.place([loop])
         self.program.make_loop(loop)
         self._section = self.program.sections[id(loop)]
