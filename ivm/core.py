@@ -30,7 +30,7 @@ class Core:
     __slots__ = (
         "abandoned", "again", "before", "cancel", "changed", "deadline", "failed", "failing", "fuel", "held",
         "hydrating", "look_at", "newest", "nothing", "passing", "paused", "refresh", "running", "share",
-        "since_word", "stats", "stepped_word", "values",
+        "since", "since_word", "stats", "stepped_word", "values",
     )  # fmt: skip
 
     def __init__(self, held: Callable[[], int], values: Callable[[], int]) -> None:
@@ -38,7 +38,10 @@ class Core:
         self.values = values
         self.stats = np.zeros(STATS, np.int64)
         self.nothing = Block(1, 1, 1).d
+        self.since = 0
+        """Times up to this ordinal may become it."""
         self.since_word = np.zeros(1, np.int64)
+        """The same, where spines see it."""
         self.stepped_word = np.zeros(1, np.int64)
         """The newest ordinal whose step is complete."""
         self.changed: list[Spine] = []
@@ -120,10 +123,9 @@ class Core:
         loop's inside, so that there it is all that has been stepped."""
         return self.stepped_word if depth else self.since_word
 
-    @property
-    def since(self) -> int:
-        """Times up to this ordinal may become it."""
-        return int(self.since_word[0])
+    def compact(self, ordinal: int) -> None:
+        """Moves the since on."""
+        self.since = self.since_word[0] = ordinal
 
 
 def nothing_new() -> None:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import count
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 import numpy as np
 
@@ -87,8 +86,7 @@ from ivm.time import all_bits, check_ordinal
 from ivm.trace import Version
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(NamedTuple):
     """An output's updates: rows int64[n, width], times (ordinals) int64[n], diffs int64[n], consolidated, none 0."""
 
     rows: Words
@@ -380,11 +378,12 @@ class Dataflow:
             assert len(times) == count
             least, most = int(times.min()), int(times.max())
         assert least >= self._core.newest, "updates come in order of ordinals"
-        check_ordinal(most, self._rounds)
+        if most >> (63 - self._rounds):
+            check_ordinal(most, self._rounds)
         operator.feed(rows, times, diffs)
         self._fed = max(self._fed, most)
         self._least = min(self._least, least)
-        if operator.rank >= 0:
+        if operator.rank >= 0 and not operator.queued:
             operator.wake()
 
     def step(self, until: float = math.inf) -> bool:
@@ -485,7 +484,7 @@ class Dataflow:
         if self._holds:
             ordinal = min(ordinal, *self._holds.values())
         if ordinal > self._core.since:
-            self._core.since_word[0] = ordinal
+            self._core.compact(ordinal)
 
     @property
     def held(self) -> bool:
@@ -506,15 +505,15 @@ class Dataflow:
         changed = self._core.changed
         upper = self._core.newest
         if changed:
-            versions = dict(self._published.versions)
+            versions: dict[int, Version | None] = {}
             for spine in changed:
                 spine.changed = False
                 if self._users.get(NodeId(spine.node)):
-                    versions[NodeId(spine.node)] = Version(spine, upper)
+                    versions[spine.node] = Version(spine, upper)
             changed.clear()
-            self._published = Root(versions, upper)
+            self._published = self._published.changed(versions, upper)
         elif upper != self._published.upper:
-            self._published = Root(self._published.versions, upper)
+            self._published = self._published.changed({}, upper)
         return self._published
 
     # -- releasing ----------------------------------------------------------------------------------------------
@@ -583,10 +582,8 @@ class Dataflow:
         spine = self._operators[node].spine
         if spine is not None:
             spine.watch = None
-        if node in self._published.versions:
-            versions = dict(self._published.versions)
-            del versions[node]
-            self._published = Root(versions, self._published.upper)
+        if node in self._published:
+            self._published = self._published.changed({node: None}, self._published.upper)
 
     def _forget(self, scope: Scope) -> None:
         """Takes an empty loop out of its parent."""

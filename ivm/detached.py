@@ -75,7 +75,7 @@ class Detached(Dataflow):
         core.newest = main._core.newest
         core.share = Share(main._core.share.budget)
         core.passing = True
-        core.since_word[0] = main._core.since
+        core.compact(main._core.since)
         core.stepped_word[0] = main._core.stepped_word[0]
         self._rounds = main._rounds
         self._root.members = self._members = _Members(core)

@@ -87,5 +87,5 @@ def _blocks(operator: Operator) -> list[Block]:
 
 
 def _of_spine(spine: Spine) -> list[Words]:
-    _, small, batches = spine.frozen()
-    return [small, *(batch.rows for batch in batches)]
+    held, batches = spine.frozen()
+    return [held, *(batch.rows for batch in batches)]

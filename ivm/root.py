@@ -3,25 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from ivm.graph import NodeId
 from ivm.trace import Version
 
+_PAGE: Final = 6
+"""As many low bits of a node tell its place on its page."""
+
 
 class Root(Mapping[NodeId, Version]):
-    """Every published arrangement at one moment; immutable."""
+    """Every published arrangement at one moment; immutable. ``upper``: the newest ordinal then.
 
-    __slots__ = ("upper", "versions")
+    It is kept in pages, which a changed root has in common with the one before.
+    """
 
-    def __init__(self, versions: dict[NodeId, Version], upper: int) -> None:
-        self.versions = versions
+    __slots__ = ("_pages", "upper")
+
+    def __init__(self, pages: dict[int, dict[int, Version]], upper: int) -> None:
+        self._pages = pages
         self.upper = upper
 
     def __getitem__(self, node: NodeId) -> Version:
-        return self.versions[node]
+        return self._pages[node >> _PAGE][node]
 
     def __iter__(self) -> Iterator[NodeId]:
-        return iter(self.versions)
+        return (NodeId(node) for page in self._pages.values() for node in page)
 
     def __len__(self) -> int:
-        return len(self.versions)
+        return sum(map(len, self._pages.values()))
+
+    def changed(self, versions: dict[int, Version | None], upper: int) -> Root:
+        """Another root with these versions, without those that are None. Cost: the pages that they are on."""
+        before = self._pages
+        pages = before.copy()
+        for node, version in versions.items():
+            number = node >> _PAGE
+            page = pages.get(number)
+            if page is None:
+                page = pages[number] = {}
+            elif page is before.get(number):
+                page = pages[number] = page.copy()
+            if version is not None:
+                page[node] = version
+            else:
+                del page[node]
+                if not page:
+                    del pages[number]
+        return Root(pages, upper)

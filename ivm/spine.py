@@ -421,12 +421,12 @@ class Spine:
         block.sync()
         return sorted_block(block, self.order)
 
-    def frozen(self) -> tuple[Words, Words, tuple[Batch, ...]]:
-        """(descriptor, copy of the small layer, batches): what a published version holds."""
-        desc = self.desc.copy()
-        small = np.empty(int(desc[HEAD + L_COUNT]) * (self.width + 1 + self.diff_width), np.int64)
-        freeze(desc, small)
-        return desc, small, self.parts
+    def frozen(self) -> tuple[Words, tuple[Batch, ...]]:
+        """(descriptor, and behind it a copy of the small layer; batches): what a published version holds."""
+        desc = self.desc
+        held = np.empty(len(desc) + int(desc[HEAD + L_COUNT]) * (self.width + 1 + self.diff_width), np.int64)
+        freeze(desc, held)
+        return held, self.parts
 
 
 def most_merged(updates: int, levels: int) -> int:

@@ -52,7 +52,8 @@ class FlowRun(Run):
             raise
         self._running = False
         program = self.program
-        self._settle_called()
+        if self._called:
+            self._settle_called()
         first, count = program.view[F_TOUCHED], program.view[F_TOUCHED_COUNT]
         for at in program.view[first : first + count]:
             program.told[at].emitted()

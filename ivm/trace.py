@@ -18,7 +18,7 @@ class Version:
     when it was published. Diffs have one word.
     """
 
-    __slots__ = ("_batches", "_small", "desc", "key_width", "order_address", "order_words", "since", "upper", "width")
+    __slots__ = ("_batches", "desc", "key_width", "order_address", "order_words", "since", "upper", "width")
 
     def __init__(self, spine: Spine, upper: int) -> None:
         self.width = spine.width
@@ -27,7 +27,7 @@ class Version:
         self.upper = upper
         self.order_words = spine.order_words
         self.order_address = spine.order
-        self.desc, self._small, self._batches = spine.frozen()
+        self.desc, self._batches = spine.frozen()
 
     @property
     def batches(self) -> tuple[Batch, ...]:

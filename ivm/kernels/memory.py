@@ -179,18 +179,20 @@ else:
 
 
 @kernel
-def freeze(trace: Words, small: Words) -> None:
-    """Copies the updates of a trace's small layer into an array that just holds them: from now on it is the layer."""
+def freeze(trace: Words, held: Words) -> None:
+    """Copies a trace's descriptor, and behind it the updates of its small layer, into an array that just holds both:
+    there the copy is the layer."""
+    held[: len(trace)] = trace
     count = trace[HEAD + L_COUNT]
-    rows = where(small)
+    rows = where(held) + 8 * len(trace)
     times = rows + 8 * count * trace[T_WIDTH]
     diffs = times + 8 * count
     move_words(trace[HEAD + L_ROWS], rows, count * trace[T_WIDTH])
     move_words(trace[HEAD + L_TIMES], times, count)
     move_words(trace[HEAD + L_DIFFS], diffs, count * trace[T_DIFF_WIDTH])
-    trace[HEAD + L_ROWS] = rows
-    trace[HEAD + L_TIMES] = times
-    trace[HEAD + L_DIFFS] = diffs
+    held[HEAD + L_ROWS] = rows
+    held[HEAD + L_TIMES] = times
+    held[HEAD + L_DIFFS] = diffs
 
 
 @kernel

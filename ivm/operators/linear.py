@@ -33,12 +33,13 @@ class InputOperator(Operator):
         out = self.out
         start = out.n
         count = len(diffs)
-        out.reserve(start + count)
-        out.rows[start : start + count] = rows
-        out.times[start : start + count] = times
-        out.diffs[start : start + count, 0] = diffs
-        out.n = start + count
-        out.d[0] = out.n
+        end = start + count
+        if end > out.room:
+            out.reserve(end)
+        out.rows[start:end] = rows
+        out.times[start:end] = times
+        out.diffs[start:end, 0] = diffs
+        out.n = out.d[0] = end
         self.fed = True
 
     def run(self, vector: int) -> bool:

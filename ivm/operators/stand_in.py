@@ -44,7 +44,7 @@ class FrozenSpine(Spine):
     Its ordered words compare by a cell of its own, and its since stays.
     """
 
-    __slots__ = ("_held",)
+    __slots__ = ()
 
     def __init__(self, spine: Spine, since_word: Words, cell: Words) -> None:
         order = spine.order_words
@@ -52,15 +52,13 @@ class FrozenSpine(Spine):
             order = order.copy()
             order[0] = address(cell)
         super().__init__(spine.width, spine.key_width, spine.shape, spine.diff_width, order, since_word)
-        self._held: tuple[Words, ...] = ()
         self.follow(spine)
 
     def follow(self, spine: Spine) -> None:
         """Takes the other's present updates; on its owner's thread."""
-        desc, small, self.parts = spine.frozen()
+        desc, self.parts = spine.frozen()
         desc[T_ORDER] = self.order
         desc[T_SINCE] = address(self.since_word)
-        self._held = (small,)
         self.describe(desc)
 
     def rank(self) -> None:
