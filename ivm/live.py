@@ -31,7 +31,7 @@ def words(flow: Dataflow) -> list[Words]:
         for spine in operator.spines():
             found += _of_spine(spine)
         for block in _blocks(operator):
-            if block.n:
+            if block.sync():  # kernels have emptied it, or filled it
                 found.append(block.rows[: block.n].copy())
         if isinstance(operator, SourceOperator):
             found.append(operator.block().rows)

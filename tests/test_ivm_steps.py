@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ivm import running, workers
+from ivm import live, running, workers
 from ivm.compiled import Program
 from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
@@ -26,6 +26,7 @@ from ivm.graph import (
     Input,
     Keep,
     Mapped,
+    Negate,
     NodeId,
     Output,
     Reduce,
@@ -295,3 +296,27 @@ def test_what_is_called_may_let_its_block_go() -> None:
         feed(flow, two, at, [((at, 1), 1)])
         flow.step()
         assert flow.changes(output).rows.tolist() == [[at, 1]]
+
+
+def test_what_a_step_has_emitted_is_not_alive_after_it() -> None:
+    """What is read in Python of a kernel's block is forgotten with the block."""
+    flow = Dataflow()
+    given = flow.add(Input(2))
+    flow.add(Arrange(given, SAME, 2))
+    output = flow.add(Output(flow.add(FlatMap(flow.add(Negate(given)), Touchy(ValueError)))))
+    flow.hydrate()
+    for at in range(1, 700):
+        diff = 1 if at % 2 else -1
+        feed(flow, given, at, [((777, 7), diff), ((1000 + at, 5), 1)])
+        flow.step()
+        flow.changes(output)
+        flow.allow_compaction(at)
+    feed(flow, given, 700, [((777, 7), -1)])
+    flow.step()
+    flow.changes(output)
+    flow.allow_compaction(700)
+    for spine in live.spines(flow):
+        spine.compact()
+    held = np.concatenate([words.reshape(-1) for words in live.words(flow)])
+    assert 1349 in held
+    assert 777 not in held
