@@ -182,22 +182,23 @@ def flow_output(flow: Dataflow, given: NodeId) -> NodeId:
 class Touchy:
     """Rows as they are; raises at a 13."""
 
-    error: type[Exception]
+    error: type[BaseException]
     out_width: int = 2
     diff_width: int = 1
 
     def __call__(self, rows: Words) -> Mapped:
         if (rows[:, 0] == 13).any():
-            raise self.error("57014", "no") if self.error is SqlError else self.error("no")
+            raise SqlError("22012", "no") if self.error is SqlError else self.error("no")
         return Mapped(rows.copy())
 
 
-def test_an_operator_that_raises_fails_alone() -> None:
+@pytest.mark.parametrize(("error", "sqlstate"), [(ValueError, "XX000"), (SqlError, "22012")])
+def test_an_operator_that_raises_fails_alone(error: type[Exception], sqlstate: str) -> None:
     flow = Dataflow()
     given = flow.add(Input(2))
     flow.add(Arrange(given, SAME, 2))
     before, _ = grouped(flow, given)
-    mapped = flow.add(FlatMap(given, Touchy(ValueError)))
+    mapped = flow.add(FlatMap(given, Touchy(error)))
     bad, _ = grouped(flow, mapped)
     looped = transitive(flow, mapped, False)
     behind, _ = grouped(flow, given)
@@ -216,22 +217,22 @@ def test_an_operator_that_raises_fails_alone() -> None:
         for node in (bad, looped):
             failure = flow.failure(node)
             assert (failure is not None) == (at >= 3)
-            assert failure is None or failure.sqlstate == "XX000"
+            assert failure is None or failure.sqlstate == sqlstate
 
 
-def test_an_error_that_ends_a_step_leaves_what_was_there() -> None:
+def test_a_step_that_is_interrupted_leaves_what_was_there() -> None:
     """Who called gives up what was new, and goes on with the next step."""
     flow = Dataflow()
     given, other = flow.add(Input(2)), flow.add(Input(2))
     for node in (given, other):
         flow.add(Arrange(node, SAME, 2))
-    grouped(flow, flow.add(FlatMap(given, Touchy(SqlError))))
+    grouped(flow, flow.add(FlatMap(given, Touchy(KeyboardInterrupt))))
     good = transitive(flow, other, True)
     flow.hydrate()
     feed(flow, other, 1, [((1, 2), 1)])
     flow.step()
     feed(flow, given, 2, [((13, 2), 1)])
-    with pytest.raises(SqlError):
+    with pytest.raises(KeyboardInterrupt):
         flow.step()
     feed(flow, other, 3, [((2, 3), 1), ((3, 1), 1)])
     flow.step()
