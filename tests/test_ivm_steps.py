@@ -321,3 +321,29 @@ def test_what_a_step_has_emitted_is_not_alive_after_it() -> None:
     held = np.concatenate([words.reshape(-1) for words in live.words(flow)])
     assert 1349 in held
     assert 777 not in held
+
+
+def test_a_root_stays_as_it_was() -> None:
+    """Roots have pages in common; those that change, or lose a node, are copied."""
+    flow = Dataflow()
+    inputs = [flow.add(Input(2)) for _ in range(90)]
+    outputs = [flow.add(Output(given)) for given in inputs]
+    flow.hydrate()
+    first = flow.publish()
+    assert sorted(first) == sorted(outputs)
+    for at, k in ((1, 0), (2, 89), (3, 0)):
+        before = flow.publish()
+        held = {node: before[node].count for node in before}
+        feed(flow, inputs[k], at, [((at, at), 1)])
+        flow.step()
+        after = flow.publish()
+        assert {node: before[node].count for node in before} == held
+        assert [node for node in outputs if after[node] is not before[node]] == [outputs[k]]
+        assert after[outputs[k]].count == held[outputs[k]] + 1
+        assert (before.upper, after.upper) == (at - 1, at)
+    for node in outputs[:80]:
+        flow.release(node)
+    assert sorted(flow.publish()) == outputs[80:]
+    assert len(first) == 90
+    assert len(flow.publish()) == 10
+    assert outputs[3] not in flow.publish()
