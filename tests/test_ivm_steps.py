@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from ivm import live, running, workers
+from ivm.batch import address
 from ivm.compiled import Program
 from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
@@ -32,6 +33,7 @@ from ivm.graph import (
     Reduce,
     Threshold,
 )  # fmt: skip
+from ivm.kernels.program import R_OUT
 from ivm.operators.reduce import ReduceOperator
 from ivm.operators.threshold import ThresholdOperator
 from ivm.scheduler import Operator
@@ -286,13 +288,15 @@ def test_what_is_called_may_let_its_block_go() -> None:
     one, two = flow.add(Input(2)), flow.add(Input(2))
     for node in (one, two):
         flow.add(Arrange(node, SAME, 2))
-    both = flow.add(Concat((flow.add(FlatMap(one, Touchy(ValueError))), two)))
-    output = flow.add(Output(both))
+    mapped = flow.add(FlatMap(one, Touchy(ValueError)))
+    output = flow.add(Output(flow.add(Concat((mapped, two)))))
     flow.hydrate()
     rows = np.stack([np.arange(5000), np.arange(5000)], axis=1) + 20
     flow.feed(one, rows, 1, np.ones(5000, np.int64))
     flow.step()
     assert len(flow.changes(output).diffs) == 5000
+    program, operator = flow._steps.program, flow._operators[mapped]
+    assert program.view[program.row(operator) + R_OUT] == address(operator.out.d)
     for at in range(2, 40):
         feed(flow, two, at, [((at, 1), 1)])
         flow.step()
