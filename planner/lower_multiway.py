@@ -1,4 +1,5 @@
-"""Joins of three and more inputs without intermediate state: delta joins, and worst-case optimal ones.
+"""Joins without intermediate state: delta joins of three and more inputs, and worst-case optimal ones; of two where the
+rows of one are fetched late.
 
 Every input gets a path; the arrangements that paths look up in are those of the inputs alone. A delta join is chosen
 outside of loops when it needs no more rows in new arrangements than a linear one, whose intermediate results count as

@@ -239,8 +239,9 @@ def test_from_a_client(client: Client) -> None:
     ]
     client.run(f"CREATE MATERIALIZED VIEW owned AS {OWNED}")
     assert fetching(client)
-    size = "SELECT key::text, size / records FROM freshet.arrangements WHERE reads = '{item}' AND name = 'Arrange'"
-    assert client.sorted(size) == [("{id}", "104"), ("{owner}", "32")]
+    size = "SELECT key::text, size FROM freshet.arrangements WHERE reads = '{item}' AND name = 'Arrange'"
+    (_, ids), (_, rows) = sorted(client.rows(size), key=lambda row: row[0] != "{owner}")
+    assert 3 * int(ids or 0) < int(rows or 0)
     assert client.sorted("SELECT * FROM owned") == client.sorted(OWNED)
     client.run("BEGIN; UPDATE item SET a = 'x', owner = 3 WHERE id < 20; DELETE FROM owner WHERE id = 4")
     client.run("UPDATE item SET id = id + 1000 WHERE id % 7 = 0; INSERT INTO owner VALUES (11, NULL), (12, 'late')")
