@@ -58,12 +58,13 @@ def _divide(a: int, b: int) -> int:
 STRICT: dict[str, Callable[..., Any]] = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": _divide, "%": operator.mod, "not": operator.not_,
-    "||": operator.add,
+    "||": operator.add, "abs": abs,
 }  # fmt: skip
 LOOSE: dict[str, Callable[..., Any]] = {
     "is null": lambda a: a is None, "is not null": lambda a: a is not None, "is true": lambda a: a is True,
     "is false": lambda a: a is False, "is not true": lambda a: a is not True, "is not false": lambda a: a is not False,
     "is distinct from": lambda a, b: a != b, "is not distinct from": lambda a, b: a == b,
+    "least": lambda *args: min((a for a in args if a is not None), default=None),
 }  # fmt: skip
 
 
@@ -242,7 +243,7 @@ class Model:
             case Call():
                 args = [self.eval(a, row, outer) for a in expr.args]
                 name = expr.function.partition("(")[0]
-                if name == "cast":
+                if name in ("cast", "assignment_cast"):
                     return args[0]
                 if name in LOOSE:
                     return LOOSE[name](*args)

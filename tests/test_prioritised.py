@@ -12,6 +12,7 @@ from planner.lower_state import KnownIndexes
 from tests.bind_fake import query
 from tests.planner_bench import World
 from tests.prioritised import CATALOG, KNOWN, WAYS, play
+from tests.prioritised_rounds import Rounds
 
 BASE = "SELECT id, label FROM known"
 STEP = "SELECT e.dst, b.v FROM best b JOIN ways e ON b.n = e.src"
@@ -139,6 +140,25 @@ def test_a_row_without_a_priority_is_an_error_that_heals() -> None:
         world.commit([(KNOWN.id, (50, label), -1)])
         assert failures(world) == 0
         assert world.view(1) == world.model(world.views[1])
+
+
+def test_where_the_first_to_come_stays_the_priority_decides_who_that_is() -> None:
+    """Each node keeps the first labels that it is offered: by label, by label downwards, all of them at once."""
+    assert KNOWN is not None
+    first = (
+        "first (n int, v bigint) AS (SELECT n, v FROM first AS had UNION SELECT id, label FROM known k "
+        "WHERE NOT EXISTS (SELECT FROM first f WHERE f.n = k.id)) SELECT n, v FROM first"
+    )
+    rows: list[tuple[int, tuple[int, ...], int]] = [(KNOWN.id, (n, v), 1) for n in (1, 2) for v in (3, 5, 8)]
+    kept = {"v": {3}, "9 - v": {8}, "(v - 5) * (v - 5)": {5}, "7": {3, 5, 8}}
+    for order, labels in kept.items():
+        world = world_of(f"WITH MUTUALLY RECURSIVE (PRIORITY BY {order}, RECURSION LIMIT 4) {first}", rows)
+        assert set(world.view(1)) == {(n, v) for n in (1, 2) for v in labels}
+        gone = next(iter(labels))
+        world.commit([(KNOWN.id, (1, gone), -1)])
+        assert world.view(1) == Rounds(world.contents).answer(world.views[1])
+        assert set(world.view(1)) != {(n, v) for n in (1, 2) for v in labels}
+        assert failures(world) == 0
 
 
 @pytest.mark.parametrize(
