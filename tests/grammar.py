@@ -206,11 +206,11 @@ class Maker:
         return Joined(kind, left, right, self.join_condition(kind, a, b)), a + b
 
     def timed(self, left: From, a: list[Col], depth: int) -> tuple[From, list[Col]]:
-        """An ASOF JOIN of a source with a table or a subquery, by 0 to 2 keys, at a point of any type."""
+        """An ASOF JOIN of a source with a table or any query, by 0 to 2 keys, at a point of any type."""
         right: Table | Derived
         right, b = self.table()
         if depth > 1 and self.chance(30):
-            right = Derived(self.query(0), self.alias())
+            right = Derived(self.query(self.pick((0, 1))), self.alias())
             b = [Col(right.alias, n, t) for n, t in right.columns]
         pairs = [(x, y) for x in a for y in b if x.type == y.type]
         if not pairs:
@@ -219,7 +219,8 @@ class Maker:
         point: Expr = Op("+", (x, Const(1, "int")), "int") if x.type == "int" and self.chance(20) else x
         keys = tuple(self.pick(pairs) for _ in range(self.pick((0, 1, 1, 2))))
         sign = self.pick((">=", ">=", ">", "<=", "<"))
-        return Timed(left, right, keys, (point, y), sign, self.chance(50)), a + b
+        only = tuple(self.predicate(side, 0) for side in (a, b) if self.chance(20))
+        return Timed(left, right, keys, (point, y), sign, self.chance(50), self.chance(20), only), a + b
 
     def join_condition(self, kind: str, a: Sequence[Col], b: Sequence[Col]) -> Expr:
         pairs = [(x, y) for x in a for y in b if x.type == y.type]

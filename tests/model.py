@@ -128,7 +128,10 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """``left ASOF [LEFT] JOIN right ON keys equal AND left point sign right point``; sign is >=, >, <= or <."""
+    """``left ASOF [LEFT] JOIN right ON keys equal AND left point sign right point AND only``; sign is >=, >, <= or <.
+
+    ``loose``: NULL keys are equal too. ``only``: conditions, each on one side alone.
+    """
 
     left: From
     right: Table | Derived
@@ -136,6 +139,15 @@ class Timed:
     points: tuple[Expr, Expr]
     sign: str
     outer: bool
+    loose: bool = False
+    only: tuple[Expr, ...] = ()
+
+    @property
+    def tests(self) -> tuple[Expr, ...]:
+        """What a match fulfils."""
+        name = "is not distinct from" if self.loose else "="
+        keys = tuple(Op(name, pair, "bool") for pair in self.keys)
+        return (*keys, Op(self.sign, self.points, "bool"), *self.only)
 
 
 From = Table | Derived | Joined | Timed
@@ -282,6 +294,7 @@ OPERATORS: Mapping[str, Callable[..., Any]] = {
     "is null": lambda a: a is None,
     "is not null": lambda a: a is not None,
     "is distinct from": lambda a, b: a != b,
+    "is not distinct from": lambda a, b: a == b,
     "coalesce": lambda *args: next((a for a in args if a is not None), None),
 }
 
@@ -425,9 +438,8 @@ class Interpreter:
         found = []
         right = [b for b, n in self._from(join.right) if n > 0]
         order = tuple((i, False) for i in range(len(join.right.columns)))
-        tests = (*(Op("=", pair, "bool") for pair in join.keys), Op(join.sign, join.points, "bool"))
         for a, n in self._from(join.left):
-            near = [b for b in right if all(self.holds(a | b, test) for test in tests)]
+            near = [b for b in right if all(self.holds(a | b, test) for test in join.tests)]
             points = [self.value(a | b, join.points[1]) for b in near]
             if points:
                 best = max(points) if join.sign[0] == ">" else min(points)

@@ -94,8 +94,7 @@ def _source(source: From) -> str:
 
 
 def _timed(source: Timed) -> str:
-    tests = [Op("=", pair, "bool") for pair in source.keys] + [Op(source.sign, source.points, "bool")]
-    on = " AND ".join(expression(test) for test in tests)
+    on = " AND ".join(expression(test) for test in source.tests)
     if not PLAIN:
         return f"{_source(source.left)} ASOF {'LEFT ' if source.outer else ''}JOIN {_source(source.right)} ON {on}"
     order = [f"{expression(source.points[1])}{' DESC' if source.sign[0] == '>' else ''}"]

@@ -20,8 +20,17 @@ VIEWS = {
     "all_of": f"SELECT o.k, o.v, p.w FROM o LEFT {JOIN}",
     "counted": f"SELECT o.k, count(*) AS n, sum(p.w) AS w FROM o LEFT {JOIN} AND p.w < 3 GROUP BY o.k",
     "pairs": f"SELECT a.v, b.w FROM (SELECT o.k, o.v FROM o {JOIN}) a JOIN met b ON a.k = b.k AND a.v = b.v",
+    "larger": f"SELECT o.k, o.v, p.w FROM o {JOIN} AND p.w > o.v",
     "chain": f"SELECT o.k, p.w, q.w AS next FROM o {JOIN} LEFT JOIN p q FOR SYSTEM_TIME AS OF PROCTIME() ON p.w = q.k",
 }
+LEFTS = {
+    "sifted": "SELECT k, v FROM o WHERE v > 1",
+    "grouped": "SELECT k, count(*)::int AS v FROM o GROUP BY k",
+    "beside": "SELECT o.k, x.w AS v FROM o JOIN p x ON x.k = o.v",
+    "either": "SELECT k, v FROM o UNION ALL SELECT k, w FROM p",
+}
+"""Left sides that are queries: rows of them come, go and repeat as the tables change, also when only p does."""
+VIEWS |= {name: f"SELECT o.k, o.v, p.w FROM ({left}) o LEFT {JOIN}" for name, left in LEFTS.items()}
 PREFIX = "a rate of "
 """Texts, so that VACUUM has something to find."""
 
@@ -45,6 +54,11 @@ class Replayed:
     def _at(self, key: int) -> list[int]:
         return [w for (k, w), n in self.right.items() for _ in range(n) if k == key]
 
+    def kept(self) -> Counter[tuple[object, ...]]:
+        """Each copy with what it keeps, or with NULL."""
+        copies = [(row, found) for row, many in self.left.items() for found in many]
+        return Counter((*row, w) for row, found in copies for w in ([w for w, _ in found] or [None]))
+
     def tables(self) -> tuple[Counter[Row], Counter[Row]]:
         return Counter({row: len(copies) for row, copies in self.left.items() if copies}), Counter(self.right)
 
@@ -55,7 +69,7 @@ class Replayed:
             for row, many in self.left.items() for found in many for w, later in found for after in later or [None]
         )  # fmt: skip
         met = Counter((*row, w) for row, found in copies for w in found)
-        left = Counter((*row, w) for row, found in copies for w in (found or [None]))
+        larger = Counter((*row, w) for row, found in copies for w in found if w > row[1])
         groups: dict[Key, list[int | None]] = {}
         for row, found in copies:
             groups.setdefault(row[0], []).extend([w for w in found if w < 3] or [None])
@@ -66,7 +80,25 @@ class Replayed:
             for (k2, v2, w), m in met.items():
                 if (k, v) == (k2, v2):
                     pairs[v, w] += n * m
-        return {"met": met, "all_of": left, "counted": counted, "pairs": pairs, "chain": chain}
+        return {
+            "met": met, "all_of": self.kept(), "larger": larger, "counted": counted, "pairs": pairs, "chain": chain,
+        }  # fmt: skip
+
+
+def lefts(left: Counter[Row], right: Counter[Row]) -> dict[str, Counter[Row]]:
+    """What the queries of ``LEFTS`` are of the tables."""
+    sizes: Counter[Key] = Counter()
+    beside: Counter[Row] = Counter()
+    for (k, v), n in left.items():
+        sizes[k] += n
+        for (other, w), m in right.items():
+            beside[k, w] += n * m * (other == v)
+    return {
+        "sifted": Counter({row: n for row, n in left.items() if row[1] > 1}),
+        "grouped": Counter((k, n) for k, n in sizes.items() if n),
+        "beside": beside,
+        "either": left + right,
+    }
 
 
 def sql(value: Key) -> str:
@@ -84,6 +116,7 @@ class Played:
         self.database = database
         self.rng = random.Random(seed)
         self.model = Replayed()
+        self.others: dict[str, Replayed] = {}
         self.created = False
         for table, columns in (("o", "k int, v int"), ("p", "k int, w int, t text")):
             database.execute(f"CREATE TABLE {table} ({columns})")
@@ -93,7 +126,7 @@ class Played:
         rng = self.rng
         table, rows, column = ("o", left, "v") if rng.random() < 0.5 else ("p", right, "w")
         held = sorted((row for row in rows if rows[row]), key=lambda row: (row[0] is None, row))
-        choice = rng.choice(["insert", "insert", "insert", "delete", "update"])
+        choice = rng.choice(["insert", "insert", "insert", "delete", "update", "touch"])
         if choice == "insert" or not held:
             many = [(rng.choice([0, 1, 2, 2, None]), rng.randrange(5)) for _ in range(rng.choice([1, 1, 2]))]
             rows.update(many)
@@ -103,6 +136,8 @@ class Played:
             )
         k, v = rng.choice(held)
         where = f"k IS NOT DISTINCT FROM {sql(k)} AND {column} = {v}"
+        if choice == "touch":  # which changes nothing, so that what was found is kept
+            return f"UPDATE {table} SET {column} = {column} WHERE {where}"
         count = rows.pop((k, v))
         if choice == "delete":
             return f"DELETE FROM {table} WHERE {where}"
@@ -126,18 +161,27 @@ class Played:
                 self.database.execute("ROLLBACK")
                 return
             self.database.execute("COMMIT")
+        self.change(left, right)
+
+    def change(self, left: Counter[Row], right: Counter[Row]) -> None:
+        """The tables as a commit leaves them."""
         self.model.change(left, right)
+        for name, rows in lefts(left, right).items():
+            self.others.setdefault(name, Replayed()).change(rows, right)
 
     def create(self) -> None:
         left, right = self.model.tables()
         self.model.left = {}
-        self.model.change(left, right)
+        self.others = {}
+        self.change(left, right)
         self.created = True
         for name, query in VIEWS.items():
             self.database.execute(f"CREATE MATERIALIZED VIEW {name} AS {query}")
 
     def compare(self) -> None:
-        for name, expected in self.model.views().items():
+        views = self.model.views() | {name: other.kept() for name, other in self.others.items()}
+        assert views.keys() == VIEWS.keys()
+        for name, expected in views.items():
             rows = self.database.execute(f"SELECT * FROM {name}")
             found = Counter(tuple(_number(v) for v in row) for row in rows)
             assert found == +expected, name

@@ -112,6 +112,8 @@ def test_using_and_further_conditions(database: InProcess) -> None:
         one_sided = run(f"SELECT w, v FROM o ASOF LEFT JOIN p ON {on} AND v < 50 AND w > 1 ORDER BY 1")
         assert one_sided == [(0, None), (3, 40)]
         assert run(f"SELECT w, v FROM o ASOF JOIN p ON {on} AND w > 1") == [(3, 80)]
+        assert run(f"SELECT w, v FROM o ASOF LEFT JOIN p ON {on} AND 1 = 2 ORDER BY 1") == [(0, None), (3, None)]
+        assert run(f"SELECT w, v FROM o ASOF JOIN p ON {on} AND 1 < 2 ORDER BY 1") == [(0, 40), (3, 80)]
         plan = [line for (line,) in run(f"EXPLAIN SELECT w, v FROM o ASOF JOIN p ON {on}")]
         assert any("AsOf inner point 2 words, at or before" in line for line in plan)
         each = (

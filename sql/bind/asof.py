@@ -32,14 +32,16 @@ def asof(left: Rel, right: Rel, on: Scalar, outer: bool, at: int) -> Rel:
     """The join of two relations on a bound condition; its columns are left's, then right's."""
     count = len(schema(left))
     condition = take_apart(on, count)
-    found = [_points(part, count) for part in condition.residual if part != Literal(True, part.type)]
+    of_neither = tuple(part for part in condition.residual if not columns_of(part))
+    found = [_points(part, count) for part in condition.residual if part not in of_neither]
     points = [p for p in found if p is not None]
     if len(points) != 1 or len(found) != 1:
         raise _wrong(len(points), at)
-    if any(has_subquery(p) for p in (*condition.left, *condition.right)):
+    of_right = (*condition.right, *(part for part in of_neither if part != Literal(True, part.type)))
+    if any(has_subquery(p) for p in (*condition.left, *of_right)):
         raise unsupported("a subquery in the condition of an ASOF JOIN", position=at + 1)
-    if condition.right:
-        right = Filter(right, conjunction(condition.right))
+    if of_right:
+        right = Filter(right, conjunction(of_right))
     point = points[0].left
     if condition.left and outer:
         point = Case(((conjunction(condition.left), point),), Literal(None, point.type), point.type)
