@@ -59,7 +59,8 @@ class Percentile:
         if self.failure is not None:
             errors = error_words([SqlError(*self.failure)] * groups, [None] * groups, self.dictionary)
             return Reduced(np.empty(0, np.int64), np.empty((0, 2), np.int64), errors, np.arange(groups))
-        values = codec.decode(self.type, Vector(np.ascontiguousarray(vals[:, -1])), self.dictionary)
+        none = diffs[:, 1] < 0  # the rows of zeros of groups in which nothing counts
+        values = codec.decode(self.type, Vector(np.ascontiguousarray(vals[:, -1]), none), self.dictionary)
         numbers, totals = diffs[:, 1].tolist(), diffs[:, 3].tolist()
         ends = offsets.tolist()
         datums = [self._one(values[a:b], numbers[a:b], totals[a]) for a, b in pairwise(ends)]

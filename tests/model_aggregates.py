@@ -11,8 +11,7 @@ import math
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -20,105 +19,34 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from tests.model_extremes import BIG, EXTREMES, FLOATS, HAVING, SPANS, WIDTHS, missing
+from tests.model_folds import (
+    Case,
+    bits,
+    continuous,
+    discrete,
+    last_null,
+    listed,
+    mode,
+    moments,
+    on,
+    pairs,
+    root,
+    text,
+    there,
+)  # fmt: skip
 from tests.sessions import Client, Server
 
 Row = tuple[Any, ...]
-COLUMNS = ("g", "x", "f", "s", "n", "b", "m", "d")
-DDL = "g int, x int, f float8, s text, n numeric, b bool, m numeric(8,2), d date"
-Fold = Callable[[Sequence[dict[str, Any]]], Any]
-
-
-@dataclass(frozen=True)
-class Case:
-    """An aggregate as SQL, and as a function of a group's rows."""
-
-    sql: str
-    fold: Fold
-
-
-def there(rows: Iterable[dict[str, Any]], column: str) -> list[Any]:
-    return [r[column] for r in rows if r[column] is not None]
-
-
-def on(column: str, fold: Callable[[list[Any]], Any]) -> Fold:
-    """Of the column's values; NULL where there is none."""
-
-    def of(rows: Sequence[dict[str, Any]]) -> Any:
-        values = there(rows, column)
-        return fold(values) if values else None
-
-    return of
-
-
-def text(column: str, fold: Callable[[list[Any]], Any]) -> Fold:
-    """The same, compared to the last digit: a numeric's scale is part of its text."""
-    return on(column, lambda values: str(fold(values)))
-
-
-def moments(values: list[Any], sample: bool) -> Fraction | None:
-    exact = [Fraction(v) for v in values]
-    count = len(exact)
-    if count <= sample:
-        return None
-    mean = sum(exact, Fraction(0)) / count
-    return sum(((v - mean) ** 2 for v in exact), Fraction(0)) / (count - sample)
-
-
-def root(value: Fraction | None) -> float | None:
-    return None if value is None else math.sqrt(value)
-
-
-def pairs(fold: Callable[[int, Fraction, Fraction, Fraction, Fraction, Fraction], Any]) -> Fold:
-    """Of (count, mean of f, mean of x, sums of squares and of products around the means) where f and x are there."""
-
-    def of(rows: Sequence[dict[str, Any]]) -> Any:
-        both = [(Fraction(r["f"]), Fraction(r["x"])) for r in rows if r["f"] is not None and r["x"] is not None]
-        if not both:
-            return None
-        count = len(both)
-        y = sum((a for a, _ in both), Fraction(0)) / count
-        x = sum((b for _, b in both), Fraction(0)) / count
-        syy = sum(((a - y) ** 2 for a, _ in both), Fraction(0))
-        sxx = sum(((b - x) ** 2 for _, b in both), Fraction(0))
-        sxy = sum(((a - y) * (b - x) for a, b in both), Fraction(0))
-        return fold(count, y, x, syy, sxx, sxy)
-
-    return of
-
-
-def continuous(values: Sequence[Any], fraction: float) -> Any:
-    ordered = sorted(float(v) for v in values)
-    place = fraction * (len(ordered) - 1)
-    low, high = ordered[math.floor(place)], ordered[math.ceil(place)]
-    return low + (place - math.floor(place)) * (high - low)
-
-
-def discrete(values: Sequence[Any], fraction: float, descending: bool = False) -> Any:
-    return sorted(values, reverse=descending)[max(math.ceil(fraction * len(values)), 1) - 1]
-
-
-def mode(values: Sequence[Any]) -> Any:
-    counts = Counter(values)
-    return min(v for v, n in counts.items() if n == max(counts.values()))
-
-
-def bits(values: list[int], fold: Callable[[int, int], int]) -> int:
-    total = values[0]
-    for value in values[1:]:
-        total = fold(total, value)
-    return total
-
-
-def listed(values: Iterable[Any]) -> str | None:
-    values = list(values)
-    return None if not values else "{" + ",".join("NULL" if v is None else str(v) for v in values) + "}"
-
-
-def last_null(value: Any) -> tuple[bool, Any]:
-    return value is None, 0 if value is None else value
+COLUMNS = ("g", "x", "f", "s", "n", "b", "m", "d", "z", "q", "w", "i")
+DDL = (
+    "g int, x int, f float8, s text, n numeric, b bool, m numeric(8,2), d date, "
+    "z float8, q bigint, w numeric, i interval"
+)
 
 
 CASES: tuple[Case, ...] = (
+    *EXTREMES,
     Case("count(*)", len),
     Case("count(x)", lambda rows: len(there(rows, "x"))),
     Case("count(DISTINCT n)", lambda rows: len(set(there(rows, "n")))),
@@ -214,6 +142,10 @@ def same(found: str | None, wanted: Any) -> bool:
         return found == "ft"[wanted]
     if isinstance(wanted, str):
         return found == wanted
+    if isinstance(wanted, Decimal):
+        return missing(wanted) == (found == "NaN") and (missing(wanted) or Decimal(found) == wanted)
+    if not math.isfinite(wanted):
+        return repr(float(found)) == repr(float(wanted))
     return math.isclose(float(found), float(wanted), rel_tol=1e-10, abs_tol=1e-10)
 
 
@@ -249,11 +181,16 @@ def new_row(rnd: random.Random, floats: Sequence[float]) -> Row:
         maybe(rnd.choice(floats)), maybe(rnd.choice("abcd")),
         maybe(rnd.choice((1, 2, 0.5, -3))), maybe(rnd.random() < 0.5),
         maybe(rnd.choice(SCALED)), maybe(rnd.choice(DAYS)),
+        maybe(rnd.choice(FLOATS[:rnd.choice((6, 6, 9))])), maybe(rnd.choice(BIG)),
+        maybe(rnd.choice(WIDTHS[:rnd.choice((5, 5, 6))])), maybe(rnd.choice(tuple(SPANS))),
     )  # fmt: skip
 
 
 def literal(value: Any) -> str:
-    return "NULL" if value is None else f"'{value}'" if isinstance(value, str | date) else str(value)
+    if value is None:
+        return "NULL"
+    odd = isinstance(value, float) and (not value or not math.isfinite(value))  # an unquoted -0.0 is 0
+    return f"'{value}'" if odd or isinstance(value, str | date | Decimal) else str(value)
 
 
 class Play:
@@ -265,6 +202,7 @@ class Play:
         self.clients, self.rnd = clients, rnd
         self.rows: list[Row] = []
         self.cases = rnd.sample(cases, 6)
+        self.having = rnd.choice(HAVING)
         items = ", ".join(case.sql for case in self.cases)
         names = ", ".join(f"c{i}" for i in range(len(self.cases)))
         self.numbered = (
@@ -277,6 +215,7 @@ class Play:
         self.all(f"CREATE TABLE t ({DDL})")
         for client, kind in clients:
             client.run(f"CREATE {kind} v (g, {names}) AS SELECT g, {items} FROM t GROUP BY g")
+            client.run(f"CREATE {kind} h (g, {names}) AS SELECT g, {items} FROM t GROUP BY g HAVING {self.having.sql}")
             client.run(f"CREATE {kind} w ({names}) AS SELECT {items} FROM t")
             client.run(f"CREATE {kind} z AS {self.numbering}")
             client.run(f"CREATE {kind} o AS {self.windowed}")
@@ -297,7 +236,7 @@ class Play:
     @property
     def over(self) -> list[Case]:
         """Those that can be of whole partitions."""
-        return [c for c in self.cases if not any(w in c.sql for w in ("DISTINCT", "ORDER BY"))]
+        return [c for c in self.cases if not any(w in c.sql for w in ("DISTINCT", "ORDER BY", "extract"))]
 
     @property
     def windowed(self) -> str:
@@ -338,9 +277,10 @@ class Play:
         """What it should hold."""
         sign = -1 if self.numbered[1] else 1
         found: Counter[Row] = Counter()
-        for group in {r[0] for r in self.rows}:
+        rows = [r[:8] for r in self.rows]  # the others are not in the order
+        for group in {r[0] for r in rows}:
             some = sorted(
-                (r for r in self.rows if r[0] == group),
+                (r for r in rows if r[0] == group),
                 key=lambda r: ((sign * (r[1] is None), sign * (r[1] or 0)), *map(last_null, r[2:])),
             )
             for i, row in enumerate(some):
@@ -401,6 +341,13 @@ class Play:
             assert found.keys() == wanted.keys()
             for key, values in wanted.items():
                 self.agree(found[key], values, key)
+            having = {
+                None if k is None else str(k)
+                for k in {r[0] for r in self.rows}
+                if self.having.fold([r for r in named if r["g"] == k])
+            }
+            kept = {row[0]: row[1:] for row in client.rows("SELECT * FROM h")}
+            assert kept == {key: found[key] for key in having}, (self.having.sql, self.rows)
             (row,) = client.rows("SELECT * FROM w")
             self.agree(row, whole, "all")
             self.check_windows(client, wanted)

@@ -35,6 +35,20 @@ def test_random_histories_of_groups(server: Server) -> None:
         play(clients, seed)
 
 
+@pytest.mark.parametrize("kind", ["interval", "uuid", "numeric", "bytea", "text", "float8"])
+def test_a_percentile_where_nothing_counts_is_null(server: Server, kind: str) -> None:
+    """No row, or NULLs only: there is no word to read a value from."""
+    client = server.client()
+    client.run(f"CREATE TABLE t (g int, v {kind})")
+    call = "percentile_disc(0.5) WITHIN GROUP (ORDER BY v DESC)"
+    client.run(f"CREATE MATERIALIZED VIEW whole AS SELECT {call} FROM t")
+    client.run(f"CREATE MATERIALIZED VIEW each AS SELECT g, {call} FROM t GROUP BY g")
+    assert client.rows("SELECT * FROM whole") == [(None,)]
+    client.run("INSERT INTO t VALUES (1, NULL), (1, NULL), (2, NULL)")
+    assert client.rows("SELECT * FROM whole") == [(None,)]
+    assert sorted(client.rows("SELECT * FROM each")) == [("1", None), ("2", None)]
+
+
 def test_sums_do_not_drift() -> None:
     """A million retractions, in any order, leave nothing behind: the sum's word is the same to the last bit."""
     rnd = np.random.default_rng(7)

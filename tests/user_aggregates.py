@@ -21,7 +21,8 @@ from typing import Any
 import pytest
 
 from ivm.errors import SqlError
-from tests.model_aggregates import Case, Play, discrete, last_null, listed, on, pairs, text, there
+from tests.model_aggregates import Play
+from tests.model_folds import Case, discrete, last_null, listed, on, pairs, text, there
 from tests.sessions import Client, Server
 
 DEFINITIONS = (
