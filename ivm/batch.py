@@ -13,6 +13,7 @@ from ivm.kernels.blocks import SAME, transfer
 from ivm.kernels.memory import (
     B_COUNT,
     B_DIFFS,
+    B_ROOM,
     B_ROWS,
     B_TIMES,
     BLOCK_WORDS,
@@ -154,6 +155,14 @@ class Block:
         self.d[B_COUNT] = 0
         if self.room > BIG:
             self._allocate(_ROOM)
+
+    def shifted(self, bits: int) -> Block:
+        """Its updates at times shifted to the left, in a block that reads this one's rows and diffs and is not to be
+        written to."""
+        rows, times, diffs = self.arrays()
+        block = Block.of(rows, times << bits, diffs)
+        block.d[B_ROOM] = 0
+        return block
 
     def renew(self) -> None:
         """Empties the block and leaves its buffer to whoever has taken ``arrays``."""

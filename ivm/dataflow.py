@@ -78,6 +78,7 @@ from ivm.operators.loop import (
 )  # fmt: skip
 from ivm.operators.reduce import ReduceOperator
 from ivm.operators.threshold import ThresholdOperator
+from ivm.pages import small_pages
 from ivm.root import Root
 from ivm.scheduler import Operator, Scope, Watched
 from ivm.spine import Spine
@@ -99,6 +100,7 @@ class Dataflow:
 
     def __init__(self, arena: Arena | None = None, cancel: threading.Event | None = None, once: bool = False) -> None:
         """``once``: it is hydrated once and thrown away, so that all of its times are one."""
+        small_pages()
         self._core = Core(lambda: self.nbytes, lambda: self._values)
         self._core.fuel = self._core.passing = once
         self._core.refresh = self.refresh_arena

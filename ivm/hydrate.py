@@ -250,7 +250,8 @@ def _again(core: Core, operator: Operator, memo: dict[int, Block]) -> Block:
 
 
 def _offering(source: Operator, block: Block) -> Operator:
-    """A copy of an operator that emits its contents."""
+    """A copy of an operator that emits its contents, which others may read too."""
     stub = copy.copy(source)
+    stub.inside, stub.entering = [], []
     stub.out = block
     return stub

@@ -141,6 +141,12 @@ class Operator:
         if out.room > BIG:
             out.clear()
 
+    def taken(self) -> None:
+        """Called by a consumer that has read ``out`` to its end: a large one that nobody else reads goes before the end
+        of the pass."""
+        if self.out.room > BIG and self.spine is None and len(self.inside) + len(self.entering) == 1:
+            self.out.clear()
+
     def let_go(self) -> None:
         """As ``clear``, but leaves the block of an arrangement to the join that may still be at it."""
         if self.ARRANGED:

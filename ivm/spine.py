@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from ivm.batch import Batch, Block, Merged, Words, address, filter_words, rank_words
+from ivm.batch import BIG, Batch, Block, Merged, Words, address, filter_words, rank_words
 from ivm.kernels.blocks import SAME
 from ivm.kernels.memory import (
     B_COUNT,
@@ -286,8 +286,10 @@ class Spine:
         if count >= _PORTION:
             self.touched(count)
 
-    def insert(self, block: Block) -> None:
-        """Adds a sorted, consolidated block; large ones by taking a copy of it as a batch."""
+    def insert(self, block: Block, lasting: bool = False) -> None:
+        """Adds a sorted, consolidated block; large ones by taking a copy of it as a batch.
+
+        ``lasting``: nothing is written to a large block any more, so that what fills it mostly need not be copied."""
         n = block.n
         self.touched(n if n <= _DIRECT else 0)
         if n <= _DIRECT:
@@ -295,6 +297,9 @@ class Spine:
                 return
             self._spill()
             insert_small(self.desc, block.d)
+            return
+        if lasting and n > BIG and n >= block.room - (block.room >> 3):
+            self.adopt(Batch(Block.of(*block.arrays()), self.fenced))
             return
         copy = Block(self.width, self.diff_width, n)
         copy.n = copied(block, copy, 1, SAME, 0, 0)

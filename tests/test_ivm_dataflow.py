@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from ivm.batch import Block, Words, address
+from ivm import batch, scheduler, spine
+from ivm.batch import BIG, Block, Words, address
 from ivm.dataflow import Dataflow
-from ivm.graph import Arrange, FlatMap, Gather, Input, Mapped, Order
+from ivm.graph import Arrange, Concat, FlatMap, Gather, Input, Mapped, Order, Project
+from ivm.operators import loop
 from ivm.spine import Spine
 from storage.dictionary import Dictionary
 from tests.ivm_random import CONSTANT, Pair
@@ -63,6 +65,42 @@ def test_random_loops(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_random_prioritised_loops(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Spine, "FUEL", 1 + seed % 9)
     run(Pair(seed, prioritised=True), 6, 1 + seed % 2, pausing=seed % 4 == 3)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_large_blocks(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They go, or become layers, before the pass is over: here all but the smallest are large."""
+    for module in (batch, scheduler, spine, loop):
+        monkeypatch.setattr(module, "BIG", 2)
+    monkeypatch.setattr(spine, "_DIRECT", 2)
+    run(Pair(900 + seed), 8, seed % 3, negative=seed % 2 == 0)
+
+
+def test_a_large_block_goes_when_its_only_reader_has_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    flow = Dataflow()
+    given = flow.add(Input(2))
+    kept = flow.add(Arrange(given, Gather((0, 1)), 2))
+    turned = flow.add(Project(given, Gather((1, 0))))
+    both = flow.add(Concat((given, turned)))
+    flow.retain(kept)
+    flow.retain(flow.add(Arrange(both, Gather((0, 1)), 1)))
+    flow.hydrate()
+    found = []
+    insert = Spine.insert
+
+    def watched(self: Spine, block: Block, lasting: bool = False) -> None:
+        large = [flow._operators[node].out.room > BIG for node in (given, turned, both)]
+        insert(self, block, lasting)
+        found.append([*large, np.shares_memory(self.parts[-1].rows, block.rows)])
+
+    monkeypatch.setattr(Spine, "insert", watched)
+    count = 2 * BIG
+    rows = np.arange(2 * count).reshape(count, 2)
+    flow.feed(given, rows, np.arange(count) % 2 + 1, np.ones(count, np.int64))
+    flow.step()
+    assert found == [[True, False, False, True], [True, False, False, True]], "only the input has other readers"
+    assert np.array_equal(flow.publish()[kept].rows_at(2)[0], rows)
+    assert all(operator.out.room <= BIG for operator in flow._operators.values())
 
 
 @pytest.mark.parametrize("seed", range(20))

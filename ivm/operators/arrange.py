@@ -78,12 +78,13 @@ class ArrangeOperator(Operator):
         n = out.n = found >> 1
         if self._program is not None:
             given.clear()
+        self.source.taken()
         if not n:
             return False
         if found & 1:
             kept.touched(n)
         else:
-            kept.insert(out)
+            kept.insert(out, self.scope.depth == 0)
         return True
 
     def _may_take(self, count: int) -> bool:

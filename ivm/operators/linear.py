@@ -101,6 +101,7 @@ class ProjectOperator(Operator):
         out = self.out
         out.reserve(given.n)
         out.n = gathered(given, out, self._program)
+        self.source.taken()
         return out.n > 0
 
     def instruction(self, program: Program) -> Instruction | None:
@@ -184,23 +185,28 @@ class ConcatOperator(Operator):
         return self.sources
 
     def run(self, vector: int) -> bool:
-        given = [source.out for source in self.sources if source.out.n]
+        given = [source for source in self.sources if source.out.n]
         if not given:
             return False
         if len(given) == 1:
-            self.out = given[0]
+            self.out = given[0].out
             return True
         return self._copy(given)
 
     def run_called(self, vector: int) -> bool:
-        return self._copy([source.out for source in self.sources])
+        return self._copy(self.sources)
 
-    def _copy(self, given: list[Block]) -> bool:
+    def _copy(self, sources: list[Operator]) -> bool:
         out = self.out = self._own
-        out.reserve(sum(block.n for block in given))
-        for block in given:
-            out.n = copied(block, out, 1, SAME, 0, 0)
+        out.reserve(sum(source.out.n for source in sources))
+        for source in sources:
+            out.n = copied(source.out, out, 1, SAME, 0, 0)
+            source.taken()
         return out.n > 0
+
+    def taken(self) -> None:
+        if self.out is self._own:
+            super().taken()
 
     def instruction(self, program: Program) -> Instruction | None:
         return Instruction(CONCAT, words=program.listed(self.sources))
@@ -244,6 +250,7 @@ class ConsolidateOperator(Operator):
         out = self.out
         out.reserve(given.n)
         out.n = sort_into(given, out, 0)
+        self.source.taken()
         return out.n > 0
 
     def instruction(self, program: Program) -> Instruction | None:

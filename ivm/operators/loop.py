@@ -14,6 +14,7 @@ from ivm.graph import Delay
 from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME
 from ivm.kernels.delay import delay
 from ivm.kernels.program import DELAY, ENTERING, FEEDBACK, LEAVING, R_SOURCE, TAP, VARIABLE
+from ivm.kernels.times import all_bits
 from ivm.scheduler import Later, Operator, Scope
 from ivm.shards import copied, sort_into
 
@@ -35,9 +36,15 @@ class EnterOperator(Operator):
 
     def run(self, vector: int) -> bool:
         given = self.source.out
+        shapes = (self.source.scope.shape, self.scope.shape)
+        if given.n > BIG:  # entering a loop shifts a time
+            self.out = given.shifted(all_bits(shapes[1]) - all_bits(shapes[0]))
+            return True
+        if self.out.room > BIG:
+            self.out = Block(self.width, self.diff_width)  # that one's rows may be a source's
         out = self.out
         out.reserve(given.n)
-        out.n = copied(given, out, 1, ENTER, self.source.scope.shape, self.scope.shape)
+        out.n = copied(given, out, 1, ENTER, *shapes)
         return out.n > 0
 
     def instruction(self, program: Program) -> Instruction | None:
