@@ -28,7 +28,7 @@ class Core:
     they have interned, and of others."""
 
     __slots__ = (
-        "abandoned", "again", "before", "cancel", "changed", "deadline", "failed", "failing", "fuel", "held",
+        "abandoned", "again", "before", "called", "cancel", "changed", "deadline", "failed", "failing", "fuel", "held",
         "hydrating", "look_at", "newest", "nothing", "passing", "paused", "refresh", "running", "share",
         "since", "since_word", "stats", "stepped_word", "values",
     )  # fmt: skip
@@ -45,6 +45,8 @@ class Core:
         self.stepped_word = np.zeros(1, np.int64)
         """The newest ordinal whose step is complete."""
         self.changed: list[Spine] = []
+        self.called = 0
+        """How often programs have left an operator to Python so far, insertions of large deltas aside."""
         self.newest = 0
         self.again = False
         """Whether the step has updates at an ordinal that was stepped before (a transaction's tentative one)."""

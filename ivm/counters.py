@@ -11,7 +11,8 @@ from ivm.kernels.join import S_HISTORY, S_MATCHES, S_SEEKS, S_SEGMENTS
 @dataclass(frozen=True, slots=True)
 class Counters:
     """How much kernels have done: rows matched by joins, seeks of keys in layers, updates of histories read by
-    thresholds and reduces, segments given to reducers, updates read by merges, operators that steps looked at."""
+    thresholds and reduces, segments given to reducers, updates read by merges, operators that steps looked at, and
+    how often they left one to Python (insertions of large deltas aside)."""
 
     matches: int
     seeks: int
@@ -19,17 +20,19 @@ class Counters:
     segments: int
     merged: int
     looked: int
+    called: int
 
     @staticmethod
-    def of(stats: Words, merged: int, looked: int) -> Counters:
+    def of(stats: Words, merged: int, looked: int, called: int) -> Counters:
         """From what kernels count."""
         return Counters(
             int(stats[S_MATCHES]), int(stats[S_SEEKS]), int(stats[S_HISTORY]), int(stats[S_SEGMENTS]), merged,
-            looked,
+            looked, called,
         )  # fmt: skip
 
     def __sub__(self, other: Counters) -> Counters:
         return Counters(
             self.matches - other.matches, self.seeks - other.seeks, self.history - other.history,
             self.segments - other.segments, self.merged - other.merged, self.looked - other.looked,
+            self.called - other.called,
         )  # fmt: skip

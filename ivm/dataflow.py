@@ -363,7 +363,7 @@ class Dataflow:
         """What kernels have done so far."""
         stats = self._core.stats
         merged = sum(spine.merged for operator in self._operators.values() for spine in operator.spines())
-        return Counters.of(stats, merged + self._merged_before, self._steps.looked)
+        return Counters.of(stats, merged + self._merged_before, self._steps.looked, self._core.called)
 
     def feed(self, node: NodeId, rows: Words, times: Words | int, diffs: Words) -> None:
         """Feeds an Input: rows int64[n, width], times (ordinals, none below the newest stepped, or one for all) and

@@ -64,6 +64,16 @@ class RowFunction(Hashable, Protocol):
     def __call__(self, rows: Words, /) -> Mapped: ...
 
 
+@runtime_checkable
+class FormulaFunction(RowFunction, Protocol):
+    """A row function that may be a formula as well."""
+
+    def formula(self) -> Words | None:
+        """What gives the same rows and weights in a kernel (``ivm.kernels.formula``), where no row fails; None: nothing
+        does."""
+        ...
+
+
 @dataclass(slots=True)
 class Reduced:
     """What a ``Reducer`` returns: ``segment`` int64[r] and ``vals`` int64[r, out_width], one row each with diff 1;
@@ -147,6 +157,16 @@ class WatchedReducer(Reducer, Protocol):
 
     def watched(self, look: Callable[[], object]) -> Reducer:
         """The same, which calls ``look`` before each group; what that raises goes through."""
+        ...
+
+
+@runtime_checkable
+class FormulaReducer(Reducer, Protocol):
+    """A reducer of groups without values that may be a formula of their sums as well."""
+
+    def formula(self) -> Words | None:
+        """What makes a group's sums, one diff a word, its row, and keeps the groups that have one; None: nothing
+        does."""
         ...
 
 

@@ -239,6 +239,7 @@ def _again(core: Core, operator: Operator, memo: dict[int, Block]) -> Block:
             clone.source.out = Block(clone.source.width, clone.source.diff_width)
             clone.source.spine = None
             clone.source.ran = False
+            clone.source.errors = Block(1)  # type: ignore[attr-defined]
             clone.source.run(0)
         case FlatMapOperator() | ReduceOperator():
             clone.errors = Block(1)

@@ -121,6 +121,7 @@ class Run:
         """Runs an operator in Python; whether it has emitted anything."""
         view = self.program.view
         self._called[at] = member
+        self._core.called += 1
         inside = member.scope.depth > 0
         if view[at + R_OPERATOR] != CALL or inside:
             if view[at + R_OPERATOR] == CALL:

@@ -1,6 +1,6 @@
 """Programs over rows: filter, compute, move; each a pure function that only runs through ``planner.evaluate``.
 
-A program is bound to a ``Context`` by ``Bound`` when a plan is rendered. Only columns that an expression reads
+A program is bound to a ``Context`` (``planner.bound``) when a plan is rendered. Only columns that an expression reads
 become vectors; columns that are passed on are moved as they are.
 """
 
@@ -18,37 +18,11 @@ from ivm.words import Schema
 from planner import moves
 from planner.context import Context
 from planner.evaluate import evaluate
-from planner.physical import Program
 from planner.raising import can_raise
 from planner.row_errors import error_words
 from planner.scalar import Column, Scalar
 from planner.traverse import column_types, columns_of
 from storage.text import format_text
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Bound:
-    """A program with its context: what the engine calls. Equal for equal programs in one context."""
-
-    program: Program
-    context: Context
-
-    @property
-    def out_width(self) -> int:
-        return self.program.out_width
-
-    @property
-    def diff_width(self) -> int:
-        return self.program.diff_width
-
-    def __call__(self, rows: Words, /) -> Mapped:
-        return self.program.run(rows, self.context)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Bound) and self.context is other.context and self.program == other.program
-
-    def __hash__(self) -> int:
-        return hash(self.program)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from ivm.words import BOOL, BYTEA, INT8, ColumnType, Kind, SqlType, row_width
 from planner.accumulate import SLOT_SHIFT, Accumulation, SlotSet
 from planner.aggregates import AGGREGATES, AggregateKind, Family, without_filter
 from planner.finish import Groups, finish
+from planner.finish_formula import finishing
 from planner.functions import needs_order_bytes
 from planner.percentile import Percentile
 from planner.python_function import PythonFunction
@@ -43,6 +44,10 @@ class Accumulate:
     @property
     def limit(self) -> int | None:
         return None
+
+    def formula(self) -> Words | None:
+        """See ``ivm.graph.FormulaReducer``."""
+        return finishing(self.layout)
 
     def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
         if self.layout.val_width:

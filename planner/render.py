@@ -39,11 +39,11 @@ from ivm.rows import Mask, Vector, pack
 from ivm.time import last_width
 from ivm.words import Schema, SqlType
 from planner import moves
+from planner.bound import Bound
 from planner.context import Context
 from planner.evaluate import evaluate
 from planner.guards import Guard
 from planner.layout import table_layout
-from planner.mfp import Bound
 from planner.physical import (
     Constants,
     Group,

@@ -233,6 +233,22 @@ def test_a_change_of_an_edge_stays_local(name: str) -> None:
     assert large < many / 5
 
 
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_change_stays_in_the_kernel(name: str) -> None:
+    """Sums, maps, and whether a row fails: passes come back to Python only for room that a first time takes. Outside of
+    its loop SALSA has two maps with a text in them, which are Python's."""
+    graph = Graph(query(name), random_graph(300), 600)
+    graph.load()
+    for _ in range(40):
+        graph.change()
+    before = graph.flow.flow.counters
+    for _ in range(20):
+        graph.change()
+    spent = graph.flow.flow.counters - before
+    assert spent.segments > 100
+    assert spent.called <= (40 if name == "salsa" else 0) + 4
+
+
 @pytest.mark.parametrize(("name", "correlation"), [("pagerank", 0.9999), ("salsa", 0.999)])
 def test_integer_mass_ranks_as_exact_arithmetic_does(name: str, correlation: float) -> None:
     cell = measure(name, MASS[name], random_graph(3_000), 6_000, 2)

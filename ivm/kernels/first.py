@@ -183,7 +183,7 @@ def _difference(
 
 
 @kernel
-def _less(then: int, time: int, shape: int) -> int:
+def times_less(then: int, time: int, shape: int) -> int:
     """The coordinates in which one time is below another, as bits; -1 where it is above in one."""
     less = 0
     place = 0
@@ -215,7 +215,7 @@ def _nested_difference(
         row = rows[k]
         sums[:] = 0
         while k < count and rows[k] == row:
-            less = _less(times[k], time, shape)
+            less = times_less(times[k], time, shape)
             if less >= 0:
                 for corner in range(corners):
                     if corner & ~less == 0:
@@ -244,7 +244,7 @@ def _nested_difference(
 
 
 @kernel
-def _sort_tail(block: Words, start: int, order: int) -> None:
+def sort_tail(block: Words, start: int, order: int) -> None:
     """Sorts a few updates from ``start`` on by (row, time), in place."""
     width = block[B_WIDTH]
     rows, times, diffs = block[B_ROWS], block[B_TIMES], block[B_DIFFS]
@@ -335,7 +335,7 @@ def first_partial(
                     out, now[e], shape, rows, times, diffs, n, firsts, sums, key_width, words, complement
                 )
         stats[S_SEGMENTS] += n_now
-        _sort_tail(out, start, output[T_ORDER])
+        sort_tail(out, start, output[T_ORDER])
         for k in range(n_later):
             to = owed_out[B_COUNT]
             copy_words(key, owed_out[B_ROWS] + 8 * key_width * to, key_width)

@@ -8,19 +8,17 @@ several threads are to share), is left to the operator in Python: everything is 
 
 from __future__ import annotations
 
+from ivm.kernels.accumulate import accumulate_total
 from ivm.kernels.arrange import arrange, put_small
 from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME, extract, gather, least_vector, transfer
 from ivm.kernels.cache import kernel
+from ivm.kernels.compute import block_at, out_of, run_groups, run_map, trace_at
 from ivm.kernels.delay import DELAY_WORDS, delay
 from ivm.kernels.delta_join import R_MINUS, SOURCE_WORDS, delta_join
-from ivm.kernels.first import first_partial
 from ivm.kernels.join import J_POSITION, J_RAN, JOIN_WORDS, join
 from ivm.kernels.memory import (
     B_COUNT,
     B_ROOM,
-    BLOCK_WORDS,
-    HEAD,
-    LAYER_WORDS,
     T_ORDER,
     Words,
     load,
@@ -34,6 +32,8 @@ from ivm.kernels.program import (
     A_GATHERED,
     A_ORDER,
     A_TRACE,
+    ACCUMULATE,
+    ACCUMULATE_TOTAL,
     ARRANGE,
     C_COUNT,
     C_SOURCES,
@@ -50,8 +50,10 @@ from ivm.kernels.program import (
     DELTA_JOIN,
     DONE,
     ENTERING,
+    ERRORS,
     F_CORRECTED,
     F_EXTENDED,
+    F_IDLE,
     F_LAST,
     F_LAST_OF_PRIORITY,
     F_SEARCHED,
@@ -60,7 +62,7 @@ from ivm.kernels.program import (
     F_VARIABLE,
     FEEDBACK,
     FIRST,
-    G_COMPLEMENT,
+    G_ERRORS,
     G_WORD_COUNT,
     G_WORDS,
     GIVEN,
@@ -84,6 +86,7 @@ from ivm.kernels.program import (
     M_COURSES,
     M_RAN,
     M_STATE,
+    MAP,
     N_UNSORTED,
     NEGATE,
     OUTPUT,
@@ -93,7 +96,6 @@ from ivm.kernels.program import (
     PROJECT,
     R_DUE,
     R_OPERATOR,
-    R_OUT,
     R_OWN,
     R_SOURCE,
     TAP,
@@ -107,25 +109,7 @@ from ivm.kernels.program import (
 from ivm.kernels.reduce import count_differences
 from ivm.kernels.sort import sort_block
 from ivm.kernels.threshold import threshold_partial, threshold_total
-from ivm.kernels.times import WIDTH_BITS, last_mask, loops
-
-
-@kernel
-def _block(address: int) -> Words:
-    return words_at(address, BLOCK_WORDS)
-
-
-@kernel
-def _trace(cell: int) -> Words:
-    """The trace descriptor whose address is in a cell."""
-    address = load(cell)
-    return words_at(address, HEAD + LAYER_WORDS * load(address))
-
-
-@kernel
-def _out(program: Words, row: int) -> Words:
-    """The out of the operator in a row, or the block at an address: rows lie below all addresses."""
-    return _block(program[row + R_OUT]) if row < len(program) else _block(row)
+from ivm.kernels.times import WIDTH_BITS, last_mask
 
 
 @kernel
@@ -139,10 +123,10 @@ def _append(given: Words, target: Words, change: int, shape: int, to_shape: int,
 
 @kernel
 def _concat(program: Words, at: int) -> int:
-    out = _out(program, at)
+    out = out_of(program, at)
     first = program[at + C_SOURCES]
     for k in range(first, first + program[at + C_COUNT]):
-        if _append(_out(program, program[k]), out, SAME, 0, 0) != DONE:
+        if _append(out_of(program, program[k]), out, SAME, 0, 0) != DONE:
             out[B_COUNT] = 0
             return UNDONE
     return DONE
@@ -150,17 +134,17 @@ def _concat(program: Words, at: int) -> int:
 
 @kernel
 def _arrange(program: Words, at: int) -> int:
-    given = _out(program, program[at + R_SOURCE])
-    out = _out(program, at)
+    given = out_of(program, program[at + R_SOURCE])
+    out = out_of(program, at)
     if given[B_COUNT] > out[B_ROOM]:
         return UNDONE
     if program[at + A_GATHER] != 0:
-        gathered = _block(program[at + A_GATHERED])
+        gathered = block_at(program[at + A_GATHERED])
         if given[B_COUNT] > gathered[B_ROOM]:
             return UNDONE
         gather(given, gathered, words_at(program[at + A_GATHER], program[at + A_GATHER_WORDS]))
         given = gathered
-    found = arrange(given, out, _trace(program[at + A_TRACE]), program[at + A_ORDER])
+    found = arrange(given, out, trace_at(program[at + A_TRACE]), program[at + A_ORDER])
     if program[at + A_GATHER] != 0:
         given[B_COUNT] = 0
     return DONE if found & 1 != 0 else UNPLACED
@@ -169,48 +153,62 @@ def _arrange(program: Words, at: int) -> int:
 @kernel
 def _output(program: Words, at: int) -> int:
     """Arranges, and appends to what is to be drained."""
-    given = _out(program, program[at + R_SOURCE])
-    drained = _block(program[at + R_OWN])
+    given = out_of(program, program[at + R_SOURCE])
+    drained = block_at(program[at + R_OWN])
     if drained[B_COUNT] + given[B_COUNT] > drained[B_ROOM]:
         return UNDONE
     result = _arrange(program, at)
     if result != UNDONE:
-        transfer(_out(program, at), drained, 1, SAME, 0, 0)
+        transfer(out_of(program, at), drained, 1, SAME, 0, 0)
     return result
 
 
 @kernel
 def _keep(program: Words, at: int) -> int:
     """Puts what a total operator has emitted into the trace of its output, if there is one."""
-    out = _out(program, at)
+    out = out_of(program, at)
     cell = program[at + D_OUTPUT]
-    return DONE if cell == 0 or out[B_COUNT] == 0 or put_small(_trace(cell), out) else UNPLACED
+    return DONE if cell == 0 or out[B_COUNT] == 0 or put_small(trace_at(cell), out) else UNPLACED
 
 
 @kernel
 def _threshold_total(program: Words, at: int, nothing: Words, stats: Words) -> int:
-    delta = _out(program, program[at + R_SOURCE])
-    out = _out(program, at)
+    delta = out_of(program, program[at + R_SOURCE])
+    out = out_of(program, at)
     if delta[B_COUNT] > out[B_ROOM]:
         return UNDONE
-    threshold_total(_trace(program[at + D_SOURCE]), delta, nothing, out, program[at + D_KEEP], stats)
+    threshold_total(trace_at(program[at + D_SOURCE]), delta, nothing, out, program[at + D_KEEP], stats)
     return _keep(program, at)
 
 
 @kernel
 def _count(program: Words, at: int, nothing: Words, stats: Words) -> int:
     """The count of each key's rows, outside of loops."""
-    delta = _out(program, program[at + R_SOURCE])
-    out = _out(program, at)
-    unsorted = _block(program[at + N_UNSORTED])
+    delta = out_of(program, program[at + R_SOURCE])
+    out = out_of(program, at)
+    unsorted = block_at(program[at + N_UNSORTED])
     if 2 * delta[B_COUNT] > min(out[B_ROOM], unsorted[B_ROOM]):
         return UNDONE
-    if not count_differences(_trace(program[at + D_SOURCE]), delta, nothing, out, False, stats):
+    if not count_differences(trace_at(program[at + D_SOURCE]), delta, nothing, out, False, stats):
         transfer(out, unsorted, 1, SAME, 0, 0)
         out[B_COUNT] = 0
         cell = program[at + D_OUTPUT]
-        sort_block(unsorted, out, 0 if cell == 0 else _trace(cell)[T_ORDER])
+        sort_block(unsorted, out, 0 if cell == 0 else trace_at(cell)[T_ORDER])
         unsorted[B_COUNT] = 0
+    return _keep(program, at)
+
+
+@kernel
+def _accumulate_total(program: Words, at: int, nothing: Words, stats: Words) -> int:
+    """Each group's sums, finished by a formula, outside of loops."""
+    delta = out_of(program, program[at + R_SOURCE])
+    out = out_of(program, at)
+    store(program[at + G_ERRORS], 0)
+    if 2 * delta[B_COUNT] > out[B_ROOM]:
+        return UNDONE
+    formula = words_at(program[at + G_WORDS], program[at + G_WORD_COUNT])
+    if not accumulate_total(trace_at(program[at + D_SOURCE]), delta, nothing, out, formula, False, stats):
+        return UNDONE
     return _keep(program, at)
 
 
@@ -218,11 +216,11 @@ def _count(program: Words, at: int, nothing: Words, stats: Words) -> int:
 def _threshold(
     program: Words, at: int, vector: int, shape: int, nothing: Words, again: bool, stats: Words
 ) -> int:  # fmt: skip
-    delta = _out(program, program[at + R_SOURCE])
-    out = _out(program, at)
-    later = _block(program[at + R_OWN])
-    owed = _block(program[at + D_OWED])
-    ordered = _block(program[at + D_SORTED])
+    delta = out_of(program, program[at + R_SOURCE])
+    out = out_of(program, at)
+    later = block_at(program[at + R_OWN])
+    owed = block_at(program[at + D_OWED])
+    ordered = block_at(program[at + D_SORTED])
     most = owed[B_COUNT] + later[B_COUNT]
     room = 2 * (delta[B_COUNT] + most) + 8
     if most > owed[B_ROOM] or most > ordered[B_ROOM] or room > out[B_ROOM] or room > later[B_ROOM]:
@@ -231,13 +229,13 @@ def _threshold(
     if due == vector:
         due = extract(later, owed, vector, shape)
     times = owed
-    trace = _trace(program[at + D_SOURCE])
+    trace = trace_at(program[at + D_SOURCE])
     if owed[B_COUNT] > 1:
         sort_block(owed, ordered, trace[T_ORDER])
         times = ordered
     start = later[B_COUNT]
     counts = threshold_partial(
-        trace, delta, times, _trace(program[at + D_OUTPUT]), nothing, out, later, program[at + D_KEEP], vector, again,
+        trace, delta, times, trace_at(program[at + D_OUTPUT]), nothing, out, later, program[at + D_KEEP], vector, again,
         stats,
     )  # fmt: skip
     if counts < 0:
@@ -250,43 +248,10 @@ def _threshold(
 
 
 @kernel
-def _first(program: Words, at: int, vector: int, shape: int, nothing: Words, again: bool, stats: Words) -> int:
-    delta = _out(program, program[at + R_SOURCE])
-    out = _out(program, at)
-    later = _block(program[at + R_OWN])
-    owed = _block(program[at + D_OWED])
-    ordered = _block(program[at + D_SORTED])
-    most = owed[B_COUNT] + later[B_COUNT]
-    room = (2 << loops(shape)) * (delta[B_COUNT] + most) + 8
-    if again or most > owed[B_ROOM] or most > ordered[B_ROOM] or room > out[B_ROOM] or room > later[B_ROOM]:
-        return UNDONE
-    due = program[at + R_DUE]
-    if due == vector:
-        due = extract(later, owed, vector, shape)
-    times = owed
-    trace = _trace(program[at + D_SOURCE])
-    if owed[B_COUNT] > 1:
-        sort_block(owed, ordered, trace[T_ORDER])
-        times = ordered
-    start = later[B_COUNT]
-    counts = first_partial(
-        trace, delta, times, _trace(program[at + D_OUTPUT]), nothing, out, later,
-        words_at(program[at + G_WORDS], program[at + G_WORD_COUNT]), program[at + G_COMPLEMENT] != 0, vector, stats,
-    )  # fmt: skip
-    if counts < 0:
-        return UNDONE
-    owed[B_COUNT] = 0
-    ordered[B_COUNT] = 0
-    found = least_vector(later, start, shape)
-    program[at + R_DUE] = found if due < 0 or 0 <= found < due else due
-    return DONE if (counts >> 31) & 1 != 0 else UNPLACED
-
-
-@kernel
 def _delay(program: Words, at: int, vector: int, shape: int) -> int:
-    given = _out(program, program[at + R_SOURCE])
-    out = _out(program, at)
-    later = _block(program[at + R_OWN])
+    given = out_of(program, program[at + R_SOURCE])
+    out = out_of(program, at)
+    later = block_at(program[at + R_OWN])
     waiting = later[B_COUNT]
     if out[B_COUNT] + waiting + given[B_COUNT] > out[B_ROOM] or waiting + given[B_COUNT] > later[B_ROOM]:
         return UNDONE
@@ -303,8 +268,8 @@ def _delay(program: Words, at: int, vector: int, shape: int) -> int:
 
 @kernel
 def _project(program: Words, at: int) -> int:
-    given = _out(program, program[at + R_SOURCE])
-    out = _out(program, at)
+    given = out_of(program, program[at + R_SOURCE])
+    out = out_of(program, at)
     if given[B_COUNT] > out[B_ROOM]:
         return UNDONE
     gather(given, out, words_at(program[at + P_GATHER], program[at + P_GATHER_WORDS]))
@@ -313,8 +278,8 @@ def _project(program: Words, at: int) -> int:
 
 @kernel
 def _consolidate(program: Words, at: int) -> int:
-    given = _out(program, program[at + R_SOURCE])
-    out = _out(program, at)
+    given = out_of(program, program[at + R_SOURCE])
+    out = out_of(program, at)
     if given[B_COUNT] > out[B_ROOM]:
         return UNDONE
     sort_block(given, out, 0)
@@ -329,8 +294,8 @@ def _half(
     """One delta against the other side."""
     body = program[side + 3]
     return join(
-        delta, _trace(program[side]), minus, _out(program, body) if body != 0 else nothing, _out(program, at),
-        _block(program[at + R_OWN]), words_at(program[at + J_PROGRAM], program[at + J_PROGRAM_WORDS]),
+        delta, trace_at(program[side]), minus, out_of(program, body) if body != 0 else nothing, out_of(program, at),
+        block_at(program[at + R_OWN]), words_at(program[at + J_PROGRAM], program[at + J_PROGRAM_WORDS]),
         words_at(program[at + J_STATE], JOIN_WORDS), stats, left, program[side + 1], shape, program[side + 2], vector,
         program[at + J_LAST],
     )  # fmt: skip
@@ -338,23 +303,23 @@ def _half(
 
 @kernel
 def _join(program: Words, at: int, vector: int, shape: int, nothing: Words, stats: Words) -> int:
-    out = _out(program, at)
-    later = _block(program[at + R_OWN])
+    out = out_of(program, at)
+    later = block_at(program[at + R_OWN])
     state = words_at(program[at + J_STATE], JOIN_WORDS)
     if state[J_RAN] == 0 or out[B_COUNT] + later[B_COUNT] > out[B_ROOM]:
         return UNDONE
     due = program[at + R_DUE]
     if due == vector:
         due = extract(later, out, vector, shape)
-    a = _out(program, program[at + R_SOURCE])
-    b = _out(program, program[at + J_RIGHT])
+    a = out_of(program, program[at + R_SOURCE])
+    b = out_of(program, program[at + J_RIGHT])
     found = out[B_COUNT]
     start = later[B_COUNT]
     result = 0
     if a[B_COUNT] != 0:
         result = _half(program, at, a, nothing, at + J_RIGHT_SIDE, True, vector, shape, nothing, stats)
     if result >= 0 and b[B_COUNT] != 0:
-        minus = _out(program, program[at + J_FRESH]) if a[B_COUNT] != 0 else nothing
+        minus = out_of(program, program[at + J_FRESH]) if a[B_COUNT] != 0 else nothing
         result = _half(program, at, b, minus, at + J_LEFT_SIDE, False, vector, shape, nothing, stats)
     if result < 0:
         out[B_COUNT] = found
@@ -372,7 +337,7 @@ def _course(
     program: Words, course: int, out: Words, later: Words, state: Words, vector: int, shape: int, stats: Words
 ) -> bool:  # fmt: skip
     """One path of a delta join; False when it did not get to its end."""
-    delta = _out(program, program[course + K_DELTA])
+    delta = out_of(program, program[course + K_DELTA])
     if delta[B_COUNT] == 0:
         return True
     slots = program[course + K_COUNT]
@@ -381,8 +346,8 @@ def _course(
         entry = course + K_HEAD + 2 * slot
         fresh = program[entry]
         minus = 0
-        if fresh != 0 and _out(program, fresh)[B_COUNT] != 0:
-            minus = where(_out(program, program[entry + 1]))
+        if fresh != 0 and out_of(program, fresh)[B_COUNT] != 0:
+            minus = where(out_of(program, program[entry + 1]))
         sources[slot * SOURCE_WORDS + R_MINUS] = minus
     state[0] = 0
     path = words_at(program[course + K_PATH], program[course + K_PATH_WORDS])
@@ -395,15 +360,15 @@ def _extended(program: Words, at: int) -> int:
     updates = 0
     course = program[at + M_COURSES]
     for _ in range(program[at + M_COUNT]):
-        updates += _out(program, program[course + K_DELTA])[B_COUNT]
+        updates += out_of(program, program[course + K_DELTA])[B_COUNT]
         course += K_HEAD + 2 * program[course + K_COUNT]
     return int(updates)
 
 
 @kernel
 def _delta_join(program: Words, at: int, vector: int, shape: int, stats: Words) -> int:
-    out = _out(program, at)
-    later = _block(program[at + R_OWN])
+    out = out_of(program, at)
+    later = block_at(program[at + R_OWN])
     if load(program[at + M_RAN]) == 0 or out[B_COUNT] + later[B_COUNT] > out[B_ROOM]:
         return UNDONE
     if shape == 0 and _extended(program, at) >= program[F_EXTENDED]:
@@ -428,14 +393,16 @@ def _delta_join(program: Words, at: int, vector: int, shape: int, stats: Words) 
 
 @kernel
 def _feed_back(program: Words, at: int, vector: int, shape: int) -> int:
-    given = _out(program, program[at + R_SOURCE])
+    given = out_of(program, program[at + R_SOURCE])
     if given[B_COUNT] == 0:
         return DONE
     variable = program[at + F_VARIABLE]
     stride = program[at + F_STRIDE]
     now = vector & last_mask(shape)
     ends = now >= program[at + F_LAST] or (stride != 0 and now % stride >= program[at + F_LAST_OF_PRIORITY])
-    if ends or _append(given, _block(program[variable + R_OWN]), NEXT, 0, 0) != DONE:
+    if ends and program[at + F_IDLE] != 0:
+        return DONE
+    if ends or _append(given, block_at(program[variable + R_OWN]), NEXT, 0, 0) != DONE:
         return UNDONE
     program[variable + R_DUE] = vector + 1
     return DONE
@@ -447,9 +414,9 @@ def _is_large(program: Words, at: int) -> bool:
     operator = program[at + R_OPERATOR]
     if operator not in (JOIN, THRESHOLD, THRESHOLD_TOTAL, COUNT, ARRANGE, OUTPUT, CONSOLIDATE):
         return False
-    count = _out(program, program[at + R_SOURCE])[B_COUNT]
+    count = out_of(program, program[at + R_SOURCE])[B_COUNT]
     if operator == JOIN:
-        count = max(count, _out(program, program[at + J_RIGHT])[B_COUNT])
+        count = max(count, out_of(program, program[at + J_RIGHT])[B_COUNT])
     if operator == THRESHOLD:
         return bool(count >= program[F_CORRECTED])
     if operator in (ARRANGE, OUTPUT, CONSOLIDATE):
@@ -459,8 +426,8 @@ def _is_large(program: Words, at: int) -> bool:
 
 @kernel
 def _leave(program: Words, at: int) -> int:
-    gathered = _block(program[at + R_OWN])
-    out = _out(program, at)
+    gathered = block_at(program[at + R_OWN])
+    out = out_of(program, at)
     if gathered[B_COUNT] > out[B_ROOM]:
         return UNDONE
     sort_block(gathered, out, 0)
@@ -490,8 +457,12 @@ def run_row(program: Words, at: int, vector: int, shape: int, nothing: Words, ag
         return _count(program, at, nothing, stats)
     if operator == THRESHOLD_TOTAL:
         return _threshold_total(program, at, nothing, stats)
-    if operator == FIRST:
-        return _first(program, at, vector, shape, nothing, again, stats)
+    if operator == MAP:
+        return run_map(program, at)
+    if operator in (FIRST, ACCUMULATE):
+        return run_groups(program, at, vector, shape, nothing, again, stats)
+    if operator == ACCUMULATE_TOTAL:
+        return _accumulate_total(program, at, nothing, stats)
     if operator == DELAY:
         return _delay(program, at, vector, shape)
     if operator == PROJECT:
@@ -503,17 +474,20 @@ def run_row(program: Words, at: int, vector: int, shape: int, nothing: Words, ag
     if operator == LEAVING:
         return _leave(program, at)
     if operator == NEGATE:
-        return _append(_out(program, program[at + R_SOURCE]), _out(program, at), SAME, 0, 0, -1)
+        return _append(out_of(program, program[at + R_SOURCE]), out_of(program, at), SAME, 0, 0, -1)
+    if operator == ERRORS:
+        return _append(block_at(program[at + R_OWN]), out_of(program, at), SAME, 0, 0)
     if operator == TAP:
-        return _append(_out(program, program[at + R_SOURCE]), _block(program[at + R_OWN]), LEAVE, shape, 0)
+        return _append(out_of(program, program[at + R_SOURCE]), block_at(program[at + R_OWN]), LEAVE, shape, 0)
     if operator == GIVEN:
         return DONE
     if operator == CALL:
         return UNDONE
     if operator == ENTERING:
-        result = _append(_out(program, program[at + R_SOURCE]), _out(program, at), ENTER, shape >> WIDTH_BITS, shape)
+        given = out_of(program, program[at + R_SOURCE])
+        result = _append(given, out_of(program, at), ENTER, shape >> WIDTH_BITS, shape)
     else:
-        result = _append(_block(program[at + R_OWN]), _out(program, at), SAME, 0, 0)
+        result = _append(block_at(program[at + R_OWN]), out_of(program, at), SAME, 0, 0)
     if result == DONE:
         program[at + R_DUE] = -1
         if operator == VARIABLE:

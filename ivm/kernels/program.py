@@ -82,14 +82,16 @@ J_FRESH: Final = 13
 J_LEFT_SIDE: Final = 14
 J_RIGHT_SIDE: Final = 18
 # Concat: where in the lists its sources are, and how many. Feedback: the variable's row, the last round, the rounds of
-# a priority (0: there are none), the last of them.
+# a priority (0: there are none), the last of them, whether what comes in the last round is nobody's.
 C_SOURCES: Final = 8
 C_COUNT: Final = 9
 F_VARIABLE: Final = 8
 F_LAST: Final = 9
 F_STRIDE: Final = 10
 F_LAST_OF_PRIORITY: Final = 11
+F_IDLE: Final = 12
 # First: as a threshold's, then the values' words, how many, and whether they are complemented. Delay: its program.
+# Accumulate: as a threshold's, then its formula, how many words, and where its errors' block is, as a map has them too.
 # Project: its gather's program and its words. Entering: its scope. Delta join: a state, where in the lists its courses
 # are, how many, and the cell that says whether it has run. A course: its delta, path and the path's words, the sources
 # to fill in, how many, and for each of them the delta that makes it fresh (0: nothing does) and the block it is then
@@ -97,9 +99,13 @@ F_LAST_OF_PRIORITY: Final = 11
 G_WORDS: Final = 13
 G_WORD_COUNT: Final = 14
 G_COMPLEMENT: Final = 15
+G_ERRORS: Final = 15
 P_DELAY: Final = 8
 P_GATHER: Final = 8
 P_GATHER_WORDS: Final = 9
+P_FORMULA: Final = 8
+P_FORMULA_WORDS: Final = 9
+P_ERRORS: Final = 10
 E_SCOPE: Final = 8
 M_STATE: Final = 8
 M_COURSES: Final = 9
@@ -134,6 +140,10 @@ GIVEN: Final = 17
 OUTPUT: Final = 18
 COUNT: Final = 19
 THRESHOLD_TOTAL: Final = 20
+MAP: Final = 21
+ERRORS: Final = 22
+ACCUMULATE: Final = 23
+ACCUMULATE_TOTAL: Final = 24
 
 # What running an operator came to: done; nothing, it is to run in Python; done but for the insertion of its out.
 # A call's returns: nothing is due, or so many passes have been run. Between its scopes: a loop is entered.

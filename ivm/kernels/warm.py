@@ -7,12 +7,14 @@ from typing import Any, Final, get_type_hints
 
 from numba.core import types
 
+from ivm.kernels.accumulate import accumulate_partial, accumulate_total
 from ivm.kernels.arrange import arrange
 from ivm.kernels.asof import asof_left, asof_right, in_time_order, times_of
 from ivm.kernels.blocks import extract, gather, least_vector, transfer
 from ivm.kernels.delay import delay
 from ivm.kernels.delta_join import delta_join
 from ivm.kernels.first import first_partial
+from ivm.kernels.formula import map_block
 from ivm.kernels.join import join
 from ivm.kernels.lock import lock
 from ivm.kernels.memory import Words, freeze, lay_out, where
@@ -68,6 +70,9 @@ KERNELS: Final[tuple[Any, ...]] = (
     differences_total,
     differences_partial,
     first_partial,
+    map_block,
+    accumulate_total,
+    accumulate_partial,
     delay,
     extend_ranks,
     windows_total,

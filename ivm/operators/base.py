@@ -6,8 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from ivm.batch import Words
+from ivm.batch import Block, Words
 from ivm.graph import Gather
+from ivm.kernels.memory import B_COUNT
 
 LARGE: Final = 1 << 20
 """Rows of a block from which on it grows only with leave; a piece where there is fuel."""
@@ -47,3 +48,15 @@ def inverse(gather: Gather, width: int) -> Gather | None:
     if gather.bits or gather.drop_if or not set(range(width)) <= set(gather.words):
         return None
     return Gather(tuple(gather.words.index(word) for word in range(width)))
+
+
+def refill(block: Block, rows: Words, times: Words, diffs: Words) -> None:
+    """Puts copies of these updates in the place of what a block holds; its descriptor stays where it is."""
+    count = len(times)
+    block.reset()
+    block.reserve(count)
+    block.rows[:count] = rows
+    block.times[:count] = times
+    block.diffs[:count] = diffs
+    block.n = count
+    block.d[B_COUNT] = count

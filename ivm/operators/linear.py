@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from ivm.batch import Block, Words, address
 from ivm.compiled import Instruction, Program
 from ivm.core import Core
-from ivm.graph import Gather, RowFunction
+from ivm.graph import FormulaFunction, Gather, RowFunction
 from ivm.kernels.blocks import SAME
-from ivm.kernels.program import CONCAT, CONSOLIDATE, GIVEN, NEGATE, PROJECT
-from ivm.operators.base import check_gather, program
+from ivm.kernels.formula import map_block
+from ivm.kernels.program import CONCAT, CONSOLIDATE, ERRORS, GIVEN, MAP, NEGATE, PROJECT
+from ivm.operators.base import check_gather, program, refill
 from ivm.scheduler import Operator, Scope
 from ivm.shards import copied, gathered, sort_into
+
+ROOM: Final = 512
+"""For how many rows a map in a loop has room from the start; where it has less, Python makes more."""
 
 
 class InputOperator(Operator):
@@ -110,21 +116,64 @@ class ProjectOperator(Operator):
 
 
 class FlatMapOperator(Operator):
-    """Each row through a row function; ``errors`` holds the error rows of the pass."""
+    """Each row through a row function; ``errors`` holds the error rows of the pass.
 
-    __slots__ = ("_function", "errors", "source")
+    Where the function is a formula, a kernel does it, but for deltas in which a row fails.
+    """
+
+    __slots__ = ("_asked", "_formula", "_function", "_own", "errors", "source")
 
     def __init__(self, core: Core, scope: Scope, source: Operator, function: RowFunction) -> None:
         assert source.diff_width == 1, "a weighed collection only feeds an arrangement for a Reduce"
         super().__init__(core, scope, function.out_width, function.diff_width)
         self.source = source
         self._function = function
+        self._formula: Words | None = None
+        self._asked = False
+        self._own = self.out
         self.errors = Block(1)
 
+    def _ask(self) -> Words | None:
+        """The function's formula, had when it is needed: what runs once has no use for one."""
+        if not self._asked:
+            self._asked = True
+            function = self._function
+            self._formula = function.formula() if isinstance(function, FormulaFunction) else None
+        return self._formula
+
     def run(self, vector: int) -> bool:
-        if not self.source.out.n:
+        given = self.source.out
+        if not given.n:
             return False
-        rows, times, diffs = self.source.out.arrays()
+        formula = self._ask() if self.ran else None
+        self.ran = True
+        made = -1 if formula is None else self._apply(given, formula)
+        return self._evaluate(given) if made < 0 else made > 0
+
+    def run_called(self, vector: int) -> bool:
+        formula = self._formula
+        if formula is None:
+            return self.run(vector)
+        given = self.source.out
+        made = self._apply(given, formula)
+        if made >= 0:
+            return made > 0
+        emits = self._evaluate(given)
+        found, self.out = self.out, self._own
+        refill(self.out, *found.arrays())
+        return emits
+
+    def _apply(self, given: Block, formula: Words) -> int:
+        """How many rows the kernel has made; -1 where a row fails."""
+        out = self.out = self._own
+        out.reserve(given.n)
+        made = int(map_block(given.d, out.d, formula))
+        if made > 0:
+            out.n = made
+        return made
+
+    def _evaluate(self, given: Block) -> bool:
+        rows, times, diffs = given.arrays()
         mapped = self._function(rows)
         origin = mapped.source
         assert mapped.rows.shape[1] == self.width
@@ -141,16 +190,26 @@ class FlatMapOperator(Operator):
         if mapped.errors is not None and len(mapped.errors):
             assert mapped.error_source is not None
             wrong = mapped.error_source
-            self.errors = Block.of(mapped.errors.reshape(-1, 1), times[wrong], diffs[wrong])
+            refill(self.errors, mapped.errors.reshape(-1, 1), times[wrong], diffs[wrong])
             return True
         return self.out.n > 0
 
+    def instruction(self, program: Program) -> Instruction | None:
+        formula = self._ask()
+        if formula is None:
+            return None
+        self._own.reserve(ROOM)
+        row = [address(formula), len(formula), address(self.errors.d)]
+        return Instruction(MAP, program.row(self.source), None, row)
+
+    def settle(self) -> None:
+        super().settle()
+        self.errors.clear()
+
     def clear(self) -> None:
-        self.out.reset()
-        if self.errors.n:
-            self.errors = Block(1)
-        if self.out.room > 1024:
-            self.out = Block(self.width, self.diff_width)
+        self.out = self._own
+        self.out.clear()
+        self.errors.clear()
 
 
 class ErrorsOperator(Operator):
@@ -168,6 +227,9 @@ class ErrorsOperator(Operator):
         out.reserve(given.n)
         out.n = copied(given, out, 1, SAME, 0, 0)
         return out.n > 0
+
+    def instruction(self, program: Program) -> Instruction | None:
+        return Instruction(ERRORS, own=self.source.errors)  # type: ignore[attr-defined]
 
 
 class ConcatOperator(Operator):

@@ -197,7 +197,7 @@ class FeedbackOperator(Operator):
         if ended or now >= scope.last_round:
             if variable.overflow is not None:
                 variable.overflow.collect(given, scope)
-            elif not scope.return_at_limit and not scope.overflows:
+            elif not self._is_idle:
                 scope.fail(SqlError("54001", f"recursion did not end within {scope.rounds} rounds"))
             return False
         block = variable.following
@@ -208,9 +208,14 @@ class FeedbackOperator(Operator):
         scope.schedule(vector + 1, variable)
         return False
 
+    @property
+    def _is_idle(self) -> bool:
+        """Whether what comes in the last round is nobody's: the loop returns there, or another's overflow tells."""
+        return self.variable.overflow is None and (self.scope.return_at_limit or self.scope.overflows > 0)
+
     def instruction(self, program: Program) -> Instruction | None:
         scope = self.scope
-        words = [program.row(self.variable), scope.last_round, scope.stride, scope.last_of_priority]
+        words = [program.row(self.variable), scope.last_round, scope.stride, scope.last_of_priority, self._is_idle]
         return Instruction(FEEDBACK, program.row(self.source), None, words)
 
     def blocks(self) -> list[Block]:

@@ -9,11 +9,22 @@ import numpy as np
 from ivm.batch import Block, Words, address
 from ivm.compiled import Instruction, Program
 from ivm.core import Core
-from ivm.graph import CountRows, FirstWords, PickingReducer, Picks, Reduced, Reducer, WatchedReducer, Window
+from ivm.graph import (
+    CountRows,
+    FirstWords,
+    FormulaReducer,
+    PickingReducer,
+    Picks,
+    Reduced,
+    Reducer,
+    WatchedReducer,
+    Window,
+)  # fmt: skip
+from ivm.kernels.accumulate import FAILED, accumulate_partial, accumulate_total
 from ivm.kernels.blocks import SAME
 from ivm.kernels.first import first_partial
 from ivm.kernels.memory import B_COUNT
-from ivm.kernels.program import CALL, COUNT, FIRST
+from ivm.kernels.program import ACCUMULATE, ACCUMULATE_TOTAL, CALL, COUNT, FIRST
 from ivm.kernels.reduce import (
     count_differences,
     counts_total,
@@ -23,6 +34,7 @@ from ivm.kernels.reduce import (
     segments_total,
 )  # fmt: skip
 from ivm.kernels.windows import WINDOW_DIFFS, changes_total, windows_total
+from ivm.operators.base import refill
 from ivm.operators.picking import EVERYTHING, Picking, pick
 from ivm.scheduler import Later, Operator, Scope
 from ivm.shards import copied, in_parts, put_together, sort_into, sorted_block
@@ -44,8 +56,8 @@ class ReduceOperator(Operator):
     """
 
     __slots__ = (
-        "_counts", "_error_spine", "_first", "_heads", "_later", "_limit", "_offsets", "_ordered", "_owed", "_picking",
-        "_picks", "_reducer", "_unsorted", "_vals", "errors", "keyed_errors", "source",
+        "_asked", "_counts", "_error_spine", "_first", "_formula", "_heads", "_later", "_limit", "_offsets", "_ordered",
+        "_owed", "_picking", "_picks", "_reducer", "_unsorted", "_vals", "errors", "keyed_errors", "source",
     )  # fmt: skip
 
     ARRANGED = True
@@ -64,6 +76,8 @@ class ReduceOperator(Operator):
         if 0 < scope.depth <= FIRST_DEPTH and isinstance(reducer, FirstWords) and source.diff_width == 1:
             assert sorted(reducer.words) == list(range(source.width - source.key_width))
             self._first = np.array(reducer.words, np.int64)
+        self._formula: Words | None = None
+        self._asked = not isinstance(reducer, FormulaReducer) or source.width != source.key_width
         self._heads = Block(self.key_width, 2)
         self._offsets = Block(1)
         searched = self._picking is not None and not scope.depth
@@ -131,7 +145,7 @@ class ReduceOperator(Operator):
             placed = self._partial(vector)
         else:
             self._total()
-        if self._counts and not self.ran:
+        if not self.ran and not self.scope.depth and (self._counts or not self._asked):
             self.scope.changed(self)  # it has an instruction from now on
         self.ran = True
         if self.out.n and self.spine is not None and not placed:
@@ -176,6 +190,9 @@ class ReduceOperator(Operator):
         if self._counts:
             self._count(delta, source.spine)
             return
+        formula = self._ask() if self.ran else None
+        if formula is not None and self._accumulated(delta, source.spine, formula):
+            return
         self._prepare(2 * delta.n)
         if source.width == source.key_width and self._limit < 0:
             counts_total(
@@ -194,6 +211,22 @@ class ReduceOperator(Operator):
             self._emit(reduced.error_segment, reduced.errors, full, unsorted, self.keyed_errors, 0)
             self._port()
         self._release()
+
+    def _ask(self) -> Words | None:
+        """The reducer's formula, had when it is needed: what runs once has no use for one."""
+        if not self._asked:
+            self._asked = True
+            if isinstance(self._reducer, FormulaReducer):
+                self._formula = self._reducer.formula()
+        return self._formula
+
+    def _accumulated(self, delta: Block, trace: Spine, formula: Words) -> bool:
+        """All of it in one kernel; False where a group fails."""
+        out = self.out
+        out.reserve(2 * delta.n)
+        done = accumulate_total(trace.desc, delta.d, self.core.nothing, out.d, formula, not self.ran, self.core.stats)
+        out.sync()
+        return bool(done)
 
     def _count(self, delta: Block, trace: Spine) -> None:
         """All of it in one kernel."""
@@ -287,8 +320,10 @@ class ReduceOperator(Operator):
             owed = sorted_block(owed, source.spine.order)
         if not delta.n and not owed.n:
             return False
-        if self._first is not None and not self.core.again:
-            return self._first_values(delta, owed, self._first, vector)
+        if (self._first is not None or self._formula is not None) and not self.core.again:
+            placed = self._in_one(delta, owed, vector)
+            if placed is not None:
+                return placed
         start = later.block.n
         self._prepare(delta.n + owed.n)
         later.block.reserve(start + delta.n + owed.n + 8)
@@ -313,21 +348,18 @@ class ReduceOperator(Operator):
         self._release()
         return False
 
-    def _first_values(self, delta: Block, owed: Block, words: Words, vector: int) -> bool:
-        """The pass in one kernel, which inserts a small ``out`` itself; whether it has."""
+    def _in_one(self, delta: Block, owed: Block, vector: int) -> bool | None:
+        """The pass in one kernel, which inserts a small ``out`` itself; whether it has. None where a group fails."""
         later = self._later
         out = self.out
-        assert self.source.spine is not None
-        assert self.spine is not None
         start = later.block.n
         room = (2 << self.scope.depth) * (delta.n + owed.n + start) + 8  # as much as a program asks for
         for block in (out, later.block, self._owed, self._ordered):
             block.reserve(room)
         while True:
-            counts = first_partial(
-                self.source.spine.desc, delta.d, owed.d, self.spine.desc, self.core.nothing, out.d, later.block.d,
-                words, self._complements, vector, self.core.stats,
-            )  # fmt: skip
+            counts = self._partial_kernel(delta, owed, vector)
+            if counts == FAILED:
+                return None
             if counts >= 0:
                 break
             out.grow()
@@ -335,12 +367,24 @@ class ReduceOperator(Operator):
         out.n = counts & 0x7FFFFFFF
         placed = bool((counts >> 31) & 1)
         if placed and out.n:
+            assert self.spine is not None
             self.spine.touched(out.n)
         self._owed.clear()
         end = later.block.n = counts >> 32
         if end > start:
             later.added(start)
         return placed
+
+    def _partial_kernel(self, delta: Block, owed: Block, vector: int) -> int:
+        """See ``ivm.kernels.first`` and ``ivm.kernels.accumulate``."""
+        assert self.source.spine is not None
+        assert self.spine is not None
+        given = (self.source.spine.desc, delta.d, owed.d, self.spine.desc, self.core.nothing, self.out.d)
+        later, stats = self._later.block.d, self.core.stats
+        if self._first is not None:
+            return int(first_partial(*given, later, self._first, self._complements, vector, stats))
+        assert self._formula is not None
+        return int(accumulate_partial(*given, later, self._formula, vector, stats))
 
     @property
     def _complements(self) -> bool:
@@ -353,14 +397,30 @@ class ReduceOperator(Operator):
             kept = 0 if self.spine is None else address(self.spine.cell)
             cells = [address(self.source.spine.cell), kept, address(self._unsorted.d)]
             return Instruction(COUNT, program.row(self.source), None, cells)
+        if not self.scope.depth and self.ran and self._ask() is not None:
+            return self._sums(program)
+        if words is None and 0 < self.scope.depth <= FIRST_DEPTH and self._ask() is not None:
+            words = self._formula
+            self._make_room(ROOM)
         if words is None:
             return Instruction(CALL, own=self._later.block)
         assert self.spine is not None
         row = [
             address(self.source.spine.cell), address(self.spine.cell), 0, address(self._owed.d),
-            address(self._ordered.d), address(words), len(words), self._complements,
+            address(self._ordered.d), address(words), len(words),
         ]  # fmt: skip
-        return Instruction(FIRST, program.row(self.source), self._later.block, row)
+        kind = ACCUMULATE if self._first is None else FIRST
+        row.append(address(self.errors.d) if self._first is None else int(self._complements))
+        return Instruction(kind, program.row(self.source), self._later.block, row)
+
+    def _sums(self, program: Program) -> Instruction:
+        """What accumulates outside of loops."""
+        assert self.source.spine is not None
+        assert self._formula is not None
+        kept = 0 if self.spine is None else address(self.spine.cell)
+        formula = self._formula
+        row = [address(self.source.spine.cell), kept, 0, 0, 0, address(formula), len(formula), address(self.errors.d)]
+        return Instruction(ACCUMULATE_TOTAL, program.row(self.source), None, row)
 
     @property
     def later(self) -> Later | None:
@@ -384,13 +444,16 @@ class ReduceOperator(Operator):
     def _port(self) -> None:
         """The error rows without their keys."""
         rows, times, diffs = self.keyed_errors.arrays()
-        self.errors = Block.of(rows[:, -1:], times.copy(), diffs.copy())
+        refill(self.errors, rows[:, -1:], times, diffs)
         self.keyed_errors.reset()
 
     def clear(self) -> None:
         self.out.clear()
-        if self.errors.n:
-            self.errors = Block(1)
+        self.errors.clear()
+
+    def settle(self) -> None:
+        super().settle()
+        self.errors.clear()
 
 
 def _matrix(vals: Words, count: int) -> Words:

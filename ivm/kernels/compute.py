@@ -1,0 +1,109 @@
+"""Operators of a program (``ivm.kernels.run``) that compute: maps, first values and sums of groups."""
+
+from __future__ import annotations
+
+from ivm.kernels.accumulate import accumulate_partial
+from ivm.kernels.blocks import extract, least_vector
+from ivm.kernels.cache import kernel
+from ivm.kernels.first import first_partial
+from ivm.kernels.formula import map_block
+from ivm.kernels.memory import B_COUNT, B_ROOM, BLOCK_WORDS, HEAD, LAYER_WORDS, T_ORDER, Words, load, store, words_at
+from ivm.kernels.program import (
+    ACCUMULATE,
+    D_OUTPUT,
+    D_OWED,
+    D_SORTED,
+    D_SOURCE,
+    DONE,
+    G_COMPLEMENT,
+    G_ERRORS,
+    G_WORD_COUNT,
+    G_WORDS,
+    P_ERRORS,
+    P_FORMULA,
+    P_FORMULA_WORDS,
+    R_DUE,
+    R_OPERATOR,
+    R_OUT,
+    R_OWN,
+    R_SOURCE,
+    UNDONE,
+    UNPLACED,
+)  # fmt: skip
+from ivm.kernels.sort import sort_block
+from ivm.kernels.times import loops
+
+
+@kernel
+def block_at(address: int) -> Words:
+    """The block descriptor at an address."""
+    return words_at(address, BLOCK_WORDS)
+
+
+@kernel
+def trace_at(cell: int) -> Words:
+    """The trace descriptor whose address is in a cell."""
+    address = load(cell)
+    return words_at(address, HEAD + LAYER_WORDS * load(address))
+
+
+@kernel
+def out_of(program: Words, row: int) -> Words:
+    """The out of the operator in a row, or the block at an address: rows lie below all addresses."""
+    return block_at(program[row + R_OUT]) if row < len(program) else block_at(row)
+
+
+@kernel
+def run_map(program: Words, at: int) -> int:
+    """A map by a formula; what fails, the operator in Python tells."""
+    given = out_of(program, program[at + R_SOURCE])
+    out = out_of(program, at)
+    store(program[at + P_ERRORS], 0)
+    if given[B_COUNT] > out[B_ROOM]:
+        return UNDONE
+    made = map_block(given, out, words_at(program[at + P_FORMULA], program[at + P_FORMULA_WORDS]))
+    return UNDONE if made < 0 else DONE
+
+
+@kernel
+def run_groups(
+    program: Words, at: int, vector: int, shape: int, nothing: Words, again: bool, stats: Words
+) -> int:  # fmt: skip
+    """First values or sums of groups."""
+    accumulates = program[at + R_OPERATOR] == ACCUMULATE
+    if accumulates:
+        store(program[at + G_ERRORS], 0)
+    delta = out_of(program, program[at + R_SOURCE])
+    out = out_of(program, at)
+    later = block_at(program[at + R_OWN])
+    owed = block_at(program[at + D_OWED])
+    ordered = block_at(program[at + D_SORTED])
+    most = owed[B_COUNT] + later[B_COUNT]
+    room = 0 if accumulates else (2 << loops(shape)) * (delta[B_COUNT] + most) + 8
+    if again or most > owed[B_ROOM] or most > ordered[B_ROOM] or room > out[B_ROOM] or room > later[B_ROOM]:
+        return UNDONE
+    due = program[at + R_DUE]
+    if due == vector:
+        due = extract(later, owed, vector, shape)
+    times = owed
+    trace = trace_at(program[at + D_SOURCE])
+    if owed[B_COUNT] > 1:
+        sort_block(owed, ordered, trace[T_ORDER])
+        times = ordered
+    start = later[B_COUNT]
+    words = words_at(program[at + G_WORDS], program[at + G_WORD_COUNT])
+    output = trace_at(program[at + D_OUTPUT])
+    if accumulates:
+        counts = accumulate_partial(trace, delta, times, output, nothing, out, later, words, vector, stats)
+    else:
+        counts = first_partial(
+            trace, delta, times, output, nothing, out, later, words, program[at + G_COMPLEMENT] != 0, vector, stats
+        )
+    if counts < 0:
+        ordered[B_COUNT] = 0
+        return UNDONE
+    owed[B_COUNT] = 0
+    ordered[B_COUNT] = 0
+    found = least_vector(later, start, shape)
+    program[at + R_DUE] = found if due < 0 or 0 <= found < due else due
+    return DONE if (counts >> 31) & 1 != 0 else UNPLACED
