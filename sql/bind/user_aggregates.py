@@ -25,7 +25,7 @@ def create(env: Environment, node: CreateFunctionStatement) -> CreateFunction:
     """CREATE AGGREGATE; its body is parsed, but does not run yet. Raises 0A000, 42601, 42P13."""
     assert node.result is not None, "the grammar asks for one"
     if not node.arguments:
-        raise unsupported("an aggregate of no arguments", position=node.at + 1)
+        raise unsupported("aggregates without arguments", position=node.at + 1)
     arguments = []
     for argument in node.arguments:
         if argument.default is not None:
