@@ -167,6 +167,7 @@ def test_where_the_first_to_come_stays_the_priority_decides_who_that_is() -> Non
         ("(PRIORITY BY nope)", "42703"),
         ("(PRIORITY BY sum(v))", "42803"),
         ("(PRIORITY BY (SELECT 1))", "0A000"),
+        ("(PRIORITY BY v + (random() * 10)::int)", "0A000"),
         ("(PRIORITY BY 'a'::text)", "42804"),
         ("(PRIORITY BY v, NO PRIORITY)", "42601"),
         ("(PRIORITY BY v, RETURN AT RECURSION LIMIT 3)", "0A000"),

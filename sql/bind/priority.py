@@ -9,6 +9,7 @@ from sql.bind.coerce import cast
 from sql.bind.environment import Environment
 from sql.bind.expression import Binder
 from sql.bind.scope import Namespace, Range, Scope, Visible
+from sql.bind.volatile import is_volatile
 from sql.bind.walk import has_subquery
 from sql.syntax import nodes
 
@@ -48,4 +49,6 @@ def _priority(env: Environment, cte: nodes.Cte, node: nodes.Expr) -> Scalar:
     expr = Binder(env, Scope(Namespace(visible, (Range(cte.name, visible),)), clause=_CLAUSE), _CLAUSE).bind(node)
     if has_subquery(expr):
         raise unsupported(f"a subquery in {_CLAUSE}", position=node.at + 1)
+    if is_volatile(expr):  # a row's retraction comes with its priority
+        raise unsupported(f"a volatile function in {_CLAUSE}", position=node.at + 1)
     return cast(env, expr, INT8, "assignment", node.at)

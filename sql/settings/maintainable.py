@@ -9,7 +9,7 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import Kind, SqlType
 from planner.casts import CASTS
 from planner.functions import FUNCTIONS, Volatility
-from planner.logical import Get, Reduce, Rel, TableFunction
+from planner.logical import Get, LetRec, Reduce, Rel, TableFunction
 from planner.scalar import Aggregate, Call, Literal
 from planner.traverse import children, scalars, subqueries, walk
 from sql.catalog.catalog import Catalog, Relation
@@ -35,7 +35,8 @@ def check_maintainable(rel: Rel, catalog: Catalog, settings: Settings) -> None:
             _check_relation(catalog.relations.get(node.relation))
         if isinstance(node, TableFunction):
             _check_settings(f"{node.function.partition('(')[0]}()", [a.type for a in node.args], settings)
-        for expr in scalars(node):
+        priorities = node.priorities if isinstance(node, LetRec) else ()
+        for expr in (*scalars(node), *(p for p in priorities if p is not None)):
             for part in walk(expr):
                 if isinstance(part, Call):
                     _check_call(part, settings)
