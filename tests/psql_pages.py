@@ -5,7 +5,7 @@ Of a page's fenced blocks two kinds are run, in the order in which they stand, e
 - ``sql``: a script. Every statement must succeed; nothing is shown.
 - ``psql``: a session. A line ``=> statement`` begins a statement (it ends with ``;`` at the end of a line), and what
   follows, up to the next one, is what psql prints. Another session's prompt has its name: ``other=> statement``.
-  Of psql's own commands there are ``\gexec`` and ``\! sleep``; others are taken for done.
+  Of psql's own commands there are ``\gexec``, ``\i`` and ``\! sleep``; others are taken for done.
 
 What is shown must be what comes, but for what varies by nature, and by rule:
 
@@ -100,6 +100,8 @@ class Sessions:
     """The sessions of a page, by name."""
 
     server: Server
+    folder: Path
+    """The page's, where files to be read are."""
     clients: dict[str, Client] = field(default_factory=dict)
 
     def answer(self, step: Step) -> list[str]:
@@ -109,6 +111,8 @@ class Sessions:
         client = self.clients.get(step.session) or self.clients.setdefault(step.session, self.server.client())
         lines: list[str] = []
         text = "" if step.text.startswith("\\") else step.text
+        if step.text.startswith("\\i "):
+            text = (self.folder / step.text.removeprefix("\\i ").strip()).read_text()
         if text.endswith("\\gexec"):
             text = ";".join(str(row[0]) for row in client.rows(text.removesuffix("\\gexec")))
         for statement in split(text):
@@ -215,7 +219,7 @@ def pieces(line: str, ends: list[int]) -> list[str]:
 
 def play(page: Path, server: Server) -> Iterator[tuple[Step, list[str], bool]]:
     """Each statement, what came, and whether that is what the page shows."""
-    sessions, comparison = Sessions(server), Comparison()
+    sessions, comparison = Sessions(server, page.parent), Comparison()
     for step in steps(page.read_text()):
         real = sessions.answer(step)
         yield step, real, step.shown is None or comparison.agree(step.shown, real)
