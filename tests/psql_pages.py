@@ -11,6 +11,7 @@ What is shown must be what comes, but for what varies by nature, and by rule:
 
 - ``…`` alone in a line stands for any number of lines;
 - in the columns ``VARYING`` values differ from run to run: each shown one stands for one real one;
+- in the columns ``SIZES`` any number, or size in bytes, stands for another;
 - ``Time:`` is a duration: psql's own, not compared;
 - where only tags come (``INSERT 0 1``), they may be left away.
 """
@@ -29,8 +30,10 @@ from sql.parse import split
 from sql.statements.results import CommandResult, Notice, RowsResult
 from tests.sessions import Client, Server, text_rows
 
-VARYING = frozenset({"mz_timestamp", "mz_now", "started", "bytes", "size", "own_size"})
-"""Epochs, moments, memory."""
+VARYING = frozenset({"mz_timestamp", "mz_now", "started"})
+"""Epochs, moments."""
+SIZES = frozenset({"bytes", "size", "own_size"})
+"""Memory, which grows in steps."""
 PROMPT = re.compile(r"(\w*)=> ?(.*)")
 RIGHT = frozenset({20, 21, 23, 26, 28, 29, 700, 701, 790, 1700})
 """OIDs of the types that psql aligns to the right."""
@@ -180,10 +183,14 @@ class Comparison:
     def _same(self, shown: Cells, real: Cells) -> bool:
         if len(shown) != len(real):
             return False
-        return all(
-            a[0] == b[0] and (self.stands_for.setdefault(a, b[1]) if a[0] in VARYING else a[1]) == b[1]
-            for a, b in zip(shown, real, strict=True)
-        )
+        return all(self._same_cell(a, b) for a, b in zip(shown, real, strict=True))
+
+    def _same_cell(self, shown: tuple[str, str], real: tuple[str, str]) -> bool:
+        if shown[0] != real[0]:
+            return False
+        if shown[0] in SIZES:
+            return all(re.fullmatch(r"\d+( (bytes|[kMG]B))?", cell[1]) for cell in (shown, real))
+        return (self.stands_for.setdefault(shown, real[1]) if shown[0] in VARYING else shown[1]) == real[1]
 
 
 Cells = list[tuple[str, str]]

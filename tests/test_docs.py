@@ -84,6 +84,9 @@ def test_what_varies_is_compared_by_rule() -> None:
     assert agree(["INSERT 0 1"], [])
     assert not agree(["ERROR:  no"], [])
     assert not agree(["INSERT 0 2"], ["INSERT 0 1"])
+    sizes = [" name | bytes", "------+-------", " a    |  1024", "(1 row)"]
+    assert agree([*sizes[:2], " a    |  4096", sizes[3]], sizes)
+    assert not agree([*sizes[:2], " a    |     x", sizes[3]], sizes)
     plan = ["QUERY PLAN", "----------", " a", "   b", "(2 rows)"]
     assert not agree([*plan[:3], " b", plan[4]], plan)
 
