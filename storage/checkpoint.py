@@ -37,10 +37,10 @@ interpreter in the middle of a commit."""
 class Pace:
     """When the applier moves: a batch waits at most ``seconds`` and until ``rows`` updates wait.
 
-    ``room``: updates that may wait before ``wait_for_room`` holds its caller back; ``transaction``: the most of them in
-    one transaction (one batch may be larger); ``checkpoint_rows``, ``checkpoint_seconds``: the same for checkpoints;
-    ``retry_seconds``: the pause after an error that may pass (memory, a full disk); ``fold_seconds``: how much history
-    past its retention is let go at once.
+    ``room``: updates (``Batch.pressing``) that may wait before ``wait_for_room`` holds its caller back;
+    ``transaction``: the most of them in one transaction (one batch may be larger); ``checkpoint_rows``,
+    ``checkpoint_seconds``: the same for checkpoints; ``retry_seconds``: the pause after an error that may pass (memory,
+    a full disk); ``fold_seconds``: how much history past its retention is let go at once.
     """
 
     rows: int = 100_000
@@ -76,6 +76,8 @@ class Applier:
         self._changed = threading.Condition()
         self._waiting: deque[Batch] = deque()
         self._waiting_size = 0
+        self._pressing = 0
+        """Those of them that hold callers back."""
         self._oldest = 0.0
         self._submitted = store.high_water()
         self._flushing = 0
@@ -104,7 +106,7 @@ class Applier:
     @property
     def has_room(self) -> bool:
         """Whether ``wait_for_room`` would not wait."""
-        return self._waiting_size < self._pace.room and self._failure is None
+        return self._pressing < self._pace.room and self._failure is None
 
     def submit(self, batch: Batch) -> None:
         """Hands over the next batch; its arrays must not change any more. Never blocks."""
@@ -116,6 +118,7 @@ class Applier:
                 self._oldest = time.monotonic()
             self._waiting.append(batch)
             self._waiting_size += batch.size
+            self._pressing += batch.pressing
             if self._flushing or self._waiting_size >= self._pace.rows or self._pace.seconds < LAZY_SECONDS:
                 self._changed.notify_all()
 
@@ -124,7 +127,7 @@ class Applier:
         if self.has_room:
             return True
         with self._changed:
-            room = self._changed.wait_for(lambda: self._waiting_size < self._pace.room or self._failure, timeout)
+            room = self._changed.wait_for(lambda: self._pressing < self._pace.room or self._failure, timeout)
             self._raise_failure()
             return bool(room)
 
@@ -232,7 +235,9 @@ class Applier:
             self._unchecked += 1 + merged.size
             with self._changed:
                 for _ in batches:
-                    self._waiting_size -= self._waiting.popleft().size
+                    applied = self._waiting.popleft()
+                    self._waiting_size -= applied.size
+                    self._pressing -= applied.pressing
                 self._oldest = time.monotonic()
                 self._changed.notify_all()
             self._fold()

@@ -67,6 +67,12 @@ class Batch:
         """How many updates it holds."""
         return sum(len(history.diffs) for history in self.relations.values())
 
+    @property
+    def pressing(self) -> int:
+        """Those for which commits are held back when too many wait: not what new relations have from the start."""
+        first = {relation.id for relation in self.created}
+        return sum(len(history.diffs) for relation, history in self.relations.items() if relation not in first)
+
 
 def merge_batches(batches: Sequence[Batch]) -> Batch:
     """Consecutive batches, at least one, oldest first, as one. Cost: O(size)."""

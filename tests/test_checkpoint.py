@@ -16,12 +16,13 @@ import numpy as np
 import pytest
 
 from ivm.errors import SqlError
+from ivm.words import INT8, ColumnType
 from storage.checkpoint import Applier, Pace, recover
 from storage.duck import Store
 from storage.files import FatalStorageError, ForgetfulFiles
 from storage.log import CommitLog
 from storage.record import CommitRecord, Entries, Update, encode_record
-from storage.stored import Batch, History
+from storage.stored import Batch, History, StoredRelation
 
 EAGER = Pace(rows=50, seconds=0.01, transaction=200, checkpoint_rows=100, checkpoint_seconds=0.05, fold_seconds=0.0)
 LAZY = Pace(rows=10**9, seconds=10**6, checkpoint_rows=10**9, checkpoint_seconds=10**6)
@@ -196,6 +197,33 @@ def test_room_and_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert set(errors) == {full}
     applier.close()
     store.close()
+
+
+def test_what_a_view_has_from_the_start_holds_nobody_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many rows: commits wait for what commits bring."""
+    store, log, errors = Store.open(tmp_path), CommitLog.open(tmp_path / "log"), Errors()
+    full = SqlError("53100", "the disk is full")
+
+    def refuse(batch: Batch) -> bool:
+        raise full
+
+    applier = Applier(store, log, errors, pace=Pace(rows=1, room=20, seconds=0.01, retry_seconds=0.01))
+    rows = np.arange(1000).reshape(-1, 1)
+    contents = History(rows, np.full(1000, 1), np.ones(1000, np.int64))
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "apply", refuse)
+        applier.submit(Batch(1, 1, {1: contents}, created=(StoredRelation(1, (ColumnType(INT8, False),)),)))
+        assert applier.waiting == 1000
+        assert applier.wait_for_room(0)
+        applier.submit(Batch(2, 2, {1: History(rows + 1000, contents.epochs + 1, contents.diffs)}))
+        assert not applier.wait_for_room(0.02)
+    assert applier.wait_for_room(10)
+    applier.flush()
+    assert applier.waiting == 0
+    assert len(store.rows(1, 2)[0]) == 2000
+    applier.close(flush=False)
+    store.close()
+    log.close()
 
 
 def test_what_the_applier_cannot_survive_reaches_everyone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
