@@ -48,7 +48,7 @@ OURS: Final = {
         "conflicting or redundant options",
         "",
     ),
-    "CREATE AGGREGATE none() RETURNS int LANGUAGE python AS ''": ("0A000", "an aggregate of no arguments", ""),
+    "CREATE AGGREGATE none() RETURNS int LANGUAGE python AS ''": ("0A000", "aggregates without arguments", ""),
     "SELECT nth_value(id, 2) OVER () FROM people": ("0A000", "window", "number rows"),
     "CREATE TRIGGER x BEFORE INSERT ON people EXECUTE FUNCTION f()": ("0A000", "CREATE TRIGGER", ""),
     "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN END'": ("0A000", "", ""),
