@@ -13,7 +13,7 @@ import numpy as np
 from ivm.batch import Block, Words
 from ivm.budget import NO_BUDGET, Share, out_of_memory
 from ivm.errors import SqlError
-from ivm.kernels.join import STATS
+from ivm.kernels.join import S_OVERFLOWS, STATS
 
 if TYPE_CHECKING:
     from ivm.scheduler import Scope
@@ -117,6 +117,19 @@ class Core:
             elif limit and own + more > limit:
                 error = out_of_memory(limit)
         if error is not None and (self.hydrating or self.fuel):
+            raise error
+        return error
+
+    def uncounted(self) -> SqlError | None:
+        """Why what a join has emitted cannot stand, if so: a row more often than 2^60 times. Raised at once where
+        nothing is maintained yet."""
+        if not self.stats[S_OVERFLOWS]:
+            return None
+        self.stats[S_OVERFLOWS] = 0
+        error = SqlError(
+            "22003", "number of equal rows out of range", detail="A join gives a row more than 2^60 times."
+        )
+        if self.hydrating or self.fuel:
             raise error
         return error
 

@@ -134,7 +134,7 @@ def test_a_recursion_that_grows_past_the_limit_is_taken_down(server: Server) -> 
     client = server.client()
     client.run("INSERT INTO e VALUES (1, 2), (2, 3)")
     client.run(f"CREATE MATERIALIZED VIEW round AS {CYCLE} SELECT n, count(*) AS n_ FROM r GROUP BY n")
-    client.run("INSERT INTO e VALUES (3, 1), (3, 2)")
+    client.run("INSERT INTO e VALUES (3, 1)")
     assert client.state("SELECT * FROM round") == "53200"
     client.run("INSERT INTO e VALUES (9, 9)")
     client.run("DELETE FROM e WHERE x = 3")

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from ivm.kernels.cache import kernel
-from ivm.kernels.join import S_MATCHES, S_SEEKS
+from ivm.kernels.join import S_MATCHES, S_OVERFLOWS, S_SEEKS, too_many
 from ivm.kernels.memory import (
     B_COUNT,
     B_DIFFS,
@@ -373,7 +373,10 @@ def _run(
             time = wrap(time, _get(sources, s * SOURCE_WORDS + R_SHAPE), shape)
             time = lub(_get(walk, here - WALK_WORDS + W_TIME), time, shape)
             diff = load(_get(table, entry + L_DIFFS) + _get(table, entry + L_DIFF_STRIDE) * p)
-            diff *= _get(table, entry + L_SIGN) * _get(walk, here - WALK_WORDS + W_DIFF)
+            before = _get(table, entry + L_SIGN) * _get(walk, here - WALK_WORDS + W_DIFF)
+            if too_many(diff, before):
+                _set(stats, S_OVERFLOWS, _get(stats, S_OVERFLOWS) + 1)
+            diff *= before
             if d + 1 < slots:
                 _set(walk, here + W_TIME, time)
                 _set(walk, here + W_DIFF, diff)

@@ -15,7 +15,7 @@ from ivm.kernels.cache import kernel
 from ivm.kernels.compute import block_at, out_of, run_groups, run_map, trace_at
 from ivm.kernels.delay import DELAY_WORDS, delay
 from ivm.kernels.delta_join import R_MINUS, SOURCE_WORDS, delta_join
-from ivm.kernels.join import J_POSITION, J_RAN, JOIN_WORDS, join
+from ivm.kernels.join import J_POSITION, J_RAN, JOIN_WORDS, S_OVERFLOWS, join
 from ivm.kernels.memory import (
     B_COUNT,
     B_ROOM,
@@ -321,7 +321,7 @@ def _join(program: Words, at: int, vector: int, shape: int, nothing: Words, stat
     if result >= 0 and b[B_COUNT] != 0:
         minus = out_of(program, program[at + J_FRESH]) if a[B_COUNT] != 0 else nothing
         result = _half(program, at, b, minus, at + J_LEFT_SIDE, False, vector, shape, nothing, stats)
-    if result < 0:
+    if result < 0 or stats[S_OVERFLOWS] != 0:
         out[B_COUNT] = found
         later[B_COUNT] = start
         state[:J_POSITION] = 0
@@ -351,7 +351,8 @@ def _course(
         sources[slot * SOURCE_WORDS + R_MINUS] = minus
     state[0] = 0
     path = words_at(program[course + K_PATH], program[course + K_PATH_WORDS])
-    return bool(delta_join(delta, path, sources, out, later, state, stats, shape, vector, WORK) >= 0)
+    result = delta_join(delta, path, sources, out, later, state, stats, shape, vector, WORK)
+    return bool(result >= 0 and stats[S_OVERFLOWS] == 0)
 
 
 @kernel

@@ -45,10 +45,20 @@ S_MATCHES: Final = 0
 S_SEEKS: Final = 1
 S_HISTORY: Final = 2
 S_SEGMENTS: Final = 3
-STATS: Final = 4
+# Products of multiplicities that are too many: what was emitted may be wrong then.
+S_OVERFLOWS: Final = 4
+STATS: Final = 5
 
 OUT_FULL: Final = -1
 LATER_FULL: Final = -2
+
+
+@kernel
+def too_many(a: int, b: int) -> bool:
+    """Whether the product of two multiplicities is beyond 2^60: what is added up to it still fits 64 bits."""
+    if -(1 << 30) < a < 1 << 30 and -(1 << 30) < b < 1 << 30:
+        return False
+    return abs(float(a) * float(b)) > float(1 << 60)
 
 
 @kernel
@@ -134,6 +144,8 @@ def join(
                     state[J_POSITION] = p - 1
                     return OUT_FULL if now else LATER_FULL
                 other_diff = load(table[at + L_DIFFS] + table[at + L_DIFF_STRIDE] * (p - 1)) * table[at + L_SIGN]
+                if too_many(load(delta[B_DIFFS] + 8 * i), other_diff):
+                    stats[S_OVERFLOWS] += 1
                 _match(delta, i, row, other_diff, at_time, target, program, delta_is_left)
                 stats[S_MATCHES] += 1
         first_layer = 0

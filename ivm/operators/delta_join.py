@@ -16,6 +16,7 @@ import numpy as np
 from ivm.batch import Block, Words, address
 from ivm.compiled import Instruction, Program
 from ivm.core import Core
+from ivm.errors import SqlError
 from ivm.graph import Gather, Path
 from ivm.kernels.delta_join import (
     BUSY,
@@ -208,6 +209,7 @@ class DeltaJoinOperator(Operator):
             full.grow()
         out.n = result & 0xFFFFFFFF
         later.n = result >> 32
+        self._stands(core.uncounted())
         return True
 
     def instruction(self, program: Program) -> Instruction | None:
@@ -254,6 +256,7 @@ class DeltaJoinOperator(Operator):
         found = list(tasks)
         if emit(found, path, LARGE, EVERYTHING, self._may_take):
             collect(found, self.out, self._later.block, self.core.stats)
+            self._stands(self.core.uncounted())
         self._tasks = []
 
     def _may_grow(self, block: Block) -> bool:
@@ -262,7 +265,10 @@ class DeltaJoinOperator(Operator):
 
     def _may_take(self, size: int) -> bool:
         """Whether the maintained join's blocks may take so many bytes."""
-        error = self.core.refusal(size, sum(block.nbytes for block in self.blocks()))
+        return self._stands(self.core.refusal(size, sum(block.nbytes for block in self.blocks())))
+
+    def _stands(self, error: SqlError | None) -> bool:
+        """Whether nothing is wrong; otherwise the join fails."""
         if error is None:
             return True
         self._tasks.clear()

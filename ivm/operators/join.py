@@ -13,6 +13,7 @@ import numpy as np
 from ivm.batch import Block, Words, address
 from ivm.compiled import Instruction, Program
 from ivm.core import Core
+from ivm.errors import SqlError
 from ivm.graph import Gather
 from ivm.kernels.join import J_POSITION, J_RAN, JOIN_WORDS, OUT_FULL, join
 from ivm.kernels.memory import B_ROOM
@@ -116,7 +117,7 @@ class JoinOperator(Operator):
             if not self._half(*halves[0], vector):
                 self.scope.unfinished.append(self)
                 return True
-            del halves[0]
+            del halves[:1]
         self._held = None
         return self.out.n > 0
 
@@ -193,6 +194,7 @@ class JoinOperator(Operator):
             full.grow()
         out.n = result & 0xFFFFFFFF
         later.n = result >> 32
+        self._stands(core.uncounted())
         return True
 
     def _half_in_parts(
@@ -214,6 +216,7 @@ class JoinOperator(Operator):
 
         if emit(found, half, LARGE, SLICE, lambda size: vector < 0 or self._may_take(size)):
             collect(found, self.out, self._later.block, core.stats)
+            self._stands(core.uncounted())
         return True
 
     def _may_grow(self, block: Block) -> bool:
@@ -222,7 +225,10 @@ class JoinOperator(Operator):
 
     def _may_take(self, size: int) -> bool:
         """Whether the maintained join's blocks may take so many bytes."""
-        error = self.core.refusal(size, sum(block.nbytes for block in self.blocks()))
+        return self._stands(self.core.refusal(size, sum(block.nbytes for block in self.blocks())))
+
+    def _stands(self, error: SqlError | None) -> bool:
+        """Whether nothing is wrong; otherwise the join fails."""
         if error is None:
             return True
         self._state[:J_RAN] = (0, 0, -1)
