@@ -9,10 +9,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 
+import numpy as np
+
 from ivm.batch import Block
 from ivm.core import Core
 from ivm.errors import unsupported
-from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME
+from ivm.kernels.blocks import ENTER, LEAVE, SAME
 from ivm.operators.arrange import ArrangeOperator
 from ivm.operators.asof import AsOfOperator
 from ivm.operators.base import program
@@ -20,9 +22,12 @@ from ivm.operators.delta_join import DeltaJoinOperator
 from ivm.operators.join import JoinOperator
 from ivm.operators.linear import (
     ConcatOperator,
+    ConsolidateOperator,
     ErrorsOperator,
     FlatMapOperator,
     InputOperator,
+    NegateOperator,
+    ProjectOperator,
     SourceOperator,
 )  # fmt: skip
 from ivm.operators.loop import (
@@ -36,6 +41,9 @@ from ivm.operators.loop import (
 from ivm.operators.reduce import ReduceOperator
 from ivm.scheduler import Operator, Scope
 from ivm.shards import copied, gathered, sorted_block
+
+Memo = dict[int, Block]
+"""Contents of operators, by identity."""
 
 
 def needs(operator: Operator) -> list[Operator]:
@@ -114,7 +122,7 @@ def replay_into(core: Core, fresh: Sequence[Operator]) -> list[tuple[Operator, B
     Returns the old operators with the blocks that are to be put back after the pass.
     """
     new = {id(operator) for operator in fresh}
-    memo: dict[int, Block] = {}
+    memo: Memo = {}
     offered: dict[int, tuple[Operator, Block]] = {}
     links: list[tuple[Operator, Operator]] = []
     for operator in fresh:
@@ -140,7 +148,7 @@ def replay_into(core: Core, fresh: Sequence[Operator]) -> list[tuple[Operator, B
     return list(offered.values())
 
 
-def _replay_inside(core: Core, operator: Operator, source: Operator, memo: dict[int, Block]) -> None:
+def _replay_inside(core: Core, operator: Operator, source: Operator, memo: Memo) -> None:
     """A new node on an old loop's collection: only leaving the loop is possible."""
     if not isinstance(operator, LeaveTap):
         raise unsupported("a new operator inside a loop that is running already")
@@ -158,7 +166,7 @@ def _leave_again(leaving: LeavingOperator, held: Block) -> None:
     leaving.scope.leaving.append(leaving)
 
 
-def replay(core: Core, operator: Operator, memo: dict[int, Block] | None = None) -> Block:
+def replay(core: Core, operator: Operator, memo: Memo | None = None) -> Block:
     """The operator's present contents as updates with ordinals raised to the since."""
     memo = {} if memo is None else memo
     found = memo.get(id(operator))
@@ -172,9 +180,14 @@ def replay(core: Core, operator: Operator, memo: dict[int, Block] | None = None)
 
 
 _UNDER_WAY = Block(0)
+_LINEAR = (
+    VariableOperator, ProjectOperator, FlatMapOperator, ConcatOperator, NegateOperator, ConsolidateOperator,
+)  # fmt: skip
+"""What turns each update into updates of its own, and keeps nothing."""
 
 
-def _contents(core: Core, operator: Operator, memo: dict[int, Block]) -> Block:
+def _kept(core: Core, operator: Operator) -> Block | None:
+    """The contents that an arrangement has of it, if one loses nothing."""
     if operator.spine is not None:
         return operator.spine.contents(core.since)
     for consumer in operator.consumers:
@@ -185,6 +198,13 @@ def _contents(core: Core, operator: Operator, memo: dict[int, Block]) -> Block:
                 block = Block(operator.width, operator.diff_width, max(held.n, 1))
                 block.n = gathered(held, block, program(back, held.width, 0))
                 return block
+    return None
+
+
+def _contents(core: Core, operator: Operator, memo: Memo) -> Block:
+    kept = _kept(core, operator)
+    if kept is not None:
+        return kept
     match operator:
         case InputOperator():
             assert not operator.fed, "an Input that was fed has an Arrange from which its rows can be recovered"
@@ -201,11 +221,67 @@ def _contents(core: Core, operator: Operator, memo: dict[int, Block]) -> Block:
             held = replay(core, operator.source, memo)
             return _moved(held, ENTER, operator.source.scope.shape, operator.scope.shape)
         case VariableOperator():
-            assert operator.body is not None
-            return _moved(replay(core, operator.body, memo), NEXT, 0, 0)
+            cycle = _linear_cycle(core, operator, memo)
+            if cycle is not None:
+                return _run_through(core, operator, *cycle, memo)
+            return operator.later_by_a_round(replay(core, _body(operator), memo))
         case DelayOperator():
             return operator.replay(replay(core, operator.source, memo))
     return _again(core, operator, memo)
+
+
+def _linear_cycle(
+    core: Core, variable: VariableOperator, memo: Memo
+) -> tuple[list[VariableOperator], list[Operator]] | None:  # fmt: skip
+    """The variables that a variable's body is made of by linear operators that keep nothing, itself among them, and
+    what else it is made of; None where it is not."""
+    loop = variable.scope
+    variables = {id(variable): variable}
+    starts: dict[int, Operator] = {}
+    todo = [_body(variable)]
+    seen: set[int] = set()
+    circular = False
+    while todo:
+        operator = todo.pop()
+        circular |= operator is variable
+        if id(operator) in seen:
+            continue
+        seen.add(id(operator))
+        kept = _kept(core, operator)
+        if kept is not None:
+            memo[id(operator)] = kept
+        if kept is not None or operator.scope is not loop or not isinstance(operator, _LINEAR):
+            starts[id(operator)] = operator
+        elif isinstance(operator, VariableOperator):
+            variables[id(operator)] = operator
+            todo.append(_body(operator))
+        else:
+            todo += operator.feeds()
+    return (list(variables.values()), list(starts.values())) if circular else None
+
+
+def _run_through(
+    core: Core, variable: VariableOperator, variables: list[VariableOperator], starts: list[Operator], memo: Memo
+) -> Block:  # fmt: skip
+    """A variable of a loop that keeps nothing of it: what its body is made of goes round once more, each round's
+    updates by themselves, as linear operators allow."""
+    given = {id(start): replay(core, start, memo) for start in starts}
+    new = {id(v): Block(v.width) for v in variables}
+    rounds: list[Memo] = []
+    while not rounds or any(block.n for block in new.values()):
+        known = given | new
+        new = {id(v): sorted_block(v.later_by_a_round(replay(core, _body(v), known))) for v in variables}
+        rounds.append(new)
+        given = {id(start): Block(start.width, start.diff_width) for start in starts}
+    for v in variables:
+        arrays = zip(*(found[id(v)].arrays() for found in rounds), strict=True)
+        memo[id(v)] = Block.of(*(np.concatenate(parts) for parts in arrays))
+    return memo[id(variable)]
+
+
+def _body(variable: VariableOperator) -> Operator:
+    assert variable.body is not None
+    return variable.body
 
 
 def _moved(given: Block, change: int, shape: int, to_shape: int) -> Block:
@@ -214,7 +290,7 @@ def _moved(given: Block, change: int, shape: int, to_shape: int) -> Block:
     return block
 
 
-def _again(core: Core, operator: Operator, memo: dict[int, Block]) -> Block:
+def _again(core: Core, operator: Operator, memo: Memo) -> Block:
     """Runs a copy of the operator on its inputs' contents."""
     clone = copy.copy(operator)
     clone.out = Block(operator.width, operator.diff_width)

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from ivm.batch import BIG, Block, address
+from ivm.batch import BIG, Block, Words, address
 from ivm.compiled import Instruction, Program
 from ivm.core import Core
 from ivm.errors import SqlError
@@ -15,6 +15,7 @@ from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME
 from ivm.kernels.delay import delay
 from ivm.kernels.program import DELAY, ENTERING, FEEDBACK, LEAVING, R_SOURCE, TAP, VARIABLE
 from ivm.kernels.times import all_bits
+from ivm.rows import Mask
 from ivm.scheduler import Later, Operator, Scope
 from ivm.shards import copied, sort_into
 
@@ -93,6 +94,12 @@ class VariableOperator(Operator):
 
     def blocks(self) -> list[Block]:
         return [self.out, self.following]
+
+    def later_by_a_round(self, body: Block) -> Block:
+        """What it is when the body's updates are these: those of a last round go no further."""
+        rows, times, diffs = body.arrays()
+        go_on = ~_of_last_round(times, self.scope)
+        return Block.of(rows[go_on], times[go_on] + 1, diffs[go_on])
 
 
 class DelayedOperator(Operator):
@@ -348,10 +355,15 @@ class OverflowOperator(LeavingOperator):
 
     def last_round(self, body: Block) -> Block:
         """Those of the body's updates that are of the last round, or of a priority's last."""
-        loop = self.source.scope
         rows, times, diffs = body.arrays()
-        rounds = times & ((1 << loop.width) - 1)
-        last = rounds == loop.last_round
-        if loop.stride:
-            last |= rounds % loop.stride == loop.last_of_priority
+        last = _of_last_round(times, self.source.scope)
         return Block.of(rows[last], times[last], diffs[last])
+
+
+def _of_last_round(times: Words, loop: Scope) -> Mask:
+    """Which times are of the loop's last round, or of a priority's last."""
+    rounds = times & ((1 << loop.width) - 1)
+    last: Mask = rounds == loop.last_round
+    if loop.stride:
+        last |= rounds % loop.stride == loop.last_of_priority
+    return last
