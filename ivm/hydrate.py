@@ -263,20 +263,32 @@ def _linear_cycle(
 def _run_through(
     core: Core, variable: VariableOperator, variables: list[VariableOperator], starts: list[Operator], memo: Memo
 ) -> Block:  # fmt: skip
-    """A variable of a loop that keeps nothing of it: what its body is made of goes round once more, each round's
-    updates by themselves, as linear operators allow."""
+    """A variable of a loop that keeps nothing of it: what its body is made of goes round once more, round by round,
+    each round's updates by themselves, as linear operators allow."""
     given = {id(start): replay(core, start, memo) for start in starts}
+    mask = (1 << variable.scope.width) - 1
+    left = sorted({r for block in given.values() for r in (block.arrays()[1] & mask).tolist()}, reverse=True)
     new = {id(v): Block(v.width) for v in variables}
-    rounds: list[Memo] = []
-    while not rounds or any(block.n for block in new.values()):
-        known = given | new
+    rounds: list[Memo] = [new]
+    now = 0
+    while left or any(block.n for block in new.values()):
+        # What cancels out does so in its round: so rounds go one after another.
+        now = now + 1 if any(block.n for block in new.values()) else left[-1]
+        if left and left[-1] == now:
+            left.pop()
+        known = {key: _of_round(block, now, mask) for key, block in given.items()} | new
         new = {id(v): sorted_block(v.later_by_a_round(replay(core, _body(v), known))) for v in variables}
         rounds.append(new)
-        given = {id(start): Block(start.width, start.diff_width) for start in starts}
     for v in variables:
         arrays = zip(*(found[id(v)].arrays() for found in rounds), strict=True)
         memo[id(v)] = Block.of(*(np.concatenate(parts) for parts in arrays))
     return memo[id(variable)]
+
+
+def _of_round(block: Block, number: int, mask: int) -> Block:
+    rows, times, diffs = block.arrays()
+    chosen = (times & mask) == number
+    return Block.of(rows[chosen], times[chosen], diffs[chosen])
 
 
 def _body(variable: VariableOperator) -> Operator:
