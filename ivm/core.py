@@ -120,16 +120,17 @@ class Core:
             raise error
         return error
 
-    def uncounted(self) -> SqlError | None:
+    def uncounted(self, replayed: bool) -> SqlError | None:
         """Why what a join has emitted cannot stand, if so: a row more often than 2^60 times. Raised at once where
-        nothing is maintained yet."""
+        nothing is maintained yet, or an operator's copy is ``replayed`` for new ones."""
         if not self.stats[S_OVERFLOWS]:
             return None
         self.stats[S_OVERFLOWS] = 0
         error = SqlError(
-            "22003", "number of equal rows out of range", detail="A join gives a row more than 2^60 times."
-        )
-        if self.hydrating or self.fuel:
+            "22003", "number of equal rows out of range", "A join gives a row more than 2^60 times.",
+            "Group before joining, or join on more columns.",
+        )  # fmt: skip
+        if replayed or self.hydrating or self.fuel:
             raise error
         return error
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ivm.batch import Block
 from ivm.core import Core
-from ivm.errors import unsupported
+from ivm.errors import SqlError, unsupported
 from ivm.kernels.blocks import ENTER, LEAVE, SAME
 from ivm.operators.arrange import ArrangeOperator
 from ivm.operators.asof import AsOfOperator
@@ -272,6 +272,8 @@ def _run_through(
     rounds: list[Memo] = [new]
     now = 0
     while left or any(block.n for block in new.values()):
+        if core.interrupted:
+            raise SqlError("57014", "canceling statement due to user request")
         # What cancels out does so in its round: so rounds go one after another.
         now = now + 1 if any(block.n for block in new.values()) else left[-1]
         if left and left[-1] == now:

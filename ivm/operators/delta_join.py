@@ -209,7 +209,7 @@ class DeltaJoinOperator(Operator):
             full.grow()
         out.n = result & 0xFFFFFFFF
         later.n = result >> 32
-        self._stands(core.uncounted())
+        self._stands(core.uncounted(vector < 0))
         return True
 
     def instruction(self, program: Program) -> Instruction | None:
@@ -256,7 +256,7 @@ class DeltaJoinOperator(Operator):
         found = list(tasks)
         if emit(found, path, LARGE, EVERYTHING, self._may_take):
             collect(found, self.out, self._later.block, self.core.stats)
-            self._stands(self.core.uncounted())
+            self._stands(self.core.uncounted(vector < 0))
         self._tasks = []
 
     def _may_grow(self, block: Block) -> bool:

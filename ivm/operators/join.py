@@ -194,7 +194,7 @@ class JoinOperator(Operator):
             full.grow()
         out.n = result & 0xFFFFFFFF
         later.n = result >> 32
-        self._stands(core.uncounted())
+        self._stands(core.uncounted(vector < 0))
         return True
 
     def _half_in_parts(
@@ -216,7 +216,7 @@ class JoinOperator(Operator):
 
         if emit(found, half, LARGE, SLICE, lambda size: vector < 0 or self._may_take(size)):
             collect(found, self.out, self._later.block, core.stats)
-            self._stands(core.uncounted())
+            self._stands(core.uncounted(vector < 0))
         return True
 
     def _may_grow(self, block: Block) -> bool:
