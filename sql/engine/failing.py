@@ -37,10 +37,15 @@ class Failing:
         self._inputs: dict[int, frozenset[int]] = {}
         """What each view that is down reads."""
         self._held_back = False
+        self._seen = 0
+        """Operators that had failed when it was looked for views last."""
 
     def note(self) -> None:
         """Takes the views down that have failed in a commit's step."""
         engine = self._engine
+        if engine.dataflow.failed == self._seen:
+            return
+        self._seen = engine.dataflow.failed
         failed = self.unnoted()
         for relation, failure in failed.items():
             self._note(relation, failure)
