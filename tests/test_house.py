@@ -40,7 +40,7 @@ def test_doors() -> None:
     """duckdb, pyspark, numba and sqlglot are each imported through their own door only."""
     doors = {
         "duckdb": lambda p: p == "storage/duck.py",
-        "pyspark": lambda p: p.startswith("storage/load/spark"),
+        "pyspark": lambda p: p.startswith("storage/spark/session"),
         "numba": lambda p: "kernels" in p,
         "sqlglot": lambda p: p == "sql/parse.py" or p.startswith(("sql/syntax/", "sql/bind/")),
     }

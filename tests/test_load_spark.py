@@ -19,12 +19,15 @@ import pytest
 from ivm.errors import SqlError
 from ivm.words import INT4, INT8, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
 from storage.dictionary import Dictionary
-from storage.load import java, spark
+from storage.load import spark
 from storage.load.columns import LoadColumn
 from storage.load.executor import ENTRY, ROW, encoder, stream_schema
-from storage.load.java import java_home
 from storage.load.parquet import read_parquet
-from storage.load.spark import SparkSession, SparkSettings, read_parquet_with_spark
+from storage.load.spark import read_parquet_with_spark
+from storage.spark import java
+from storage.spark import session as spark_session
+from storage.spark.java import java_home
+from storage.spark.session import SparkSession, SparkSettings
 from tests.test_load import SECRET, decoded
 
 COLUMNS = [
@@ -107,8 +110,8 @@ def test_conflicting_ids_are_remapped_or_read_again(session: SparkSession, tmp_p
 def test_an_idle_session_stops_and_starts_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[int] = []
     stopped = threading.Event()
-    monkeypatch.setattr(spark, "_start", lambda _: started.append(1) or len(started))
-    monkeypatch.setattr(spark, "_stop", lambda _session, _remote: stopped.set())
+    monkeypatch.setattr(spark_session, "_start", lambda _: started.append(1) or len(started))
+    monkeypatch.setattr(spark_session, "_stop", lambda _session, _remote: stopped.set())
     lazy = SparkSession(SparkSettings(idle_seconds=0.05))
     assert not lazy.running
     with lazy as first, lazy as second:

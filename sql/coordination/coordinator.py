@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sql.session.session import Session
 
 if TYPE_CHECKING:
-    from storage.load.spark import SparkSession
+    from storage.spark.session import SparkSession
 
 T = TypeVar("T")
 READERS: Final = 8
@@ -205,7 +205,7 @@ class Coordinator:
     def spark(self) -> SparkSession:
         """The server's one Spark session."""
         if self._spark is None:
-            from storage.load.spark import SparkSession
+            from storage.spark.session import SparkSession
 
             self._spark = SparkSession()
         return self._spark

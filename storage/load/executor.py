@@ -13,7 +13,6 @@ One stream carries both rows and dictionary entries, told apart by ``part``:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -26,11 +25,10 @@ from ivm.words import row_width
 from storage.dictionary import Dictionary
 from storage.load.arrow import column_vector
 from storage.load.columns import LoadColumn, load_schema
+from storage.spark.errors import marked
 
 ROW: Final = 0
 ENTRY: Final = 1
-ERROR_MARK: Final = "FRESHET-ERROR:"
-"""What stands before an error's JSON in the text of an exception that crosses from an executor to the driver."""
 
 
 def stream_schema(columns: Sequence[LoadColumn]) -> pa.Schema:
@@ -58,9 +56,7 @@ def encoder(
             try:
                 vectors = [column_vector(batch.column(i), column, dictionary) for i, column in enumerate(columns)]
             except SqlError as error:
-                raise RuntimeError(
-                    ERROR_MARK + json.dumps([error.sqlstate, error.message, error.detail, error.hint])
-                ) from error
+                raise marked(error) from error
             yield _row_batch(pack(vectors, schema, batch.num_rows), columns)
             for ids, data, offsets in dictionary.drain_new():
                 yield _entry_batch(ids, data, offsets, columns)

@@ -1,4 +1,4 @@
-"""The pyspark door: loads that Spark reads and encodes, which come back as sorted runs in Parquet files.
+"""Loads that Spark reads and encodes, which come back as sorted runs in Parquet files.
 
 Executors turn rows into words (``storage.load.executor``), Spark partitions them by their hash and sorts each part, and
 writes rows and dictionary entries to a folder that it shares with the server. The driver, this process, never holds a
@@ -9,16 +9,9 @@ proposed, else it remaps the rows), and reads the runs. Only the DataFrame API i
 
 from __future__ import annotations
 
-import atexit
-import json
-import os
 import shutil
-import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,83 +19,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ivm.errors import SqlError
 from ivm.rows import Words
 from ivm.words import Storage, row_width
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, LoadedRows, load_schema
-from storage.load.executor import ENTRY, ERROR_MARK, ROW, encoder, stream_width
-from storage.load.java import java_home
+from storage.load.executor import ENTRY, ROW, encoder, stream_width
 from storage.load.parquet import check_parquet, read_parquet
+from storage.spark.errors import spark_error
+from storage.spark.session import SparkSession
 
-_ROOT: Final = Path(__file__).resolve().parent.parent.parent
 _ROWS_PER_PART: Final = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class SparkSettings:
-    """``master``: as Spark names it, ``sc://`` included. ``shared``: a folder that executors and server both see.
-
-    ``cache``: where the Java shim is kept. ``idle_seconds``: how long an unused session is kept.
-    """
-
-    master: str = "local[*]"
-    shared: Path | None = None
-    cache: Path = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "freshet"
-    memory: str = "1g"
-    idle_seconds: float = 60.0
-
-
-class SparkSession:
-    """The one Spark session of a server: started when first needed, stopped when idle for long, or at exit."""
-
-    def __init__(self, settings: SparkSettings | None = None) -> None:
-        self.settings = settings or SparkSettings()
-        self._lock = threading.Lock()
-        self._session: Any = None
-        self._users = 0
-        self._timer: threading.Timer | None = None
-        atexit.register(self.stop)
-
-    def __enter__(self) -> Any:
-        """The session, for as long as the ``with`` lasts."""
-        with self._lock:
-            if self._timer is not None:
-                self._timer.cancel()
-            if self._session is None:
-                self._session = _start(self.settings)
-            self._users += 1
-            return self._session
-
-    def __exit__(self, *exception: object) -> None:
-        with self._lock:
-            self._users -= 1
-            if not self._users:
-                self._timer = threading.Timer(self.settings.idle_seconds, self._stop_if_idle)
-                self._timer.daemon = True
-                self._timer.start()
-
-    @property
-    def running(self) -> bool:
-        """Whether Spark is up."""
-        return self._session is not None
-
-    def stop(self) -> None:
-        """Stops Spark and its Java; the next load starts it again."""
-        with self._lock:
-            self._stop_locked()
-
-    def _stop_if_idle(self) -> None:
-        with self._lock:
-            if not self._users:
-                self._stop_locked()
-
-    def _stop_locked(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._session is not None:
-            session, self._session = self._session, None
-            _stop(session, _is_remote(self.settings))
 
 
 def read_parquet_with_spark(
@@ -136,89 +62,6 @@ def read_parquet_with_spark(
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _start(settings: SparkSettings) -> Any:
-    try:
-        import pandas  # noqa: F401  (mapInArrow asks for it)
-        from pyspark.sql import SparkSession as Session
-    except ImportError as error:
-        raise SqlError(
-            "58000",
-            "this server has no Spark",
-            detail=str(error),
-            hint="Install it with pip install 'freshet[spark]', or leave ENGINE spark out of the statement.",
-        ) from error
-    builder = Session.builder.appName("freshet")
-    builder = builder.remote(settings.master) if _is_remote(settings) else builder.master(settings.master)
-    for key, value in _options(settings).items():
-        builder = builder.config(key, value)
-    with _environment(settings):
-        try:
-            return builder.getOrCreate()
-        except Exception as error:
-            raise _spark_error(error) from error
-
-
-def _is_remote(settings: SparkSettings) -> bool:
-    return settings.master.startswith("sc://")
-
-
-def _options(settings: SparkSettings) -> dict[str, str]:
-    options = {
-        "spark.sql.session.session.timeZone": "UTC",
-        "spark.sql.caseSensitive": "true",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-        "spark.sql.files.ignoreCorruptFiles": "false",
-        "spark.sql.parquet.compression.codec": "lz4_raw",
-    }
-    if not _is_remote(settings):
-        options |= {
-            "spark.driver.memory": settings.memory,
-            "spark.executorEnv.PYTHONPATH": _python_path(),
-            "spark.log.level": "ERROR",
-            "spark.ui.enabled": "false",
-            "spark.ui.showConsoleProgress": "false",
-        }
-    if settings.master.startswith("local"):
-        options |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    return options
-
-
-def _python_path() -> str:
-    return os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
-
-
-@contextmanager
-def _environment(settings: SparkSettings) -> Iterator[None]:
-    """What Spark's launcher reads from the environment, for as long as it starts."""
-    before = dict(os.environ)
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    if not _is_remote(settings):
-        os.environ["JAVA_HOME"] = str(java_home(settings.cache))
-    if settings.master.startswith("local"):
-        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    try:
-        yield
-    finally:
-        for key in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "JAVA_HOME", "SPARK_LOCAL_IP"):
-            os.environ.pop(key, None)
-            if key in before:
-                os.environ[key] = before[key]
-
-
-def _stop(session: Any, remote: bool) -> None:
-    gateway = None if remote else session.sparkContext._gateway
-    session.stop()
-    if gateway is not None:  # a stopped session leaves its Java running, and pyspark would take it up again
-        from pyspark import SparkContext
-
-        gateway.shutdown()
-        java = getattr(gateway, "proc", None)
-        if java is not None:
-            java.stdin.close()
-            java.wait(timeout=20)
-        SparkContext._gateway = SparkContext._jvm = None
-
-
 def _encoded(session: Any, files: Sequence[Path], columns: Sequence[LoadColumn], encode: Any) -> Any:
     """The frame of rows as words and of entries (``storage.load.executor``)."""
     words = "".join(f"w{i} long, " for i in range(stream_width(columns)))
@@ -228,7 +71,7 @@ def _encoded(session: Any, files: Sequence[Path], columns: Sequence[LoadColumn],
         chosen = source.select([column.alias(f"c{i}") for i, column in enumerate(quoted)])
         return chosen.mapInArrow(encode, f"part int, place long, diff long, {words}value binary")
     except Exception as error:
-        raise _spark_error(error) from error
+        raise spark_error(error) from error
 
 
 def _write_runs(stream: Any, columns: Sequence[LoadColumn], parts: int, out: Path) -> None:
@@ -242,18 +85,7 @@ def _write_runs(stream: Any, columns: Sequence[LoadColumn], parts: int, out: Pat
         runs = placed.withColumnRenamed("sum(diff)", "diff").sortWithinPartitions("part", *words)
         runs.drop("place").write.partitionBy("part").parquet(out.as_uri())
     except Exception as error:
-        raise _spark_error(error) from error
-
-
-def _spark_error(error: Exception) -> SqlError:
-    """An executor's own SqlError if there is one in the text, else what Spark says in one line."""
-    text = str(error)
-    start = text.find(ERROR_MARK)
-    if start >= 0:
-        values, _ = json.JSONDecoder().raw_decode(text[start + len(ERROR_MARK) :])
-        return SqlError(*values)
-    lines = [line for line in text.splitlines() if line.strip()]
-    return SqlError("58000", "Spark failed", detail=lines[0] if lines else type(error).__name__)
+        raise spark_error(error) from error
 
 
 def _files(out: Path, part: int) -> list[Path]:

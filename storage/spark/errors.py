@@ -1,0 +1,27 @@
+"""Errors that cross from Spark's executors to the driver, and Spark's own errors as ours."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from ivm.errors import SqlError
+
+ERROR_MARK: Final = "FRESHET-ERROR:"
+"""What stands before an error's JSON in the text of an exception that crosses from an executor to the driver."""
+
+
+def spark_error(error: Exception) -> SqlError:
+    """An executor's own SqlError if there is one in the text, else what Spark says in one line."""
+    text = str(error)
+    start = text.find(ERROR_MARK)
+    if start >= 0:
+        values, _ = json.JSONDecoder().raw_decode(text[start + len(ERROR_MARK) :])
+        return SqlError(*values)
+    lines = [line for line in text.splitlines() if line.strip()]
+    return SqlError("58000", "Spark failed", detail=lines[0] if lines else type(error).__name__)
+
+
+def marked(error: SqlError) -> RuntimeError:
+    """An error to raise on an executor, which ``spark_error`` knows again in the driver."""
+    return RuntimeError(ERROR_MARK + json.dumps([error.sqlstate, error.message, error.detail, error.hint]))

@@ -1,0 +1,168 @@
+"""The pyspark door: the one Spark session of a server, ``local[*]``, ``spark://`` or ``sc://``."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ivm.errors import SqlError
+from storage.spark.errors import spark_error
+from storage.spark.java import java_home
+
+_ROOT: Final = Path(__file__).resolve().parent.parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSettings:
+    """``master``: as Spark names it, ``sc://`` included. ``shared``: a folder that executors and server both see.
+
+    ``cache``: where the Java shim is kept. ``idle_seconds``: how long an unused session is kept.
+    """
+
+    master: str = "local[*]"
+    shared: Path | None = None
+    cache: Path = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "freshet"
+    memory: str = "1g"
+    idle_seconds: float = 60.0
+
+
+class SparkSession:
+    """The one Spark session of a server: started when first needed, stopped when idle for long, or at exit."""
+
+    def __init__(self, settings: SparkSettings | None = None) -> None:
+        self.settings = settings or SparkSettings()
+        self._lock = threading.Lock()
+        self._session: Any = None
+        self._users = 0
+        self._timer: threading.Timer | None = None
+        atexit.register(self.stop)
+
+    def __enter__(self) -> Any:
+        """The session, for as long as the ``with`` lasts."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._session is None:
+                self._session = _start(self.settings)
+            self._users += 1
+            return self._session
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                self._timer = threading.Timer(self.settings.idle_seconds, self._stop_if_idle)
+                self._timer.daemon = True
+                self._timer.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether Spark is up."""
+        return self._session is not None
+
+    def stop(self) -> None:
+        """Stops Spark and its Java; the next load starts it again."""
+        with self._lock:
+            self._stop_locked()
+
+    def _stop_if_idle(self) -> None:
+        with self._lock:
+            if not self._users:
+                self._stop_locked()
+
+    def _stop_locked(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._session is not None:
+            session, self._session = self._session, None
+            _stop(session, _is_remote(self.settings))
+
+
+def _start(settings: SparkSettings) -> Any:
+    try:
+        import pandas  # noqa: F401  (mapInArrow asks for it)
+        from pyspark.sql import SparkSession as Session
+    except ImportError as error:
+        raise SqlError(
+            "58000",
+            "this server has no Spark",
+            detail=str(error),
+            hint="Install it with pip install 'freshet[spark]', or leave ENGINE spark out of the statement.",
+        ) from error
+    builder = Session.builder.appName("freshet")
+    builder = builder.remote(settings.master) if _is_remote(settings) else builder.master(settings.master)
+    for key, value in _options(settings).items():
+        builder = builder.config(key, value)
+    with _environment(settings):
+        try:
+            return builder.getOrCreate()
+        except Exception as error:
+            raise spark_error(error) from error
+
+
+def _is_remote(settings: SparkSettings) -> bool:
+    return settings.master.startswith("sc://")
+
+
+def _options(settings: SparkSettings) -> dict[str, str]:
+    options = {
+        "spark.sql.session.session.timeZone": "UTC",
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        "spark.sql.files.ignoreCorruptFiles": "false",
+        "spark.sql.parquet.compression.codec": "lz4_raw",
+    }
+    if not _is_remote(settings):
+        options |= {
+            "spark.driver.memory": settings.memory,
+            "spark.executorEnv.PYTHONPATH": _python_path(),
+            "spark.log.level": "ERROR",
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+        }
+    if settings.master.startswith("local"):
+        options |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return options
+
+
+def _python_path() -> str:
+    return os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
+
+
+@contextmanager
+def _environment(settings: SparkSettings) -> Iterator[None]:
+    """What Spark's launcher reads from the environment, for as long as it starts."""
+    before = dict(os.environ)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if not _is_remote(settings):
+        os.environ["JAVA_HOME"] = str(java_home(settings.cache))
+    if settings.master.startswith("local"):
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    try:
+        yield
+    finally:
+        for key in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "JAVA_HOME", "SPARK_LOCAL_IP"):
+            os.environ.pop(key, None)
+            if key in before:
+                os.environ[key] = before[key]
+
+
+def _stop(session: Any, remote: bool) -> None:
+    gateway = None if remote else session.sparkContext._gateway
+    session.stop()
+    if gateway is not None:  # a stopped session leaves its Java running, and pyspark would take it up again
+        from pyspark import SparkContext
+
+        gateway.shutdown()
+        java = getattr(gateway, "proc", None)
+        if java is not None:
+            java.stdin.close()
+            java.wait(timeout=20)
+        SparkContext._gateway = SparkContext._jvm = None
