@@ -219,7 +219,7 @@ def create_view(env: Environment, node: nodes_statements.CreateViewStatement) ->
 
 _KINDS: Final = {
     "table": RelationKind.TABLE, "view": RelationKind.VIEW, "materialized view": RelationKind.MATERIALIZED_VIEW,
-    "sequence": RelationKind.SEQUENCE,
+    "sequence": RelationKind.SEQUENCE, "source": RelationKind.SOURCE, "sink": RelationKind.SINK,
 }  # fmt: skip
 
 

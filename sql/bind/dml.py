@@ -19,7 +19,7 @@ from sql.bind.family import TABLEOID, family
 from sql.bind.from_clause import bind_from, lookup
 from sql.bind.scope import Namespace, Range, Scope, Visible
 from sql.bind.selection import bind_targets
-from sql.catalog.catalog import Relation, RelationKind, TableColumn
+from sql.catalog.catalog import LABELS, Relation, RelationKind, TableColumn
 from sql.catalog.keys import Index
 from sql.parse import parse_expression
 from sql.statements.queries import OutputColumn
@@ -32,16 +32,12 @@ def target(env: Environment, name: nodes.TableName, what: str = "change") -> Rel
     relation = lookup(env, name, strict=what in ("truncate", "copy"))
     if relation.kind is RelationKind.TABLE:
         return relation
-    kinds = {
-        RelationKind.VIEW: "view", RelationKind.MATERIALIZED_VIEW: "materialized view",
-        RelationKind.SYSTEM: "system catalog", RelationKind.TABLE: "table", RelationKind.SEQUENCE: "sequence",
-    }  # fmt: skip
     if relation.kind is RelationKind.SYSTEM:
         message = f'permission denied: "{relation.name}" is a system catalog'
         raise SqlError("42501", message, position=name.at + 1)
     if what == "truncate":
         raise SqlError("42809", f'"{relation.name}" is not a table', position=name.at + 1)
-    message = f'cannot change {kinds[relation.kind]} "{relation.name}"'
+    message = f'cannot change {LABELS[relation.kind]} "{relation.name}"'
     raise SqlError("55000" if relation.kind is RelationKind.VIEW else "42809", message)
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 from ivm.errors import SqlError
 from ivm.words import BOOL, INT8, ColumnType, Kind, Schema, SqlType
 from planner.planning import DEFAULT, Joins, Late, Planning
+from sql.catalog.connection import Connection, connection_from_json, connection_to_json
 from sql.catalog.enumeration import Enumeration, enum_from_json, enum_to_json
 from sql.catalog.keys import (
     INDEX_BASE,
@@ -47,6 +48,10 @@ class RelationKind(Enum):
     """A user's type."""
     FUNCTION = "f"
     """A user's function: the relation of what it returns, named by its signature."""
+    SOURCE = "o"
+    """What fills a table from outside: its rows say how far."""
+    SINK = "k"
+    """What sends a relation's changes out: its rows say how far."""
     SYSTEM = "s"
     """A relation of pg_catalog or information_schema; shown to clients as a table or view of that schema."""
 
@@ -59,7 +64,13 @@ LABELS: Final = {
     RelationKind.SEQUENCE: "sequence",
     RelationKind.FUNCTION: "function",
     RelationKind.TYPE: "type",
+    RelationKind.SOURCE: "source",
+    RelationKind.SINK: "sink",
 }
+FED: Final = (RelationKind.TABLE, RelationKind.SOURCE, RelationKind.SINK)
+"""The kinds whose rows are fed to the dataflow as they come."""
+STORED: Final = (*FED, RelationKind.MATERIALIZED_VIEW)
+"""The kinds that have rows of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +154,8 @@ class Relation:
     inherit from it, which the catalog keeps up (they are not persisted). ``partitioning``: a
     partitioned table's, which has no rows of its own; ``bound``: that of a partition of the one parent. ``locks``: the
     ids under which the store keeps what a view's joins with PROCTIME() have found.
-    ``planning``: how a materialized view is planned, whenever that is.
+    ``planning``: how a materialized view is planned, whenever that is. ``connection``: a source's or sink's, whose
+    one dependency is what it fills or reads.
     """
 
     id: int
@@ -171,6 +183,7 @@ class Relation:
     enum: Enumeration | None = None
     locks: tuple[int, ...] = ()
     planning: Planning = DEFAULT
+    connection: Connection | None = None
 
     @property
     def own_type(self) -> SqlType:
@@ -365,13 +378,12 @@ class Catalog:
         return [r for r, owner in found if owner is not None and owner[0] in tables]
 
     def stored(self) -> list[Relation]:
-        """Tables and materialized views in an order in which each comes after what it depends on.
+        """The relations with rows of their own, in an order in which each comes after what its rows depend on.
 
-        Tables come first: one may be younger than a view over the table that it inherits from.
+        Views come last: a table may be younger than a view over the table that it inherits from.
         """
-        kinds = (RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW)
         return sorted(
-            (r for r in self.relations.values() if r.kind in kinds), key=lambda r: (kinds.index(r.kind), r.oid)
+            (r for r in self.relations.values() if r.kind in STORED), key=lambda r: (STORED.index(r.kind), r.oid)
         )
 
     def to_json(self) -> bytes:
@@ -464,6 +476,7 @@ def _relation_to_json(relation: Relation) -> dict[str, object]:
         "late": None if relation.planning.late is Late.AUTO else relation.planning.late.value,
         "partitioning": None if relation.partitioning is None else partitioning_to_json(relation.partitioning),
         "bound": None if relation.bound is None else bound_to_json(relation.bound),
+        "connection": None if relation.connection is None else connection_to_json(relation.connection),
     }
     return {
         "id": relation.id,
@@ -537,4 +550,5 @@ def _relation_from_json(data: Mapping[str, Any], enums: Enums) -> Relation:
             not data.get("undemanding", False),
             Late(data.get("late", Late.AUTO.value)),
         ),
+        connection=connection_from_json(data["connection"]) if "connection" in data else None,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ivm.budget import NO_BUDGET, Budget
-from sql.catalog.catalog import Catalog, Relation, RelationKind, is_temporary
+from sql.catalog.catalog import FED, Catalog, Relation, RelationKind, is_temporary
 from sql.ddl.create import drop_temporary
 from sql.engine.clock import EpochClock
 from sql.engine.engine import Engine
@@ -72,9 +72,9 @@ def _base_epoch(found: Recovered, clock: EpochClock) -> int:
 
 def _restore_stored(engine: Engine, persistence: Persistence, progress: Progress) -> None:
     stored = engine.catalog.stored()
-    tables = [r for r in stored if r.kind is RelationKind.TABLE]
+    tables = [r for r in stored if r.kind in FED]
     for relation in stored:
-        if relation.kind is RelationKind.TABLE:
+        if relation.kind in FED:
             engine.add_table(relation)
         else:
             install_view(engine, engine.catalog, relation, waiting=True)
@@ -116,7 +116,7 @@ def _replay(engine: Engine, sequence: int, record: CommitRecord) -> None:
         after = before.from_json(record.catalog)
     created = [r for r in after.stored() if r.id not in before.relations]
     for table in created:
-        if table.kind is RelationKind.TABLE:
+        if table.kind in FED:
             engine.add_table(table)
     if created:
         engine.hydrate()

@@ -22,6 +22,7 @@ from sql.statements.results import Notice, Notify
 
 _KINDS = {
     "view": RelationKind.VIEW, "materialized view": RelationKind.MATERIALIZED_VIEW, "sequence": RelationKind.SEQUENCE,
+    "source": RelationKind.SOURCE, "sink": RelationKind.SINK,
 }  # fmt: skip
 
 
@@ -118,7 +119,7 @@ class Renamer:
     def _rename_column(self, relation: Relation, old: str, new: str) -> None:
         self._check_family(relation, [c.name for c in relation.columns], old)
         names = [c.name for c in relation.columns]
-        if relation.kind is RelationKind.SEQUENCE:
+        if relation.kind in (RelationKind.SEQUENCE, RelationKind.SOURCE, RelationKind.SINK):
             raise SqlError("42809", f'"{relation.name}" is not a table, view or materialized view')
         if old in SYSTEM_COLUMNS:
             raise SqlError("0A000", f'cannot rename system column "{old}"')

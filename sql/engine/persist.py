@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from ivm.errors import SqlError
-from sql.catalog.catalog import Catalog, Relation, RelationKind
+from sql.catalog.catalog import STORED, Catalog, Relation
 from sql.engine.clock import EpochClock
 from storage.checkpoint import Applier, Pace, Recovered, recover
 from storage.duck import Store
@@ -166,4 +166,4 @@ def stored_relation(relation: Relation) -> StoredRelation:
 
 
 def _is_stored(relation: Relation) -> bool:
-    return relation.kind in (RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW)
+    return relation.kind in STORED

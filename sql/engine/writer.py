@@ -17,7 +17,7 @@ from ivm.rows import Words
 from ivm.trace import Version
 from planner.logical import Rel
 from planner.planning import DEFAULT, Planning
-from sql.catalog.catalog import Catalog, Relation, RelationKind
+from sql.catalog.catalog import FED, STORED, Catalog, Relation, RelationKind
 from sql.engine.engine import Engine
 from sql.engine.overlay import FEW, Pending, overlaid
 from sql.engine.snapshot import Published, plan_maintained
@@ -128,9 +128,9 @@ class Writer:
 
     def _install(self, relation: Relation, rel: Rel | None) -> None:
         engine = self.engine
-        if relation.kind in (RelationKind.VIEW, RelationKind.SEQUENCE, RelationKind.FUNCTION, RelationKind.TYPE):
+        if relation.kind not in STORED:
             return
-        if relation.kind is RelationKind.TABLE:
+        if relation.kind in FED:
             engine.add_table(relation)
         else:
             assert rel is not None, "a materialized view has a query"

@@ -21,7 +21,7 @@ from planner.row_errors import first_error
 from planner.run import run
 from planner.run_direct import is_short
 from planner.scalar import Scalar
-from sql.catalog.catalog import Catalog, RelationKind
+from sql.catalog.catalog import STORED, Catalog
 from sql.engine.clock import POSTGRES_EPOCH
 from sql.engine.counts import count_row
 from sql.engine.overlay import OverlaidSnapshot, Pending
@@ -94,7 +94,7 @@ def _text(epoch: int) -> str:
 def oldest_epoch(catalog: Catalog, relation: int, now: int) -> int:
     """The oldest epoch that is promised for a relation."""
     known = catalog.relations.get(relation)
-    if known is None or known.kind not in (RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW):
+    if known is None or known.kind not in STORED:
         return 0
     return max(known.created, now - (known.retain or DEFAULT_RETAIN))
 

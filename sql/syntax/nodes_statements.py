@@ -64,7 +64,7 @@ class CreateViewStatement:
 
 @dataclass(frozen=True, slots=True)
 class DropStatement:
-    """``kind``: table, view, materialized view, index or sequence."""
+    """``kind``: table, view, materialized view, index, sequence, source or sink."""
 
     kind: str
     names: tuple[TableName, ...]

@@ -28,7 +28,7 @@ def renaming(cursor: Cursor, kind: str, table: TableName, if_exists: bool) -> Re
 def _rename(cursor: Cursor, target: Named) -> Rename:
     if cursor.accept("to"):
         return Rename(target, "relation", target.name, cursor.name())
-    if target.kind in ("index", "sequence"):
+    if target.kind in ("index", "sequence", "source", "sink"):
         raise cursor.error()
     part = "constraint" if target.kind == "table" and cursor.accept("constraint") else "column"
     if part == "column":

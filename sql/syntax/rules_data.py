@@ -463,6 +463,9 @@ class DataRules(PartitionRules):
             kind = "materialized view"
         elif self.accept_word("sequence"):
             kind = "sequence"
+        elif self.is_word("source") or self.is_word("sink"):
+            kind = self._curr.text.lower()
+            self._advance()
         elif self._match_set((TokenType.TABLE, TokenType.VIEW)):
             kind = str(self._prev.text)
         elif self.accept_word("index"):

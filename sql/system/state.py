@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from ivm.words import SqlType
 from planner.identifiers import quoted
-from sql.catalog.catalog import Relation, RelationKind, TableColumn
+from sql.catalog.catalog import FED, Relation, RelationKind, TableColumn
 from sql.catalog.keys import INDEX_BASE, Index
 from sql.catalog.search_path import SearchPath
 from sql.system.definitions import definitions
@@ -127,6 +127,8 @@ def relkind(relation: Relation) -> str:
         return known.relkind
     if relation.partitioning is not None:
         return "p"
+    if relation.kind in FED:
+        return "r"
     return "v" if relation.kind is RelationKind.SYSTEM else relation.kind.value
 
 
