@@ -5,13 +5,17 @@ VENV := .venv
 PY := $(VENV)/bin/python
 DEMO_FLAGS := $(if $(DEMO_EXIT),--exit) $(if $(LOAD),--load $(LOAD)) $(if $(PORT),--port $(PORT))
 
-.PHONY: demo test lint types layers bench rivals pictures server requirements histories blocks joins proctime aggregates priorities laws chaos crashes clean
+.PHONY: demo test lint types layers bench rivals pictures server requirements cluster histories blocks joins proctime aggregates priorities laws chaos crashes clean
 
 demo: $(VENV)/server.done $(if $(filter spark,$(LOAD)),$(VENV)/test.done)
 	$(PY) -m examples.debian.demo $(DEMO_FLAGS)
 
 server: $(VENV)/server.done
 	$(PY) server.py $(FLAGS)
+
+# A Spark master and two workers on this machine until Ctrl-C; FLAGS=--connect adds a Spark Connect server.
+cluster: $(VENV)/test.done
+	$(PY) -m storage.spark.cluster $(FLAGS)
 
 test: $(VENV)/test.done
 	$(PY) -m pytest

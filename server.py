@@ -20,6 +20,7 @@ from ivm.errors import SqlError
 
 if TYPE_CHECKING:
     from sql.engine.persist import Tuning
+    from storage.spark.session import SparkSettings
 
 UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 END_SECONDS = 4.5
@@ -54,7 +55,23 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--workers", type=parse_workers, default=1,
                         help="threads that share large pieces of a step (default: %(default)s)")  # fmt: skip
     parser.add_argument("--python", action="store_true", help="let clients create aggregates in Python: any code")
+    parser.add_argument("--spark", default="local[*]", metavar="URL",
+                        help="local[*], spark://HOST:PORT or sc://HOST:PORT (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--spark-shared", type=Path, metavar="DIR",
+                        help="a folder that this server and the executors of spark:// or sc:// share")  # fmt: skip
+    parser.add_argument("--spark-memory", type=parse_bytes, default="1GiB",
+                        help="memory of Spark's driver, and of each executor (default: %(default)s)")  # fmt: skip
     return parser.parse_args(given)
+
+
+def spark_settings(options: argparse.Namespace) -> SparkSettings:
+    """What the flags say of Spark. SqlError 22023."""
+    from storage.spark.session import SparkSettings
+
+    shared = options.spark_shared
+    if shared is not None:
+        shared.mkdir(parents=True, exist_ok=True)
+    return SparkSettings(options.spark, shared and shared.resolve(), memory=f"{options.spark_memory >> 20}m")
 
 
 def say(text: str) -> None:
@@ -68,6 +85,7 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: os._exit(0))  # a start can be cut short anywhere, as by a kill
+    spark = spark_settings(options)
     say("freshet: starting")
     from sql.coordination.coordinator import Coordinator
     from sql.pgwire.listener import serve
@@ -78,7 +96,7 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     await warm(say)
     files = tuple(path.resolve() for path in options.files)
     coordinator = await Coordinator.open(
-        options.data, options.memory, files, lambda text: say(f"freshet: {text}"), tuning, options.python
+        options.data, options.memory, files, lambda text: say(f"freshet: {text}"), tuning, options.python, spark
     )
     server = await serve(partial(Session, coordinator), options.host, options.port)
     for number in (signal.SIGTERM, signal.SIGINT):

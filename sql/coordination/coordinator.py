@@ -31,12 +31,10 @@ from sql.engine.engine import Engine
 from sql.engine.indexing import Wish
 from sql.engine.persist import Persistence, Tuning
 from sql.engine.snapshot import Published
+from storage.spark.session import SparkSession, SparkSettings
 
 if TYPE_CHECKING:
     from sql.session.session import Session
-
-if TYPE_CHECKING:
-    from storage.spark.session import SparkSession
 
 T = TypeVar("T")
 READERS: Final = 8
@@ -58,11 +56,13 @@ class Coordinator:
     """Everything that sessions share. ``files``: the folders that COPY FROM 'path' may read.
 
     ``budget``: what intermediate results may take. ``python``: whether clients may create aggregates in Python.
+    ``spark``: the server's one Spark session, which starts when it is first needed.
     """
 
     def __init__(
-        self, engine: Engine, files: tuple[Path, ...] = (), budget: Budget = NO_BUDGET, python: bool = False
-    ) -> None:
+        self, engine: Engine, files: tuple[Path, ...] = (), budget: Budget = NO_BUDGET, python: bool = False,
+        spark: SparkSettings | None = None,
+    ) -> None:  # fmt: skip
         self.engine = engine
         self.budget = budget
         self.files = files
@@ -79,6 +79,7 @@ class Coordinator:
         self._latest: Session | None = None
         self._alone_from = 0.0
         self._wished: set[Wish] = set()
+        self._spark_settings = spark
         self._spark: SparkSession | None = None
         self.merging = IdleMerging(self)
         self._thread = EngineThread(
@@ -96,6 +97,7 @@ class Coordinator:
         progress: Callable[[str], None] = lambda _: None,
         tuning: Tuning | None = None,
         python: bool = False,
+        spark: SparkSettings | None = None,
     ) -> Coordinator:
         """Opens (or makes) a data folder and brings its state back. SqlError 55006, XX001.
 
@@ -108,7 +110,7 @@ class Coordinator:
         clock = EpochClock(folder / "lease")
         budget = Budget(memory or _half_of_memory())
         engine = await asyncio.to_thread(restore, persistence, clock, progress, budget)
-        return cls(engine, files, budget, python)
+        return cls(engine, files, budget, python, spark)
 
     def queue(self, work: Callable[[], T], keep: bool = False) -> Awaitable[T]:
         """Queue a job for the engine thread at once; done when its group is durable and published.
@@ -205,9 +207,7 @@ class Coordinator:
     def spark(self) -> SparkSession:
         """The server's one Spark session."""
         if self._spark is None:
-            from storage.spark.session import SparkSession
-
-            self._spark = SparkSession()
+            self._spark = SparkSession(self._spark_settings)
         return self._spark
 
     def clean_up(self, work: Callable[[], None]) -> None:
@@ -229,7 +229,7 @@ class Coordinator:
         stopped = await asyncio.to_thread(self._stop)
         self.merging.stop()
         if self._spark is not None:
-            self._spark.stop()
+            await asyncio.to_thread(self._spark.stop)
         self.readers.shutdown(wait=False, cancel_futures=True)
         if stopped:
             await asyncio.to_thread(self._close_storage)

@@ -7,23 +7,29 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any, Final
 
 from ivm.errors import SqlError
 from storage.spark.errors import spark_error
 from storage.spark.java import java_home
+from storage.spark.reach import check_reachable, own_address
 
 _ROOT: Final = Path(__file__).resolve().parent.parent.parent
+EXECUTOR_SECONDS: Final = 30.0
+"""For how long a cluster may take to give a new session its first executor."""
 
 
 @dataclass(frozen=True, slots=True)
 class SparkSettings:
     """``master``: as Spark names it, ``sc://`` included. ``shared``: a folder that executors and server both see.
 
-    ``cache``: where the Java shim is kept. ``idle_seconds``: how long an unused session is kept.
+    ``cache``: where the Java shim is kept. ``memory``: of the driver, and of each executor of a cluster.
+    ``idle_seconds``: how long an unused session is kept. Raises 22023 for a master that is none, or that needs a
+    shared folder and has none.
     """
 
     master: str = "local[*]"
@@ -31,6 +37,14 @@ class SparkSettings:
     cache: Path = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "freshet"
     memory: str = "1g"
     idle_seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        if not self.master.startswith(("local", "spark://", "sc://")):
+            raise SqlError("22023", f'"{self.master}" is no Spark to connect to',
+                           hint="Write local[*], spark://HOST:PORT or sc://HOST:PORT.")  # fmt: skip
+        if self.shared is None and not self.master.startswith("local"):
+            raise SqlError("22023", f"executors of {self.master} need a folder that they share with the server",
+                           hint="Name it with --spark-shared DIR.")  # fmt: skip
 
 
 class SparkSession:
@@ -41,6 +55,7 @@ class SparkSession:
         self._lock = threading.Lock()
         self._session: Any = None
         self._users = 0
+        self._doubtful = False
         self._timer: threading.Timer | None = None
         atexit.register(self.stop)
 
@@ -54,10 +69,14 @@ class SparkSession:
             self._users += 1
             return self._session
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         with self._lock:
             self._users -= 1
-            if not self._users:
+            if isinstance(error, SqlError) and error.sqlstate == "58000":
+                self._doubtful = True
+            if self._doubtful and not self._users:  # its Java or its cluster may be gone: the next one finds out anew
+                self._stop_locked()
+            elif not self._users:
                 self._timer = threading.Timer(self.settings.idle_seconds, self._stop_if_idle)
                 self._timer.daemon = True
                 self._timer.start()
@@ -81,7 +100,7 @@ class SparkSession:
         if self._timer is not None:
             self._timer.cancel()
         if self._session is not None:
-            session, self._session = self._session, None
+            session, self._session, self._doubtful = self._session, None, False
             _stop(session, _is_remote(self.settings))
 
 
@@ -96,15 +115,36 @@ def _start(settings: SparkSettings) -> Any:
             detail=str(error),
             hint="Install it with pip install 'freshet[spark]', or leave ENGINE spark out of the statement.",
         ) from error
+    if not settings.master.startswith("local"):
+        check_reachable(settings.master)
     builder = Session.builder.appName("freshet")
     builder = builder.remote(settings.master) if _is_remote(settings) else builder.master(settings.master)
     for key, value in _options(settings).items():
         builder = builder.config(key, value)
     with _environment(settings):
         try:
-            return builder.getOrCreate()
+            session = builder.getOrCreate()
         except Exception as error:
             raise spark_error(error) from error
+    if settings.master.startswith("spark://"):
+        _await_executor(session, settings)
+    return session
+
+
+def _await_executor(session: Any, settings: SparkSettings) -> None:
+    """Spark itself would wait for ever: 58000 where the cluster has nothing for us."""
+    until = monotonic() + EXECUTOR_SECONDS
+    status = session.sparkContext._jsc.sc()
+    while status.getExecutorMemoryStatus().size() < 2:  # the driver counts
+        if monotonic() > until:
+            _stop(session, remote=False)
+            raise SqlError(
+                "58000",
+                f"the Spark cluster {settings.master} gave no executor within {EXECUTOR_SECONDS:.0f} s",
+                hint="See in its web UI whether it has workers with a free core and "
+                f"{settings.memory} of memory (--spark-memory), and who uses them.",
+            )
+        sleep(0.1)
 
 
 def _is_remote(settings: SparkSettings) -> bool:
@@ -113,7 +153,7 @@ def _is_remote(settings: SparkSettings) -> bool:
 
 def _options(settings: SparkSettings) -> dict[str, str]:
     options = {
-        "spark.sql.session.session.timeZone": "UTC",
+        "spark.sql.session.timeZone": "UTC",
         "spark.sql.caseSensitive": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
         "spark.sql.files.ignoreCorruptFiles": "false",
@@ -122,17 +162,20 @@ def _options(settings: SparkSettings) -> dict[str, str]:
     if not _is_remote(settings):
         options |= {
             "spark.driver.memory": settings.memory,
-            "spark.executorEnv.PYTHONPATH": _python_path(),
+            "spark.executorEnv.PYTHONPATH": python_path(),
             "spark.log.level": "ERROR",
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
         }
-    if settings.master.startswith("local"):
-        options |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        address = own_address(settings.master)
+        options |= {"spark.driver.host": address, "spark.driver.bindAddress": address}
+    if settings.master.startswith("spark://"):
+        options["spark.executor.memory"] = settings.memory
     return options
 
 
-def _python_path() -> str:
+def python_path() -> str:
+    """Where executors on this machine find the package; elsewhere it is to be installed."""
     return os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
 
 
@@ -143,8 +186,7 @@ def _environment(settings: SparkSettings) -> Iterator[None]:
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if not _is_remote(settings):
         os.environ["JAVA_HOME"] = str(java_home(settings.cache))
-    if settings.master.startswith("local"):
-        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        os.environ["SPARK_LOCAL_IP"] = own_address(settings.master)
     try:
         yield
     finally:
@@ -156,13 +198,15 @@ def _environment(settings: SparkSettings) -> Iterator[None]:
 
 def _stop(session: Any, remote: bool) -> None:
     gateway = None if remote else session.sparkContext._gateway
-    session.stop()
+    with suppress(Exception):  # its Java, or the server of Spark Connect, may have died: then there is nothing to stop
+        session.stop()
     if gateway is not None:  # a stopped session leaves its Java running, and pyspark would take it up again
         from pyspark import SparkContext
 
         gateway.shutdown()
         java = getattr(gateway, "proc", None)
         if java is not None:
-            java.stdin.close()
+            with suppress(BrokenPipeError):
+                java.stdin.close()
             java.wait(timeout=20)
         SparkContext._gateway = SparkContext._jvm = None

@@ -1,0 +1,34 @@
+"""One two-worker cluster for all tests of a run that ask for it, and how a test reaches it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from storage.spark.cluster import LocalCluster
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[LocalCluster]:
+    """A master and two workers of one core each (``storage.spark.cluster``)."""
+    pytest.importorskip("pyspark")
+    with LocalCluster(memory="600m") as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def connect(cluster: LocalCluster) -> Iterator[str]:
+    """A Spark Connect server over the cluster, whose cores it takes all: its URL. For the last tests of a module."""
+    with cluster.connected() as url:
+        yield url
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Iterator[Path]:
+    """A folder for ``--spark-shared``, which must be empty again in the end."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    yield folder
+    assert list(folder.iterdir()) == [], "nothing is left behind"

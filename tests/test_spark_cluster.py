@@ -1,0 +1,104 @@
+"""The server with a real cluster: spark:// and sc:// give what the local path gives; what is missing is said soon."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ivm.errors import SqlError
+from storage.spark import session as spark_session
+from storage.spark.cluster import LocalCluster
+from storage.spark.reach import addresses, check_reachable
+from storage.spark.session import SparkSession, SparkSettings
+from tests.program import Program
+from tests.spark_cluster import cluster, connect, shared
+
+__all__ = ["cluster", "connect", "shared"]
+
+VIEW = "SELECT note, count(*) AS n, sum(amount) AS total FROM {} GROUP BY note"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A folder of two Parquet files with NULLs and rows that are twice there."""
+    folder = tmp_path / "files" / "rows"
+    folder.mkdir(parents=True)
+    for name, start in (("a", 0), ("b", 3000)):
+        ids = [i // 2 for i in range(start, start + 4000)]
+        notes = [f"nöte {i % 50}" if i % 7 else None for i in ids]
+        pq.write_table(
+            pa.table({"id": ids, "note": notes, "amount": [i * 30 for i in ids]}), folder / f"{name}.parquet"
+        )
+    return folder
+
+
+def load_both_ways(url: str, files: Path, shared: Path, data: Path) -> None:
+    program = Program(data, "--files", str(files.parent), "--spark", url, "--spark-shared", str(shared),
+                      "--spark-memory", "500MiB")  # fmt: skip
+    try:
+        with program.connect() as client:
+            for table, engine in (("here", "local"), ("there", "spark")):
+                client.execute(f"CREATE TABLE {table} (id bigint, note text, amount bigint)")
+                client.execute(f"CREATE MATERIALIZED VIEW {table}_view AS {VIEW.format(table)}")
+                done = client.execute(f"COPY {table} FROM '{files}' WITH (FORMAT parquet, ENGINE {engine})")
+                assert done.statusmessage == "COPY 8000"
+            for of in ("", "_view"):
+                here, there = (
+                    client.execute(f"SELECT * FROM {table}{of} ORDER BY 1, 2, 3").fetchall()
+                    for table in ("here", "there")
+                )
+                assert here == there
+                assert len(here) == (8000 if not of else 51)
+            client.execute("CREATE TABLE small (id smallint, note text, amount smallint)")
+            with pytest.raises(psycopg.errors.NumericValueOutOfRange):
+                client.execute(f"COPY small FROM '{files}' WITH (FORMAT parquet, ENGINE spark)")
+        assert program.terminate() == 0
+    finally:
+        program.kill()
+
+
+def test_a_cluster_loads_what_the_local_path_loads(
+    cluster: LocalCluster, files: Path, shared: Path, tmp_path: Path
+) -> None:
+    load_both_ways(cluster.url, files, shared, tmp_path / "data")
+
+
+def test_a_cluster_without_room_is_said(cluster: LocalCluster, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_session, "EXECUTOR_SECONDS", 1.0)
+    greedy = SparkSession(SparkSettings(cluster.url, shared, memory="20g"))
+    with pytest.raises(SqlError, match="gave no executor") as raised, greedy:
+        pass
+    assert raised.value.sqlstate == "58000"
+    assert "--spark-memory" in str(raised.value.hint)
+    assert not greedy.running
+
+
+def test_spark_connect_loads_what_the_local_path_loads(connect: str, files: Path, shared: Path, tmp_path: Path) -> None:
+    load_both_ways(connect, files, shared, tmp_path / "data")
+
+
+@pytest.mark.parametrize("scheme", ["spark", "sc"])
+def test_what_is_not_there_is_said_within_seconds(scheme: str, shared: Path) -> None:
+    start = time.monotonic()
+    nowhere = SparkSession(SparkSettings(f"{scheme}://127.0.0.1:1", shared))
+    with pytest.raises(SqlError, match=f"cannot reach Spark at {scheme}://127.0.0.1:1") as raised, nowhere:
+        pass
+    assert raised.value.sqlstate == "58000"
+    assert time.monotonic() - start < 10
+
+
+def test_settings_that_cannot_be(shared: Path) -> None:
+    for master, text in (("yarn", "is no Spark"), ("spark://h:7077", "need a folder"), ("sc://h", "need a folder")):
+        with pytest.raises(SqlError, match=text) as raised:
+            SparkSettings(master)
+        assert raised.value.sqlstate == "22023"
+    assert addresses("spark://a:1,b") == [("a", 1), ("b", 7077)]
+    assert addresses("sc://c/;token=x") == [("c", 15002)]
+    for master in ("spark://", "sc://a:b", "spark://a:99999"):
+        with pytest.raises(SqlError, match="names no host"):
+            check_reachable(master)
