@@ -171,8 +171,8 @@ class Dataflow:
     def _render(self, spec: NodeSpec) -> Operator:
         core = self._core
         match spec:
-            case Input(width):
-                return InputOperator(core, self._root, width)
+            case Input(width, diff_width):
+                return InputOperator(core, self._root, width, diff_width)
             case Constant(width, rows):
                 matrix = np.array(rows, np.int64).reshape(len(rows), width)
                 return SourceOperator(core, self._root, matrix, np.ones(len(rows), np.int64))
@@ -367,7 +367,7 @@ class Dataflow:
 
     def feed(self, node: NodeId, rows: Words, times: Words | int, diffs: Words) -> None:
         """Feeds an Input: rows int64[n, width], times (ordinals, none below the newest stepped, or one for all) and
-        diffs int64[n]."""
+        diffs int64[n], or int64[n, diff_width]."""
         operator = self._operators[node]
         assert isinstance(operator, InputOperator)
         count = len(diffs)

@@ -217,6 +217,7 @@ class Input:
     """A source of updates, fed from outside; at depth 0."""
 
     width: int
+    diff_width: int = 1
 
 
 @dataclass(frozen=True, slots=True)

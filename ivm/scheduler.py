@@ -133,6 +133,10 @@ class Operator:
         """Lets the operator run in the current pass of its scope."""
         self.scope.queue(self)
 
+    def resume(self) -> None:
+        """Takes it for one that has run before: what it reads holds updates that it has seen."""
+        self.ran = True
+
     def clear(self) -> None:
         """Forgets what the pass emitted."""
         out = self.out

@@ -132,6 +132,10 @@ class DeltaJoinOperator(Operator):
     def feeds(self) -> list[Operator]:
         return list({id(course.delta): course.delta for course in self.courses}.values())
 
+    def resume(self) -> None:
+        super().resume()
+        self._ran[0] = 1
+
     def run(self, vector: int) -> bool:
         later = self._later
         if self.error is None:

@@ -73,6 +73,10 @@ class JoinOperator(Operator):
     def feeds(self) -> list[Operator]:
         return [self.left.delta, self.right.delta]
 
+    def resume(self) -> None:
+        super().resume()
+        self._state[J_RAN] = 1
+
     def run(self, vector: int) -> bool:
         out = self.out
         later = self._later

@@ -26,8 +26,8 @@ class InputOperator(Operator):
 
     __slots__ = ("fed",)
 
-    def __init__(self, core: Core, scope: Scope, width: int) -> None:
-        super().__init__(core, scope, width)
+    def __init__(self, core: Core, scope: Scope, width: int, diff_width: int = 1) -> None:
+        super().__init__(core, scope, width, diff_width)
         self.fed = False
 
     @property
@@ -44,7 +44,10 @@ class InputOperator(Operator):
             out.reserve(end)
         out.rows[start:end] = rows
         out.times[start:end] = times
-        out.diffs[start:end, 0] = diffs
+        if diffs.ndim == 1:
+            out.diffs[start:end, 0] = diffs
+        else:
+            out.diffs[start:end] = diffs
         out.n = out.d[0] = end
         self.fed = True
 
