@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
 
@@ -64,6 +65,7 @@ class Arena:
         assert len(secret) == 16
         assert parent is None or parent.parent is None, "a scratch arena has no scratch of its own"
         self.parent: Arena | None = parent
+        self.id_bits = id_bits
         self.generation: Generation = Generation() if parent is None else parent.generation
         self.lock = threading.Lock()
         self.chunks: list[Bytes] = []
@@ -152,6 +154,24 @@ class Arena:
         count = interning.keep_living(self.descriptor, np.ascontiguousarray(ids), places)
         del held
         return places[:count]
+
+    def ids(self) -> Words:
+        """The ids that it has now, int64[n], dead and reserved ones among them. Needs no lock: what moves to a new
+        table meanwhile stays where it was."""
+        columns = [table[:: kernels.SLOT_WORDS] for table in [*self.old_tables, self.table]]
+        found: Words = np.unique(np.concatenate(columns))
+        used: Words = found[found != 0]
+        return used
+
+    def proposals(self, value: bytes, rounds: int) -> Iterator[int]:
+        """The ids that a value asks for, round after round."""
+        data = np.frombuffer(value + b"\0", np.uint8)
+        for turn in range(rounds):
+            yield int(interning.propose(self.state, _address(data), len(value), turn))
+
+    def is_taken(self, ident: int) -> bool:
+        """Whether an id is some value's, a dead one's too, or kept free."""
+        return bool(kernels.resolve(self.state, ident))
 
     def packed(self, ids: Words) -> tuple[Bytes, Words]:
         """The values' bytes one after the other, and int64[n + 1] where each starts. AssertionError: an unknown id."""

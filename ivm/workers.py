@@ -12,7 +12,9 @@ import os
 import threading
 from _thread import allocate_lock
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import count
+from time import thread_time_ns
 from typing import Any, Final, TypeVar, cast
 
 T = TypeVar("T")
@@ -29,6 +31,14 @@ SORTED: Final = 1 << 14
 COPIED: Final = 1 << 16
 
 
+@dataclass(slots=True)
+class Tally:
+    """What one thread has done of jobs: calls, and its CPU time in them."""
+
+    calls: int = 0
+    nanoseconds: int = 0
+
+
 class _Job:
     """Calls, what came of each, and how many are still to be taken."""
 
@@ -43,13 +53,16 @@ class _Job:
         self.results: list[Any] = [None] * len(calls)
         self.errors: dict[int, BaseException] = {}
 
-    def work(self) -> None:
+    def work(self, tally: Tally) -> None:
         """Takes calls until none is left; the last one done ends the job. Both iterators are stepped atomically."""
         for i in self._taken:
+            begun = thread_time_ns()
             try:
                 self.results[i] = self._calls[i]()
             except BaseException as error:
                 self.errors[i] = error
+            tally.calls += 1
+            tally.nanoseconds += thread_time_ns() - begun
             if next(self._finished) == len(self._calls):
                 self._ended.release()
 
@@ -76,9 +89,11 @@ class Workers:
         self._wakes = [allocate_lock() for _ in range(number - 1)]
         self._job: _Job | None = None
         self._ended = False
-        for wake in self._wakes:
+        self.tallies = tuple(Tally() for _ in range(number))
+        """Of whoever asks first, then of each worker."""
+        for wake, tally in zip(self._wakes, self.tallies[1:], strict=True):
             wake.acquire()
-            threading.Thread(target=self._serve, args=(wake,), name="worker", daemon=True).start()
+            threading.Thread(target=self._serve, args=(wake, tally), name="worker", daemon=True).start()
 
     def least(self, kind: int) -> int:
         """From how many updates on work of a kind is shared: ``SEARCHED`` and so on."""
@@ -86,14 +101,14 @@ class Workers:
             return 1 << 62
         return kind if self._least is None else self._least
 
-    def _serve(self, wake: Any) -> None:
+    def _serve(self, wake: Any, tally: Tally) -> None:
         while True:
             wake.acquire()
             if self._ended:
                 return
             job = self._job
             if job is not None:
-                job.work()
+                job.work(tally)
             del job  # what it holds must not live until the next
 
     def run(self, calls: Sequence[Callable[[], T]]) -> list[T]:
@@ -106,7 +121,7 @@ class Workers:
             for wake in self._wakes[: len(calls) - 1]:
                 if wake.locked():  # else it has yet to see the job before
                     wake.release()
-            job.work()
+            job.work(self.tallies[0])
             job.wait()
         finally:
             self._job = None

@@ -12,7 +12,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.psql_pages import ELISION, Comparison, play, steps
+from ivm import workers
+from tests.psql_pages import ELISION, Comparison, Step, play, steps
 from tests.sessions import Server
 
 ROOT = Path(__file__).parents[1]
@@ -24,25 +25,27 @@ NOT_RUN = {
     "docs/hydration.md": "views over ten million rows, half a minute; tests/test_hydration.py has smaller ones",
     "docs/memory.md": "a server with a limit of its own, and a gigabyte; tests/test_memory.py has 8 MiB",
 }
+WORKERS = {"docs/cores.md": 2}
+"""Pages that are about a server with more than one."""
 RUN = [name for name, page in PAGES.items() if name not in NOT_RUN and list(steps(page.read_text()))]
 
 
-def differences(page: Path, folder: Path) -> list[str]:
+def differences(page: Path, folder: Path) -> list[tuple[Step, list[str]]]:
+    """The statements that give something else than the page shows, with what they give."""
+    workers.use(WORKERS.get(str(page.relative_to(ROOT)), 1))
     server = Server(folder, python=True)
     try:
-        return [
-            f"line {step.line}: {step.text}\n" + "\n".join(real)
-            for step, real, agrees in play(page, server)
-            if not agrees
-        ]
+        return [(step, real) for step, real, agrees in play(page, server) if not agrees]
     finally:
         server.close()
+        workers.use(1)
 
 
 @pytest.mark.parametrize("name", RUN)
 def test_page(name: str, tmp_path: Path) -> None:
     """What each statement of a page gives is what the page shows."""
-    assert not differences(PAGES[name], tmp_path)
+    wrong = [f"line {step.line}: {step.text}\n" + "\n".join(real) for step, real in differences(PAGES[name], tmp_path)]
+    assert not wrong
 
 
 def test_every_statement_is_run() -> None:
@@ -98,9 +101,7 @@ def rewrite(page: Path) -> None:
     """Puts what came in the place of what was shown otherwise."""
     lines = page.read_text().splitlines()
     with TemporaryDirectory() as folder:
-        server = Server(Path(folder), python=True)
-        wrong = [(step, real) for step, real, agrees in play(page, server) if not agrees]
-        server.close()
+        wrong = differences(page.resolve(), Path(folder))
     for step, real in reversed(wrong):
         assert step.shown is not None
         after = step.first + len(step.shown)

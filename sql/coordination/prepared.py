@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ivm.errors import SqlError, unsupported
 from ivm.graph import Project
 from ivm.words import BOOL as BOOLEAN
-from ivm.words import INT8, TEXT, SqlType
+from ivm.words import BYTEA, INT8, TEXT, SqlType
 from planner.logical import Rel
 from planner.lower import lower
 from planner.physical import Plan, Table, TableErrors
@@ -40,6 +40,7 @@ from sql.statements.statements import (
     Subscribe,
     Update,
     Verify,
+    VerifyDictionary,
 )
 from storage.text_style import TextStyle
 
@@ -169,6 +170,8 @@ def output_columns(statement: Statement, session: Session) -> tuple[OutputColumn
             return (OutputColumn("QUERY PLAN", TEXT),)
         case Verify():
             return (*(OutputColumn(c.name, c.type) for c in statement.view.columns), OutputColumn("diff", INT8))
+        case VerifyDictionary():
+            return (OutputColumn("problem", TEXT), OutputColumn("id", INT8), OutputColumn("value", BYTEA))
         case Show():
             return session.show_columns(statement)
         case Subscribe():

@@ -80,6 +80,7 @@ from sql.statements.statements import (
     Truncate,
     Update,
     Verify,
+    VerifyDictionary,
 )
 from sql.statements.types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType, TypeStatement
 from sql.statements.vacuum import Vacuum
@@ -137,7 +138,7 @@ class Executor:
                 return self._explain(statement)
             case Execute():
                 return await self._execute(statement, request)
-            case CopyFrom() | CopyTo() | Subscribe() | Declare() | Fetch() | Close() | Verify():
+            case CopyFrom() | CopyTo() | Subscribe() | Declare() | Fetch() | Close() | Verify() | VerifyDictionary():
                 return await self._streams.run(statement, prepared, request)
             case Vacuum():
                 return await vacuum(self._session, statement)

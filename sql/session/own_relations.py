@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ivm.workers import workers
 from planner.row_errors import decode_error
 from sql.catalog.catalog import Relation
 from sql.catalog.search_path import Lookup, SearchPath
 from sql.engine.snapshot import Published
 from sql.session.holdings import arrangement_rows, shown_name, view_rows
 from sql.session.vacuum import dictionary_row
-from sql.system.own import ARRANGEMENTS, DICTIONARY, HYDRATIONS, VIEW_ERRORS, VIEWS
+from sql.system.own import ARRANGEMENTS, DICTIONARY, HYDRATIONS, VIEW_ERRORS, VIEWS, WORKERS
 from storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ def own_rows(relation: Relation, session: Session, published: Published, diction
         return view_errors(published, dictionary, Lookup(published.catalog, path))
     if relation == DICTIONARY:
         return [dictionary_row(session.coordinator)]
+    if relation == WORKERS:
+        return [(i, t.calls, t.nanoseconds // 1_000_000) for i, t in enumerate(workers().tallies)]
     if relation == ARRANGEMENTS:
         return arrangement_rows(session.coordinator.engine.dataflow, published, Lookup(published.catalog, path))
     if relation == VIEWS:

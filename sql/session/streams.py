@@ -19,9 +19,21 @@ from sql.session.query import epoch_of
 from sql.session.state import SessionState
 from sql.session.subscription import Subscription
 from sql.session.verify import verify
+from sql.session.verify_dictionary import verify_dictionary
 from sql.statements.queries import Query
 from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, Result, RowsResult
-from sql.statements.statements import Close, CopyFormat, CopyFrom, CopyTo, Declare, Fetch, Statement, Subscribe, Verify
+from sql.statements.statements import (
+    Close,
+    CopyFormat,
+    CopyFrom,
+    CopyTo,
+    Declare,
+    Fetch,
+    Statement,
+    Subscribe,
+    Verify,
+    VerifyDictionary,
+)
 
 if TYPE_CHECKING:
     from sql.session.execute import Executor
@@ -57,6 +69,8 @@ class Streams:
                 return self._close(statement)
             case Verify():
                 return await self._verify(statement, request)
+            case VerifyDictionary():
+                return await verify_dictionary(self._session, request)
             case _:
                 raise AssertionError(f"{type(statement).__name__} is run elsewhere")
 

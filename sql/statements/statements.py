@@ -189,6 +189,11 @@ class Verify:
 
 
 @dataclass(frozen=True, slots=True)
+class VerifyDictionary:
+    """VERIFY DICTIONARY: what is wrong with the ids of interned values."""
+
+
+@dataclass(frozen=True, slots=True)
 class Modes:
     """What a transaction is asked to be, None where nothing was said. Every level runs as strict serializable."""
 
@@ -335,9 +340,9 @@ class NoOperation:
 Statement = (
     Query | Insert | Update | Delete | Compound | Truncate | CreateTable | CreateSequence | AlterSequence | CreateView
     | RoutineStatement | Attachment | CreateIndex | CreateSchema | Drop | DropIndex | DropSchema
-    | CopyFrom | CopyTo | Subscribe | Explain | Verify | Begin | Commit | Rollback | Savepoint | SetVariable
-    | SetTransaction | Show | Prepare | Execute | Deallocate | Listen | Notify | Declare | Fetch | Close | Discard
-    | AlterTable | Renaming | TypeStatement | NoOperation | Vacuum
+    | CopyFrom | CopyTo | Subscribe | Explain | Verify | VerifyDictionary | Begin | Commit | Rollback | Savepoint
+    | SetVariable | SetTransaction | Show | Prepare | Execute | Deallocate | Listen | Notify | Declare | Fetch | Close
+    | Discard | AlterTable | Renaming | TypeStatement | NoOperation | Vacuum
 )  # fmt: skip
 
 

@@ -78,9 +78,7 @@ class StatementGrammar(AlterGrammar):
             case "explain":
                 return self._explain()
             case "verify":
-                self.advance()
-                self.expect("materialized", "view")
-                return VerifyStatement(self.table_name())
+                return self._verify()
             case "prepare" if not self.is_word("prepare", "transaction"):
                 return self._prepare()
             case "execute":
@@ -148,6 +146,13 @@ class StatementGrammar(AlterGrammar):
         start = self.index
         self.index = len(self.tokens) - 1
         return self.tokens[start : self.index]
+
+    def _verify(self) -> Statement:
+        self.advance()
+        if self.accept("dictionary"):
+            return Utility(bound.VerifyDictionary())
+        self.expect("materialized", "view")
+        return VerifyStatement(self.table_name())
 
     def _vacuum(self) -> Vacuum:
         """VACUUM [FULL] [FREEZE] [VERBOSE] [ANALYZE] [table, …], or VACUUM (option [value], …) …: it is about the

@@ -38,4 +38,8 @@ VIEWS: Final = Relation(
      TableColumn("records", INT8), TableColumn("operators", INT8), TableColumn("shared", INT8),
      TableColumn("size", INT8), TableColumn("own_size", INT8)),
 )  # fmt: skip
-OWN_RELATIONS: Final = (VIEW_ERRORS, HYDRATIONS, ARRANGEMENTS, VIEWS, DICTIONARY)
+WORKERS: Final = Relation(
+    13997, "freshet", "workers", RelationKind.SYSTEM,
+    (TableColumn("worker", INT4, False), TableColumn("parts", INT8, False), TableColumn("cpu_ms", INT8, False)),
+)  # fmt: skip
+OWN_RELATIONS: Final = (VIEW_ERRORS, HYDRATIONS, ARRANGEMENTS, VIEWS, DICTIONARY, WORKERS)
