@@ -1,0 +1,190 @@
+"""A scattered view's job: a group of commits, or all that its tables hold, applied by Spark to the view's parts.
+
+The job is one chain: the changes as records, level 0 over them, then for each level an exchange by place and a step at
+each place that has records. What is exchanged, where a task runs and when it is tried again is Spark's. Only the
+DataFrame API is used. Reports come back, one for each part that was touched; no row does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ivm.batch import Block
+from ivm.graph import NodeId
+from ivm.rows import Words
+from planner.context import Context
+from planner.fragment import Cut
+from planner.physical import Constants, Table
+from planner.render import constant_rows
+from planner.scatter_step import Report, Scatter
+from storage.dictionary import Dictionary
+from storage.spark.blocks import (
+    ENTRIES,
+    RECORDS,
+    RECORDS_DDL,
+    REPORT,
+    encode_block,
+    encode_entries,
+    entries_of,
+    joined,
+    pieces,
+    read_blocks,
+    take_into,
+)  # fmt: skip
+from storage.spark.errors import spark_error
+from storage.spark.manifest import Manifest
+from storage.stored import History
+
+_NO_PLACE: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A plan and its parts. ``name``: tells whether a folder's files are of this plan."""
+
+    cut: Cut
+    parts: int
+    name: str
+
+    @classmethod
+    def of(cls, cut: Cut, parts: int) -> Spread:
+        """A plan in so many parts for each fragment."""
+        return cls(cut, parts, hashlib.sha256(pickle.dumps((cut, parts))).hexdigest())
+
+    @property
+    def tables(self) -> tuple[int, ...]:
+        """The relations that it reads."""
+        return tuple(node.relation for _, node in self.cut.sources if isinstance(node, Table))
+
+    def empty(self) -> Manifest:
+        """Before the first job."""
+        return Manifest(0, 0, self.name, self.parts)
+
+    def constants(self, context: Context) -> dict[NodeId, Block]:
+        """What the plan's constants give, once. Raises what one of them raises."""
+        found = {}
+        for number, node in self.cut.sources:
+            if isinstance(node, Constants):
+                rows, _ = constant_rows(node.rows, node.schema, context)
+                found[number] = _block(rows, np.ones(len(rows), np.int64), np.ones(len(rows), np.int64))
+        return found
+
+    def source(self, relation: int) -> NodeId | None:
+        """The node whose rows are a relation's."""
+        return next((i for i, n in self.cut.sources if isinstance(n, Table) and n.relation == relation), None)
+
+
+@dataclass(slots=True)
+class Given:
+    """What a job is to apply: updates of the plan's sources at times 1, 2, …, which stand for ``epochs``."""
+
+    epochs: Words
+    blocks: dict[NodeId, Block] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many updates there are."""
+        return sum(block.n for block in self.blocks.values())
+
+
+def given(spread: Spread, changes: Mapping[int, Sequence[History]]) -> Given:
+    """The changes of tables, by relation, as a job's."""
+    histories = [history for some in changes.values() for history in some]
+    epochs = np.unique(np.concatenate([np.zeros(0, np.int64), *(history.epochs for history in histories)]))
+    found = Given(epochs)
+    for relation, some in changes.items():
+        source = spread.source(relation)
+        if source is None or not some:
+            continue
+        times = np.concatenate([np.searchsorted(epochs, history.epochs) + 1 for history in some])
+        rows, diffs = (np.concatenate(parts) for parts in zip(*((h.rows, h.diffs) for h in some), strict=True))
+        found.blocks[source] = _block(rows, times, diffs)
+    return found
+
+
+def _block(rows: Words, times: Words, diffs: Words) -> Block:
+    return Block.of(rows, times, diffs.reshape(-1, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What a job has made: the manifest that is to count from now on, and its reports."""
+
+    manifest: Manifest
+    reports: tuple[Report, ...]
+
+
+def apply(session: Any, folder: Path, spread: Spread, before: Manifest, epoch: int, changes: Given,
+          dictionary: Dictionary) -> Applied:  # fmt: skip
+    """Runs a job over a session; nothing counts before the manifest is written.
+
+    ``epoch``: up to which the changes go. Raises what a fragment raises, and 58000 where Spark fails.
+    """
+    name = f"{before.number + 1:08}-{uuid4().hex[:8]}"
+    scatter = Scatter(spread.cut, spread.parts, dictionary.secret, str(folder), name, before.layers)
+    (folder / "parts").mkdir(parents=True, exist_ok=True)
+    written = _write_given(folder / "jobs" / name, changes, dictionary)
+    try:
+        frame = _levels(session, written, scatter)
+        found = frame.where(frame["port"] == REPORT).collect()
+    except Exception as error:
+        raise spark_error(error) from error
+    reports = _once([Report.of(bytes(record["data"])) for record in found])
+    layers = dict(before.layers)
+    for report in reports:
+        held = () if report.whole else layers.get(report.place, ())
+        layers[report.place] = (*held, report.layer)
+    manifest = replace(before, number=before.number + 1, epoch=epoch, layers=layers)
+    return Applied(manifest, tuple(reports))
+
+
+def _levels(session: Any, written: Path, scatter: Scatter) -> Any:
+    frame = session.read.schema(RECORDS_DDL).parquet(written.as_uri()).mapInArrow(scatter.first, RECORDS_DDL)
+    for level in range(1, scatter.cut.levels):
+        frame = frame.repartition(scatter.parts, "place").groupBy("place")
+        frame = frame.applyInArrow(scatter.level(level), RECORDS_DDL)
+    return frame
+
+
+def _write_given(folder: Path, changes: Given, dictionary: Dictionary) -> Path:
+    """The changes as records in a Parquet file; each row group has the values of its own rows."""
+    folder.mkdir(parents=True)
+    with pq.ParquetWriter(folder / "given.parquet", RECORDS, compression="lz4") as writer:
+        for port, block in changes.blocks.items():
+            for piece in pieces(block):
+                found: list[tuple[int, int, bytes]] = [(_NO_PLACE, port, encode_block(piece))]
+                entries = entries_of([piece], dictionary)
+                if entries is not None:
+                    found.insert(0, (_NO_PLACE, ENTRIES, encode_entries(entries)))
+                places, ports, data = zip(*found, strict=True)
+                writer.write_table(pa.table([pa.array(places, pa.int64()), pa.array(ports, pa.int32()),
+                                             pa.array(data, pa.binary())], schema=RECORDS))  # fmt: skip
+    return folder
+
+
+def _once(reports: list[Report]) -> list[Report]:
+    """One report for each place: a part is run once in a job, by whichever of its tasks Spark takes the result of."""
+    found = {report.place: report for report in reports}
+    assert len(found) == len(reports), "a place that was touched twice in one job"
+    return list(found.values())
+
+
+def read_output(folder: Path, spread: Spread, files: Iterable[str], dictionary: Dictionary) -> list[Block]:
+    """The updates in files of the output: those of rows, then of errors if any row can fail; their values go into the
+    server's dictionary."""
+    take = take_into(dictionary)
+    found = [[Block(port.width)] for port in spread.cut.output.ports]
+    for file in files:
+        for blocks, block in zip(found, read_blocks(folder / file, take), strict=True):
+            blocks.append(block)
+    return [joined(blocks) for blocks in found]

@@ -1,0 +1,165 @@
+"""Blocks of updates as bytes, for Spark's exchanges and for files of words that only a rename makes visible.
+
+One *record* is what a block, or some of the dictionary's entries, has for one place: Spark moves records without
+knowing what is in them. A file holds the traces of one part of a fragment, or the updates that a view has got.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+
+from ivm.batch import Block
+from ivm.errors import SqlError
+from storage.dictionary import Dictionary, Entries
+
+ENTRIES: Final = -1
+"""The port of dictionary entries."""
+REPORT: Final = -2
+"""The port of what a job says about itself."""
+RECORDS: Final = pa.schema([("place", pa.int64()), ("port", pa.int32()), ("data", pa.binary())])
+RECORDS_DDL: Final = "place long, port int, data binary"
+_FILE: Final = pa.schema([("trace", pa.int32()), ("data", pa.large_binary())])
+_HEAD: Final = 4
+_TIMES: Final = 1
+_DIFFS: Final = 2
+_MOST_BYTES: Final = 1 << 26
+
+
+def encode_block(block: Block) -> bytes:
+    """The block's bytes; times that are all 0, and diffs that are all 1, take none."""
+    rows, times, diffs = block.arrays()
+    flags = (_TIMES if times.any() else 0) | (_DIFFS if not (diffs == 1).all() else 0)
+    parts = [np.array([block.n, block.width, block.diff_width, flags], np.int64), np.ascontiguousarray(rows)]
+    if flags & _TIMES:
+        parts.append(np.ascontiguousarray(times))
+    if flags & _DIFFS:
+        parts.append(np.ascontiguousarray(diffs))
+    return b"".join(part.tobytes() for part in parts)
+
+
+def decode_block(data: bytes | memoryview) -> Block:
+    """What ``encode_block`` made bytes of, in arrays of its own."""
+    words = np.frombuffer(data, np.int64).copy()
+    n, width, diff_width, flags = words[:_HEAD].tolist()
+    at = _HEAD + n * width
+    rows = words[_HEAD:at].reshape(n, width)
+    times, diffs = np.zeros(n, np.int64), np.ones((n, diff_width), np.int64)
+    if flags & _TIMES:
+        times = words[at : at + n]
+        at += n
+    if flags & _DIFFS:
+        diffs = words[at : at + n * diff_width].reshape(n, diff_width)
+    return Block.of(rows, times, diffs)
+
+
+def encode_entries(entries: Entries) -> bytes:
+    """Dictionary entries' bytes."""
+    ids, data, offsets = entries
+    head = np.array([len(ids)], np.int64)
+    return b"".join([head.tobytes(), np.ascontiguousarray(ids).tobytes(),
+                     np.ascontiguousarray(offsets - offsets[0]).tobytes(),
+                     data[offsets[0] : offsets[-1]].tobytes()])  # fmt: skip
+
+
+def decode_entries(data: bytes | memoryview) -> Entries:
+    """What ``encode_entries`` made bytes of."""
+    count = int(np.frombuffer(data, np.int64, 1)[0])
+    words = np.frombuffer(data, np.int64, 2 * count + 2).copy()
+    return words[1 : 1 + count], np.frombuffer(data, np.uint8, -1, 8 * len(words)).copy(), words[1 + count :]
+
+
+def entries_of(blocks: Sequence[Block], dictionary: Dictionary) -> Entries | None:
+    """The entries of all ids among the blocks' words; None where there are none. Integers that happen to be ids have
+    theirs too, which does no harm."""
+    if not len(dictionary):
+        return None
+    words = np.unique(np.concatenate([np.zeros(0, np.int64), *(b.rows[: b.n].reshape(-1) for b in blocks)]))
+    words = words[(words & 1) == 1]  # ids are odd
+    ids = words[dictionary.living(words)]
+    return (ids, *dictionary.packed(ids)) if len(ids) else None
+
+
+def pieces(block: Block) -> Iterator[Block]:
+    """The block in pieces that a record has room for."""
+    rows, times, diffs = block.arrays()
+    most = max(_MOST_BYTES // (8 * (block.width + 1 + block.diff_width)), 1)
+    for start in range(0, block.n, most):
+        yield Block.of(rows[start : start + most], times[start : start + most], diffs[start : start + most])
+
+
+def joined(blocks: Sequence[Block]) -> Block:
+    """All updates of some blocks of one layout, one block after the other."""
+    if len(blocks) == 1:
+        return blocks[0]
+    rows, times, diffs = zip(*(block.arrays() for block in blocks), strict=True)
+    return Block.of(np.concatenate(rows), np.concatenate(times), np.concatenate(diffs))
+
+
+def records(found: Sequence[tuple[int, int, bytes]]) -> pa.RecordBatch:
+    """(place, port, bytes) as Spark takes them."""
+    places, ports, data = zip(*found, strict=True) if found else ((), (), ())
+    return pa.RecordBatch.from_arrays(
+        [pa.array(places, pa.int64()), pa.array(ports, pa.int32()), pa.array(data, pa.binary())], schema=RECORDS
+    )
+
+
+def write_blocks(path: Path, blocks: Sequence[Block], entries: Entries | None) -> int:
+    """Writes a file of one block for each trace, which is there whole or not at all; its bytes. Writing it again, as a
+    task that is retried does, puts the same in its place."""
+    rows = [(number, encode_block(block)) for number, block in enumerate(blocks)]
+    if entries is not None:
+        rows.append((ENTRIES, encode_entries(entries)))
+    unfinished = path.with_name(f"{path.name}.{uuid4().hex}.part")
+    unfinished.parent.mkdir(parents=True, exist_ok=True)
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with unfinished.open("wb") as file:
+        with pa.ipc.new_file(file, _FILE, options=options) as writer:
+            for number, data in rows:
+                writer.write_batch(pa.record_batch([pa.array([number], pa.int32()),
+                                                    pa.array([data], pa.large_binary())], schema=_FILE))  # fmt: skip
+        file.flush()
+        os.fsync(file.fileno())
+    size = unfinished.stat().st_size
+    unfinished.replace(path)
+    return size
+
+
+def read_blocks(path: Path, take: Callable[[Entries], object]) -> list[Block]:
+    """A file's blocks, by trace; ``take`` gets its entries, before it is asked for anything else."""
+    blocks: list[Block] = []
+    for number, data in _contents(path):
+        if number == ENTRIES:
+            take(decode_entries(data))
+        else:
+            blocks.append(decode_block(data))
+    return blocks
+
+
+def load_into(dictionary: Dictionary) -> Callable[[Entries], object]:
+    """Takes entries into a dictionary of a task's own."""
+    return lambda entries: dictionary.load(*entries)
+
+
+def take_into(dictionary: Dictionary) -> Callable[[Entries], object]:
+    """Takes entries into the server's dictionary. XX000: one of them is another value there."""
+
+    def take(entries: Entries) -> None:
+        ids, data, offsets = entries
+        if (dictionary.intern_packed(data, offsets) != ids).any():
+            raise SqlError("XX000", "an executor has given a value an id that another value has")
+
+    return take
+
+
+def _contents(path: Path) -> Iterator[tuple[int, memoryview]]:
+    with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
+        for i in range(reader.num_record_batches):
+            batch = reader.get_batch(i)
+            yield batch.column(0)[0].as_py(), memoryview(batch.column(1)[0].as_buffer())

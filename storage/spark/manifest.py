@@ -1,0 +1,99 @@
+"""What a scattered view's folder holds: immutable files, and a manifest that says which of them count.
+
+    manifest.json         the files of every part as of an epoch; replaced by a rename: the old one or the new
+    parts/…               files of the parts' traces, and of the view's own rows
+    jobs/<name>/…         what a job is given, and what it reports; gone when the next one has been applied
+
+A job writes files under names of its own. Nobody reads them before a manifest names them: a job that fails, is tried
+again or is left half done changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Final
+
+from ivm.errors import SqlError
+
+_NAME: Final = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A file of one part: ``file`` within the folder, the updates that it holds, and its bytes."""
+
+    file: str
+    rows: int
+    size: int
+
+
+Layers = Mapping[int, tuple[Layer, ...]]
+"""By place (``planner.places``): the files whose sum a part holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What counts after job ``number``: everything up to ``epoch`` has been applied. ``plan``: of what plan these are
+    the parts; ``parts``: how many each fragment has."""
+
+    number: int
+    epoch: int
+    plan: str
+    parts: int
+    layers: dict[int, tuple[Layer, ...]] = field(default_factory=dict)
+
+    @property
+    def files(self) -> set[str]:
+        """Every file that counts."""
+        return {layer.file for layers in self.layers.values() for layer in layers}
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """The folder's manifest; None: there is none yet. XX001: it cannot be read, or a file that it names is missing."""
+    try:
+        found = json.loads((folder / _NAME).read_text())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise SqlError("XX001", "a scattered view's manifest is damaged", str(error)) from error
+    layers = {int(place): tuple(Layer(*layer) for layer in some) for place, some in found.pop("layers").items()}
+    manifest = Manifest(**found, layers=layers)
+    missing = sorted(file for file in manifest.files if not (folder / file).exists())
+    if missing:
+        raise SqlError("XX001", "a scattered view's folder is damaged", f"{missing[0]} is missing in {folder}")
+    return manifest
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Makes the manifest the one that counts, durably."""
+    folder.mkdir(parents=True, exist_ok=True)
+    told = asdict(manifest)
+    told["layers"] = {
+        place: [(layer.file, layer.rows, layer.size) for layer in some] for place, some in manifest.layers.items()
+    }
+    unfinished = folder / f"{_NAME}.part"
+    with unfinished.open("w") as file:
+        json.dump(told, file)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(folder / _NAME)
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def clean(folder: Path, manifest: Manifest) -> int:
+    """Removes what does not count: files of older generations and of jobs that failed; how many. No job runs."""
+    kept = manifest.files
+    gone = [p for p in (folder / "parts").glob("*") if f"parts/{p.name}" not in kept]
+    for path in gone:
+        path.unlink(missing_ok=True)
+    shutil.rmtree(folder / "jobs", ignore_errors=True)
+    return len(gone)

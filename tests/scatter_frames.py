@@ -1,0 +1,72 @@
+"""A stand-in for Spark's frames: what a scattered view's job asks of them, each task run twice, as after a lost one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from storage.spark.blocks import RECORDS, REPORT
+
+Map = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+class Session:
+    """Reads records' files. ``fails``: how many calls of tasks go well before one raises."""
+
+    def __init__(self, fails: int = 1 << 60) -> None:
+        self.left = fails
+
+    @property
+    def read(self) -> Any:
+        return SimpleNamespace(schema=lambda ddl: SimpleNamespace(parquet=self._parquet))
+
+    def _parquet(self, uri: str) -> Frame:
+        return Frame(self, pq.read_table(Path(unquote(urlparse(uri).path)), schema=RECORDS))
+
+    def run(self, task: Callable[[], pa.Table]) -> pa.Table:
+        self.left -= 1
+        if self.left < 0:
+            raise RuntimeError("the executor is gone")
+        task()
+        return task()
+
+
+class Frame:
+    """Records. Every place is a group."""
+
+    def __init__(self, session: Session, table: pa.Table) -> None:
+        self.session, self.table = session, table
+
+    def __getitem__(self, name: str) -> str:
+        return name
+
+    def mapInArrow(self, function: Map, ddl: str) -> Frame:  # noqa: N802 - Spark's name
+        batches = self.table.to_batches(max_chunksize=2)
+        return Frame(self.session, self.session.run(lambda: pa.Table.from_batches(function(batches), RECORDS)))
+
+    def repartition(self, parts: int, column: str) -> Frame:
+        return self
+
+    def groupBy(self, column: str) -> Frame:  # noqa: N802 - Spark's name
+        return self
+
+    def applyInArrow(self, function: Callable[[pa.Table], pa.Table], ddl: str) -> Frame:  # noqa: N802 - Spark's name
+        places = self.table.column("place").to_pylist()
+        made = [RECORDS.empty_table()]
+        for place in dict.fromkeys(places):
+            group = self.table.filter(pa.array([p == place for p in places]))
+            made.append(self.session.run(lambda group=group: function(group)))  # type: ignore[misc]
+        return Frame(self.session, pa.concat_tables(made))
+
+    def where(self, condition: object) -> Frame:
+        ports = self.table.column("port").to_pylist()
+        return Frame(self.session, self.table.filter(pa.array([p == REPORT for p in ports], pa.bool_())))
+
+    def collect(self) -> list[dict[str, Any]]:
+        return list(self.table.to_pylist())
