@@ -80,17 +80,18 @@ def meaning(seed: int) -> tuple[Meaning, ...]:
 
 
 def _arm(rnd: random.Random, kind: str, width: int) -> Meaning:
-    tables = tuple(rnd.choice("tue") for _ in range(rnd.choice((1, 1, 2, 2, 3))))
+    some = rnd.choice("tue") if rnd.random() < 0.2 else "tue"
+    tables = tuple(rnd.choice(some) for _ in range(rnd.choice((1, 1, 2, 2, 3))))
     cells = [(i, c) for i, t in enumerate(tables) for c in COLUMNS[t]]
     equalities = tuple(
         (rnd.choice([c for c in cells if c[0] < i]), (i, rnd.choice(COLUMNS[tables[i]]))) for i in range(1, len(tables))
     )
-    if len(tables) > 1 and rnd.random() < 0.3:
-        equalities += ((rnd.choice(cells), rnd.choice(cells)),)
+    if len(tables) > 1 and rnd.random() < 0.4:
+        equalities += tuple((rnd.choice(cells), rnd.choice(cells)) for _ in range(rnd.randint(1, 2)))
         equalities = tuple(e for e in equalities if e[0][0] != e[1][0])
     outer = rnd.choice("tue") if len(tables) == 1 and rnd.random() < 0.4 else None
     alone = len(tables) == 1 and outer is None
-    conditions = tuple(_condition(rnd, cells, alone) for _ in range(rnd.randint(0, 3)))
+    conditions = tuple(_condition(rnd, cells, alone and i == 0) for i in range(rnd.randint(0, 3)))
     if outer is not None:
         equalities = ((rnd.choice(cells), (1, rnd.choice(COLUMNS[outer]))),)
         cells += [(1, c) for c in COLUMNS[outer]]
@@ -107,7 +108,8 @@ def _term(rnd: random.Random, cells: list[Cell]) -> Term:
 
 
 def _condition(rnd: random.Random, cells: list[Cell], alone: bool) -> Condition:
-    """``alone``: of the only table; what may overflow sees other rows in a join's ON than in WHERE."""
+    """``alone``: the one of the only table that may overflow, which sees other rows in a join's ON than in WHERE,
+    and others behind another one that may."""
     cell = rnd.choice(cells)
     match rnd.randint(0, 4):
         case 0:

@@ -73,6 +73,30 @@ EQUAL = (
      " select x from p",
      "with mutually recursive p (z int) as (select b from t, p where t.a = z union select src from e)"
      " select z from p"),
+    # inputs that are the same table and change places, seen by what reads the join
+    ("select x.a, count(y.a) from t x join t y on x.b = y.b group by 1",
+     "select y.a, count(x.a) from t x join t y on x.b = y.b group by 1"),
+    ("select x.id, y.id, y.x, count(x.x), count(*) from u x join u y on x.x = y.x and x.id = y.id group by 1, 2, 3",
+     "select y.id, x.id, x.x, count(*), count(y.x) from u x join u y on y.id = x.id and y.x = x.x group by 1, 2, 3"),
+    ("select x.a, y.a, u.n from t x join t y on x.b = y.b left join u on x.a = u.id and y.a = u.x",
+     "select y.a, x.a, u.n from t x join t y on x.b = y.b left join u on y.a = u.id and x.a = u.x"),
+    ("select x.a, y.b from t x full join t y on x.a = y.b", "select y.a, x.b from t x full join t y on y.a = x.b"),
+    ("select x.a p, y.a q from t x join t y on x.b = y.b union all select id, x from u",
+     "select y.a p, x.a q from t x join t y on x.b = y.b union all select id, x from u"),
+    ("select q.p, e.dst from (select distinct x.a p, y.a q from t x join t y on x.b = y.b) q join e on q.p = e.src",
+     "select r.q, e.dst from (select distinct x.a p, y.a q from t x join t y on x.b = y.b) r join e on r.q = e.src"),
+    ("select x.a, y.a from t x join t y on x.b = y.b where exists (select from u where u.id = x.a and u.x = y.b)"
+     " and not exists (select from e where e.src = x.b and e.dst = y.a)",
+     "select y.a, x.a from t x join t y on x.b = y.b where not exists (select from e where e.src = y.b and e.dst = x.a)"
+     " and exists (select from u where u.id = y.a and u.x = x.b)"),
+    ("select p, q from (select src p, dst q, dst r from e union all select dst, src, src from e"
+     " union all select a, b, b from t) o",
+     "select q, p from (select b q, a r, a p from t union all select src, dst, dst from e"
+     " union all select dst, src, src from e) o"),
+    ("select e1.src, e4.dst from e e1, e e2, e e3, e e4, e e5, e e6 where e1.dst = e2.src and e2.dst = e3.src"
+     " and e3.dst = e4.src and e4.dst = e5.src and e5.dst = e6.src and e6.dst = e1.src",
+     "select e5.src, e2.dst from e e6, e e2, e e1, e e4, e e5, e e3 where e1.dst = e2.src and e3.dst = e4.src"
+     " and e2.dst = e3.src and e4.dst = e5.src and e6.dst = e1.src and e5.dst = e6.src"),
 )  # fmt: skip
 GROUPED = (
     ("select a, sum(b), count(*) from t group by a", "select a, sum(b) from t group by a"),
@@ -91,6 +115,10 @@ DIFFERENT = (
     ("select distinct a, b from t", "select a, b from t"),
     ("select a from t union select x from u", "select a from t union all select x from u"),
     ("select sum(b) from t group by a", "select sum(a) from t group by b"),
+    ("select x.a, count(y.b) from t x join t y on x.b = y.b group by 1",
+     "select x.a, count(y.b) from t x join t y on x.b = y.b and x.a = y.a group by 1"),
+    ("select x.a, y.a from t x join t y on x.b = y.b left join u on x.a = u.id and y.a = u.x where n is null",
+     "select x.a, y.a from t x join t y on x.b = y.b left join u on x.a = u.x and y.a = u.id where n is null"),
 )  # fmt: skip
 
 

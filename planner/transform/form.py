@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import assert_never
+from itertools import product
+from math import prod
+from typing import Final, assert_never
 
 from ivm.words import Schema
 from planner.logical import (
@@ -29,12 +31,14 @@ from planner.logical import (
 )  # fmt: skip
 from planner.raising import can_raise
 from planner.scalar import Column, Scalar
-from planner.transform.normal_scalar import Order, in_order, normal, order, orderless
+from planner.transform.normal_scalar import in_order, normal, order, orderless
 from planner.traverse import children, conjunction, conjuncts, own_columns, renumber, scalars, settle
 
 Rank = tuple[int, str]
 """The least relation that a plan reads, so that plans stay readable, and a digest of all of it."""
 _NONE: frozenset[int] = frozenset()
+MOST: Final = 120
+"""Ways to write one node that are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,33 +46,37 @@ class Form:
     """``rel`` has the rows of a plan, its columns in an order of its own: ``places[i]`` is where column i stands.
 
     ``others``: where they may as well be found, since ``rel`` joins the same input several times and all of them are
-    alike in it. What reads the form takes those by which it comes first (``chosen``).
+    alike in it. What reads the form is written in each of these ways, and the ``least`` of them is taken.
+
+    Invariant: ``places`` come before ``others``, which ascend.
     """
 
     rel: Rel
     places: tuple[int, ...]
     others: tuple[tuple[int, ...], ...] = ()
 
+    @property
+    def every(self) -> tuple[tuple[int, ...], ...]:
+        """All the places."""
+        return self.places, *self.others
+
+    def each(self) -> tuple[Form, ...]:
+        """The form with each of its places alone."""
+        return tuple(Form(self.rel, places) for places in self.every) if self.others else (self,)
+
     def through(self, change: Callable[[tuple[int, ...]], tuple[int, ...]], rel: Rel | None = None) -> Form:
         """The form with all its places changed; ``rel``: over this one."""
-        return Form(self.rel if rel is None else rel, change(self.places), tuple(map(change, self.others)))
-
-    def chosen(self, exprs: tuple[Scalar, ...]) -> Form:
-        """The form with the places by which some expressions over the plan come first."""
-        if not self.others:
-            return self
-        told = [(self._told(places, exprs), places) for places in (self.places, *self.others)]
-        least = min(key for key, _ in told)
-        first, *rest = (places for key, places in told if key == least)
-        return Form(self.rel, first, tuple(rest))
-
-    def _told(self, places: tuple[int, ...], exprs: tuple[Scalar, ...]) -> list[Order]:
-        form = Form(self.rel, places)
-        return sorted(order(form.scalar(e)) for e in exprs)
+        return alike(self.rel if rel is None else rel, map(change, self.every))
 
     def scalar(self, expr: Scalar) -> Scalar:
         """An expression over the plan as one over the form, in normal form."""
         return normal(settle(renumber(expr, self.places.__getitem__), schema(self.rel)))
+
+
+def alike(rel: Rel, every: Iterable[tuple[int, ...]]) -> Form:
+    """The form of a plan whose columns may be found in several ways."""
+    first, *rest = sorted(set(every))
+    return Form(rel, first, tuple(rest))
 
 
 def whole(rel: Rel) -> Form:
@@ -111,6 +119,15 @@ class Ranks:
         if found is None:
             found = self._known[id(rel)] = (rel, self._of(rel))
         return found[1]
+
+    def least(self, forms: Sequence[Form]) -> Form:
+        """Of the ways to write one plan the one that comes first, with the places of all that are it."""
+        if len(forms) == 1:
+            return forms[0]
+        told = [(([order(e) for e in scalars(form.rel)], self.of(form.rel)), form) for form in forms]
+        first = min(key for key, _ in told)
+        same = [form for key, form in told if key == first]
+        return alike(same[0].rel, (places for form in same for places in form.every))
 
     def _of(self, rel: Rel) -> Rank:
         below = [self.of(c) for c in children(rel)]
@@ -171,29 +188,39 @@ def filtered(rel: Rel, predicates: tuple[Scalar, ...]) -> Rel:
     return Filter(rel, conjunction(own)) if own else rel
 
 
-def projected(form: Form, exprs: tuple[Scalar, ...]) -> Form:
+def together(forms: Sequence[Form]) -> Iterator[tuple[Form, ...]]:
+    """Forms that one node reads, each with one way to find its columns: all combinations, unless they are too many."""
+    if prod(len(form.every) for form in forms) > MOST:
+        return iter((tuple(form.each()[0] for form in forms),))
+    return product(*(form.each() for form in forms))
+
+
+def projected(form: Form, exprs: tuple[Scalar, ...], ranks: Ranks) -> Form:
     """Expressions over a plan, each once, in order; plain columns alone need no projection."""
     row = schema(form.rel)
     if all(isinstance(e, Column) and e.type == row[form.places[e.index]].type for e in exprs):
         columns = tuple(e.index for e in exprs if isinstance(e, Column))
         return form.through(lambda places: tuple(places[c] for c in columns))
-    new = tuple(map(form.chosen(exprs).scalar, exprs))
-    own = columns_in_order(new)
-    return Form(Project(form.rel, own), tuple(own.index(e) for e in new))
+
+    def one(way: Form) -> Form:
+        new = tuple(map(way.scalar, exprs))
+        own = columns_in_order(new)
+        return Form(Project(form.rel, own), tuple(own.index(e) for e in new))
+
+    return ranks.least([one(way) for way in form.each()])
 
 
 def closed(form: Form) -> Form:
     """The form without columns that the plan has not: what looks at whole rows may stand on it."""
-    every = [(tuple(sorted(set(places))), places) for places in (form.places, *form.others)]
-    used = min(columns for columns, _ in every)
-    first, *rest = (places for columns, places in every if columns == used)
-    alike = Form(form.rel, first, tuple(rest))
+    read = [(tuple(sorted(set(places))), places) for places in form.every]
+    used = min(columns for columns, _ in read)
+    same = alike(form.rel, (places for columns, places in read if columns == used))
     own = own_columns(schema(form.rel))
     if len(used) == len(own):
-        return alike
+        return same
     at = {c: i for i, c in enumerate(used)}
     rel = Project(form.rel, tuple(own[c] for c in used))
-    return alike.through(lambda places: tuple(at[c] for c in places), rel)
+    return same.through(lambda places: tuple(at[c] for c in places), rel)
 
 
 def exact(form: Form, row: Schema) -> Rel:

@@ -11,8 +11,9 @@ ties of a TopK, the row that stands for equal ones of types whose equal values d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import groupby, islice, permutations, product
 from typing import assert_never
 
 from planner.logical import (
@@ -39,9 +40,20 @@ from planner.logical import (
 from planner.lower_sets import has_classes
 from planner.memo import by_identity
 from planner.raising import can_raise, rel_is_volatile
-from planner.scalar import Aggregate, Literal
-from planner.transform.form import Form, Ranks, closed, columns_in_order, exact, filtered, projected, whole
-from planner.transform.normal_join import reaches_region, region_form
+from planner.scalar import Aggregate, Column, Literal
+from planner.transform.form import (
+    MOST,
+    Form,
+    Ranks,
+    closed,
+    columns_in_order,
+    exact,
+    filtered,
+    projected,
+    together,
+    whole,
+)  # fmt: skip
+from planner.transform.normal_join import chooses, reaches_region, region_form
 from planner.transform.normal_scalar import Order, in_order, normal, order, orderless
 from planner.traverse import (
     aggregate_scalars,
@@ -110,10 +122,12 @@ class _Normal:
             case Filter() | Project() | Join() if reaches_region(rel):
                 return region_form(rel, self.form, self.ranks)
             case Filter():
-                below = self.form(rel.input).chosen(conjuncts(rel.predicate))
-                return replace(below, rel=filtered(below.rel, tuple(map(below.scalar, conjuncts(rel.predicate)))))
+                parts = conjuncts(rel.predicate)
+                return self.ranks.least(
+                    [replace(b, rel=filtered(b.rel, tuple(map(b.scalar, parts)))) for b in self.form(rel.input).each()]
+                )
             case Project():
-                return projected(self._read(rel), rel.exprs)
+                return projected(self._read(rel), rel.exprs, self.ranks)
             case Join():
                 return self._join(rel)
             case AsOf():
@@ -162,7 +176,7 @@ class _Normal:
         names, values = tuple(b for b, _ in rel.bindings), tuple(value for _, value in rel.bindings)
         bindings = tuple(zip(names, self._inside(names, values), strict=True))
         body = self.form(rel.body)
-        return Form(replace(rel, bindings=bindings, body=body.rel), body.places)
+        return replace(body, rel=replace(rel, bindings=bindings, body=body.rel))
 
     def _join(self, rel: Join) -> Form:
         match rel.kind:
@@ -171,12 +185,12 @@ class _Normal:
             case JoinKind.RIGHT:
                 return self._turned(rel, JoinKind.LEFT)
             case JoinKind.INNER | JoinKind.FULL:
-                left, right = self.form(rel.left), self.form(rel.right)
-                if self.ranks.of(right.rel) < self.ranks.of(left.rel):
-                    return self._turned(rel, rel.kind)
-                return self._sides(rel, left, right)
+                left, right = (self.ranks.of(self.form(r).rel) for r in (rel.left, rel.right))
+                if left == right:
+                    return self.ranks.least((self._sides(rel), self._turned(rel, rel.kind)))
+                return self._sides(rel) if left < right else self._turned(rel, rel.kind)
             case JoinKind.LEFT:
-                return self._sides(rel, self.form(rel.left), self.form(rel.right))
+                return self._sides(rel)
             case _:
                 assert_never(rel.kind)
 
@@ -184,57 +198,40 @@ class _Normal:
         """The join with its sides changed round."""
         left, right = len(schema(rel.left)), len(schema(rel.right))
         on = renumber(rel.on, lambda i: i + right if i < left else i - left)
-        found = self._sides(Join(kind, rel.right, rel.left, on), self.form(rel.right), self.form(rel.left))
+        found = self._sides(Join(kind, rel.right, rel.left, on))
         return found.through(lambda places: (*places[right:], *places[:right]))
 
-    def _sides(self, rel: Join, left: Form, right: Form) -> Form:
-        by, width = len(schema(left.rel)), len(schema(rel.left))
-        left = left.chosen(tuple(c for c in own_columns(schema(rel.left)) if c.index in columns_of(rel.on)))
-        places = (*left.places, *(p + by for p in right.places))
-        row = (*schema(left.rel), *schema(right.rel))
-        on = tuple(normal(settle(renumber(c, places.__getitem__), row)) for c in conjuncts(rel.on))
-        new = Join(rel.kind, left.rel, right.rel, conjunction(in_order(on)))
-        return left.through(lambda own: (*own, *places[width:]), new)
+    def _sides(self, rel: Join) -> Form:
+        sides = together((self.form(rel.left), self.form(rel.right)))
+        return self.ranks.least([_joined(rel, left, right) for left, right in sides])
 
     def _semi(self, rel: Join) -> Form:
         """Semijoins and antijoins on one another in the order of what they ask for."""
-        sides = self._sides(rel, self.form(rel.left), self.form(rel.right))
-        found, width = sides.rel, len(schema(rel.left))
-        assert isinstance(found, Join)
-        right = found.right
-        if isinstance(right, Distinct) and not has_classes(schema(right)):
-            found = replace(found, right=right.input)
-        chain, base = [found], found.left
-        while isinstance(base, Join) and base.kind in (JoinKind.SEMI, JoinKind.ANTI) and not can_raise(base.on):
-            chain.append(base)
-            base = base.left
-        if not can_raise(found.on):
-            chain.sort(key=lambda j: (self.ranks.of(j.right), j.kind.value, order(j.on)))
-        else:
-            chain, base = [found], found.left
-        out = base
-        last = None
-        for join in chain:
-            told = (join.kind, self.ranks.of(join.right), order(join.on))
-            if told != last:
-                out = self.ranks.one(replace(join, left=out))
-            last = told
-        return sides.through(lambda places: places[:width], out)
+        alone = rel.left, (rel,), tuple(range(len(schema(rel))))
+        base, asked, places = alone if can_raise(rel.on) else _asked(rel)
+        below = self.form(base)
+        found = self.ranks.least([Form(self._chain(way, asked), way.places) for way in below.each()])
+        return found.through(lambda own: tuple(own[p] for p in places))
+
+    def _chain(self, base: Form, asked: tuple[Join, ...]) -> Rel:
+        told = {}
+        for join in asked:
+            ways = [_joined(join, base, right) for right in self.form(join.right).each()]
+            semi = self.ranks.least([_unrepeated(way) for way in ways]).rel
+            assert isinstance(semi, Join)
+            told[(self.ranks.of(semi.right), semi.kind.value, order(semi.on))] = semi
+        out = base.rel
+        for key in sorted(told):
+            out = self.ranks.one(replace(told[key], left=out))
+        return out
 
     def _reduce(self, rel: Reduce) -> Form:
-        below = self.form(rel.input).chosen(scalars(rel))
-        keys = tuple(map(below.scalar, rel.keys))
-        if keys and not rel.aggregates:
-            chosen = closed(projected(below, rel.keys))
+        below = self.form(rel.input)
+        if rel.keys and not rel.aggregates:
+            chosen = closed(projected(below, rel.keys, self.ranks))
             if not has_classes(schema(chosen.rel)):
                 return _distinct(chosen)
-        aggregates = tuple(
-            with_aggregate_scalars(a, tuple(map(below.scalar, aggregate_scalars(a)))) for a in rel.aggregates
-        )
-        own_keys = columns_in_order(keys)
-        own = _aggregates_in_order(aggregates)
-        places = (*(own_keys.index(k) for k in keys), *(len(own_keys) + own.index(a) for a in aggregates))
-        return Form(Reduce(below.rel, own_keys, own), places)
+        return self.ranks.least([_reduced(rel, way) for way in below.each()])
 
     def _distinct(self, rel: Distinct) -> Form:
         row = schema(rel)
@@ -254,34 +251,35 @@ class _Normal:
     def _table_function(self, rel: TableFunction) -> Form:
         below = closed(self.form(rel.input))
         width = len(schema(below.rel))
-        new = replace(rel, input=below.rel, args=tuple(map(below.scalar, rel.args)))
-        return Form(new, (*below.places, *range(width, len(schema(new)))))
+        more = range(width, width + len(schema(rel)) - len(schema(rel.input)))
+        return self.ranks.least([
+            Form(replace(rel, input=way.rel, args=tuple(map(way.scalar, rel.args))), (*way.places, *more))
+            for way in below.each()
+        ])  # fmt: skip
 
     def _set_operation(self, rel: SetOperation) -> Form:
         every = rel.all and rel.kind is SetKind.UNION
         if has_classes(schema(rel)) and not every:
             return whole(with_children(rel, tuple(self.exact(c) for c in children(rel))))
-        if rel.kind is SetKind.UNION:
-            united = self._union(rel)
-            return united if rel.all else _distinct(united)
-        arms = [self.form(rel.left), self.form(rel.right)]
-        columns = self._columns(rel, arms)
-        if rel.kind is SetKind.INTERSECT:
-            arms.sort(key=lambda a: self._arm_rank(a, columns))
-        left, right = (self._arm(a, rel, columns) for a in arms)
-        return Form(replace(rel, left=left, right=right), _places(columns))
+        if rel.kind is not SetKind.UNION:
+            return self._of_arms(rel, (self.form(rel.left), self.form(rel.right)))
+        united = self._of_arms(rel, self._arms(rel, rel.all))
+        return united if rel.all else _distinct(united)
 
-    def _union(self, rel: SetOperation) -> Form:
-        """The arms of unions on one another, in order."""
-        arms = self._arms(rel, rel.all)
-        columns = self._columns(rel, arms)
-        arms.sort(key=lambda a: self._arm_rank(a, columns))
-        if not rel.all:
+    def _of_arms(self, rel: SetOperation, arms: Sequence[Form]) -> Form:
+        found = [(way, columns) for way in together(arms) for columns in self._columns(rel, way)]
+        return self.ranks.least([Form(self._in_order(rel, *one), _places(one[1])) for one in found])
+
+    def _in_order(self, rel: SetOperation, arms: Sequence[Form], columns: tuple[int, ...]) -> Rel:
+        if rel.kind is not SetKind.EXCEPT:
+            arms = sorted(arms, key=lambda a: self._arm_rank(a, columns))
+        if rel.kind is SetKind.UNION and not rel.all:
             arms = [next(same) for _, same in groupby(arms, lambda a: self._arm_rank(a, columns))]
-        out = self._arm(arms[0], rel, columns)
-        for arm in arms[1:]:
-            out = self.ranks.one(SetOperation(SetKind.UNION, True, out, self._arm(arm, rel, columns)))
-        return Form(out, _places(columns))
+        out, *rest = (self._arm(arm, rel, columns) for arm in arms)
+        for arm in rest:
+            every = rel.all or rel.kind is SetKind.UNION
+            out = self.ranks.one(SetOperation(rel.kind, every, out, arm))
+        return out
 
     def _arms(self, rel: Rel, every: bool) -> list[Form]:
         """``every``: each row counts; else duplicates of arms and in arms make no difference."""
@@ -296,10 +294,14 @@ class _Normal:
     def _arm_rank(self, arm: Form, columns: tuple[int, ...]) -> Order:
         return self.ranks.of(arm.rel), tuple(arm.places[c] for c in columns)
 
-    def _columns(self, rel: SetOperation, arms: list[Form]) -> tuple[int, ...]:
-        """The order of the columns: by what they are in the arms."""
+    def _columns(self, rel: SetOperation, arms: Sequence[Form]) -> list[tuple[int, ...]]:
+        """The order of the columns: by what they are in the arms; several where that does not tell them apart."""
         told = [(self.ranks.of(a.rel), a.places) for a in arms]
-        return tuple(sorted(range(len(schema(rel))), key=lambda c: sorted((rank, p[c]) for rank, p in told)))
+        key = {c: sorted((rank, p[c]) for rank, p in told) for c in range(len(schema(rel)))}
+        groups = [tuple(g) for _, g in groupby(sorted(key, key=key.__getitem__), key.__getitem__)]
+        same = [len({tuple(p[c] for _, p in told) for c in g}) == 1 for g in groups]
+        ways = product(*([g] if s else permutations(g) for g, s in zip(groups, same, strict=True)))
+        return [tuple(c for g in way for c in g) for way in islice(ways, MOST)]
 
     def _arm(self, arm: Form, rel: SetOperation, columns: tuple[int, ...]) -> Rel:
         row = schema(rel)
@@ -313,6 +315,49 @@ def _arms(rel: Rel) -> int:
     if isinstance(rel, SetOperation) and rel.kind is SetKind.UNION:
         return _arms(rel.left) + _arms(rel.right)
     return 1
+
+
+def _asked(rel: Rel) -> tuple[Rel, tuple[Join, ...], tuple[int, ...]]:
+    """Semijoins and antijoins on one another: what they stand on, they themselves over its columns, and which of those
+    the plan shows. One whose condition may raise stands alone: it sees only the rows that were let through."""
+    own = tuple(range(len(schema(rel))))
+    if isinstance(rel, Join) and rel.kind in (JoinKind.SEMI, JoinKind.ANTI) and not can_raise(rel.on):
+        base, asked, places = _asked(rel.left)
+        by = len(schema(base))
+        on = renumber(rel.on, lambda i: places[i] if i < len(own) else i - len(own) + by)
+        return base, (*asked, replace(rel, left=base, on=on)), places
+    if isinstance(rel, Project) and chooses(rel):
+        base, asked, places = _asked(rel.input)
+        if asked:
+            return base, asked, tuple(places[e.index] for e in rel.exprs if isinstance(e, Column))
+    return rel, (), own
+
+
+def _joined(rel: Join, left: Form, right: Form) -> Form:
+    by = len(schema(left.rel))
+    places = (*left.places, *(p + by for p in right.places))
+    row = (*schema(left.rel), *schema(right.rel))
+    on = tuple(normal(settle(renumber(c, places.__getitem__), row)) for c in conjuncts(rel.on))
+    return Form(Join(rel.kind, left.rel, right.rel, conjunction(in_order(on))), places)
+
+
+def _unrepeated(semi: Form) -> Form:
+    """A semijoin asks whether there is a row, not how often."""
+    join = semi.rel
+    if isinstance(join, Join) and isinstance(join.right, Distinct) and not has_classes(schema(join.right)):
+        return replace(semi, rel=replace(join, right=join.right.input))
+    return semi
+
+
+def _reduced(rel: Reduce, below: Form) -> Form:
+    keys = tuple(map(below.scalar, rel.keys))
+    aggregates = tuple(
+        with_aggregate_scalars(a, tuple(map(below.scalar, aggregate_scalars(a)))) for a in rel.aggregates
+    )
+    own_keys = columns_in_order(keys)
+    own = _aggregates_in_order(aggregates)
+    places = (*(own_keys.index(k) for k in keys), *(len(own_keys) + own.index(a) for a in aggregates))
+    return Form(Reduce(below.rel, own_keys, own), places)
 
 
 def _places(columns: tuple[int, ...]) -> tuple[int, ...]:
