@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from ivm.kernels.blocks import SAME, transfer
 from ivm.kernels.memory import (
     B_COUNT,
-    B_DIFFS,
     B_ROOM,
     B_ROWS,
-    B_TIMES,
     BLOCK_WORDS,
     FENCE,
     FILTER_BITS,
@@ -25,6 +23,7 @@ from ivm.kernels.memory import (
     L_RANKS,
     LAYER_WORDS,
     lay_out,
+    where,
 )  # fmt: skip
 from ivm.kernels.merge import fill_fence, fill_filter, uniform
 from ivm.kernels.rank import extend_ranks
@@ -115,6 +114,17 @@ class Block:
             [block.n, block.width, address(rows), address(times), address(diffs), block.room, block.diff_width],
             np.int64,
         )
+        return block
+
+    @classmethod
+    def over(cls, buffer: Words, width: int, diff_width: int, room: int, n: int) -> Block:
+        """A block whose n updates are in a buffer that is laid out as its own would be, and which it then owns."""
+        block = cls.__new__(cls)
+        block.width, block.diff_width, block.room, block.n = width, diff_width, room, n
+        block._buffer = buffer
+        block._rows = block._times = block._diffs = None
+        block.d = np.empty(BLOCK_WORDS, np.int64)
+        lay_out(buffer, block.d, n, width, diff_width, room)
         return block
 
     @classmethod
@@ -227,7 +237,7 @@ class Batch:
                 fill_fence(d[B_ROWS], n, block.width, self.fence)
             else:
                 self.fence = merged.fence
-            fence = address(self.fence)
+            fence = where(self.fence)
         bits = merged.bits if merged is not None and len(merged.bits) else None
         if bits is None:
             bits = filter_words(n, block.width)
@@ -235,13 +245,10 @@ class Batch:
                 fill_filter(d[B_ROWS], n, block.width, bits)
         self.bits = bits
         stride = 0 if single else 8
-        self.layer = np.array(
-            [
-                n, d[B_ROWS], d[B_TIMES], stride, d[B_DIFFS], stride * block.diff_width, fence, 1,
-                address(bits) if len(bits) else 0, 64 * len(bits) - 1, 0,
-            ],
-            np.int64,
-        )  # fmt: skip
+        filtered = where(bits) if len(bits) else 0
+        _, _, rows_at, times_at, diffs_at, *_ = d.tolist()
+        layer = n, rows_at, times_at, stride, diffs_at, stride * block.diff_width, fence, 1
+        self.layer = np.array((*layer, filtered, 64 * len(bits) - 1, 0), np.int64)
         assert len(self.layer) == LAYER_WORDS
         self.ranks: Words | None = None
         if merged is not None and merged.ranks is not None and not single:

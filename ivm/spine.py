@@ -79,7 +79,8 @@ class Merge:
         self.state = np.zeros(MERGE_WORDS, np.int64)
         self.trace = np.concatenate([head[:HEAD], left.layer, right.layer])
         most = left.n + right.n
-        self.block = Block.apart(int(head[T_WIDTH]), int(head[T_DIFF_WIDTH]), most)
+        make = Block if most <= _AT_ONCE else Block.apart  # what is large may keep its rows only
+        self.block = make(int(head[T_WIDTH]), int(head[T_DIFF_WIDTH]), most)
         self.bits = filter_words(most, self.block.width)
         self.fence = np.empty((most + FENCE - 1) // FENCE if fenced else 0, np.int64)
         self.ranks = np.zeros(rank_words(most), np.int64) if ranked else None
@@ -152,7 +153,7 @@ class Spine:
     FUEL: ClassVar[int] = 20
 
     __slots__ = (
-        "_levels", "_paid", "_small", "_unpaid", "cell", "changed", "desc", "diff_width", "fenced",
+        "_head", "_levels", "_paid", "_small", "_unpaid", "cell", "changed", "desc", "diff_width", "fenced",
         "key_width", "merged", "merging", "node", "order", "order_words", "parts", "ranked", "shape", "since_word",
         "watch", "width",
     )  # fmt: skip
@@ -185,15 +186,33 @@ class Spine:
         self._levels: list[Level] = []
         self._paid = 0
         self._unpaid = 0
-        self._small = np.zeros(ROOM * (width + 1 + diff_width), np.int64)
         self.parts: tuple[Batch, ...] = ()
-        self.desc = np.zeros(HEAD + LAYER_WORDS, np.int64)
         self.cell = np.zeros(1, np.int64)
+        self.desc = self._renew_small()
         self._refresh()
+
+    def _renew_small(self) -> Words:
+        """Begins with an empty small layer, in a buffer of its own; what the descriptor begins with."""
+        width, diff_width = self.width, self.diff_width
+        self._small = np.empty(ROOM * (width + 1 + diff_width), np.int64)
+        base = where(self._small)
+        head = self._head = np.zeros(HEAD + LAYER_WORDS, np.int64)
+        head[T_WIDTH] = width
+        head[T_KEY_WIDTH] = self.key_width
+        head[T_SHAPE] = self.shape
+        head[T_DIFF_WIDTH] = diff_width
+        head[T_ORDER] = self.order
+        head[T_ROOM] = ROOM
+        head[HEAD + L_ROWS] = base
+        head[HEAD + L_TIMES] = base + 8 * ROOM * width
+        head[HEAD + L_TIME_STRIDE] = 8
+        head[HEAD + L_DIFFS] = base + 8 * ROOM * (width + 1)
+        head[HEAD + L_DIFF_STRIDE] = 8 * diff_width
+        head[HEAD + L_SIGN] = 1
+        return head
 
     def _refresh(self) -> None:
         """Rebuilds the descriptor after the set of batches has changed."""
-        small = self.desc[HEAD + L_COUNT]
         parts: list[Batch] = []
         self.merging = False
         for level in self._levels:
@@ -202,25 +221,12 @@ class Spine:
             if level.merge is not None:
                 parts += (level.merge.left, level.merge.right)
                 self.merging = True
-        base = address(self._small)
-        head = np.zeros(HEAD + LAYER_WORDS, np.int64)
+        head = self._head
         head[T_LAYERS] = 1 + len(parts)
-        head[T_WIDTH] = self.width
-        head[T_KEY_WIDTH] = self.key_width
-        head[T_SHAPE] = self.shape
-        head[T_DIFF_WIDTH] = self.diff_width
-        head[T_ORDER] = self.order
-        head[T_SINCE] = address(self.since_word)
-        head[T_ROOM] = ROOM
-        head[HEAD + L_COUNT] = small
-        head[HEAD + L_ROWS] = base
-        head[HEAD + L_TIMES] = base + 8 * ROOM * self.width
-        head[HEAD + L_TIME_STRIDE] = 8
-        head[HEAD + L_DIFFS] = base + 8 * ROOM * (self.width + 1)
-        head[HEAD + L_DIFF_STRIDE] = 8 * self.diff_width
-        head[HEAD + L_SIGN] = 1
+        head[T_SINCE] = where(self.since_word)
+        head[HEAD + L_COUNT] = self.desc[HEAD + L_COUNT]
         self.parts = tuple(parts)
-        self.describe(np.concatenate([head, *(part.layer for part in parts)]) if parts else head)
+        self.describe(np.concatenate([head, *(part.layer for part in parts)]))
 
     def rank(self) -> None:
         """Keeps sums of diffs for searches by rank from now on. Cost: a pass over all updates, the first time."""
@@ -317,14 +323,8 @@ class Spine:
         """Makes a batch of the small layer."""
         n = int(compact(self.desc))
         if n:
-            block = Block(self.width, self.diff_width, n)
-            small = self._small
-            stop = ROOM * self.width
-            block.rows[:] = small[: n * self.width].reshape(n, self.width)
-            block.times[:] = small[stop : stop + n]
-            block.diffs[:] = small[stop + ROOM : stop + ROOM + n * self.diff_width].reshape(n, self.diff_width)
-            block.n = n
-            block.d[0] = n
+            block = Block.over(self._small, self.width, self.diff_width, ROOM, n)
+            self._renew_small()
             self.desc[HEAD + L_COUNT] = 0
             self._work(self.FUEL * max(ROOM - self._paid, 0))
             self._paid = self._unpaid = 0
