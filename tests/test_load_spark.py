@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -18,12 +19,13 @@ import pytest
 
 from ivm.errors import SqlError
 from ivm.words import INT4, INT8, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
+from storage.cancel import Cancel
 from storage.dictionary import Dictionary
 from storage.load import spark
-from storage.load.columnar import ColumnDecoder
+from storage.load.columnar import ColumnarFormat, ColumnarSource, ColumnDecoder
 from storage.load.columns import LoadColumn
 from storage.load.executor import ENTRY, ROW, encoder, stream_schema
-from storage.load.source import read_here
+from storage.load.source import Block, read_here
 from storage.load.spark import read_with_spark
 from storage.spark import java
 from storage.spark import session as spark_session
@@ -95,6 +97,40 @@ def test_spark_loads_what_the_local_path_loads(session: SparkSession, tmp_path: 
         assert rows.tolist() == sorted(rows.tolist()), "a run is sorted"
         assert len(np.unique(rows, axis=0)) == len(rows), "and consolidated"
     assert (session.settings.cache / "java" / "bin" / "java").exists()
+
+
+class Sleep:
+    """A decoder whose batches take for ever."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary) -> Iterator[Block]:
+        for batch in batches:
+            time.sleep(600)
+            yield Block([], batch.num_rows)
+
+
+class Slow(ColumnarSource):
+    __slots__ = ()
+
+    def frames(self, session: Any) -> list[tuple[Any, Sleep]]:
+        return [(frame, Sleep()) for frame, _ in ColumnarSource.frames(self, session)]
+
+
+def test_a_cancel_stops_the_job_and_leaves_the_session(session: SparkSession, tmp_path: Path) -> None:
+    files = [write(tmp_path / "a.parquet", 30)]
+    slow = Slow(ColumnarFormat.PARQUET, tuple(files), tuple(COLUMNS))
+    for wait in (0.0, 4.0):  # before there is a job, and while it runs
+        cancel = Cancel()
+        timer = threading.Timer(wait, cancel.set)
+        timer.start()
+        start = time.monotonic()
+        with pytest.raises(SqlError) as raised:
+            list(read_with_spark(session, slow, Dictionary(SECRET), cancel=cancel))
+        assert raised.value.sqlstate == "57014"
+        assert time.monotonic() - start < 60
+    assert session.running
+    dictionary = Dictionary(SECRET)
+    rows = list(read_with_spark(session, parquet(files, COLUMNS), dictionary))
+    assert Counter(decoded(rows, COLUMNS, dictionary)) == local(files)
 
 
 def test_conflicting_ids_are_remapped_or_read_again(session: SparkSession, tmp_path: Path) -> None:

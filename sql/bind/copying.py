@@ -18,9 +18,11 @@ from sql.syntax import nodes, nodes_statements
 
 Given = dict[str, tuple["str | bool | tuple[str, ...]", int]]
 
+MOST_REJECTS: Final = 10_000
+"""They are kept in the commit of their load."""
 _KNOWN: Final = (
     "format", "delimiter", "null", "header", "quote", "escape", "force_quote", "force_not_null", "force_null",
-    "encoding", "freeze", "engine", "on_error", "default",
+    "encoding", "freeze", "engine", "on_error", "default", "load_id", "max_rejects",
 )  # fmt: skip
 
 
@@ -36,6 +38,7 @@ def _copy_from(env: Environment, node: nodes_statements.CopyStatement) -> CopyFr
     columns = _columns(table, node.columns)
     names = [table.columns[i].name for i in columns]
     options = _options(node, [c.name for c in table.columns], names)
+    _only_files(node)
     defaults = tuple(
         default(env, c) if c.default is not None or c.generated is not None else None for c in table.columns
     )
@@ -123,6 +126,7 @@ def _options(node: nodes_statements.CopyStatement, all_names: Sequence[str], lis
     return CopyOptions(
         format_, delimiter, null, _header(given), quote, _one_byte(given, "escape", quote), listed_in("force_quote"),
         listed_in("force_not_null"), listed_in("force_null"), _text(given, "engine", "auto").lower(),
+        _text(given, "load_id", "") or None, _count(given, "max_rejects"),
     )  # fmt: skip
 
 
@@ -131,7 +135,7 @@ def _refuse(given: Given) -> None:
         value, at = given["encoding"]
         if str(value).lower().replace("-", "").replace("_", "") not in ("utf8", "unicode"):
             raise unsupported(f"encoding {value}", "Only UTF8 is.", at + 1)
-    for name in ("on_error", "default"):
+    for name in ("on_error", "default", "max_rejects"):
         if name in given:
             raise unsupported(f"COPY option {name.upper()}", position=given[name][1] + 1)
 
@@ -149,6 +153,19 @@ def _text(given: Given, name: str, otherwise: str) -> str:
     if not isinstance(value, str):
         raise SqlError("42601", f"{name} requires a parameter", position=at + 1)
     return value
+
+
+def _count(given: Given, name: str) -> int:
+    value, at = given.get(name, ("0", 0))
+    if not isinstance(value, str) or not value.isascii() or not value.isdigit() or int(value) > MOST_REJECTS:
+        raise SqlError("22023", f"{name.upper()} is to be a number from 0 to {MOST_REJECTS}", position=at + 1)
+    return int(value)
+
+
+def _only_files(node: nodes_statements.CopyStatement) -> None:
+    for name, _, at in node.options:
+        if node.path is None and name in ("engine", "load_id", "max_rejects"):
+            raise SqlError("0A000", f"COPY {name.upper()} is for files of the server, not for STDIN", position=at + 1)
 
 
 def _one_byte(given: Given, name: str, otherwise: str) -> str:

@@ -8,7 +8,7 @@ dataflow steps all of its epochs together; then the root is published. Nothing i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -37,6 +37,7 @@ from sql.engine.group import Delta, Group, preceded
 from sql.engine.guard import Watch
 from sql.engine.index_arrangements import IndexArrangements
 from sql.engine.indexing import Wish
+from sql.engine.loads import Load, Loads, loads_text
 from sql.engine.locks import Locks
 from sql.engine.persist import MAX_RECORD_BYTES, Persistence, created_relations, dropped_relations, stored_relation
 from sql.engine.snapshot import Published, plan_maintained
@@ -72,6 +73,7 @@ class Engine:
         self.context = Context(dictionary)
         self.renderer = Renderer(self.dataflow, self.context)
         self.sequences = Sequences()
+        self.loads = Loads()
         self.listeners: list[Listener] = []
         self.unstepped = False
         self.rests = False
@@ -238,17 +240,18 @@ class Engine:
         if self.persistence is not None:
             self.persistence.check_room()
 
-    def commit(self, updates: list[Update], catalog: Catalog, dropped: list[int]) -> int:
+    def commit(self, updates: list[Update], catalog: Catalog, dropped: list[int], loads: Sequence[Load] = ()) -> int:
         """A writer's fed changes become the group's next commit; gives its epoch. Durable only after ``flush``.
 
-        ``dropped``: relations whose dataflow goes when the group is published.
+        ``dropped``: relations whose dataflow goes when the group is published; ``loads``: those that are part of it.
         """
         kept = tuple(u for u in updates if u.relation in catalog.relations)
         if sum(u.rows.nbytes for u in kept) > MAX_RECORD_BYTES:
             raise SqlError("54000", "the transaction is too large", hint="Split it into several transactions.")
         epoch = self.clock.advance()
         change = catalog.to_json() if catalog is not self.catalog else None
-        self.admit(CommitRecord(epoch, kept, self.entries.to_log(), change), catalog, dropped)
+        self.admit(CommitRecord(epoch, kept, self.entries.to_log(), change, loads_text(loads)), catalog, dropped)
+        self.loads.commit(loads, epoch)
         return epoch
 
     def admit(self, record: CommitRecord, catalog: Catalog, dropped: list[int]) -> None:
@@ -410,7 +413,7 @@ class Engine:
             delta.epoch, sequence, stored, entries, self.catalog.to_json() if changed else None,
             created_relations(before, known) + self.locks.created(before, known) + revived,
             dropped_relations(before, self.catalog.relations), sequences=tuple(self._marks.values()),
-            leaving=leaving,
+            loads=tuple((r.load, r.epoch) for r in group.records if r.load is not None), leaving=leaving,
         )  # fmt: skip
         self._marks.clear()
         self.persistence.apply(batch, self.catalog)

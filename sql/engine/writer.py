@@ -19,6 +19,7 @@ from planner.logical import Rel
 from planner.planning import DEFAULT, Planning
 from sql.catalog.catalog import FED, STORED, Catalog, Relation, RelationKind
 from sql.engine.engine import Engine
+from sql.engine.loads import Load
 from sql.engine.overlay import FEW, Pending, overlaid
 from sql.engine.snapshot import Published, plan_maintained
 from storage.record import Update
@@ -31,6 +32,7 @@ class Mark:
     updates: int
     created: int
     catalog: Catalog
+    loads: int = 0
 
 
 @dataclass(slots=True)
@@ -48,6 +50,7 @@ class Writer:
     fed: int = 0
     passing: list[int] = field(default_factory=list)
     planning: Planning = DEFAULT
+    loads: list[Load] = field(default_factory=list)
     hold: object = None
     """Keeps the values of words that are not fed yet."""
 
@@ -169,7 +172,7 @@ class Writer:
         self.catalog = self.catalog.without_schemas(names, self.engine.next_version())
 
     def mark(self) -> Mark:
-        return Mark(len(self.updates), len(self.created), self.catalog)
+        return Mark(len(self.updates), len(self.created), self.catalog, len(self.loads))
 
     def rollback_to(self, mark: Mark) -> None:
         """Take back everything after a mark: the opposite of what was fed, at the same ordinal.
@@ -183,6 +186,7 @@ class Writer:
         for update in self.updates[kept : self.fed]:
             self._feed_one(Update(update.relation, update.rows, -update.diffs))
         del self.updates[mark.updates :]
+        del self.loads[mark.loads :]
         self.fed = min(self.fed, kept)
         if not engine.failing.broken:
             self._feed()  # the step below makes the key index forget what it noted of the rows that stay
@@ -209,14 +213,14 @@ class Writer:
         """Into the engine's group; gives the epoch, or the newest one when nothing was changed."""
         engine = self.engine
         self._drop_passing()
-        if not self.updates and self.catalog is engine.catalog:
+        if not self.updates and not self.loads and self.catalog is engine.catalog:
             return engine.timeline.epoch(engine.timeline.last)
         self._feed()
         if self.catalog is engine.catalog:
-            return engine.commit(self.updates, self.catalog, [])
+            return engine.commit(self.updates, self.catalog, [], self.loads)
         dropped = [i for i in engine.catalog.relations if i not in self.catalog.relations]
         dropped += [r.id for r in self.created if r.id not in self.catalog.relations]
-        return engine.commit(self.updates, self.catalog, dropped)
+        return engine.commit(self.updates, self.catalog, dropped, self.loads)
 
     def _drop_passing(self) -> None:
         """ON COMMIT DROP, with sequences and views."""

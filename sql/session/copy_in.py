@@ -18,6 +18,8 @@ from sql.coordination.prepared import StaleError
 from sql.coordination.transaction import Transaction
 from sql.dml.changes import Changer
 from sql.dml.constraints import fit
+from sql.engine.clock import POSTGRES_EPOCH, wall_clock
+from sql.engine.loads import Load
 from sql.engine.writer import Writer
 from sql.pgwire.copy import CopyParser
 from sql.pgwire.copy_binary import BinaryParser
@@ -89,12 +91,35 @@ async def write_rows(
     return await transaction.write(work)
 
 
+async def write_load(
+    coordinator: Coordinator, transaction: Transaction, table: Relation, rows: Words, context: Context, load: Load
+) -> Load | None:
+    """As ``write_rows``, the load's being committed with them; the load that was before it, if there is one."""
+
+    def work(writer: Writer) -> Load | None:
+        before = [other for other in writer.loads if (other.relation, other.id) == (load.relation, load.id)]
+        known = before[0] if before else writer.engine.loads.committed(load.relation, load.id)
+        if known is not None:
+            return known
+        writer.engine.check_room()
+        Changer(writer, coordinator.keys, context).insert_rows(_still(writer.catalog, table), rows)
+        load.rows, load.finished = len(rows), wall_clock() - POSTGRES_EPOCH
+        writer.loads.append(load)
+        return None
+
+    return await transaction.write(work)
+
+
+def gone(name: str) -> SqlError:
+    """A table was dropped while its rows were on their way."""
+    return SqlError("42P01", f'relation "{name}" does not exist', detail="It was dropped while the rows were read.")
+
+
 def _still(catalog: Catalog, table: Relation) -> Relation:
     """The table as it is now; its rows must look as they did when the data began to come."""
     now = catalog.relations.get(table.id)
     if now is None and all(r.oid != table.oid for r in catalog.relations.values()):
-        gone = f'relation "{table.name}" does not exist'
-        raise SqlError("42P01", gone, detail="It was dropped while the rows were read.")
+        raise gone(table.name)
     if now is None or now.columns != table.columns:
         raise StaleError
     return now

@@ -85,7 +85,7 @@ class Streams:
         dictionary = session.coordinator.engine.dictionary
         context = self._executor.reads.context(dictionary, request, 0, SessionState(session, transaction.catalog))
         if statement.path is not None:
-            count = await load_file(session.coordinator, transaction, statement, context)
+            count = await load_file(session, transaction, statement, context)
             return CommandResult(f"COPY {count}")
         receiver = CopyIn(session.coordinator, transaction, statement, context, session.text_style)
         binary = 1 if statement.options.format is CopyFormat.BINARY else 0

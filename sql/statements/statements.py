@@ -128,7 +128,10 @@ class CopyFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CopyOptions:
-    """Options of COPY with Postgres's defaults for the format filled in (``null``: the NULL marker)."""
+    """Options of COPY with Postgres's defaults for the format filled in (``null``: the NULL marker).
+
+    ``load_id``: a load of this id that was committed is not loaded again; ``max_rejects``: rows that may be refused.
+    """
 
     format: CopyFormat = CopyFormat.TEXT
     delimiter: str = "\t"
@@ -140,6 +143,8 @@ class CopyOptions:
     force_not_null: tuple[int, ...] = ()
     force_null: tuple[int, ...] = ()
     engine: str = "auto"
+    load_id: str | None = None
+    max_rejects: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,4 +42,18 @@ WORKERS: Final = Relation(
     13997, "freshet", "workers", RelationKind.SYSTEM,
     (TableColumn("worker", INT4, False), TableColumn("parts", INT8, False), TableColumn("cpu_ms", INT8, False)),
 )  # fmt: skip
-OWN_RELATIONS: Final = (VIEW_ERRORS, HYDRATIONS, ARRANGEMENTS, VIEWS, DICTIONARY, WORKERS)
+LOADS: Final = Relation(
+    13980, "freshet", "loads", RelationKind.SYSTEM,
+    (TableColumn("load_id", TEXT, False), TableColumn("relation", TEXT, False), TableColumn("source", TEXT, False),
+     TableColumn("engine", TEXT, False), TableColumn("pid", INT4), TableColumn("state", TEXT, False),
+     TableColumn("rows", INT8, False), TableColumn("rows_total", INT8), TableColumn("rejects", INT8, False),
+     TableColumn("epoch", INT8), TableColumn("started", TIMESTAMPTZ, False), TableColumn("finished", TIMESTAMPTZ),
+     TableColumn("error", TEXT)),
+)  # fmt: skip
+REJECTS: Final = Relation(
+    13981, "freshet", "rejects", RelationKind.SYSTEM,
+    (TableColumn("load_id", TEXT, False), TableColumn("relation", TEXT, False), TableColumn("file", TEXT),
+     TableColumn("line", INT8), TableColumn("text", TEXT, False), TableColumn("sqlstate", TEXT, False),
+     TableColumn("reason", TEXT, False)),
+)  # fmt: skip
+OWN_RELATIONS: Final = (VIEW_ERRORS, HYDRATIONS, ARRANGEMENTS, VIEWS, DICTIONARY, WORKERS, LOADS, REJECTS)

@@ -23,28 +23,29 @@ import pyarrow.parquet as pq
 from ivm.errors import SqlError
 from ivm.rows import Words
 from ivm.words import Storage, row_width
+from storage.cancel import Cancel
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, LoadedRows, load_schema
 from storage.load.executor import ENTRY, ROW, encoder, stream_width
 from storage.load.source import Source, read_here
 from storage.spark.errors import spark_error
-from storage.spark.session import SparkSession
+from storage.spark.session import SparkSession, tagged
 
 _ROWS_PER_PART: Final = 1_000_000
 
 
 def read_with_spark(
-    spark: SparkSession, source: Source, dictionary: Dictionary, *, id_bits: int = 63
+    spark: SparkSession, source: Source, dictionary: Dictionary, *, id_bits: int = 63, cancel: Cancel | None = None
 ) -> Iterator[LoadedRows]:
     """As ``read_here``, by Spark: sorted runs of distinct rows with how often they occur. Equal in content.
 
-    Files' paths are checked before (``storage.load.paths``). ``id_bits``: see ``Dictionary``. Raises what
-    ``read_here`` raises, and 58000 where Spark is missing or fails.
+    Files' paths are checked before (``storage.load.paths``). ``id_bits``: see ``Dictionary``. ``cancel``: stops Spark's
+    jobs too. Raises what ``read_here`` raises, 58000 where Spark is missing or fails, 57014.
     """
     count = source.check()
     scratch = Path(tempfile.mkdtemp(prefix="freshet-spark-", dir=spark.settings.shared))
     try:
-        with spark as session:
+        with spark as session, tagged(session, scratch.name, cancel or Cancel()):
             stream = _encoded(session, source, dictionary.secret, id_bits)
             parts = None if count is None else max(1, -(-count // _ROWS_PER_PART))
             _write_runs(stream, source.columns, parts, out=scratch / "out")

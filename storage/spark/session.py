@@ -14,6 +14,7 @@ from time import monotonic, sleep
 from typing import Any, Final
 
 from ivm.errors import SqlError
+from storage.cancel import Cancel
 from storage.spark.errors import spark_error
 from storage.spark.java import java_home
 from storage.spark.reach import check_reachable, own_address
@@ -145,6 +146,24 @@ def _await_executor(session: Any, settings: SparkSettings) -> None:
                 f"{settings.memory} of memory (--spark-memory), and who uses them.",
             )
         sleep(0.1)
+
+
+@contextmanager
+def tagged(session: Any, tag: str, cancel: Cancel) -> Iterator[None]:
+    """What this thread has Spark do inside carries the tag, and a cancel stops it: 57014."""
+    remote = not hasattr(session, "_jsparkSession")
+    # A classic session's own tags are each thread's own, so that no other thread can interrupt by them.
+    jobs = session if remote else session.sparkContext
+    add, remove = (jobs.addTag, jobs.removeTag) if remote else (jobs.addJobTag, jobs.removeJobTag)
+    stop = jobs.interruptTag if remote else jobs.cancelJobsWithTag
+    if not remote:
+        jobs.setInterruptOnCancel(True)
+    with cancel.stopping(lambda: stop(tag)):
+        add(tag)
+        try:
+            yield
+        finally:
+            remove(tag)
 
 
 def _is_remote(settings: SparkSettings) -> bool:

@@ -1,0 +1,38 @@
+"""freshet.loads and freshet.rejects: what was loaded, what is being loaded, and which rows were refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sql.catalog.search_path import Lookup
+from sql.engine.loads import Load, LoadState
+
+Datums = tuple[object, ...]
+
+
+def load_rows(loads: Iterable[Load], names: Lookup) -> Iterator[Datums]:
+    """freshet.loads: of the tables that are there, and what runs or failed."""
+    for load, table in _shown(loads, names):
+        ended = load.state in (LoadState.COMMITTED, LoadState.FAILED, LoadState.CANCELLED)
+        yield (
+            load.id, table, load.source, load.engine, None if ended else load.backend, load.state.value, load.rows,
+            load.total, len(load.rejects), load.epoch, load.started, load.finished, load.error,
+        )  # fmt: skip
+
+
+def reject_rows(loads: Iterable[Load], names: Lookup) -> Iterator[Datums]:
+    """freshet.rejects: the rows that committed loads have left out."""
+    for load, table in _shown(loads, names):
+        if load.state is LoadState.COMMITTED:
+            for reject in load.rejects:
+                yield (load.id, table, *reject)
+
+
+def _shown(loads: Iterable[Load], names: Lookup) -> Iterator[tuple[Load, str]]:
+    relations = {relation.oid: relation for relation in names.catalog.relations.values()}
+    for load in loads:
+        table = relations.get(load.relation)
+        if table is not None:
+            yield load, names.shown(table)
+        elif load.state is not LoadState.COMMITTED:
+            yield load, load.table

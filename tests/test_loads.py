@@ -1,0 +1,186 @@
+"""Loads of files: a load that is tried again is the same load, and what the server says of loads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ivm.errors import SqlError
+from sql.session import copy_files
+from tests.program import Program
+from tests.sessions import Client, Server
+
+COUNT = "SELECT count(*) FROM t"
+LOADS = "SELECT load_id, relation, engine, state, rows, rejects, epoch IS NULL, pid IS NULL FROM freshet.loads"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    pq.write_table(pa.table({"a": list(range(100)), "b": [f"r{i % 7}" for i in range(100)]}), folder / "x.parquet")
+    (folder / "x.csv").write_text("1,one\n2,two\n")
+    return folder
+
+
+@pytest.fixture
+def server(tmp_path: Path, files: Path) -> Iterator[Server]:
+    server = Server(tmp_path / "data", files=(files,))
+    yield server
+    server.close()
+
+
+def table(client: Client, name: str = "t") -> None:
+    client.run(f"CREATE TABLE {name} (a bigint, b text)")
+
+
+def load(client: Client, id_: str | None = "one", name: str = "t", more: str = "") -> str:
+    option = "" if id_ is None else f", LOAD_ID '{id_}'"
+    return client.run(f"COPY {name} FROM 'x.parquet' WITH (FORMAT parquet{option}{more})")
+
+
+def test_a_load_that_is_tried_again_is_the_same_load(server: Server) -> None:
+    client = server.client()
+    table(client)
+    table(client, "u")
+    assert load(client) == "COPY 100"
+    assert client.notices() == []
+    assert load(client) == "COPY 0"
+    assert [n.message for n in client.notices()] == [
+        'load "one" of table t was committed before: nothing is loaded again'
+    ]
+    assert load(client, name="u") == "COPY 100"
+    assert load(client, "two") == "COPY 100"
+    assert load(client, None) == load(client, None) == "COPY 100"
+    assert client.rows(COUNT) == [("400",)]
+    assert client.run("COPY t FROM 'x.csv' WITH (FORMAT csv, LOAD_ID 'one')") == "COPY 0"
+    assert client.run("COPY t FROM 'x.csv' WITH (FORMAT csv, LOAD_ID 'csv')") == "COPY 2"
+    server.restart()
+    client = server.client()
+    for id_, name in (("one", "t"), ("one", "u"), ("two", "t")):
+        assert load(client, id_, name) == "COPY 0"
+    assert client.rows(COUNT) == [("402",)]
+    client.run("DROP TABLE t")
+    table(client)
+    assert load(client) == "COPY 100"
+
+
+def test_a_load_stands_and_falls_with_its_transaction(server: Server) -> None:
+    client = server.client()
+    table(client)
+    for end, count in (("ROLLBACK", "0"), ("COMMIT", "100")):
+        client.run("BEGIN")
+        assert load(client) == "COPY 100"
+        assert load(client) == "COPY 0"
+        client.run(end)
+        assert client.rows(COUNT) == [(count,)]
+    client.run("BEGIN")
+    client.run("SAVEPOINT s")
+    assert load(client, "other") == "COPY 100"
+    client.run("ROLLBACK TO s")
+    assert load(client, "other") == "COPY 100"
+    client.run("COMMIT")
+    assert client.rows(COUNT) == [("200",)]
+    client.run("BEGIN")
+    table(client, "fresh")
+    assert load(client, name="fresh") == "COPY 100"
+    client.run("COMMIT")
+
+
+def test_a_load_of_no_rows_counts_too(server: Server, files: Path) -> None:
+    client = server.client()
+    table(client)
+    (files / "empty.csv").write_text("")
+    for rows in ("", "7,seven\n"):
+        (files / "empty.csv").write_text(rows)
+        assert client.run("COPY t FROM 'empty.csv' WITH (FORMAT csv, LOAD_ID 'e')") == "COPY 0"
+    assert client.rows("SELECT state, rows FROM freshet.loads") == [("committed", "0")]
+
+
+def test_a_kill_after_the_commit_leaves_the_load_known(tmp_path: Path, files: Path) -> None:
+    command = "COPY t FROM 'x.parquet' WITH (FORMAT parquet, LOAD_ID 'one')"
+    program = Program(tmp_path / "data", "--files", str(files))
+    client = program.connect()
+    client.execute("CREATE TABLE t (a bigint, b text)")
+    assert client.execute(command).statusmessage == "COPY 100"
+    before = client.execute("SELECT * FROM freshet.loads").fetchall()
+    program.kill()
+    program = Program(tmp_path / "data", "--files", str(files))
+    client = program.connect()
+    assert client.execute("SELECT * FROM freshet.loads").fetchall() == before
+    assert client.execute(command).statusmessage == "COPY 0"
+    assert client.execute(COUNT).fetchall() == [(100,)]
+    program.kill()
+
+
+def test_what_the_server_says_of_loads(server: Server) -> None:
+    client = server.client()
+    table(client)
+    load(client)
+    assert client.state("COPY t (a) FROM 'x.csv' WITH (FORMAT csv, LOAD_ID 'bad')") == "22P04"
+    assert client.rows(LOADS) == [
+        ("one", "t", "local", "committed", "100", "0", "f", "t"),
+        ("bad", "t", "local", "failed", "0", "0", "t", "t"),
+    ]
+    assert client.rows("SELECT source, rows_total, error, finished >= started FROM freshet.loads") == [
+        ("x.parquet", "100", None, "t"),
+        ("x.csv", None, "extra data after last expected column", "t"),
+    ]
+    assert client.state("COPY t FROM STDIN WITH (LOAD_ID 'one')") == "0A000"
+    assert client.state("COPY t FROM 'x.csv' WITH (FORMAT csv, MAX REJECTS 1)") == "0A000"
+    client.run("DROP TABLE t")
+    assert client.rows("SELECT load_id FROM freshet.loads") == [("bad",)]
+
+
+class Held:
+    """A reader that stands still until it is let go, or cancelled."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.reached, self.go = threading.Event(), threading.Event()
+        read = copy_files._parquet
+
+        def held(*given: Any) -> Any:
+            self.reached.set()
+            while not self.go.wait(0.01):
+                given[-1].cancel.check()
+            return read(*given)
+
+        monkeypatch.setattr(copy_files, "_parquet", held)
+
+
+def test_the_table_goes_or_someone_loads_the_same_meanwhile(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Held(monkeypatch)
+    client, other = server.client(), server.client()
+    table(client)
+    running = server.start(client.work("COPY t FROM 'x.parquet' WITH (FORMAT parquet, LOAD_ID 'one')"))
+    assert held.reached.wait(20)
+    assert other.rows("SELECT state, pid IS NULL FROM freshet.loads") == [("reading", "f")]
+    error = other.error("COPY t FROM 'x.parquet' WITH (FORMAT parquet, LOAD_ID 'one')")
+    assert (error.sqlstate, error.message) == ("55006", 'load "one" of table t is running already')
+    other.run("DROP TABLE t")
+    with pytest.raises(SqlError, match='relation "t" does not exist') as raised:
+        running.result(20)
+    assert raised.value.sqlstate == "42P01"
+    assert client.rows("SELECT 1") == [("1",)]
+
+
+def test_a_cancelled_load_can_be_tried_again(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Held(monkeypatch)
+    client = server.client()
+    table(client)
+    running = server.start(client.work("COPY t FROM 'x.parquet' WITH (FORMAT parquet, LOAD_ID 'one')"))
+    assert held.reached.wait(20)
+    running.cancel()
+    other = server.client()
+    while (found := other.rows("SELECT state, error FROM freshet.loads"))[0][0] == "reading":
+        pass
+    assert found == [("cancelled", "canceling statement due to user request")]
+    held.go.set()
+    assert load(other) == "COPY 100"
+    assert other.rows(COUNT) == [("100",)]
