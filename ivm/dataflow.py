@@ -431,17 +431,7 @@ class Dataflow:
         del nodes
         if self._root.heap:
             self.step()
-        self.refresh_arena()
-        fresh = self._dormant
-        self._dormant = []
-        aliases = alias_variables(fresh)
-        if aliases:
-            fresh = [operator for operator in fresh if id(operator) not in aliases]
-            for delayed in aliases.values():
-                self._operators[delayed.id] = delayed
-        self._ranks = rank(self._root, fresh, self._ranks)
-        for operator in fresh:
-            operator.scope.changed(operator)
+        fresh = self._ranked()
         restore = replay_into(self._core, fresh)
         self._core.begin()
         self._core.hydrating = True
@@ -463,6 +453,21 @@ class Dataflow:
                 operator.out = block
             for operator in fresh:
                 self._watch(operator)
+
+    def _ranked(self) -> list[Operator]:
+        """The new operators, in ranks of their own, not linked to anything yet."""
+        self.refresh_arena()
+        fresh = self._dormant
+        self._dormant = []
+        aliases = alias_variables(fresh)
+        if aliases:
+            fresh = [operator for operator in fresh if id(operator) not in aliases]
+            for delayed in aliases.values():
+                self._operators[delayed.id] = delayed
+        self._ranks = rank(self._root, fresh, self._ranks)
+        for operator in fresh:
+            operator.scope.changed(operator)
+        return fresh
 
     def load(self, node: NodeId, rows: Words, diffs: Words) -> None:
         """What a Lock held before: it counts from the next step on."""

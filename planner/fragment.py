@@ -12,6 +12,7 @@ nothing and takes the rows of tables; the last one is the output, where the plan
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -97,11 +98,16 @@ class Cut:
         return self.output.level + 1
 
 
-def cut(plan: Plan) -> Cut:
-    """The plan in fragments. 0A000: it has a loop, a locked join, or joins of several inputs at once."""
+def cut(plan: Plan, kept: Collection[NodeId] = (), weights: Mapping[NodeId, int] | None = None) -> Cut:
+    """The plan in fragments; arrangements that are ``kept`` have a trace though nothing may read them.
+
+    ``weights``: how many diffs updates of a source have, where it is not one.
+
+    0A000: it has a loop, a locked join, or joins of several inputs at once.
+    """
     if plan.scopes:
         raise unsupported("keeping a recursion in parts by key", _RECURSION)
-    return _Cutting(plan).cut()
+    return _Cutting(plan, frozenset(kept), weights or {}).cut()
 
 
 _RECURSION: Final = (
@@ -112,6 +118,8 @@ _RECURSION: Final = (
 @dataclass(slots=True)
 class _Cutting:
     plan: Plan
+    kept: frozenset[NodeId]
+    weights: Mapping[NodeId, int]
     levels: list[int] = field(default_factory=list)
     diff_widths: list[int] = field(default_factory=list)
     owner: dict[NodeId, NodeId] = field(default_factory=dict)
@@ -120,13 +128,15 @@ class _Cutting:
     def cut(self) -> Cut:
         for number, node in enumerate(self.plan.nodes):
             self.levels.append(self._level(node))
-            self.diff_widths.append(self._diff_width(node))
+            self.diff_widths.append(self._diff_width(NodeId(number), node))
             if isinstance(node, Keyed):
                 self._unite(NodeId(number))
         groups: dict[NodeId, list[NodeId]] = {}
         for keyed in self.owner:
             groups.setdefault(self._owner(keyed), []).append(keyed)
-        members = sorted(groups.values(), key=lambda group: (self.levels[group[0]], group[0]))
+        read = {i for keyed in self.owner for i in inputs(self.plan.nodes[keyed])}
+        members = [*groups.values(), *([i] for i in self.kept - read)]
+        members.sort(key=lambda group: (self.levels[group[0]], group[0]))
         found = [self._first(), *(self._keyed(i, group) for i, group in enumerate(members, 1))]
         found.append(self._output(len(found)))
         fragments = tuple(self._with_exits(fragment, found) for fragment in found)
@@ -151,8 +161,10 @@ class _Cutting:
         node = self.plan.nodes[number]
         return self.levels[number] - 1 if isinstance(node, Arrange) else self.levels[number]
 
-    def _diff_width(self, node: Node) -> int:
+    def _diff_width(self, number: NodeId, node: Node) -> int:
         match node:
+            case Table():
+                return self.weights.get(number, 1)
             case Map():
                 return node.program.diff_width
             case Arrange() | Project() | Negate() | Consolidate():
@@ -181,10 +193,12 @@ class _Cutting:
     def _first(self) -> Fragment:
         nodes = self.plan.nodes
         sources = [NodeId(i) for i, node in enumerate(nodes) if isinstance(node, Source)]
-        ports = tuple(Port(i, self.plan.widths[i], self.plan.widths[i]) for i in sources)
+        ports = tuple(Port(i, self.plan.widths[i], self.plan.widths[i], self.diff_widths[i]) for i in sources)
         return Fragment(FIRST, 0, ports, self._reached(set(sources)), keyed=False)
 
     def _keyed(self, number: int, group: list[NodeId]) -> Fragment:
+        if group[0] in self.kept:
+            return Fragment(number, self.levels[group[0]], (self._port(group[0]),))
         read = {i for keyed in group for i in inputs(self.plan.nodes[keyed])} - set(group)
         ports = tuple(self._port(i) for i in sorted(read))
         nodes = {i: self.plan.nodes[i] for i in group} | dict(self._reached(set(group)))
@@ -222,7 +236,9 @@ class _Cutting:
 
     def _is_collection(self, arranged: NodeId) -> bool:
         roots = (self.plan.rows, self.plan.errors)
-        return arranged in roots or any(arranged in inputs(n) for n in self.plan.nodes if isinstance(n, Linear))
+        return arranged in roots or any(
+            arranged in inputs(n) for n in self.plan.nodes if isinstance(n, Linear | Arrange)
+        )
 
     def _output(self, number: int) -> Fragment:
         roots = [self.plan.rows] if self.plan.errors is None else [self.plan.rows, self.plan.errors]

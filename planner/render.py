@@ -65,13 +65,17 @@ from storage import codec
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A view in the dataflow: its Output, the Output of its error rows (None: it cannot fail) and all its nodes."""
+    """A view in the dataflow: its Output, the Output of its error rows (None: it cannot fail) and all its nodes.
+
+    ``places``: where each node of its plan is; None where an error collection does not exist.
+    """
 
     relation: int
     schema: Schema
     output: NodeId
     errors: NodeId | None
     nodes: tuple[NodeId, ...]
+    places: tuple[NodeId | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +193,7 @@ class Renderer:
                  if isinstance(node, Lock) and place is not None}  # fmt: skip
         roots = tuple(n for n in (output, errors, *(k.output for k in locks.values())) if n is not None)
         nodes = tuple(dict.fromkeys(n for n in (*places, *roots) if n is not None))
-        installed = Installed(relation, plan.schema, output, errors, nodes)
+        installed = Installed(relation, plan.schema, output, errors, nodes, tuple(places))
         self.stored[relation] = Stored(plan.schema, rows, (), {(): output}, installed, nodes, locks=locks)
         return installed
 

@@ -146,6 +146,12 @@ class OutputOperator(ArrangeOperator):
         self._runs += 1
         self.drained.sync()
 
+    def filled(self, block: Block) -> None:
+        """Counts a block as changes, which its spine has got in another way than by a run."""
+        self._runs += 2
+        self.drained.reserve(self.drained.n + block.n)
+        self.drained.n = copied(block, self.drained, 1, SAME, 0, 0)
+
     def changes(self) -> tuple[Words, Words, Words]:
         """(rows, times, diffs) since the last call, consolidated and sorted by row, then time."""
         block = self.drained

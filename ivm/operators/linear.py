@@ -105,6 +105,12 @@ class ProjectOperator(Operator):
         self.source = source
         self._program = program(how, source.width, 0)
 
+    def moved(self, given: Block) -> Block:
+        """A block of the source's through the gather."""
+        block = Block(self.width, self.diff_width, max(given.n, 1))
+        block.n = gathered(given, block, self._program)
+        return block
+
     def run(self, vector: int) -> bool:
         given = self.source.out
         out = self.out

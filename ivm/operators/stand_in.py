@@ -113,7 +113,7 @@ class StandInOperator(SourceOperator):
     def run(self, vector: int) -> bool:
         if not self._begun:
             self._begun = True
-            self.out = self._contents()
+            self.out = self.held()
             if self.spine is None:
                 self._frozen = None
         else:
@@ -121,7 +121,13 @@ class StandInOperator(SourceOperator):
             self.out = sorted_block(delta, 0 if self.spine is None else self.spine.order)
         return self.out.n > 0
 
-    def _contents(self) -> Block:
+    def resume(self) -> None:
+        self._begun = True
+        if self.spine is None:
+            self._frozen = None
+
+    def held(self) -> Block:
+        """What the real one held when this was made; before the first ``run``."""
         frozen = self._frozen
         if frozen is None:
             return Block(self.width, self.diff_width)

@@ -7,6 +7,7 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import INTERVAL, Kind, SqlType
+from planner.hydrate_by import Hydrate
 from planner.scalar import Scalar
 from sql.bind import sequences
 from sql.bind.coerce import assign
@@ -211,9 +212,10 @@ def create_view(env: Environment, node: nodes_statements.CreateViewStatement) ->
         raise SqlError("0A000", "materialized views must not use temporary tables or views")
     if follows:
         schema_name = _home(env, node.table, temporary=True)
+    hydrate = None if node.hydrate is None else Hydrate(node.hydrate)
     return CreateView(
         schema_name, node.table.name, Query(query.rel, query.finishing, columns), node.text, node.materialized,
-        node.replace, node.if_not_exists, retention(node.retain), references, follows,
+        node.replace, node.if_not_exists, retention(node.retain), references, follows, hydrate,
     )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from ivm.dataflow import Changes
 from ivm.detached import Detached, NotDetachableError, detach
 from ivm.errors import SqlError
 from ivm.graph import NodeId
+from planner.hydrate_by import Choice, Hydrate, choose, stored_in
 from planner.logical import Rel
 from planner.physical import Plan
 from planner.render import Installed, Renderer
@@ -31,6 +32,7 @@ from sql.engine.engine import Engine
 from sql.engine.snapshot import plan_maintained
 from sql.engine.writer import Writer
 from sql.statements.definitions import CreateView
+from storage.spark.session import SparkSession
 from storage.stored import History
 
 if TYPE_CHECKING:
@@ -78,10 +80,14 @@ class Hydrators:
         try:
             async with self._turns:
                 way = await self._job(coordinator, creation.describe)
-                if way is not Way.BESIDE:
-                    return way is Way.NOT_AT_ALL
-                await self._beside(creation.plan, creation.cancel)
-                return await self._go(coordinator, creation)
+                if way is Way.NOT_AT_ALL:
+                    return True
+                if way is Way.BESIDE:
+                    await self._beside(creation.plan, creation.cancel)
+                    if await self._go(coordinator, creation):
+                        return True
+                creation.check_local()
+                return False
         finally:
             self.under_way.remove(creation)
 
@@ -134,7 +140,8 @@ class Creation:
     """One view on its way. ``plan`` and ``run`` are for any one thread, what people are shown for all, everything else
     for the engine's.
 
-    ``backend``: whose statement it is; ``started``: µs since 2000; ``behind``: the updates that were last taken up.
+    ``backend``: whose statement it is; ``started``: µs since 2000; ``behind``: the updates that were last taken up;
+    ``choice``: by whom its first contents are computed; ``step``: what Spark is at.
     """
 
     engine: Engine
@@ -143,9 +150,14 @@ class Creation:
     definer: Callable[[Writer], Definer]
     backend: int
     started: int
+    spark: SparkSession
+    notify: Callable[[str], None]
     cancel: threading.Event = field(default_factory=threading.Event)
     phase: Phase = Phase.WAITING
     behind: int | None = None
+    choice: Choice | None = None
+    step: str | None = None
+    _spark_place: tuple[int, int, int] | None = None
     _view: Relation | None = None
     _rel: Rel | None = None
     _plan: Plan | None = None
@@ -158,7 +170,12 @@ class Creation:
     def place(self) -> tuple[int, int, int] | None:
         """How many operators the view has, how many of them this pass has come to, and the updates that they hold."""
         flow = self._flow
-        return None if flow is None else flow.place
+        return self._spark_place or (None if flow is None else flow.place)
+
+    @property
+    def by(self) -> str | None:
+        """Who is at it: local or spark; None before that is known."""
+        return None if self.choice is None else self.choice.by.value
 
     def describe(self) -> Way:
         """Check the definition."""
@@ -176,7 +193,19 @@ class Creation:
     def plan(self) -> None:
         """The physical plan, over what is arranged now."""
         assert self._rel is not None
-        self._plan = plan_maintained(self._rel, self.engine.published, self.prepared.planning)
+        published = self.engine.published
+        plan = self._plan = plan_maintained(self._rel, published, self.prepared.planning)
+        versions = (published.version(relation) for relation in stored_in(plan))
+        rows = sum(version.count for version in versions if version is not None)
+        self.choice = choose(self.statement.hydrate, plan, rows, self.spark.settings.master)
+
+    def check_local(self) -> None:
+        """0A000: Spark is to hydrate what only the engine's own thread can make."""
+        if self.statement.hydrate is Hydrate.SPARK:
+            message = (
+                "Spark cannot hydrate a view whose definition changes others, or that reads a running loop's inside"
+            )
+            raise SqlError("0A000", message, hint="Leave HYDRATE = spark out of the statement.")
 
     def begin(self) -> bool:
         """Make the view's nodes; False when they must read the running dataflow itself."""
@@ -205,7 +234,8 @@ class Creation:
     def _catch_up(self) -> None:
         assert self._flow is not None
         assert self._installed is not None
-        self._flow.run()
+        if not self._by_spark():
+            self._flow.run()
         failure = self._flow.failure(self._installed.output)
         if failure is not None:
             raise SqlError(failure.sqlstate, failure.message, failure.detail, failure.hint)
@@ -213,6 +243,41 @@ class Creation:
             changes = self._flow.changes(output)
             if len(changes.rows):
                 self._contents.setdefault(relation, []).append(changes)
+
+    def _by_spark(self) -> bool:
+        """Lets Spark compute the first contents, where it is to; whether it has."""
+        choice = self.choice
+        if choice is None or choice.by is not Hydrate.SPARK:
+            return False
+        from planner.render_spark import IdsClashError
+
+        try:
+            self._run_spark()
+        except IdsClashError:
+            self.notify("two values clash under one id: the view is hydrated by the server itself")
+            return False
+        except SqlError as error:
+            if error.sqlstate != "58000" or self.statement.hydrate is Hydrate.SPARK:
+                raise
+            self.notify(f"the view is hydrated by the server itself: {error.message}")
+            return False
+        finally:
+            self.step = self._spark_place = None
+            self.choice = Choice(Hydrate.LOCAL, "the engine catches up")
+        return True
+
+    def _run_spark(self) -> None:
+        from planner.hydration import hydrate_by_spark
+
+        assert self._flow is not None
+        assert self._plan is not None
+        assert self._installed is not None
+
+        def progress(what: str, steps: int, done: int, updates: int) -> None:
+            self.step, self._spark_place = what, (steps, done, updates)
+
+        context = self.engine.renderer.context
+        hydrate_by_spark(self._flow, self._plan, self._installed, self.spark, context, self.cancel, progress)
 
     def _outputs(self) -> list[tuple[int, NodeId]]:
         """The view's Output, and those of what its locked joins keep, by what they are stored as."""

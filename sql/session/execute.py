@@ -13,6 +13,7 @@ from ivm.words import TEXT, ColumnType
 from planner.context import Bounds, Context
 from planner.evaluate import constant
 from planner.finishing import finish
+from planner.hydrate_by import Choice, Hydrate, choose, stored_in
 from planner.locks import locks_in, numbered
 from planner.logical import Rel, Values
 from planner.run import run
@@ -37,7 +38,7 @@ from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.engine.definition import view_rel
 from sql.engine.engine import TooLongHereError
 from sql.engine.overlay import OverlaidSnapshot
-from sql.engine.snapshot import MemorySnapshot, Published, StoredIndexes
+from sql.engine.snapshot import MemorySnapshot, Published, StoredIndexes, plan_maintained
 from sql.engine.writer import Writer
 from sql.parse import StatementText
 from sql.session.control import run_control
@@ -289,12 +290,15 @@ class Executor:
             made = isinstance(statement, CreateView) and statement.materialized and not transaction.alone
             if made and isinstance(statement, CreateView) and locks_in(statement.query.rel):
                 raise SqlError("25001", "a view with PROCTIME() cannot be created inside a transaction block")
+            if made and isinstance(statement, CreateView) and statement.hydrate is Hydrate.SPARK:
+                raise SqlError("25001", "Spark cannot hydrate a view inside a transaction block")
             if isinstance(statement, CreateView) and statement.materialized and transaction.alone:
                 coordinator = self._session.coordinator
                 creation = Creation(
                     coordinator.engine, statement, prepared,
                     lambda writer: self._definer(writer, prepared, notices.append),
-                    self._session.backend_id, wall_clock() - POSTGRES_EPOCH,
+                    self._session.backend_id, wall_clock() - POSTGRES_EPOCH, coordinator.spark(),
+                    lambda text: notices.append(Notice("NOTICE", "00000", text)),
                 )  # fmt: skip
                 if await coordinator.hydrators.create(coordinator, creation):
                     return CommandResult("CREATE MATERIALIZED VIEW")
@@ -417,8 +421,19 @@ class Executor:
         planning, renderer = self._session.settings.planning, self._session.coordinator.engine.renderer
         indexes = StoredIndexes(published, not maintained, planning)
         lines = explain(rel, statement.stage, indexes, name, renderer, planning.demanding).splitlines()
+        if isinstance(inner, CreateView) and inner.materialized:
+            choice = self._hydrated_by(inner, published)
+            if inner.hydrate is not None or choice.by is Hydrate.SPARK:
+                lines.append(f"hydrated by {choice}")
         lines += [f"planned with {setting}, which is kept with the view" for setting in planning.set if maintained]
         return self.text_rows("QUERY PLAN", lines, "EXPLAIN")
+
+    def _hydrated_by(self, statement: CreateView, published: Published) -> Choice:
+        rel = _explained(statement)
+        plan = plan_maintained(rel, published, self._session.settings.planning)
+        versions = (published.version(relation) for relation in stored_in(plan))
+        rows = sum(version.count for version in versions if version is not None)
+        return choose(statement.hydrate, plan, rows, self._session.coordinator.spark().settings.master)
 
     async def _execute(self, statement: Execute, request: Request) -> Result:
         session = self._session

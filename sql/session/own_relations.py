@@ -52,7 +52,8 @@ def hydrations(session: Session, path: SearchPath) -> Iterable[Datums]:
     for creation in _under_way(session):
         shown = shown_name(creation.statement.schema_name, creation.statement.name, path)
         operators, done, updates = creation.place or (None, None, None)
-        yield shown, creation.backend, creation.phase.value, operators, done, updates, creation.behind, creation.started
+        place = (creation.phase.value, operators, done, updates, creation.behind, creation.started)
+        yield shown, creation.backend, *place, creation.by, creation.step
 
 
 def _under_way(session: Session) -> list[Creation]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ivm.words import SqlType
+from planner.hydrate_by import Hydrate
 from planner.scalar import Scalar
 from sql.catalog.catalog import Reference, Relation, RelationKind, TableColumn
 from sql.catalog.keys import Check, Index
@@ -99,7 +100,7 @@ class AlterSequence:
 class CreateView:
     """A view (``materialized`` or not). ``definition`` is the SELECT's own text, ``references`` what it names.
 
-    ``follows``: it is temporary because what it reads is.
+    ``follows``: it is temporary because what it reads is. ``hydrate``: by whom, where that is said.
     """
 
     schema_name: str
@@ -112,6 +113,7 @@ class CreateView:
     retain: int | None = None
     references: tuple[Reference, ...] = ()
     follows: bool = False
+    hydrate: Hydrate | None = None
 
 
 @dataclass(frozen=True, slots=True)

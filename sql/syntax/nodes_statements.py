@@ -60,6 +60,7 @@ class CreateViewStatement:
     retain: str | None
     at: int
     temporary: bool = False
+    hydrate: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,7 +241,7 @@ class DataRules(PartitionRules):
         exists = self.accept_word("if", "not", "exists")
         table = self._parse_table_parts()
         columns = self.identifiers() if self._curr.token_type == TokenType.L_PAREN else None
-        retain = self.storage_options()
+        retain, hydrate = self.storage_options(materialized)
         self.expect(TokenType.ALIAS)
         start = self._curr.start
         query = self.query()
@@ -251,6 +251,7 @@ class DataRules(PartitionRules):
         )  # fmt: skip
         text = self.sql[start : self._prev.end + 1]
         create.meta.update(materialized=materialized, temporary=temporary, retain=retain, text=text, text_at=start)
+        create.meta.update(hydrate=hydrate)
         self._with_data()
         return create
 
@@ -268,11 +269,13 @@ class DataRules(PartitionRules):
             raise self.refusal("WITH CHECK OPTION")
         return True
 
-    def storage_options(self) -> str | None:
-        """``WITH (RETAIN HISTORY [=] [FOR] '1 hour')``; PostgreSQL's own storage parameters are read and ignored."""
+    def storage_options(self, hydrated: bool = False) -> tuple[str | None, str | None]:
+        """``WITH (RETAIN HISTORY [=] [FOR] '1 hour', HYDRATE = spark)``, the second where something is ``hydrated``;
+        PostgreSQL's own storage parameters are read and ignored."""
         if self.accept_word("without", "oids") or not self._match(TokenType.WITH):
-            return None
+            return None, None
         retain: str | None = None
+        hydrate: str | None = None
         self.expect(TokenType.L_PAREN)
         while True:
             if self.accept_word("retain", "history"):
@@ -282,12 +285,25 @@ class DataRules(PartitionRules):
                     raise self.syntax_error()
                 retain = self._curr.text
                 self._advance()
+            elif hydrated and self.accept_word("hydrate"):
+                hydrate = self._hydrate()
             else:
                 self._storage_parameter()
             if not self._match(TokenType.COMMA):
                 break
         self.expect(TokenType.R_PAREN)
-        return retain
+        return retain, hydrate
+
+    def _hydrate(self) -> str:
+        self._match(TokenType.EQ)
+        token = self._curr
+        by = token.text.lower() if token.token_type == TokenType.STRING else self.label().name.lower()
+        if token.token_type == TokenType.STRING:
+            self._advance()
+        if by not in ("auto", "spark", "local"):
+            raise SqlError("22023", f'invalid value for HYDRATE: "{by}"', hint="Write auto, spark or local.",
+                           position=token.start + 1)  # fmt: skip
+        return by
 
     def _storage_parameter(self) -> None:
         token = self._curr
@@ -325,7 +341,7 @@ class DataRules(PartitionRules):
         for word in ("partition", "using", "tablespace"):
             if self.is_word(word):
                 raise self.refusal(word.split()[0].upper())
-        retain = self.storage_options()
+        retain, _ = self.storage_options()
         goes = self._on_commit(temporary)
         source: exp.Expr | None = None
         data = True

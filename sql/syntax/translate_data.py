@@ -164,6 +164,7 @@ def _create_view(node: exp.Create) -> CreateViewStatement:
         meta["retain"],
         at(node),
         meta["temporary"],
+        meta["hydrate"],
     )
 
 

@@ -19,7 +19,8 @@ HYDRATIONS: Final = Relation(
     13991, "freshet", "hydrations", RelationKind.SYSTEM,
     (TableColumn("view", TEXT, False), TableColumn("pid", INT4, False), TableColumn("phase", TEXT, False),
      TableColumn("operators", INT8), TableColumn("done", INT8), TableColumn("updates", INT8),
-     TableColumn("behind", INT8), TableColumn("started", TIMESTAMPTZ, False)),
+     TableColumn("behind", INT8), TableColumn("started", TIMESTAMPTZ, False), TableColumn("by", TEXT),
+     TableColumn("step", TEXT)),
 )  # fmt: skip
 DICTIONARY: Final = Relation(
     13996, "freshet", "dictionary", RelationKind.SYSTEM,

@@ -1,0 +1,106 @@
+"""New nodes beside a dataflow, brought to the present by contents that were computed elsewhere, without being run.
+
+An operator knows nothing between steps but what arrangements hold: so nodes whose spines have the contents that
+hydrating would give go on as if they had been hydrated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ivm.batch import Block
+from ivm.detached import Detached
+from ivm.graph import NodeId
+from ivm.hydrate import replay_into
+from ivm.operators.arrange import OutputOperator
+from ivm.operators.linear import ProjectOperator
+from ivm.operators.stand_in import StandInOperator
+from ivm.scheduler import Operator
+from ivm.shards import sorted_block
+from ivm.time import all_bits
+
+Contents = Callable[[], Iterable[Block]]
+"""Sorted, consolidated blocks whose sum is what a spine is to hold; times are loop vectors, 0 outside of loops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is there already. ``contents``: consolidated, all times 0; ``diff_width``: how many diffs an update has."""
+
+    contents: Callable[[], Block]
+    diff_width: int = 1
+
+
+def standing(flow: Detached, node: NodeId) -> Standing | None:
+    """What a node of the running dataflow held when the work began, if it stands there as a whole: for any thread, and
+    before ``fill``. None: it is new, or made a second time."""
+    operator = flow._imports.get(node)
+    if isinstance(operator, StandInOperator):
+        return Standing(_timeless(operator.held, operator), operator.diff_width)
+    if isinstance(operator, ProjectOperator) and isinstance(operator.source, StandInOperator):
+        project, source = operator, operator.source
+        return Standing(_timeless(lambda: project.moved(source.held()), project), project.diff_width)
+    return None
+
+
+def _timeless(contents: Callable[[], Block], operator: Operator) -> Callable[[], Block]:
+    order = 0 if operator.spine is None else operator.spine.order
+
+    def block() -> Block:
+        rows, times, diffs = contents().arrays()
+        return sorted_block(Block.of(rows, np.zeros_like(times), diffs), order)
+
+    return block
+
+
+def keeping(flow: Detached, node: NodeId) -> bool:
+    """Whether ``fill`` wants a node's contents: it is new, and an arrangement that is kept."""
+    operator = _new(flow, node)
+    return operator is not None and operator.spine is not None
+
+
+def _new(flow: Detached, node: NodeId) -> Operator | None:
+    return flow._operators.get(node) or flow._seconds.get(node)
+
+
+def fill(flow: Detached, contents: Mapping[NodeId, Contents]) -> None:
+    """In the place of the first ``run``: the contents of all new nodes that are ``keeping``. 57014, 53200."""
+    core = flow._core
+    flow._begun = flow._running = True
+    flow._fresh = flow._dormant
+    flow._fed = core.newest
+    core.begin()
+    core.hydrating = True
+    try:
+        fresh = flow._ranked()
+        replay_into(core, fresh)
+        for operator in fresh:
+            operator.resume()
+        for node, blocks in contents.items():
+            filled = _new(flow, node)
+            assert filled is not None
+            for block in blocks():
+                core.look()
+                _insert(filled, block)
+        core.stepped_word[0] = core.newest
+        for operator in fresh:
+            flow._watch(operator)
+    except BaseException:
+        flow._dispose()
+        raise
+    finally:
+        core.hydrating = flow._running = False
+
+
+def _insert(operator: Operator, block: Block) -> None:
+    rows, times, diffs = block.arrays()
+    assert operator.spine is not None
+    assert (block.width, block.diff_width) == (operator.width, operator.diff_width)
+    times = times | operator.core.newest << all_bits(operator.scope.shape)
+    block = Block.of(rows, times, diffs)
+    operator.spine.insert(block, True)
+    if isinstance(operator, OutputOperator):
+        operator.filled(block)

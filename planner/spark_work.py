@@ -1,0 +1,199 @@
+"""What executors do for a hydration: fragments of a plan over the parts that a task has been sent.
+
+Spark calls it through ``mapInArrow``; executors need this package with the same Python and numpy. A record is a block
+of updates for a port of a part of a fragment (``storage.spark.runs``). What traces hold goes to files of the folder
+that all share: a task that runs again writes the same under the same names.
+
+``due`` says when a record is wanted, for folders: updates for a level, or values that executors have interned.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ivm.batch import Block
+from ivm.errors import SqlError
+from ivm.graph import NodeId
+from planner.context import Context
+from planner.fragment import FIRST, Fragment
+from planner.fragment_run import Sent, run_fragment
+from storage.dictionary import Dictionary, Entries
+from storage.spark.errors import marked
+from storage.spark.runs import packed, pieces, read_block, together, unpacked, write_block
+from storage.text_style import DEFAULT_FORMATS, DateFormats
+
+FRAME: Final = "due string, fragment int, port int, part int, rows long, block binary"
+FRAME_SCHEMA: Final = pa.schema(
+    [
+        ("due", pa.string()), ("fragment", pa.int32()), ("port", pa.int32()), ("part", pa.int32()),
+        ("rows", pa.int64()), ("block", pa.binary()),
+    ]
+)  # fmt: skip
+VALUES: Final = "values"
+"""``due`` of records that hold new values."""
+_BATCH_BYTES: Final = 1 << 23
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What a ``Context`` is made of elsewhere. ``values``: files with the values of ids, of this kind or of frames."""
+
+    secret: bytes
+    values: tuple[Path, ...]
+    parameters: tuple[object, ...] = ()
+    now: int = 0
+    statement_now: int = 0
+    timezone: str = "UTC"
+    epoch: int = 0
+    formats: DateFormats = DEFAULT_FORMATS
+
+    def context(self) -> Context:
+        """A context over what is known of the dictionary by now."""
+        dictionary = _dictionary(self.secret, self.values[:1])
+        for path in self.values:
+            _load(dictionary, path)
+        dictionary.drain_new()
+        given = (self.parameters, self.now, self.statement_now, self.timezone, self.epoch)
+        return Context(dictionary, *given, formats=self.formats)
+
+
+@lru_cache(maxsize=1)
+def _dictionary(secret: bytes, first: tuple[Path, ...]) -> Dictionary:
+    """One for each hydration that a worker works for, the last one's only."""
+    del first
+    _loaded.clear()
+    return Dictionary(secret)
+
+
+_loaded: Final[set[Path]] = set()
+
+
+def _load(dictionary: Dictionary, path: Path) -> None:
+    if path in _loaded:
+        return
+    dictionary.drain_new()
+    for ids, data, offsets in read_values(path):
+        dictionary.load(ids, data, offsets)
+    _loaded.add(path)
+
+
+def pack_values(entries: Entries) -> bytes:
+    """Ids, where their values start, and the values' bytes, as one."""
+    ids, data, offsets = entries
+    parts = (np.array([len(ids)], np.int64), ids, offsets - offsets[0], data)
+    return b"".join(part.tobytes() for part in parts)
+
+
+def unpack_values(given: bytes) -> Entries:
+    """The entries that ``pack_values`` was given."""
+    (count,) = np.frombuffer(given, np.int64, 1)
+    ids, offsets = np.frombuffer(given, np.int64, count, 8), np.frombuffer(given, np.int64, count + 1, 8 + 8 * count)
+    return ids, np.frombuffer(given, np.uint8, offset=16 + 16 * count), offsets
+
+
+def read_values(path: Path) -> list[Entries]:
+    """The entries of a file of values, or of a frame's file with such records."""
+    if path.suffix != ".parquet":
+        return [unpack_values(path.read_bytes())]
+    return [unpack_values(cell.as_py()) for cell in pq.read_table(path, columns=["block"], partitioning=None)["block"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One level of a plan. ``slices``: for the first one, its port and file, by the task's number. ``kept``: for each
+    fragment which of its traces are wanted (their places in ``Ran.traces``), and of which node they are."""
+
+    fragments: tuple[Fragment, ...]
+    parts: int
+    folder: Path
+    step: int
+    environment: Environment
+    slices: tuple[tuple[NodeId, Path], ...] = ()
+    kept: tuple[tuple[tuple[int, NodeId], ...], ...] = ()
+    levels: tuple[int, ...] = ()
+    """Of every fragment of the plan, by number; -1: the output."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """For ``mapInArrow``: records in, records out."""
+        try:
+            yield from _batches(self._records(batches))
+        except SqlError as error:
+            raise marked(error) from error
+
+    def _records(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
+        context = self.environment.context()
+        for (number, part), ports in sorted(self._arrived(batches).items()):
+            fragment = next(f for f in self.fragments if f.number == number)
+            arrived = {port: together(blocks) for port, blocks in ports.items()}
+            ran = run_fragment(fragment, context, None, arrived, self.parts)
+            for place, node in dict(zip((f.number for f in self.fragments), self.kept, strict=True))[number]:
+                _write(trace_folder(self.folder, node), f"{self.step}-{part}", ran.traces[place])
+            for i, sent in enumerate(ran.sent):
+                yield from self._sent(sent, f"{self.step}-{number}-{part}-{i}")
+            for entries in context.dictionary.drain_new():
+                yield VALUES, -1, -1, 0, len(entries[0]), pack_values(entries)
+
+    def _arrived(self, batches: Iterable[pa.RecordBatch]) -> dict[tuple[int, int], dict[NodeId, list[Block]]]:
+        found: dict[tuple[int, int], dict[NodeId, list[Block]]] = defaultdict(lambda: defaultdict(list))
+        for batch in batches:
+            if self.slices:
+                for number in batch.column(0).to_pylist():
+                    port, path = self.slices[number]
+                    found[FIRST, number][port].append(read_block(path))
+                continue
+            heads = (batch.column(name).to_pylist() for name in ("fragment", "part", "port"))
+            for fragment, part, port, cell in zip(*heads, batch.column("block"), strict=True):
+                found[fragment, part][NodeId(port)].append(unpacked(cell.as_buffer()))
+        return found
+
+    def _sent(self, sent: Sent, name: str) -> Iterator[tuple[Any, ...]]:
+        level = self.levels[sent.fragment]
+        if level < 0:
+            _write(output_folder(self.folder, sent.port), name, sent.block)
+            return
+        for block in pieces(sent.block):
+            yield str(level), sent.fragment, sent.port, sent.part, block.n, packed(block)
+
+
+def trace_folder(folder: Path, node: NodeId) -> Path:
+    """Where an arrangement's contents are."""
+    return folder / "traces" / str(node)
+
+
+def output_folder(folder: Path, node: NodeId) -> Path:
+    """Where the plan's rows are, or its errors."""
+    return folder / "output" / str(node)
+
+
+def _write(folder: Path, name: str, block: Block) -> None:
+    if block.n:
+        write_block(folder / f"{name}.words", block)
+
+
+def _batches(records: Iterable[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
+    """Records in batches of some megabytes."""
+    held: list[tuple[Any, ...]] = []
+    size = 0
+    for record in records:
+        held.append(record)
+        size += len(record[-1])
+        if size >= _BATCH_BYTES:
+            yield _batch(held)
+            held, size = [], 0
+    if held:
+        yield _batch(held)
+
+
+def _batch(records: list[tuple[Any, ...]]) -> pa.RecordBatch:
+    columns = zip(*records, strict=True)
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, FRAME_SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=FRAME_SCHEMA)

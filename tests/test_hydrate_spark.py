@@ -1,0 +1,126 @@
+"""Views that Spark hydrates hold what the engine's own hydration gives, arrangement by arrangement, and go on."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from ivm.detached import Detached, detach
+from ivm.fill import keeping
+from ivm.graph import NodeId
+from ivm.inspect import nodes
+from ivm.scheduler import Operator
+from ivm.time import all_bits
+from planner.hydrate_by import unsupported_by_spark
+from planner.hydration import hydrate_by_spark
+from planner.logical import Rel
+from planner.lower import lower
+from planner.physical import Plan
+from planner.planning import DEFAULT, Joins, Planning
+from planner.render import Installed, Renderer
+from planner.transform.pipeline import maintained
+from tests.planner_bench import World
+from tests.planner_queries import LOOPS, NESTED, PLAIN, TABLES
+from tests.spark_fake import FakeSpark
+from tests.test_planner_views import changes
+
+Held = dict[int, list[Counter[tuple[int, ...]]]]
+"""By the plan's numbers (-1: the rows, -2: the errors): each spine's updates (row, loop vector) with their diffs."""
+
+
+def filled_world(seed: int, planning: Planning = DEFAULT, commits: int = 25) -> tuple[World, random.Random]:
+    world, rnd = World(TABLES), random.Random(seed)
+    world.planning = planning
+    for _ in range(commits):
+        world.commit(changes(world, rnd))
+    return world, rnd
+
+
+def beside(world: World, view: int, rel: Rel) -> tuple[Detached, Plan, Renderer, Installed]:
+    plan = lower(maintained(rel), world.indexes(False))
+
+    def make(flow: Detached) -> tuple[Renderer, Installed]:
+        renderer = world.renderer.beside(flow)
+        return renderer, renderer.install(plan, view)
+
+    flow, (renderer, installed) = detach(world.dataflow, make)
+    return flow, plan, renderer, installed
+
+
+def spines(operator: Operator) -> list[Counter[tuple[int, ...]]]:
+    """Times without their ordinals."""
+    mask = (1 << all_bits(operator.scope.shape)) - 1
+    found = []
+    for spine in operator.spines():
+        counts: Counter[tuple[int, ...]] = Counter()
+        for row, time, diff in zip(*(a.tolist() for a in spine.contents(1 << 20).arrays()), strict=True):
+            for k, d in enumerate(diff):
+                counts[*row, time & mask, k] += d
+        found.append(Counter({key: d for key, d in counts.items() if d}))
+    return found
+
+
+def held(flow: Detached, installed: Installed) -> Held:
+    places: dict[int, NodeId | None] = dict(enumerate(installed.places))
+    places |= {-1: installed.output, -2: installed.errors}
+    found = {}
+    for number, place in places.items():
+        if place is not None and keeping(flow, place):
+            operator = flow._operators.get(place) or flow._seconds[place]
+            found[number] = spines(operator)
+    return found
+
+
+def take_over(world: World, flow: Detached, renderer: Renderer, view: int, rel: Rel) -> None:
+    flow.advance()
+    flow.run()
+    flow.attach()
+    world.renderer.adopt(renderer, view)
+    world.views[view] = rel
+
+
+def both(world: World, spark: FakeSpark, view: int, rel: Rel) -> tuple[Held, Held, Detached, Renderer]:
+    """What the engine's hydration gives and what Spark's does; the second is left to be taken over."""
+    flow, plan, _, installed = beside(world, view, rel)
+    flow.run()
+    expected = held(flow, installed)
+    flow.abandon()
+    flow, plan, renderer, installed = beside(world, view, rel)
+    hydrate_by_spark(
+        flow,
+        plan,
+        installed,
+        spark,
+        world.context,
+        threading.Event(),
+        lambda *_: None,  # type: ignore[arg-type]
+    )
+    return expected, held(flow, installed), flow, renderer
+
+
+@pytest.mark.parametrize("joins", [Joins.AUTO, Joins.DELTA])
+@pytest.mark.parametrize("queries", [PLAIN, NESTED, LOOPS], ids=["plain", "nested", "loops"])
+def test_contents_equal_the_engines_arrangement_by_arrangement(
+    tmp_path: Path, queries: dict[str, Rel], joins: Joins
+) -> None:
+    """Each view over what the views before it have arranged already; afterwards all of them are maintained."""
+    world, rnd = filled_world(1, Planning(joins=joins))
+    spark = FakeSpark(tmp_path)
+    for i, (name, rel) in enumerate(queries.items()):
+        if unsupported_by_spark(lower(maintained(rel), world.indexes(False))) is not None:
+            continue
+        expected, found, flow, renderer = both(world, spark, 100 + i, rel)
+        assert found == expected, name
+        world.commit(changes(world, rnd))
+        take_over(world, flow, renderer, 100 + i, rel)
+    for _ in range(8):
+        world.commit(changes(world, rnd))
+        for view, rel in world.views.items():
+            errors = world.errors(view)
+            if errors is None or not len(errors[0]):
+                assert world.view(view) == world.model(rel), view
+    assert nodes(world.dataflow)

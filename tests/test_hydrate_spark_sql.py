@@ -1,0 +1,191 @@
+"""CREATE MATERIALIZED VIEW … WITH (HYDRATE = …): what people see of it. Spark's exchange is ``tests.spark_fake``'s, but
+for the last test's."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ivm.errors import SqlError
+from planner import hydrate_by, render_spark
+from storage.spark.session import SparkSession, SparkSettings
+from tests.sessions import Client, Server
+from tests.spark_fake import FakeSpark
+from tests.test_hydration import VIEWS, change
+
+QUERIES = VIEWS | {
+    "windows": "SELECT id, sum(x) OVER (PARTITION BY k) AS s, row_number() OVER (PARTITION BY k ORDER BY id) FROM t",
+    "latest": "SELECT DISTINCT ON (k) k, id, x FROM t ORDER BY k, x DESC, id",
+    "asof": "SELECT t.id, u.name FROM t ASOF LEFT JOIN u ON t.k >= u.k",
+    "sorted": "SELECT max(name) AS last, string_agg(name, ',' ORDER BY name DESC) AS names FROM u",
+    "three": "SELECT a.id, b.id AS other, u.name FROM t a JOIN t b ON a.k = b.x JOIN u ON u.k = b.k",
+    "empty": "SELECT count(*) AS n, sum(x) AS s FROM t WHERE x > 1000",
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("data"))
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def spark(server: Server, tmp_path: Path) -> FakeSpark:
+    fake = FakeSpark(tmp_path)
+    server.coordinator._spark = fake  # type: ignore[assignment]
+    return fake
+
+
+@pytest.fixture
+def pair(server: Server) -> Iterator[tuple[Client, Client]]:
+    a, b = server.client(), server.client()
+    a.run("CREATE TABLE t (id int PRIMARY KEY, k int, x int)")
+    a.run("CREATE TABLE u (k int, name text)")
+    a.run("INSERT INTO t SELECT i, i % 7, i % 5 + 1 FROM generate_series(1, 60) AS g(i)")
+    a.run("INSERT INTO u VALUES (0, 'zero'), (1, 'one'), (2, 'two'), (2, 'zwei'), (3, NULL), (NULL, 'none')")
+    a.run("CREATE MATERIALIZED VIEW base AS SELECT k, sum(x) AS s FROM t GROUP BY k")
+    yield a, b
+    a.close()
+    b.close()
+    last = server.client()
+    last.run("DROP TABLE t, u CASCADE")
+    last.close()
+
+
+def outcome(client: Client, query: str) -> object:
+    try:
+        return sorted(client.rows(query), key=str)
+    except SqlError as error:
+        return error.sqlstate
+
+
+def recomputed(client: Client, query: str) -> bool:
+    """Whether the view is what the query gives, or fails as it does."""
+    return outcome(client, "SELECT * FROM v") == outcome(client, query)
+
+
+@pytest.mark.parametrize("name", sorted(QUERIES.keys() - {"reach"}))
+def test_what_is_committed_meanwhile_is_in_the_view(
+    server: Server, spark: FakeSpark, pair: tuple[Client, Client], name: str
+) -> None:
+    """Commits come while Spark works, and afterwards; at every one the view is what the query gives."""
+    a, b = pair
+    rng, serial = random.Random(name), iter(range(1000, 2000))
+    spark.before_job = lambda: change(b, rng, serial)
+    a.run(f"CREATE MATERIALIZED VIEW v WITH (HYDRATE = spark) AS {QUERIES[name]}")
+    assert spark.jobs
+    assert b.rows("SELECT view FROM freshet.hydrations") == []
+    for _ in range(6):
+        assert recomputed(b, QUERIES[name])
+        change(b, rng, serial)
+    assert server.coordinator.engine.dataflow.held is False
+
+
+def test_people_see_who_computes_a_view_and_cancel_it(
+    server: Server, spark: FakeSpark, pair: tuple[Client, Client]
+) -> None:
+    a, b = pair
+    seen: list[tuple[str | None, ...]] = []
+
+    def look() -> None:
+        seen.extend(b.rows("SELECT view, phase, by, step, updates > 0 FROM freshet.hydrations"))
+        if spark.jobs == 2:
+            b.run("SELECT pg_cancel_backend(pid) FROM freshet.hydrations")
+
+    spark.before_job = look
+    assert a.state(f"CREATE MATERIALIZED VIEW v WITH (HYDRATE = spark) AS {QUERIES['three']}") == "57014"
+    assert seen[0] == ("v", "hydrating", "spark", "read", "t")
+    assert "Join" in (seen[-1][3] or "")
+    assert b.state("SELECT * FROM v") == "42P01"
+    assert spark.settings.shared is not None
+    for _ in range(100):
+        if not list(spark.settings.shared.iterdir()):
+            break
+        time.sleep(0.05)
+    else:
+        raise AssertionError("something stays in the shared folder")
+    assert server.coordinator.engine.dataflow.held is False
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ("WITH (HYDRATE = local)", "hydrated by local (as asked for)"),
+        ("WITH (RETAIN HISTORY FOR '1h', hydrate 'spark')", "hydrated by spark (as asked for)"),
+        ("WITH (HYDRATE = auto)", "hydrated by local (auto: Spark is local[*], this machine's own cores)"),
+        ("", None),
+    ],
+)
+def test_explain_says_who_and_why(
+    spark: FakeSpark, pair: tuple[Client, Client], written: str, says: str | None
+) -> None:
+    a, _ = pair
+    lines = [row[0] for row in a.rows(f"EXPLAIN CREATE MATERIALIZED VIEW v {written} AS {QUERIES['grouped']}")]
+    assert (lines[-1] == says) if says is not None else not any("hydrated" in (line or "") for line in lines)
+
+
+def test_large_views_are_sparks_on_a_cluster(
+    spark: FakeSpark, pair: tuple[Client, Client], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    a, _ = pair
+    monkeypatch.setattr(hydrate_by, "SPARK_ROWS", 50)
+    spark.settings = SparkSettings("spark://nowhere:7077", tmp_path)
+    a.run(f"CREATE MATERIALIZED VIEW v AS {QUERIES['grouped']}")
+    assert spark.jobs == 2
+    (*_, last) = a.rows(f"EXPLAIN CREATE MATERIALIZED VIEW w AS {QUERIES['grouped']}")
+    assert last == ("hydrated by spark (auto: it reads 60 rows, and a view is Spark's from 50 on)",)
+    (*_, last) = a.rows(f"EXPLAIN CREATE MATERIALIZED VIEW w WITH (HYDRATE = auto) AS {QUERIES['sorted']}")
+    assert last == ("hydrated by local (auto: it reads 6 rows, and a view is Spark's from 50 on)",)
+
+
+def refusals() -> list[tuple[str, str]]:
+    view = "CREATE MATERIALIZED VIEW v WITH (HYDRATE = spark) AS"
+    return [
+        ("22023", "CREATE MATERIALIZED VIEW v WITH (HYDRATE = duck) AS SELECT k FROM t"),
+        ("0A000", "CREATE VIEW v WITH (HYDRATE = spark) AS SELECT k FROM t"),
+        ("0A000", "CREATE TABLE v WITH (HYDRATE = spark) AS SELECT k FROM t"),
+        ("25001", f"BEGIN; {view} SELECT k FROM t"),
+        ("0A000", f"{view} SELECT t.id, u.name FROM t JOIN u FOR SYSTEM_TIME AS OF PROCTIME() ON t.k = u.k"),
+    ]
+
+
+@pytest.mark.parametrize(("state", "text"), refusals())
+def test_what_cannot_be_is_refused(spark: FakeSpark, pair: tuple[Client, Client], state: str, text: str) -> None:
+    a, b = pair
+    assert a.state(text) == state
+    a.run("ROLLBACK")
+    assert b.state("SELECT * FROM v") == "42P01"
+    assert not spark.jobs
+
+
+def test_ids_that_clash_leave_the_view_to_the_server(
+    spark: FakeSpark, pair: tuple[Client, Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, _ = pair
+
+    def clash(*_: object) -> None:
+        raise render_spark.IdsClashError
+
+    monkeypatch.setattr(render_spark, "take_values", clash)
+    a.run(f"CREATE MATERIALIZED VIEW v WITH (HYDRATE = spark) AS {QUERIES['texts']}")
+    assert recomputed(a, QUERIES["texts"])
+    assert any("clash" in notice.message for notice in a.session.notices)
+
+
+def test_spark_itself_does_the_same(server: Server, pair: tuple[Client, Client], tmp_path: Path) -> None:
+    """Real frames: words there and back, and values that executors intern."""
+    a, _ = pair
+    server.coordinator._spark = session = SparkSession(SparkSettings("local[2]", tmp_path))
+    try:
+        text = f"CREATE MATERIALIZED VIEW v WITH (HYDRATE = spark) AS {QUERIES['texts']}"
+        server.start(a.work(text)).result(300)
+        a.run("INSERT INTO u VALUES (5, 'five')")
+        assert recomputed(a, QUERIES["texts"])
+        assert session.running
+    finally:
+        session.stop()
