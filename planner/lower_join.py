@@ -92,7 +92,10 @@ def _ordered(low: Lowering, left: Flow, right: Flow, pairs: list[tuple[int, int,
             continue
         table, columns = stored
         by_column = {columns[p[side]]: p for p in pairs}
-        for key in low.indexes.keys(table.relation):
+        # what is kept without a primary key is kept by its whole rows
+        looked = low.indexes.one_shot or low.indexes.primary_key(table.relation)
+        rows = () if looked else (tuple(range(len(table.schema))),)
+        for key in (*rows, *low.indexes.keys(table.relation)):
             if len(by_column) == len(pairs) and frozenset(key) == frozenset(by_column):
                 return [by_column[c] for c in key]
     return sorted(pairs)
