@@ -52,6 +52,9 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
                         help="memory for the store, and for all intermediate results, e.g. 4GiB")  # fmt: skip
     parser.add_argument("--files", type=Path, action="append", default=[], metavar="DIR",
                         help="a folder that COPY … FROM 'path' may read; may be given several times")  # fmt: skip
+    parser.add_argument("--sinks", action="append", default=[], metavar="DIR|URI",
+                        help="a folder, or the beginning of an object store's URIs, that CREATE SINK and COPY … TO "
+                             "may write under; may be given several times")  # fmt: skip
     parser.add_argument("--workers", type=parse_workers, default=1,
                         help="threads that share large pieces of a step (default: %(default)s)")  # fmt: skip
     parser.add_argument("--python", action="store_true", help="let clients create aggregates in Python: any code")
@@ -96,8 +99,9 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     await warm(say)
     files = tuple(path.resolve() for path in options.files)
     coordinator = await Coordinator.open(
-        options.data, options.memory, files, lambda text: say(f"freshet: {text}"), tuning, options.python, spark
-    )
+        options.data, options.memory, files, lambda text: say(f"freshet: {text}"), tuning, options.python, spark,
+        tuple(options.sinks),
+    )  # fmt: skip
     server = await serve(partial(Session, coordinator), options.host, options.port)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)

@@ -109,6 +109,11 @@ class Store:
         """The epoch up to which everything has been applied, 0 at first."""
         return self._high_water
 
+    def committed(self) -> int:
+        """The same as a reader sees it who begins now: ``high_water`` may be that of a transaction that is ending."""
+        with self._reading() as cursor:
+            return int(_one(cursor, "SELECT high_water FROM state")[0])
+
     def log_sequence(self) -> int:
         """The last log record that was applied, 0 at first."""
         return self._log_sequence
@@ -195,6 +200,34 @@ class Store:
                 f"SELECT * FROM updates_{relation} WHERE epoch > ? AND epoch <= ? ORDER BY epoch", params=[after, upto]
             ).to_arrow_table()
         return History(_matrix(table, words), _column(table, "epoch"), _column(table, "diff"))
+
+    def changes(self, relation: int, after: int | None, upto: int, order: Sequence[str] = ()) -> Iterator[History]:
+        """The updates with after < epoch <= upto, or (``after`` None) the rows at ``upto``, a part at a time.
+
+        Each row stands once for an epoch, with its diff; sorted by epoch, then by ``order``, then by diff. ``order``:
+        words, w0 and so on, or expressions of them with integers. Raises 22023 where an end lies outside [since, high
+        water]. A part that waits for its taker keeps checkpoints waiting, nothing else.
+        """
+        with self._reading() as cursor:
+            kept, _ = self._readable(cursor, relation, upto)
+            words = _words(kept.width)
+            listed = ", ".join(words)
+            summed, sorting = "sum(diff)::BIGINT AS diff", ", ".join(["epoch", *order, "diff"])
+            if after is None:
+                after_base = f"SELECT {listed}, diff FROM updates_{relation} WHERE epoch <= ?"
+                source = f"(SELECT {listed}, diff FROM base_{relation} UNION ALL {after_base})"
+                query = f"SELECT {listed}, {int(upto)}::BIGINT AS epoch, {summed} FROM {source} GROUP BY {listed}"
+                given = [upto]
+            else:
+                self._readable(cursor, relation, after)
+                source = f"updates_{relation} WHERE epoch > ? AND epoch <= ?"
+                query = f"SELECT {listed}, epoch, {summed} FROM {source} GROUP BY {listed}, epoch"
+                given = [after, upto]
+            # a snapshot without an order needs none: all of it is of one epoch
+            ordered = f" ORDER BY {sorting}" if order or after is not None else ""
+            for batch in cursor.sql(f"{query} HAVING sum(diff) <> 0{ordered}", params=given).to_arrow_reader(_PART):
+                table = pa.Table.from_batches([batch])
+                yield History(_matrix(table, words), _column(table, "epoch"), _column(table, "diff"))
 
     def create_relation(self, relation: int, width: int) -> None:
         """Keeps a relation of rows of ``width`` words; nothing happens if it is kept already."""

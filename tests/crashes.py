@@ -38,8 +38,8 @@ FIRST_ANSWER: Final = 60.0  # seconds; a server whose kernels have yet to compil
 class Program:
     """A server on a free port; ``wait`` until it serves."""
 
-    def __init__(self, data: Path, how: tuple[str, ...]) -> None:
-        flags = ["--port", "0", "--data", str(data), "--memory", "512MiB"]
+    def __init__(self, data: Path, how: tuple[str, ...], more: tuple[str, ...] = ()) -> None:
+        flags = ["--port", "0", "--data", str(data), "--memory", "512MiB", *more]
         command = [sys.executable, "server.py", *flags]
         if how:
             command = [sys.executable, "-m", "tests.crash_server", *how, "--", *flags]

@@ -10,8 +10,10 @@ from typing import Any, TypeVar
 
 from ivm.errors import SqlError
 from sql.coordination.coordinator import Coordinator
+from sql.engine.persist import Tuning
 from sql.session.session import Session
 from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, Notice, Result, RowsResult
+from storage.spark.session import SparkSettings
 from storage.text import format_text
 
 T = TypeVar("T")
@@ -22,16 +24,32 @@ class Server:
     """A coordinator over a data folder; ``restart`` closes it in order and opens it again."""
 
     def __init__(
-        self, folder: Path, files: tuple[Path, ...] = (), python: bool = False, memory: int = 256 << 20
+        self,
+        folder: Path,
+        files: tuple[Path, ...] = (),
+        python: bool = False,
+        memory: int = 256 << 20,
+        places: tuple[str, ...] = (),
+        tuning: Tuning | None = None,
+        spark: SparkSettings | None = None,
     ) -> None:
         self.folder, self.files, self.python, self.memory = folder, files, python, memory
+        self.places, self.tuning, self.spark = places, tuning, spark
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self.coordinator = self.run(self._open())
 
     def _open(self) -> Coroutine[Any, Any, Coordinator]:
-        return Coordinator.open(self.folder, self.memory, self.files, python=self.python)
+        return Coordinator.open(
+            self.folder,
+            self.memory,
+            self.files,
+            python=self.python,
+            places=self.places,
+            tuning=self.tuning,
+            spark=self.spark,
+        )
 
     def run(self, work: Coroutine[Any, Any, T], timeout: float = 60) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout)

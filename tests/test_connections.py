@@ -50,13 +50,11 @@ def test_a_connections_rows_are_there_after_a_restart_as_its_definition_is(serve
     client = server.client()
     client.run("CREATE TABLE t (a bigint NOT NULL)")
     connect(server, RelationKind.SOURCE, "s")
-    connect(server, RelationKind.SINK, "k")
     client.run("CREATE MATERIALIZED VIEW v AS SELECT sum(batch) FROM s")
     for _ in range(2):
         assert client.rows("SELECT batch, rows FROM s") == [("7", "3")]
-        assert client.rows("SELECT batch, rows FROM k") == [("7", "3")]
         assert client.rows("SELECT * FROM v") == [("7",)]
-        assert client.rows("SELECT count(*) FROM t") == [("2",)]
+        assert client.rows("SELECT count(*) FROM t") == [("1",)]
         catalog = server.coordinator.engine.catalog
         assert {r.connection for r in catalog.relations.values()} == {None, CONNECTION}
         server.restart()

@@ -11,8 +11,29 @@ import pytest
 from ivm.errors import SqlError
 from ivm.rows import Vector, pack
 from ivm.words import (
-    BOOL, BYTEA, CHAR1, DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, INTERVAL, NEGATIVE_INFINITY, NUMERIC, OID,
-    POSITIVE_INFINITY, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, UUID, ColumnType, EnumType, Kind, SqlType,
+    BOOL,
+    BYTEA,
+    CHAR1,
+    DATE,
+    FLOAT4,
+    FLOAT8,
+    INT2,
+    INT4,
+    INT8,
+    INTERVAL,
+    NEGATIVE_INFINITY,
+    NUMERIC,
+    OID,
+    POSITIVE_INFINITY,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UUID,
+    ColumnType,
+    EnumType,
+    Kind,
+    SqlType,
 )  # fmt: skip
 from storage import codec
 from storage.dictionary import Dictionary
@@ -76,7 +97,8 @@ def test_a_load_reads_the_same_words_back(type_: SqlType, values: list[object]) 
     words = codec.encode(type_, [*values, None], dictionary)
     back = column_vector(column_to_arrow(words, "c", type_, dictionary), LoadColumn("c", type_), dictionary)
     assert back.words.tolist() == words.words.tolist()
-    assert back.nulls is not None and back.nulls.tolist() == [False] * len(values) + [True]
+    assert back.nulls is not None
+    assert back.nulls.tolist() == [False] * len(values) + [True]
 
 
 def test_infinities_are_the_ends_of_their_type() -> None:

@@ -31,7 +31,7 @@ DAY: Final = 86_400_000_000
 _UNSTORABLE: Final = (Kind.UNKNOWN, Kind.RECORD, Kind.VOID)
 
 
-def retention(text: str | None) -> int | None:
+def retention(text: str | None, what: str = "RETAIN HISTORY") -> int | None:
     """``RETAIN HISTORY FOR`` in microseconds; a month counts 30 days. Raises 22007, 22023."""
     if text is None:
         return None
@@ -40,7 +40,7 @@ def retention(text: str | None) -> int | None:
     months, days, microseconds = datum
     total = int(months) * 30 * DAY + int(days) * DAY + int(microseconds)
     if total < 0:
-        raise SqlError("22023", "RETAIN HISTORY must not be negative")
+        raise SqlError("22023", f"{what} must not be negative")
     return total
 
 

@@ -168,6 +168,9 @@ def lookup(env: Environment, ref: nodes.TableName, strict: bool = False) -> Rela
         shown = f"{ref.schema_name}.{ref.name}" if ref.schema_name else ref.name
         message, hint = f'relation "{shown}" does not exist', _nearest(env, ref.name)
         raise SqlError("42P01", message, hint=hint, position=ref.at + 1)
+    if relation.kind is RelationKind.SINK:
+        hint = "freshet.sinks tells how far it is; its rows are where it writes them."
+        raise SqlError("42809", f'"{relation.name}" is a sink', hint=hint, position=ref.at + 1)
     if isinstance(env.catalog, Recorder):
         env.catalog.note(ref.schema_name, ref.name, ref.at)
     return relation

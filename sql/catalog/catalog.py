@@ -51,7 +51,7 @@ class RelationKind(Enum):
     SOURCE = "o"
     """What fills a table from outside: its rows say how far."""
     SINK = "k"
-    """What sends a relation's changes out: its rows say how far."""
+    """What sends a relation's changes out. It has no rows: its folder and ``freshet.sinks`` say how far it is."""
     SYSTEM = "s"
     """A relation of pg_catalog or information_schema; shown to clients as a table or view of that schema."""
 
@@ -67,7 +67,7 @@ LABELS: Final = {
     RelationKind.SOURCE: "source",
     RelationKind.SINK: "sink",
 }
-FED: Final = (RelationKind.TABLE, RelationKind.SOURCE, RelationKind.SINK)
+FED: Final = (RelationKind.TABLE, RelationKind.SOURCE)
 """The kinds whose rows are fed to the dataflow as they come."""
 STORED: Final = (*FED, RelationKind.MATERIALIZED_VIEW)
 """The kinds that have rows of their own."""

@@ -22,6 +22,7 @@ from sql.coordination.idle import IdleMerging
 from sql.coordination.notifications import Channels
 from sql.coordination.prepared import Statements
 from sql.coordination.recovery import restore
+from sql.coordination.sinks import Sinks
 from sql.coordination.sweeper import Sweeper
 from sql.coordination.thread import EngineThread
 from sql.coordination.transaction import WriteToken
@@ -55,18 +56,20 @@ def _half_of_memory() -> int:
 class Coordinator:
     """Everything that sessions share. ``files``: the folders that COPY FROM 'path' may read.
 
+    ``places``: the folders and URIs that sinks and COPY TO may write under.
     ``budget``: what intermediate results may take. ``python``: whether clients may create aggregates in Python.
     ``spark``: the server's one Spark session, which starts when it is first needed.
     """
 
     def __init__(
         self, engine: Engine, files: tuple[Path, ...] = (), budget: Budget = NO_BUDGET, python: bool = False,
-        spark: SparkSettings | None = None,
+        spark: SparkSettings | None = None, places: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         self.engine = engine
         self.budget = budget
         self.files = files
         self.python = python
+        self.places = places
         self.advisory = AdvisoryLocks()
         self.channels = Channels()
         self.keys = KeyIndex(engine)
@@ -87,6 +90,7 @@ class Coordinator:
         )  # fmt: skip
         self._thread.start()
         self.sweeper = Sweeper(self)
+        self.sinks = Sinks(self)
 
     @classmethod
     async def open(
@@ -98,6 +102,7 @@ class Coordinator:
         tuning: Tuning | None = None,
         python: bool = False,
         spark: SparkSettings | None = None,
+        places: tuple[str, ...] = (),
     ) -> Coordinator:
         """Opens (or makes) a data folder and brings its state back. SqlError 55006, XX001.
 
@@ -110,7 +115,7 @@ class Coordinator:
         clock = EpochClock(folder / "lease")
         budget = Budget(memory or _half_of_memory())
         engine = await asyncio.to_thread(restore, persistence, clock, progress, budget)
-        return cls(engine, files, budget, python, spark)
+        return cls(engine, files, budget, python, spark, places)
 
     def queue(self, work: Callable[[], T], keep: bool = False) -> Awaitable[T]:
         """Queue a job for the engine thread at once; done when its group is durable and published.
@@ -225,6 +230,7 @@ class Coordinator:
         for session in list(self.sessions):
             await session.close()
         self.hydrators.close()
+        await self.sinks.close()
         await self.sweeper.close()
         stopped = await asyncio.to_thread(self._stop)
         self.merging.stop()

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from ivm.errors import SqlError
-from sql.catalog.catalog import STORED, Catalog, Relation
+from sql.catalog.catalog import STORED, Catalog, Relation, RelationKind
+from sql.catalog.sink import sink_of, source_of
 from sql.engine.clock import EpochClock
 from storage.checkpoint import Applier, Pace, Recovered, recover
 from storage.duck import Store
@@ -51,6 +52,9 @@ class Persistence:
     catalog: Catalog = field(default_factory=Catalog)
     clock: EpochClock | None = None
     refusal: SqlError | None = None
+    holds: dict[int, int] = field(default_factory=dict)
+    """By sink: the epoch up to which it is done. One that is not here is done with nothing."""
+    _sinks: tuple[Catalog | None, dict[int, list[tuple[int, int]]]] = field(default_factory=lambda: (None, {}))
     _applier: Applier | None = None
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
@@ -136,7 +140,18 @@ class Persistence:
         known = self.catalog.by_id(relation)
         retain = DEFAULT_RETAIN if known is None or known.retain == 0 else known.retain
         now = high_water if self.clock is None else self.clock.now()
-        return min(high_water, now - retain)
+        held = (max(self.holds.get(sink, 0), now - longest) for sink, longest in self._readers(relation))
+        return min(high_water, now - retain, *held)
+
+    def _readers(self, relation: int) -> list[tuple[int, int]]:
+        """The sinks that read a relation, and the µs of history that each may hold."""
+        catalog, readers = self._sinks
+        if catalog is not self.catalog:
+            catalog, readers = self.catalog, {}
+            for sink in (r for r in catalog.relations.values() if r.kind is RelationKind.SINK):
+                readers.setdefault(source_of(sink), []).append((sink.id, sink_of(sink).retain))
+            self._sinks = catalog, readers
+        return readers.get(relation, [])
 
     def _failed(self, error: Exception) -> None:
         if isinstance(error, SqlError):

@@ -30,6 +30,7 @@ from sql.ddl.indexes import create_index, drop_indexes
 from sql.ddl.partitions import attach, detach
 from sql.ddl.rename import Renamer
 from sql.ddl.sequences import restart_sequences
+from sql.ddl.sinks import SinkDefiner
 from sql.ddl.types import TypeDefiner
 from sql.dml.changes import Changed, Changer
 from sql.dml.compound import CompoundRun
@@ -44,6 +45,7 @@ from sql.parse import StatementText
 from sql.session.control import run_control
 from sql.session.python import allow_python
 from sql.session.reads import LIGHT_ROWS, Reads, Request
+from sql.session.sinks import prepared_sink
 from sql.session.state import SessionState, system_words
 from sql.session.streams import Streams
 from sql.session.vacuum import vacuum
@@ -64,6 +66,7 @@ from sql.statements.queries import OutputColumn, Query
 from sql.statements.rename import Rename, Renaming, SetOwner, SetSchema
 from sql.statements.results import CommandResult, Notice, Notify, Result, RowsResult
 from sql.statements.routines import CreateFunction, DropFunction
+from sql.statements.sinks import AlterSink, CreateSink, SinkStatement
 from sql.statements.statements import (
     Close,
     Compound,
@@ -94,6 +97,7 @@ if TYPE_CHECKING:
 Definition = (
     CreateTable | CreateView | CreateIndex | CreateSequence | AlterSequence | Drop | DropIndex | AlterTable | Renaming
     | CreateSchema | DropSchema | CreateFunction | DropFunction | TypeStatement | Attach | Detach
+    | SinkStatement
 )  # fmt: skip
 
 
@@ -135,6 +139,8 @@ class Executor:
                 return await self._define(statement, prepared, request)
             case CreateEnum() | AddLabel() | RenameLabel() | RenameType() | DropType():
                 return await self._define(statement, prepared, request)
+            case CreateSink() | AlterSink():
+                return await self._define(await prepared_sink(self._session.coordinator, statement), prepared, request)
             case Explain():
                 return self._explain(statement)
             case Execute():
@@ -342,6 +348,8 @@ class Executor:
                 transaction = self._session.transaction
                 alone = transaction is not None and not transaction.explicit
                 return TypeDefiner(writer, notify, definer.names, alone, alter).run(statement)
+            case CreateSink() | AlterSink():
+                return SinkDefiner(writer, notify, definer.names).run(statement)
             case AlterSequence():
                 definer.alter_sequence(statement)
                 return "ALTER SEQUENCE"

@@ -14,8 +14,9 @@ from sql.catalog.search_path import Lookup, SearchPath
 from sql.engine.snapshot import Published
 from sql.session.holdings import arrangement_rows, shown_name, view_rows
 from sql.session.load_relations import load_rows, reject_rows
+from sql.session.sinks import sink_rows
 from sql.session.vacuum import dictionary_row
-from sql.system.own import ARRANGEMENTS, DICTIONARY, HYDRATIONS, LOADS, REJECTS, VIEW_ERRORS, VIEWS, WORKERS
+from sql.system.own import ARRANGEMENTS, DICTIONARY, HYDRATIONS, LOADS, REJECTS, SINKS, VIEW_ERRORS, VIEWS, WORKERS
 from storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def own_rows(relation: Relation, session: Session, published: Published, diction
         return load_rows(session.coordinator.engine.loads.all(), Lookup(published.catalog, path))
     if relation == REJECTS:
         return reject_rows(session.coordinator.engine.loads.all(), Lookup(published.catalog, path))
+    if relation == SINKS:
+        return sink_rows(session.coordinator, published, Lookup(published.catalog, path))
     assert relation == HYDRATIONS, "each relation has its rows here"
     return hydrations(session, path)
 

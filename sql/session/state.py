@@ -40,7 +40,7 @@ class SessionState(SequenceFunctions, SystemFunctions):
         return self.session.database
 
     def relations(self) -> Iterable[Relation]:
-        others = (RelationKind.FUNCTION, RelationKind.TYPE)
+        others = (RelationKind.FUNCTION, RelationKind.TYPE, RelationKind.SINK)
         return (*OWN_RELATIONS, *(r for r in self.catalog.relations.values() if r.kind not in others))
 
     def types(self) -> Iterable[Relation]:

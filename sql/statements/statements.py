@@ -26,6 +26,7 @@ from sql.statements.partitions import Attachment
 from sql.statements.queries import OutputColumn, Query
 from sql.statements.rename import Renaming
 from sql.statements.routines import RoutineStatement
+from sql.statements.sinks import SinkStatement
 from sql.statements.types import TypeStatement
 from sql.statements.vacuum import Vacuum
 
@@ -347,7 +348,7 @@ Statement = (
     | RoutineStatement | Attachment | CreateIndex | CreateSchema | Drop | DropIndex | DropSchema
     | CopyFrom | CopyTo | Subscribe | Explain | Verify | VerifyDictionary | Begin | Commit | Rollback | Savepoint
     | SetVariable | SetTransaction | Show | Prepare | Execute | Deallocate | Listen | Notify | Declare | Fetch | Close
-    | Discard | AlterTable | Renaming | TypeStatement | NoOperation | Vacuum
+    | Discard | AlterTable | Renaming | TypeStatement | SinkStatement | NoOperation | Vacuum
 )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from sql.syntax.nodes_statements import (
 )
 from sql.syntax.routines import is_routine_statement, routine_statement
 from sql.syntax.sequences import is_sequence_statement, sequence_statement
+from sql.syntax.sinks import is_sink_statement, sink_statement
 from sql.syntax.types import is_type_statement, type_statement
 from storage.calendar import fixed_zone, parse_iso_offset
 
@@ -63,6 +64,8 @@ class StatementGrammar(AlterGrammar):
             return routine_statement(self)
         if word in ("create", "alter", "drop") and is_type_statement(self):
             return Utility(type_statement(self))
+        if word in ("create", "alter") and is_sink_statement(self):
+            return Utility(sink_statement(self))
         if word in ("create", "alter") and is_sequence_statement(self):
             return Utility(sequence_statement(self))
         return self.sql_statement() if word in _SQLGLOT_WORDS else self._definition(word)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ivm.words import BOOL, INT4, INT8, TEXT, TIMESTAMPTZ, Kind, SqlType
+from ivm.words import BOOL, INT4, INT8, INTERVAL, TEXT, TIMESTAMPTZ, Kind, SqlType
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 
 VIEW_ERRORS: Final = Relation(
@@ -57,4 +57,12 @@ REJECTS: Final = Relation(
      TableColumn("line", INT8), TableColumn("text", TEXT, False), TableColumn("sqlstate", TEXT, False),
      TableColumn("reason", TEXT, False)),
 )  # fmt: skip
-OWN_RELATIONS: Final = (VIEW_ERRORS, HYDRATIONS, ARRANGEMENTS, VIEWS, DICTIONARY, WORKERS, LOADS, REJECTS)
+SINKS: Final = Relation(
+    13986, "freshet", "sinks", RelationKind.SYSTEM,
+    (TableColumn("sink", TEXT, False), TableColumn("relation", TEXT, False), TableColumn("uri", TEXT, False),
+     TableColumn("format", TEXT, False), TableColumn("envelope", TEXT, False), TableColumn("state", TEXT, False),
+     TableColumn("epoch", INT8), TableColumn("lag", INTERVAL), TableColumn("generation", INT8),
+     TableColumn("version", INT8), TableColumn("files", INT8, False), TableColumn("rows", INT8, False),
+     TableColumn("bytes", INT8, False), TableColumn("error", TEXT)),
+)  # fmt: skip
+OWN_RELATIONS: Final = (VIEW_ERRORS, HYDRATIONS, ARRANGEMENTS, VIEWS, DICTIONARY, WORKERS, LOADS, REJECTS, SINKS)

@@ -72,7 +72,8 @@ def to_arrow(rows: Words, columns: Sequence[SinkColumn], dictionary: Dictionary)
 
 
 def column_to_arrow(vector: Vector, name: str, type_: SqlType, dictionary: Dictionary) -> pa.Array:
-    """One column's words, int64[n], as an array of ``arrow_type``."""
+    """One column's words, int64[n], as an array of ``arrow_type``. Arrays' elements are interned in the dictionary,
+    which had best be a scratch one."""
     words = np.ascontiguousarray(vector.words)
     if type_.storage is Storage.DIRECT:
         return _direct(words, vector.nulls, name, type_)
@@ -108,7 +109,8 @@ def _integers(words: Words, nulls: Mask | None, name: str) -> np.ndarray[Any, An
 
 def _bools(words: Words, nulls: Mask | None, name: str) -> np.ndarray[Any, Any]:
     del nulls, name
-    return words != 0
+    found: np.ndarray[Any, Any] = words != 0
+    return found
 
 
 def _floats(words: Words, nulls: Mask | None, name: str) -> np.ndarray[Any, Any]:
@@ -118,7 +120,8 @@ def _floats(words: Words, nulls: Mask | None, name: str) -> np.ndarray[Any, Any]
 
 def _singles(words: Words, nulls: Mask | None, name: str) -> np.ndarray[Any, Any]:
     del nulls, name
-    return codec.word_to_float(words).astype(np.float32)
+    singles: np.ndarray[Any, Any] = codec.word_to_float(words).astype(np.float32)
+    return singles
 
 
 def _dates(words: Words, nulls: Mask | None, name: str) -> np.ndarray[Any, Any]:
@@ -185,7 +188,7 @@ def _texts(vector: Vector, type_: SqlType, dictionary: Dictionary | None) -> pa.
     """Postgres's text, made once for each distinct value."""
     words, nulls = vector.words, vector.nulls
     distinct, places = np.unique(words if nulls is None else words[~nulls], return_inverse=True)
-    shown = format_text(type_, Vector(distinct), dictionary or _NONE, DEFAULT_STYLE)
+    shown = format_text(type_, Vector(distinct), _NONE if dictionary is None else dictionary, DEFAULT_STYLE)
     return _spread(pa.array(shown, pa.large_binary()).cast(pa.large_string()), places, nulls)
 
 
@@ -199,8 +202,7 @@ def _lists(words: Words, nulls: Mask | None, name: str, type_: SqlType, dictiona
     if any(isinstance(part, tuple) for part in parts) and element.kind not in (Kind.INTERVAL, Kind.RECORD):
         hint = "Make a view with array_to_string or the array's text."
         raise SqlError("0A000", f'an array of column "{name}" has more than one dimension', hint=hint)
-    scratch = dictionary.scratch()
-    inner = column_to_arrow(codec.encode(element, parts, scratch), name, element, scratch)
+    inner = column_to_arrow(codec.encode(element, parts, dictionary), name, element, dictionary)
     ends = np.zeros(len(values) + 1, np.int32)
     np.cumsum([len(value) for value in values], out=ends[1:])
     lists = pa.ListArray.from_arrays(pa.array(ends), inner)

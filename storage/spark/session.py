@@ -105,6 +105,14 @@ class SparkSession:
             _stop(session, _is_remote(self.settings))
 
 
+def frame_of(session: Any, table: Any) -> Any:
+    """A DataFrame of an Arrow table. Timestamps without time zone stay so, which Spark by itself would take for ones in
+    the session's zone."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return session.createDataFrame(table, from_arrow_schema(table.schema, prefer_timestamp_ntz=True))
+
+
 def _start(settings: SparkSettings) -> Any:
     try:
         import pandas  # noqa: F401  (mapInArrow asks for it)
@@ -177,6 +185,7 @@ def _options(settings: SparkSettings) -> dict[str, str]:
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
         "spark.sql.files.ignoreCorruptFiles": "false",
         "spark.sql.parquet.compression.codec": "lz4_raw",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     }
     if not _is_remote(settings):
         options |= {

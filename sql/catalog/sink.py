@@ -1,0 +1,66 @@
+"""What a sink is, as its ``Connection`` keeps it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sql.catalog.catalog import Relation, RelationKind
+from sql.catalog.connection import Connection
+from storage.sinks.envelope import Envelope
+from storage.sinks.target import SinkFormat
+
+EVERY: Final = 1_000_000
+RETAIN: Final = 86_400_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """``uri``: where to, a path without links for a folder of this machine. ``spark``: whether Spark writes. ``owner``:
+    a random name by which its folder knows it. ``key``: columns by name. ``every``: µs between looks for changes;
+    ``retain``: µs of history kept for it at most, while it does not get on. ``restarts``: how often it was told to
+    begin anew."""
+
+    uri: str
+    owner: str
+    format: SinkFormat = SinkFormat.PARQUET
+    envelope: Envelope = Envelope.CHANGELOG
+    key: tuple[str, ...] = ()
+    snapshot: bool = True
+    spark: bool = False
+    every: int = EVERY
+    retain: int = RETAIN
+    restarts: int = 0
+    paused: bool = False
+
+    def connection(self) -> Connection:
+        """As the catalog keeps it."""
+        options = (
+            ("uri", self.uri), ("owner", self.owner), ("format", self.format.value), ("snapshot", self.snapshot),
+            ("retain", str(self.retain)), ("restarts", str(self.restarts)),
+        )  # fmt: skip
+        system = "spark" if self.spark else "local"
+        return Connection(system, options, (), self.key, self.envelope.value, self.every, self.paused)
+
+
+def sink_of(relation: Relation) -> Sink:
+    """A sink relation's."""
+    assert relation.kind is RelationKind.SINK, "a sink"
+    assert relation.connection is not None, "a sink has a connection"
+    connection = relation.connection
+    given = dict(connection.options)
+    return Sink(
+        str(given["uri"]), str(given["owner"]), SinkFormat(given["format"]), Envelope(connection.envelope),
+        connection.key, bool(given["snapshot"]), connection.system == "spark", connection.trigger,
+        int(str(given["retain"])), int(str(given["restarts"])), connection.paused,
+    )  # fmt: skip
+
+
+def with_sink(relation: Relation, sink: Sink) -> Relation:
+    """The relation with its sink told otherwise."""
+    return replace(relation, connection=sink.connection())
+
+
+def source_of(relation: Relation) -> int:
+    """The id of what a sink reads."""
+    return relation.dependencies[0]

@@ -1,0 +1,325 @@
+"""The running sinks: each follows its view in the store, behind the commits, and writes what it finds.
+
+A sink reads the store and not the dataflow: what is there is durable, has whole epochs only and is kept as long as the
+sink needs it (``Persistence.holds``), so that going on after a restart is the same as going on. No commit ever waits
+for a sink. What it has done is told by the last entry of its change log, and by nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from ivm.errors import SqlError
+from ivm.words import Schema
+from planner.row_errors import first_error
+from sql.catalog.catalog import Catalog, Relation, RelationKind
+from sql.catalog.sink import Sink, sink_of, source_of
+from sql.ddl.sinks import check_source, layout_of
+from sql.engine.group import Delta
+from sql.engine.snapshot import Published
+from storage.dictionary import Dictionary
+from storage.sinks.envelope import Layout
+from storage.sinks.folder import FolderTarget
+from storage.sinks.manifest import Entry, EntryKind, SinkFile, Totals
+from storage.sinks.spark import SparkTarget
+from storage.sinks.target import Part, Target, stem_of, writable_path, writable_uri
+from storage.type_names import format_type
+
+if TYPE_CHECKING:
+    from sql.coordination.coordinator import Coordinator
+
+THREADS: Final = 4
+PROGRESS_SECONDS: Final = 30.0
+"""How often a sink says that there was nothing, at most."""
+FIRST_PAUSE: Final = 0.5
+LONGEST_PAUSE: Final = 60.0
+END_SECONDS: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a sink does. ``epoch``: everything up to it is written. ``state``: starting, running, waiting or error."""
+
+    state: str = "starting"
+    last: Entry | None = None
+    epoch: int | None = None
+    error: str | None = None
+
+
+class Sinks:
+    """Those of the catalog, each on turns of a few threads; all else on the event loop."""
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._coordinator = coordinator
+        self._loop = asyncio.get_running_loop()
+        self._threads = ThreadPoolExecutor(THREADS, "sink")
+        self._running: dict[int, _Run] = {}
+        self._seen: Catalog = coordinator.engine.catalog
+        coordinator.engine.listeners.append(self._listen)
+        self._follow(self._seen)
+
+    def standing(self, sink: int) -> Standing:
+        """How one does."""
+        running = self._running.get(sink)
+        return Standing() if running is None else running.standing
+
+    def _listen(self, delta: Delta, published: Published) -> None:
+        del delta
+        if published.catalog is not self._seen:
+            self._seen = published.catalog
+            self._loop.call_soon_threadsafe(self._follow, published.catalog)
+
+    def _follow(self, catalog: Catalog) -> None:
+        """Starts what is new, ends what is gone, wakes what was altered."""
+        sinks = {i: r for i, r in catalog.relations.items() if r.kind is RelationKind.SINK}
+        for gone in self._running.keys() - sinks.keys():
+            self._running.pop(gone).end()
+            if (persistence := self._coordinator.engine.persistence) is not None:
+                persistence.holds.pop(gone, None)
+        for id_, relation in sinks.items():
+            if id_ not in self._running:
+                self._running[id_] = _Run(self._coordinator, relation, self._threads)
+            else:
+                self._running[id_].alter(relation)
+
+    async def close(self) -> None:
+        """What is being written is left; it is written again after the start."""
+        running = list(self._running.values())
+        for run in running:
+            run.end()
+        if running:
+            await asyncio.wait([r.task for r in running], timeout=END_SECONDS)
+        for run in running:
+            run.task.cancel()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class _Run:
+    """One sink, from when it was made (or the server started) to its end."""
+
+    def __init__(self, coordinator: Coordinator, relation: Relation, threads: ThreadPoolExecutor) -> None:
+        self._coordinator = coordinator
+        self._threads = threads
+        self._relation = relation
+        self._spark = coordinator.spark() if sink_of(relation).spark else None
+        self._wake = asyncio.Event()
+        self._stop = threading.Event()
+        self._target: Target | None = None
+        """Open, unless something has gone wrong."""
+        self._committed = 0.0
+        self._pause = FIRST_PAUSE
+        self.standing = Standing()
+        self.task = asyncio.ensure_future(self._go_on())
+
+    def alter(self, relation: Relation) -> None:
+        """Its definition may be another one."""
+        if relation.connection != self._relation.connection or relation.dependencies != self._relation.dependencies:
+            self._relation = relation
+            self._wake.set()
+
+    def end(self) -> None:
+        """It does no more than finish what it is at, or less."""
+        self._stop.set()
+        self._wake.set()
+
+    async def _go_on(self) -> None:
+        loop = asyncio.get_running_loop()
+        while not self._stop.is_set():
+            self._wake.clear()
+            sink = sink_of(self._relation)
+            pause = sink.every / 1e6
+            if not sink.paused:
+                try:
+                    await loop.run_in_executor(self._threads, self._advance, self._relation)
+                    self._pause = FIRST_PAUSE
+                except Exception as error:  # of the disk, Spark, or ours: the sink says so, and tries again
+                    if self._stop.is_set():
+                        return
+                    self._note(error)
+                    pause, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE)
+            try:
+                await asyncio.wait_for(self._wake.wait(), pause)
+            except TimeoutError:
+                continue
+
+    def _note(self, error: Exception) -> None:
+        self._target = None
+        if not isinstance(error, SqlError):
+            traceback.print_exception(error)
+            error = SqlError("XX000", f"{type(error).__name__}: {error}")
+        parts = (f"{error.sqlstate}: {error.message}", error.detail, error.hint)
+        self.standing = replace(self.standing, state="error", error=" ".join(p for p in parts if p))
+
+    def _advance(self, relation: Relation) -> None:
+        """On a thread: whatever the store has that is not written yet."""
+        engine, sink = self._coordinator.engine, sink_of(relation)
+        persistence = engine.persistence
+        if persistence is None:
+            return
+        target = self._target or self._opened(sink)
+        upto, published = persistence.store.committed(), engine.published
+        source = published.catalog.relations.get(source_of(relation))
+        if source is None or upto < max(source.created, relation.created):
+            return
+        check_source(source)
+        if (waits := _standing_error(engine.dictionary, published, source)) is not None:
+            self.standing = replace(self.standing, state="waiting", error=waits)
+            return
+        round_ = _Round(self._coordinator, relation, sink, source, target, self._stop)
+        last = self.standing.last
+        before = last
+        if last is None or last.relation != source.id or last.restarts != sink.restarts:
+            last = round_.begin(last, upto)
+        elif last.upto > published.epoch:
+            raise _ahead(last, published)
+        last = round_.follow(last, max(self.standing.epoch or 0, last.upto), upto, self._is_late())
+        if last is not before:
+            self._committed = time.monotonic()
+        persistence.holds[relation.id] = last.upto
+        self.standing = Standing("running", last, max(upto, last.upto))
+
+    def _is_late(self) -> bool:
+        return time.monotonic() - self._committed > PROGRESS_SECONDS
+
+    def _opened(self, sink: Sink) -> Target:
+        places = self._coordinator.places
+        target: Target
+        if self._spark is not None:
+            uri = sink.uri if "://" in sink.uri else writable_path(sink.uri, places).as_uri()
+            if not uri.startswith("file:"):
+                uri = writable_uri(uri, places)
+            target = SparkTarget(self._spark, uri, sink.format)
+        else:
+            target = FolderTarget(writable_path(sink.uri, places), sink.format)
+        last = target.open(sink.owner)
+        self._target = target
+        self._committed = time.monotonic()
+        self.standing = replace(self.standing, last=last, epoch=None if last is None else last.upto)
+        return target
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """One look at the store."""
+
+    coordinator: Coordinator
+    relation: Relation
+    sink: Sink
+    source: Relation
+    target: Target
+    stop: threading.Event
+
+    def begin(self, last: Entry | None, upto: int) -> Entry:
+        """A new generation: all rows, or (SNAPSHOT = false) only a beginning."""
+        layout = layout_of(self.sink, self.source)
+        version, generation = (0, 1) if last is None else (last.version + 1, last.generation + 1)
+        whole = self.sink.snapshot or (last is not None and last.restarts != self.sink.restarts)
+        start = upto if whole else max(self.relation.created, self.source.created) - 1
+        first = Entry(
+            self.sink.owner, version, generation, EntryKind.SNAPSHOT if whole else EntryKind.START, start, start,
+            self.source.id, self.sink.restarts, layout=_told(self.relation, self.source, self.sink, layout),
+        )  # fmt: skip
+        if whole:
+            files = self.target.write(stem_of(generation, None, start), layout, self._parts(layout, None, start))
+            first = replace(first, files=files, totals=Totals().plus(files))
+        elif start < self._since():
+            raise self._lost(start)
+        self.target.commit(first)
+        return first
+
+    def follow(self, last: Entry, seen: int, upto: int, late: bool) -> Entry:
+        """What changed after the last entry; nothing did up to ``seen``. ``late``: a word is due even so."""
+        if upto <= last.upto:
+            return last
+        files: tuple[SinkFile, ...] = ()
+        if upto > seen:
+            layout = layout_of(self.sink, self.source)
+            stem = stem_of(last.generation, last.upto, upto)
+            files = self.target.write(stem, layout, self._parts(layout, seen, upto))
+        if not files and not late:
+            return last
+        kind = EntryKind.CHANGES if files else EntryKind.PROGRESS
+        entry = replace(last, version=last.version + 1, kind=kind, after=last.upto, upto=upto, files=files,
+                        totals=last.totals.plus(files), layout={})  # fmt: skip
+        self.target.commit(entry)
+        return entry
+
+    def _parts(self, layout: Layout, after: int | None, upto: int) -> Iterator[Part]:
+        engine = self.coordinator.engine
+        assert engine.persistence is not None, "a server has a store"
+        hold = engine.dictionary.generation  # before words are read: their values stay
+        store, snapshot = engine.persistence.store, after is None
+        order = _sorting(layout.schema, layout.key)
+        try:
+            for changes in layout.grouped(store.changes(self.source.id, after, upto, order)):
+                if self.stop.is_set():
+                    raise SqlError("57P01", "the sink is ending")
+                scratch = engine.dictionary.scratch()
+                yield Part(changes, layout.fields(changes, snapshot, scratch), scratch)
+        except SqlError as error:
+            if error.sqlstate in ("22023", "42P01") and after is not None:
+                raise self._lost(after) from error
+            raise
+        finally:
+            del hold
+
+    def _since(self) -> int:
+        engine = self.coordinator.engine
+        assert engine.persistence is not None, "a server has a store"
+        return engine.persistence.store.since(self.source.id)
+
+    def _lost(self, after: int) -> SqlError:
+        name = self.source.name
+        return SqlError(
+            "55000", f'the history of "{name}" after {after} is not kept any more',
+            f"It is kept from {self._since()} on: the sink was behind for longer than its RETAIN HISTORY, or the view "
+            "was down.",
+            f"ALTER SINK {self.relation.name} RESTART writes all rows anew, as another generation.",
+        )  # fmt: skip
+
+
+def _sorting(schema: Schema, key: Sequence[int]) -> tuple[str, ...]:
+    """A key's columns as the store sorts them: words, and null bits where there are some."""
+    parts = []
+    for i in key:
+        parts.append(f"w{i}")
+        if schema[i].nullable:
+            parts.append(f"(w{len(schema) + i // 64} >> {i % 64}) & 1")
+    return tuple(parts)
+
+
+def _told(relation: Relation, source: Relation, sink: Sink, layout: Layout) -> dict[str, object]:
+    """What a generation's first entry says of its files."""
+    columns = [{"name": c.name, "type": format_type(c.type), "nullable": c.nullable} for c in source.columns]
+    key = [source.columns[i].name for i in layout.key]
+    names = {"sink": f"{relation.schema_name}.{relation.name}", "from": f"{source.schema_name}.{source.name}"}
+    return {**names, "format": sink.format.value, "envelope": sink.envelope.value, "key": key, "columns": columns}
+
+
+def _standing_error(dictionary: Dictionary, published: Published, source: Relation) -> str | None:
+    """Why nobody knows what the view's rows are, if so."""
+    if source.id in published.failures:
+        error = published.failures[source.id]
+        return f"{error.sqlstate}: {error.message}"
+    version = published.errors(source.id)
+    if version is None or not version.count:
+        return None
+    rows, _ = version.rows_at(published.ordinal)
+    if not len(rows):
+        return None
+    error = first_error(rows, dictionary)
+    return f"{error.sqlstate}: {error.message} (in {source.name}); the sink goes on when it has healed"
+
+
+def _ahead(last: Entry, published: Published) -> SqlError:
+    return SqlError(
+        "55000", f"the sink's folder has changes up to {last.upto}, and this database only up to {published.epoch}",
+        "The data folder may have been restored from an older copy.", "ALTER SINK … RESTART begins anew.",
+    )  # fmt: skip

@@ -1,0 +1,219 @@
+"""What a sink writes for a view's changes: CHANGELOG as they are, UPSERT and DEBEZIUM by a key.
+
+Every row carries the epoch of its commit, ``mz_timestamp``. A CHANGELOG has the rows with ``mz_diff``, as SUBSCRIBE;
+UPSERT has for each key that changed its new values (``mz_state`` upsert) or NULLs (delete); DEBEZIUM has ``op`` (r in a
+snapshot, c, u, d), ``before`` and ``after``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ivm.errors import SqlError
+from ivm.rows import Mask, Vector, Words, unpack
+from ivm.words import INT8, TEXT, ColumnType, Schema, row_width
+from storage.dictionary import Dictionary
+from storage.sinks.arrow import SinkColumn, arrow_type, column_to_arrow
+from storage.stored import History
+
+
+class Envelope(Enum):
+    """How changes are written."""
+
+    CHANGELOG = "changelog"
+    UPSERT = "upsert"
+    DEBEZIUM = "debezium"
+
+    @property
+    def own_columns(self) -> tuple[str, ...]:
+        """The columns beside the view's, which a view's must not be called like."""
+        return {"changelog": ("mz_timestamp", "mz_diff"), "upsert": ("mz_timestamp", "mz_state")}.get(self.value, ())
+
+
+class Field(NamedTuple):
+    """A column of what is written."""
+
+    name: str
+    column: ColumnType
+    vector: Vector
+
+
+class Nested(NamedTuple):
+    """A column of rows: DEBEZIUM's before and after. ``nulls``: where there is none."""
+
+    name: str
+    nulls: Mask
+    fields: tuple[Field, ...]
+
+
+Fields = tuple["Field | Nested", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What is written of a relation's rows: by which envelope, and which columns, by position, are the key."""
+
+    columns: tuple[SinkColumn, ...]
+    envelope: Envelope
+    key: tuple[int, ...] = ()
+
+    @property
+    def schema(self) -> Schema:
+        """The relation's."""
+        return tuple(c.column for c in self.columns)
+
+    def fields(self, changes: History, snapshot: bool, dictionary: Dictionary) -> Fields:
+        """What is written for changes, in order of their epochs; by a key each of its groups (``grouped``) whole.
+        21000: two rows of one key."""
+        match self.envelope:
+            case Envelope.CHANGELOG:
+                return self._changelog(changes)
+            case Envelope.UPSERT:
+                return self._upsert(changes, dictionary)
+            case Envelope.DEBEZIUM:
+                return self._debezium(changes, snapshot, dictionary)
+
+    def arrow_schema(self) -> pa.Schema:
+        """The schema of ``to_batch``."""
+        empty = History(np.zeros((0, self.width), np.int64), _NO_WORDS, _NO_WORDS)
+        return to_batch(self.fields(empty, False, _SCRATCH), _SCRATCH).schema
+
+    @property
+    def width(self) -> int:
+        """Words of a row."""
+        return row_width(self.schema)
+
+    def grouped(self, parts: Iterator[History]) -> Iterator[History]:
+        """The same changes, cut so that no (epoch, key) is in two parts; they come sorted by it. Without a key as they
+        are."""
+        if not self.key:
+            yield from parts
+            return
+        left: History | None = None
+        for part in parts:
+            whole = part if left is None else History(*(np.concatenate(pair) for pair in zip(left, part, strict=True)))
+            starts = self._starts(whole)
+            cut = int(starts[-1]) if len(starts) else 0
+            left = History(whole.rows[cut:], whole.epochs[cut:], whole.diffs[cut:])
+            if cut:
+                yield History(whole.rows[:cut], whole.epochs[:cut], whole.diffs[:cut])
+        if left is not None and len(left.rows):
+            yield left
+
+    def _changelog(self, changes: History) -> Fields:
+        columns = unpack(changes.rows, self.schema)
+        own = (Field("mz_timestamp", _INT8, Vector(changes.epochs)), Field("mz_diff", _INT8, Vector(changes.diffs)))
+        return (*own, *(Field(c.name, c.column, v) for c, v in zip(self.columns, columns, strict=True)))
+
+    def _upsert(self, changes: History, dictionary: Dictionary) -> Fields:
+        old, new = self._pairs(changes)
+        gone = new < 0
+        at = np.where(gone, old, new)
+        state = dictionary.intern([b"upsert", b"delete"])
+        fields: list[Field | Nested] = [
+            Field("mz_timestamp", _INT8, Vector(changes.epochs[at])),
+            Field("mz_state", _TEXT, Vector(np.where(gone, state[1], state[0]))),
+        ]
+        vectors = unpack(changes.rows[at], self.schema)
+        for i in (*self.key, *(i for i in range(len(self.columns)) if i not in self.key)):
+            column, vector = self.columns[i], vectors[i]
+            if i in self.key:
+                fields.append(Field(column.name, column.column, vector))
+            else:
+                fields.append(Field(column.name, ColumnType(column.column.type), _without(vector, gone)))
+        return tuple(fields)
+
+    def _debezium(self, changes: History, snapshot: bool, dictionary: Dictionary) -> Fields:
+        old, new = self._pairs(changes)
+        words = dictionary.intern([b"r" if snapshot else b"c", b"u", b"d"])
+        kind = np.where(new < 0, 2, np.where(old < 0, 0, 1))
+        return (
+            Field("op", _TEXT, Vector(words[kind])),
+            Field("mz_timestamp", _INT8, Vector(changes.epochs[np.where(new < 0, old, new)])),
+            self._image("before", changes, old), self._image("after", changes, new),
+        )  # fmt: skip
+
+    def _image(self, name: str, changes: History, at: Words) -> Nested:
+        nulls = at < 0
+        vectors = unpack(changes.rows[np.maximum(at, 0)] if len(at) else changes.rows, self.schema)
+        columns = zip(self.columns, vectors, strict=True)
+        fields = (Field(c.name, ColumnType(c.column.type), _without(v, nulls)) for c, v in columns)
+        return Nested(name, nulls, tuple(fields))
+
+    def _starts(self, changes: History) -> Words:
+        """Where another (epoch, key) begins."""
+        count = len(changes.epochs)
+        if not count:
+            return _NO_WORDS
+        differs = np.ones(count, np.bool_)
+        differs[1:] = changes.epochs[1:] != changes.epochs[:-1]
+        vectors = unpack(changes.rows, self.schema)
+        for i in self.key:
+            words, nulls = vectors[i].words, vectors[i].nulls
+            differs[1:] |= words[1:] != words[:-1]
+            if nulls is not None:
+                differs[1:] |= nulls[1:] != nulls[:-1]
+        return np.flatnonzero(differs)
+
+    def _pairs(self, changes: History) -> tuple[Words, Words]:
+        """For each (epoch, key) the places of the row that goes and the one that comes, -1 where there is none."""
+        starts = self._starts(changes)
+        group = np.zeros(len(changes.epochs), np.int64)
+        group[starts[1:]] = 1
+        group = np.cumsum(group)
+        for sign in (-1, 1):
+            many = np.bincount(group, np.maximum(changes.diffs * sign, 0), minlength=len(starts)) > 1
+            if many.any():
+                raise self._not_unique()
+        found = []
+        for sign in (-1, 1):
+            at = np.full(len(starts), -1, np.int64)
+            rows = np.flatnonzero(changes.diffs == sign)
+            at[group[rows]] = rows
+            found.append(at)
+        return found[0], found[1]
+
+    def _not_unique(self) -> SqlError:
+        names = ", ".join(self.columns[i].name for i in self.key)
+        return SqlError("21000", f"the sink's key ({names}) has more than one row",
+                        hint="Give the sink a key by which rows are unique, or ENVELOPE CHANGELOG.")  # fmt: skip
+
+
+def to_batch(fields: Fields, dictionary: Dictionary) -> pa.RecordBatch:
+    """Fields as an Arrow batch."""
+    arrays, types = [], []
+    for field in fields:
+        if isinstance(field, Field):
+            arrays.append(column_to_arrow(field.vector, field.name, field.column.type, dictionary))
+            types.append(pa.field(field.name, arrow_type(field.column.type), field.column.nullable))
+            continue
+        inner = to_batch(field.fields, dictionary)
+        arrays.append(pa.StructArray.from_arrays(inner.columns, fields=list(inner.schema), mask=pa.array(field.nulls)))
+        types.append(pa.field(field.name, arrays[-1].type))
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(types))
+
+
+def key_of(columns: Sequence[str], names: Sequence[str]) -> tuple[int, ...]:
+    """The positions of a key's columns. 42703."""
+    for name in names:
+        if name not in columns:
+            raise SqlError("42703", f'column "{name}" of the sink\'s key does not exist')
+    return tuple(list(columns).index(name) for name in names)
+
+
+def _without(vector: Vector, gone: Mask) -> Vector:
+    """A column that is NULL also where the whole row is."""
+    nulls = gone if vector.nulls is None else vector.nulls | gone
+    return Vector(np.where(nulls, 0, vector.words), nulls) if nulls.any() else Vector(vector.words)
+
+
+_INT8: Final = ColumnType(INT8, False)
+_TEXT: Final = ColumnType(TEXT, False)
+_NO_WORDS: Final = np.zeros(0, np.int64)
+_SCRATCH: Final = Dictionary(bytes(16))
