@@ -32,8 +32,8 @@ from tests.sessions import Client, Server, text_rows
 
 VARYING = frozenset({"mz_timestamp", "mz_now", "started", "epoch", "lag"})
 """Epochs, moments."""
-SIZES = frozenset({"parts", "cpu_ms", "bytes", "size", "own_size"})
-"""Memory, which grows in steps; what each thread came to do."""
+SIZES = frozenset({"p50_us", "p99_us", "longest_us", "parts", "cpu_ms", "bytes", "size", "own_size"})
+"""Memory, which grows in steps; what each thread came to do; how long it took."""
 PROMPT = re.compile(r"(\w*)=> ?(.*)")
 RIGHT = frozenset({20, 21, 23, 26, 28, 29, 700, 701, 790, 1700})
 """OIDs of the types that psql aligns to the right."""

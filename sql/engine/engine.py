@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from time import thread_time_ns
 from typing import Final
 
 import numpy as np
@@ -41,6 +42,7 @@ from sql.engine.loads import Load, Loads, loads_text
 from sql.engine.locks import Locks
 from sql.engine.persist import MAX_RECORD_BYTES, Persistence, created_relations, dropped_relations, stored_relation
 from sql.engine.snapshot import Published, plan_maintained
+from sql.engine.step_times import StepTimes
 from sql.engine.timeline import Timeline
 from storage.dictionary import Dictionary
 from storage.record import CommitRecord, SequenceMark, Update
@@ -82,6 +84,7 @@ class Engine:
         """The tables that were fed since the last step."""
         self.steps = 0
         """How often the dataflow was stepped: what was fed before the last step is in ``head``."""
+        self.times = StepTimes()
         self.arranged = 0
         self.since = 0
         """Ordinals below it cannot be told apart in memory."""
@@ -129,9 +132,11 @@ class Engine:
             self.unstepped = False
             self.touched.clear()
             self.steps += 1
+            begun = thread_time_ns()
             try:
                 self.unstepped = not self.dataflow.step(until)
             finally:
+                self.times.went_on(thread_time_ns() - begun, not self.unstepped)
                 if not self.unstepped:
                     self.head = self.dataflow.publish()
         return not self.unstepped

@@ -16,7 +16,18 @@ from sql.session.holdings import arrangement_rows, shown_name, view_rows
 from sql.session.load_relations import load_rows, reject_rows
 from sql.session.sinks import sink_rows
 from sql.session.vacuum import dictionary_row
-from sql.system.own import ARRANGEMENTS, DICTIONARY, HYDRATIONS, LOADS, REJECTS, SINKS, VIEW_ERRORS, VIEWS, WORKERS
+from sql.system.own import (
+    ARRANGEMENTS,
+    DICTIONARY,
+    HYDRATIONS,
+    LOADS,
+    REJECTS,
+    SINKS,
+    STEPS,
+    VIEW_ERRORS,
+    VIEWS,
+    WORKERS,
+)
 from storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -33,6 +44,8 @@ def own_rows(relation: Relation, session: Session, published: Published, diction
         return view_errors(published, dictionary, Lookup(published.catalog, path))
     if relation == DICTIONARY:
         return [dictionary_row(session.coordinator)]
+    if relation == STEPS:
+        return session.coordinator.engine.times.rows()
     if relation == WORKERS:
         return [(i, t.calls, t.nanoseconds // 1_000_000) for i, t in enumerate(workers().tallies)]
     if relation == ARRANGEMENTS:

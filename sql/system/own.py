@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ivm.words import BOOL, INT4, INT8, INTERVAL, TEXT, TIMESTAMPTZ, Kind, SqlType
+from ivm.words import BOOL, FLOAT8, INT4, INT8, INTERVAL, TEXT, TIMESTAMPTZ, Kind, SqlType
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 
 VIEW_ERRORS: Final = Relation(
@@ -65,4 +65,20 @@ SINKS: Final = Relation(
      TableColumn("version", INT8), TableColumn("files", INT8, False), TableColumn("rows", INT8, False),
      TableColumn("bytes", INT8, False), TableColumn("error", TEXT)),
 )  # fmt: skip
-OWN_RELATIONS: Final = (VIEW_ERRORS, HYDRATIONS, ARRANGEMENTS, VIEWS, DICTIONARY, WORKERS, LOADS, REJECTS, SINKS)
+STEPS: Final = Relation(
+    13989, "freshet", "steps", RelationKind.SYSTEM,
+    (TableColumn("latest", INT8, False), TableColumn("of", INT8, False),
+     *(TableColumn(name, FLOAT8, False) for name in ("p50_us", "p99_us", "longest_us"))),
+)  # fmt: skip
+OWN_RELATIONS: Final = (
+    VIEW_ERRORS,
+    HYDRATIONS,
+    ARRANGEMENTS,
+    VIEWS,
+    DICTIONARY,
+    STEPS,
+    WORKERS,
+    LOADS,
+    REJECTS,
+    SINKS,
+)

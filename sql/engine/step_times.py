@@ -1,0 +1,47 @@
+"""What the latest steps cost, for freshet.steps."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from ivm.rows import Words
+
+WINDOWS: Final = (100, 1_000, 10_000)
+
+
+class StepTimes:
+    """A ring of the latest steps' CPU time in ns, of the thread that steps.
+
+    Written by whoever steps, read by anyone: a reader may see one step too many or too few.
+    """
+
+    def __init__(self) -> None:
+        self._ring: Words = np.zeros(WINDOWS[-1], np.int64)
+        self._begun = 0
+        self.steps = 0
+
+    def went_on(self, nanoseconds: int, ended: bool) -> None:
+        """A step, or a part of one: the parts of one step count together."""
+        self._begun += nanoseconds
+        if ended:
+            self._ring[self.steps % len(self._ring)] = self._begun
+            self.steps += 1
+            self._begun = 0
+
+    def latest(self, window: int) -> Words:
+        """The latest so many steps, or all that there were, in no order."""
+        steps = self.steps
+        if steps < window:
+            return self._ring[:steps].copy()
+        return self._ring[np.arange(steps - window, steps) % len(self._ring)]
+
+    def rows(self) -> list[tuple[int, int, float, float, float]]:
+        """For each window that is full (all, where none is): its steps, all steps, and p50, p99 and longest in µs."""
+        windows = [w for w in WINDOWS if w <= self.steps] or ([self.steps] if self.steps else [])
+        found = []
+        for window in windows:
+            p50, p99, longest = np.percentile(self.latest(window), (50, 99, 100)) / 1000
+            found.append((window, self.steps, round(float(p50), 1), round(float(p99), 1), round(float(longest), 1)))
+        return found
