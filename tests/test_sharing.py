@@ -147,3 +147,15 @@ def test_explain_of_a_loop_and_of_constants_says_what_is_shared(client: Client) 
     lines = [row[0] or "" for row in client.rows("EXPLAIN " + loop.format("s"))]
     assert lines[-1].endswith("with orders, r")
     assert all("(shared: r)" in line for line in lines if "Variable" in line or "Constants" in line)
+
+
+@pytest.mark.parametrize("on", ["y.dst = x.src AND y.src = x.n", "x.n = y.src AND x.src = y.dst"])
+def test_a_join_by_all_columns_reads_the_table_as_it_lies(client: Client, on: str) -> None:
+    """Its key has the columns in the table's own order, whichever way its conditions stand."""
+    client.run("DROP TABLE IF EXISTS pair CASCADE")
+    client.run("CREATE TABLE pair (src int NOT NULL, dst int NOT NULL)")
+    plan = [row[0] or "" for row in client.rows(
+        f"EXPLAIN CREATE MATERIALIZED VIEW j AS"
+        f" SELECT x.src FROM (SELECT src, count(*) AS n FROM pair GROUP BY src) x JOIN pair y ON {on}"
+    )]  # fmt: skip
+    assert any("Arrange key [0, 1] val [] (shared: pair)" in line for line in plan), plan
