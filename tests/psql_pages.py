@@ -189,7 +189,7 @@ class Comparison:
         if shown[0] != real[0]:
             return False
         if shown[0] in SIZES:
-            return all(re.fullmatch(r"\d+( (bytes|[kMG]B))?", cell[1]) for cell in (shown, real))
+            return all(re.fullmatch(r"\d+(\.\d+|( (bytes|[kMG]B)))?", cell[1]) for cell in (shown, real))
         return (self.stands_for.setdefault(shown, real[1]) if shown[0] in VARYING else shown[1]) == real[1]
 
 
