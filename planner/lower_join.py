@@ -98,9 +98,6 @@ def _ordered(low: Lowering, left: Flow, right: Flow, pairs: list[tuple[int, int,
         for key in (*rows, *low.indexes.keys(table.relation)):
             if len(by_column) == len(pairs) and frozenset(key) == frozenset(by_column):
                 return [by_column[c] for c in key]
-        whole_rows = not low.indexes.primary_key(table.relation)
-        if whole_rows and len(by_column) == len(pairs) == len(table.schema):
-            return [by_column[c] for c in sorted(by_column)]
     return sorted(pairs)
 
 
