@@ -63,12 +63,12 @@ def _columns(table: Relation, named: Sequence[tuple[str, int]]) -> tuple[int, ..
 def _copy_to(env: Environment, node: nodes_statements.CopyStatement) -> CopyTo:
     from sql.bind.statement import subscribe
 
-    if node.path is not None:
-        raise unsupported("COPY … TO a file", "COPY … TO STDOUT is.", node.at + 1)
     source: Query | Subscribe
     if isinstance(node.source, nodes.TableName):
         source = bind_top(env, _whole_table(env, node.source, node.columns))
     elif isinstance(node.source, nodes_statements.SubscribeStatement):
+        if node.path is not None:
+            raise unsupported("COPY (SUBSCRIBE …) TO a file", "CREATE SINK sends changes to files.", node.at + 1)
         source = subscribe(env, node.source)
     elif isinstance(node.source, nodes.Query):
         source = bind_top(env, node.source)
@@ -76,7 +76,7 @@ def _copy_to(env: Environment, node: nodes_statements.CopyStatement) -> CopyTo:
         raise unsupported("COPY of a data-modifying statement", position=node.at + 1)
     columns = source.query.columns if isinstance(source, Subscribe) else source.columns
     names = [c.name for c in columns]
-    return CopyTo(source, _options(node, names, names))
+    return CopyTo(source, _options(node, names, names), node.path)
 
 
 def _whole_table(env: Environment, table: nodes.TableName, named: Sequence[tuple[str, int]]) -> nodes.Query:

@@ -14,6 +14,7 @@ from sql.coordination.prepared import Prepared, StaleError, output_columns
 from sql.pgwire.copy_writer import CopyWriter
 from sql.session.copy_files import load_file
 from sql.session.copy_in import CopyIn
+from sql.session.copy_to_files import file_to_write, write_file
 from sql.session.portal import Rows
 from sql.session.query import epoch_of
 from sql.session.state import SessionState
@@ -92,11 +93,16 @@ class Streams:
         return CopyInResult(len(statement.columns), binary, receiver)
 
     async def _copy_query(self, statement: CopyTo, query: Query, prepared: Prepared, request: Request) -> Result:
+        path = None if statement.path is None else file_to_write(statement, self._session.coordinator.places)
         reading = await self._executor.reads.reading(query, prepared, request)
         rows = await self._executor.reads.read(reading)
         names = [c.name for c in query.columns]
         session = self._session
         readers, style = session.coordinator.readers, session.text_style
+        if path is not None:
+            with session.interruptible():
+                await write_file(path, statement, names, rows, reading.context.dictionary, style)
+            return CommandResult(f"COPY {len(rows)}")
         writer = CopyWriter(statement.options, names, reading.context.dictionary)
 
         async def chunks() -> AsyncIterator[bytes]:

@@ -173,10 +173,11 @@ class Subscribe:
 
 @dataclass(frozen=True, slots=True)
 class CopyTo:
-    """COPY … TO STDOUT of a query or a subscription."""
+    """COPY … TO of a query or a subscription. ``path`` None: STDOUT."""
 
     source: Query | Subscribe
     options: CopyOptions
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,18 +9,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Final
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import Final
 
 from ivm.errors import SqlError
-from storage.sinks.envelope import Layout, to_batch
-from storage.sinks.lines import csv_header, csv_lines, json_lines
+from storage.sinks.envelope import Layout
 from storage.sinks.manifest import FOLDER, Entry, SinkFile, entry_from_json, taken
 from storage.sinks.target import FILE_ROWS, Part, SinkFormat
+from storage.sinks.writer import DataWriter, translated
 
 _TEMPORARY: Final = ".unfinished-"
 _ENTRY: Final = re.compile(r"\d{20}\.json\Z")
@@ -37,7 +33,7 @@ class FolderTarget:
         self._last = -1
 
     def open(self, owner: str) -> Entry | None:
-        with _translated(self._folder):
+        with translated(self._folder):
             if os.path.realpath(self._folder) != str(self._folder):
                 raise SqlError("42501", f'"{self._folder}" is not the folder any more that the sink was made for')
             os.stat(self._folder)
@@ -55,7 +51,7 @@ class FolderTarget:
 
     def write(self, stem: str, layout: Layout, parts: Iterator[Part]) -> tuple[SinkFile, ...]:
         files: list[SinkFile] = []
-        with _translated(self._folder):
+        with translated(self._folder):
             for part in parts:
                 files.append(self._file(f"{stem}-{len(files):04}.{self._format.value}", layout, part, parts))
             if files:
@@ -64,7 +60,7 @@ class FolderTarget:
 
     def commit(self, entry: Entry) -> None:
         path, hidden = self._log / entry.name, self._log / f"{_TEMPORARY}{entry.name}"
-        with _translated(self._folder):
+        with translated(self._folder):
             if self._last >= 0 and not (self._log / f"{self._last:020}.json").exists():
                 raise SqlError("58P01", f'the entries that were in "{self._log}" are gone')
             with hidden.open("w") as file:
@@ -85,10 +81,10 @@ class FolderTarget:
         hidden = self._folder / f"{_TEMPORARY}{name}"
         rows, low, high = first.rows, int(first.changes.epochs.min()), int(first.changes.epochs.max())
         with hidden.open("wb") as file:
-            with data_writer(file, self._format, layout.arrow_schema()) as write:
-                write(first)
+            with DataWriter(file, self._format, layout.arrow_schema()) as writer:
+                writer.write(first.fields, first.dictionary)
                 while rows < FILE_ROWS and (part := next(rest, None)) is not None:
-                    write(part)
+                    writer.write(part.fields, part.dictionary)
                     rows += part.rows
                     high = max(high, int(part.changes.epochs.max()))
             file.flush()
@@ -107,37 +103,6 @@ class FolderTarget:
                     (folder / name).unlink(missing_ok=True)
 
 
-class data_writer:  # noqa: N801 - a context manager
-    """Writes parts to an open file in a format."""
-
-    def __init__(self, file: BinaryIO, format: SinkFormat, schema: pa.Schema) -> None:
-        self._file, self._format, self._schema = file, format, schema
-        self._parquet: pq.ParquetWriter | None = None
-
-    def __enter__(self) -> data_writer:
-        if self._format is SinkFormat.PARQUET:
-            # without Arrow's own schema, which would make readers see its large strings
-            self._parquet = pq.ParquetWriter(self._file, self._schema, compression="zstd", store_schema=False)
-        elif self._format is SinkFormat.CSV:
-            self._file.write(csv_header(self._schema.names))
-        return self
-
-    def __call__(self, part: Part) -> None:
-        if self._parquet is not None:
-            self._parquet.write_batch(to_batch(part.fields, part.dictionary))
-        else:
-            lines = csv_lines if self._format is SinkFormat.CSV else json_lines
-            self._file.write(lines(part.fields, part.dictionary))
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        if self._parquet is not None:
-            try:
-                self._parquet.close()
-            except OSError:
-                if kind is None:  # else what went wrong is known already
-                    raise
-
-
 def _is_beyond(found: re.Match[str], last: Entry | None) -> bool:
     """Whether a file's epochs are not among those that are told of."""
     if last is None or int(found[1]) != last.generation:
@@ -151,17 +116,3 @@ def _sync(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-@contextmanager
-def _translated(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise SqlError("58P01", f'could not write "{error.filename or folder}": No such file or directory') from error
-    except PermissionError as error:
-        raise SqlError("42501", f'could not write "{error.filename or folder}": Permission denied') from error
-    except OSError as error:
-        full = error.errno in (28, 122)  # ENOSPC, EDQUOT
-        state = "53100" if full else "58030"
-        raise SqlError(state, f'could not write "{folder}": {error.strerror or error}') from error

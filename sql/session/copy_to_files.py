@@ -1,0 +1,113 @@
+"""COPY … TO 'path': a query's rows as a file of the server, inside the folders that ``--sinks`` allows, or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from ivm.errors import SqlError, unsupported
+from ivm.rows import RowSet
+from sql.pgwire.copy_writer import CopyWriter
+from sql.statements.statements import CopyFormat, CopyTo
+from storage.dictionary import Dictionary
+from storage.sinks.envelope import Field, to_batch
+from storage.sinks.manifest import FOLDER, taken
+from storage.sinks.target import PART_ROWS, SinkFormat, scheme_of, writable_path
+from storage.sinks.writer import DataWriter, translated
+from storage.text_style import TextStyle
+
+_BY_ARROW: Final = {"parquet": SinkFormat.PARQUET, "json": SinkFormat.JSONL}
+
+
+def file_to_write(statement: CopyTo, places: Sequence[str]) -> Path:
+    """The file that a statement names. 42501: outside of ``--sinks``; 42809: a folder; 55006: a sink's; 0A000."""
+    assert statement.path is not None, "a file"
+    if scheme_of(statement.path) not in ("", "file"):
+        raise unsupported("COPY … TO an object store", "CREATE SINK … INTO writes to one.")
+    path = writable_path(statement.path, places)
+    if path.is_dir():
+        raise SqlError("42809", f'"{path}" is a directory')
+    if any((folder / FOLDER).exists() or folder.name == FOLDER for folder in path.parents):
+        raise taken(str(path.parent))
+    return path
+
+
+async def write_file(
+    path: Path, statement: CopyTo, names: Sequence[str], rows: RowSet, dictionary: Dictionary, style: TextStyle
+) -> None:
+    """Writes the rows under a hidden name and renames it, so that there is all of it, or what was there before.
+
+    58P01, 42501, 53100, 58030; 42701: names that the format needs to be distinct are not.
+    """
+    writer: Callable[[BinaryIO], None]
+    if statement.options.format.value in _BY_ARROW:
+        writer = _arrow(statement.options.format, names, rows, dictionary)
+    else:
+        writer = _lines(statement, names, rows, dictionary, style)
+    stop = threading.Event()
+    try:
+        await asyncio.to_thread(_written, path, writer, stop)
+    except asyncio.CancelledError:
+        stop.set()  # the thread goes on, but nobody shall see what it writes
+        raise
+
+
+def _written(path: Path, write: Callable[[BinaryIO], None], stop: threading.Event) -> None:
+    hidden = path.with_name(f".unfinished-{secrets.token_hex(4)}-{path.name}"[:255])
+    with translated(path):
+        try:
+            with hidden.open("xb") as file:
+                write(file)
+                file.flush()
+                os.fsync(file.fileno())
+            if stop.is_set():
+                hidden.unlink()
+            else:
+                hidden.replace(path)
+        except BaseException:
+            hidden.unlink(missing_ok=True)
+            raise
+
+
+def _parts(rows: RowSet) -> Iterator[RowSet]:
+    for start in range(0, len(rows), PART_ROWS):
+        yield RowSet(rows.rows[start : start + PART_ROWS], rows.schema)
+
+
+def _lines(
+    statement: CopyTo, names: Sequence[str], rows: RowSet, dictionary: Dictionary, style: TextStyle
+) -> Callable[[BinaryIO], None]:
+    def write(file: BinaryIO) -> None:
+        writer = CopyWriter(statement.options, names, dictionary)
+        file.write(writer.header())
+        for part in _parts(rows):
+            file.write(writer.rows(part, style))
+        file.write(writer.trailer())
+
+    return write
+
+
+def _arrow(
+    format_: CopyFormat, names: Sequence[str], rows: RowSet, dictionary: Dictionary
+) -> Callable[[BinaryIO], None]:
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            message = f'column "{name}" is there more than once, which format {format_.value} cannot tell apart'
+            raise SqlError("42701", message)
+    scratch = dictionary if dictionary.arena.parent is not None else dictionary.scratch()
+
+    def fields(part: RowSet) -> tuple[Field, ...]:
+        return tuple(Field(n, c, v) for n, c, v in zip(names, part.schema, part.columns(), strict=True))
+
+    def write(file: BinaryIO) -> None:
+        schema = to_batch(fields(RowSet(rows.rows[:0], rows.schema)), scratch).schema
+        with DataWriter(file, _BY_ARROW[format_.value], schema) as writer:
+            for part in _parts(rows):
+                writer.write(fields(part), scratch)
+
+    return write
