@@ -43,7 +43,7 @@ from storage.dictionary import Dictionary
 from storage.load.arrow import check_type, column_vector
 from storage.load.columnar import ColumnarFormat, ColumnarSource
 from storage.load.columns import LoadColumn, LoadedRows, load_schema
-from storage.load.paths import data_files, resolve_path
+from storage.load.paths import LocalFiles, RemoteFiles, locate, resolve_path
 from storage.load.source import read_here
 from tests.profiles import scaled
 
@@ -266,22 +266,29 @@ def test_only_given_folders_are_read(tmp_path: Path) -> None:
     assert refused("g", [inside]) == "58P01"
 
 
+def found(path: Path, folders: list[Path], *suffixes: str) -> list[str]:
+    location = locate(str(path), folders, suffixes)
+    assert isinstance(location, LocalFiles)
+    return [str(file.relative_to(folders[0])) for file in location.files]
+
+
 def test_a_folder_is_its_files(tmp_path: Path) -> None:
     inside = tmp_path / "in"
-    inside.mkdir()
-    for name in ("b.parquet", "a.parquet", "_temporary.parquet", ".x.parquet", "README"):
+    (inside / "deeper").mkdir(parents=True)
+    for name in ("b.parquet", "a.parquet", "_temporary.parquet", ".x.parquet", "README", "deeper/c.parquet"):
         (inside / name).touch()
-    assert [path.name for path in data_files(inside, [inside], ".parquet")] == ["a.parquet", "b.parquet"]
-    assert data_files(inside / "README", [inside], ".parquet") == [inside / "README"]
+    assert found(inside, [inside], ".parquet") == ["a.parquet", "b.parquet", "deeper/c.parquet"]
+    assert found(inside / "README", [inside], ".parquet") == ["README"]
     (tmp_path / "secret").touch()
     (inside / "c.parquet").symlink_to(tmp_path / "secret")
     with pytest.raises(SqlError) as raised:
-        data_files(inside, [inside], ".parquet")
+        found(inside, [inside], ".parquet")
     assert raised.value.sqlstate == "42501"
     with pytest.raises(SqlError) as raised:
-        data_files(inside, [inside], ".csv")
+        found(inside, [inside], ".csv")
     assert raised.value.sqlstate == "58P01"
     os.mkfifo(inside / "pipe")
     with pytest.raises(SqlError) as raised:
-        data_files(inside / "pipe", [inside], ".parquet")
+        found(inside / "pipe", [inside], ".parquet")
     assert raised.value.sqlstate == "42809"
+    assert locate("s3a://bucket/a*.csv", [], (".csv",)) == RemoteFiles("s3a://bucket/a*.csv")

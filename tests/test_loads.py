@@ -143,7 +143,7 @@ class Held:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.reached, self.go = threading.Event(), threading.Event()
-        read = copy_files._parquet
+        read = copy_files._rows
 
         def held(*given: Any) -> Any:
             self.reached.set()
@@ -151,7 +151,7 @@ class Held:
                 given[-1].cancel.check()
             return read(*given)
 
-        monkeypatch.setattr(copy_files, "_parquet", held)
+        monkeypatch.setattr(copy_files, "_rows", held)
 
 
 def test_the_table_goes_or_someone_loads_the_same_meanwhile(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
+from sql.bind.ddl import home
 from sql.bind.dml import default, target
 from sql.bind.environment import Environment
 from sql.bind.from_clause import lookup
 from sql.bind.query import bind_top
 from sql.catalog.catalog import Relation, RelationKind
 from sql.statements.queries import Query
-from sql.statements.statements import CopyFormat, CopyFrom, CopyOptions, CopyTo, Subscribe
+from sql.statements.statements import CopyFormat, CopyFrom, CopyOptions, CopyTo, CreateTableFrom, Subscribe
 from sql.syntax import nodes, nodes_statements
 
-Given = dict[str, tuple["str | bool | tuple[str, ...]", int]]
+Given = dict[str, tuple[nodes_statements.OptionValue, int]]
 
 MOST_REJECTS: Final = 10_000
 """They are kept in the commit of their load."""
+_JDBC: Final = {
+    "dbtable": "dbtable", "query": "query", "partition_column": "partitionColumn", "lower_bound": "lowerBound",
+    "upper_bound": "upperBound", "partitions": "numPartitions", "fetch_size": "fetchsize", "driver": "driver",
+    "user": "user", "password": "password",
+}  # fmt: skip
 _KNOWN: Final = (
     "format", "delimiter", "null", "header", "quote", "escape", "force_quote", "force_not_null", "force_null",
-    "encoding", "freeze", "engine", "on_error", "default", "load_id", "max_rejects",
+    "encoding", "freeze", "engine", "on_error", "default", "load_id", "max_rejects", "mapping",
+    "array", *_JDBC,
 )  # fmt: skip
+_OF_LINES: Final = (CopyFormat.TEXT, CopyFormat.CSV)
+_WIRE: Final = (CopyFormat.TEXT, CopyFormat.CSV, CopyFormat.BINARY)
+_ENGINES: Final = ("auto", "local", "spark")
 
 
 def copy(env: Environment, node: nodes_statements.CopyStatement) -> CopyFrom | CopyTo:
@@ -43,6 +54,35 @@ def _copy_from(env: Environment, node: nodes_statements.CopyStatement) -> CopyFr
         default(env, c) if c.default is not None or c.generated is not None else None for c in table.columns
     )
     return CopyFrom(table, columns, defaults, options, node.path)
+
+
+_BY_SUFFIX: Final = {
+    ".csv": CopyFormat.CSV, ".json": CopyFormat.JSON, ".jsonl": CopyFormat.JSON, ".ndjson": CopyFormat.JSON,
+    ".parquet": CopyFormat.PARQUET, ".orc": CopyFormat.ORC, ".tsv": CopyFormat.TEXT, ".txt": CopyFormat.TEXT,
+}  # fmt: skip
+
+
+def create_from(env: Environment, node: nodes_statements.CreateFromStatement) -> CreateTableFrom:
+    """CREATE TABLE … FROM; the format is told by the name's end where no option says it."""
+    given = {name: (value, at) for name, value, at in node.options}
+    if "format" not in given:
+        name = re.sub(r"\.(gz|bz2|zst|snappy)$", "", node.path.lower())
+        format_ = _BY_SUFFIX.get(name[name.rfind(".") :])
+        if format_ is None:
+            raise SqlError("42601", "the path does not tell the format", hint="Say it: WITH (FORMAT csv).")
+        given["format"] = (format_.value, node.at)
+    for name in ("force_null", "force_not_null", "force_quote", "load_id", "max_rejects"):
+        if name in given:
+            raise unsupported(f"{name.upper()} in CREATE TABLE … FROM", "Create the table, and COPY into it.")
+    options = tuple((name, value, at) for name, (value, at) in given.items())
+    copy_ = nodes_statements.CopyStatement(node.table, (), False, node.path, options, node.at)
+    mapping = given.get("mapping", ((), 0))[0]
+    assert isinstance(mapping, tuple), "the grammar sees to it"
+    names = [pair[1] for pair in mapping]
+    schema_name = home(env, node.table, node.temporary)
+    return CreateTableFrom(
+        schema_name, node.table.name, node.if_not_exists, node.path, _options(copy_, names, names), node.with_no_data
+    )
 
 
 def _columns(table: Relation, named: Sequence[tuple[str, int]]) -> tuple[int, ...]:
@@ -105,7 +145,8 @@ def _options(node: nodes_statements.CopyStatement, all_names: Sequence[str], lis
     _refuse(given)
     format_ = _format(given)
     csv = format_ is CopyFormat.CSV
-    if format_ in (CopyFormat.BINARY, CopyFormat.PARQUET):
+    _check_format(given, format_, node)
+    if format_ not in _OF_LINES:
         for name in ("delimiter", "null", "header", "quote", "escape"):
             if name in given:
                 message = f"cannot specify {name.upper()} in {format_.value.upper()} mode"
@@ -125,9 +166,44 @@ def _options(node: nodes_statements.CopyStatement, all_names: Sequence[str], lis
 
     return CopyOptions(
         format_, delimiter, null, _header(given), quote, _one_byte(given, "escape", quote), listed_in("force_quote"),
-        listed_in("force_not_null"), listed_in("force_null"), _text(given, "engine", "auto").lower(),
-        _text(given, "load_id", "") or None, _count(given, "max_rejects"),
+        listed_in("force_not_null"), listed_in("force_null"), _engine(given),
+        _text(given, "load_id", "") or None, _count(given, "max_rejects"), _mapping(given, listed),
+        given.get("array", (False, 0))[0] in (True, "true", "on", "1"),
+        tuple((_JDBC[name], _text(given, name, "")) for name in _JDBC if name in given),
     )  # fmt: skip
+
+
+def _check_format(given: Given, format_: CopyFormat, node: nodes_statements.CopyStatement) -> None:
+    """Options of one format only, and of files only."""
+    only = {"array": CopyFormat.JSON} | dict.fromkeys(_JDBC, CopyFormat.JDBC)
+    for name, (_, at) in given.items():
+        if name in only and format_ is not only[name]:
+            message = f"cannot specify {name.upper()} in {format_.value.upper()} mode"
+            raise SqlError("42601", message, position=at + 1)
+    if node.path is None and format_ not in _WIRE:
+        direction = "TO STDOUT" if node.to else "FROM STDIN"
+        raise unsupported(f"COPY {direction} with format {format_.value}", position=given["format"][1] + 1)
+    if node.path is not None and format_ is CopyFormat.BINARY:
+        raise unsupported("COPY FROM a file with format binary", position=given["format"][1] + 1)
+
+
+def _engine(given: Given) -> str:
+    engine = _text(given, "engine", "auto").lower()
+    if engine not in _ENGINES:
+        message = f'COPY engine "{engine}" not recognized'
+        raise SqlError("22023", message, hint="It is auto, local or spark.", position=given["engine"][1] + 1)
+    return engine
+
+
+def _mapping(given: Given, listed: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    value, at = given.get("mapping", ((), 0))
+    pairs = tuple(pair for pair in value if isinstance(pair, tuple)) if isinstance(value, tuple) else ()
+    for column in (column for _, column in pairs):
+        if column not in listed:
+            raise SqlError("42703", f'MAPPING column "{column}" not referenced by COPY', position=at + 1)
+    if len({column for _, column in pairs}) < len(pairs):
+        raise SqlError("42701", "a column stands in MAPPING more than once", position=at + 1)
+    return pairs
 
 
 def _refuse(given: Given) -> None:
@@ -164,7 +240,7 @@ def _count(given: Given, name: str) -> int:
 
 def _only_files(node: nodes_statements.CopyStatement) -> None:
     for name, _, at in node.options:
-        if node.path is None and name in ("engine", "load_id", "max_rejects"):
+        if node.path is None and name in ("engine", "load_id", "mapping", "max_rejects"):
             raise SqlError("0A000", f"COPY {name.upper()} is for files of the server, not for STDIN", position=at + 1)
 
 
@@ -211,6 +287,7 @@ def _positions(given: Given, name: str, all_names: Sequence[str], listed: Sequen
         return tuple(range(len(all_names)))
     found: list[int] = []
     for column in (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ():
+        assert isinstance(column, str), "pairs are MAPPING's"
         if column not in all_names:
             raise SqlError("42703", f'column "{column}" does not exist', position=at + 1)
         if column not in listed:

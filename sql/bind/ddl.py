@@ -44,7 +44,7 @@ def retention(text: str | None, what: str = "RETAIN HISTORY") -> int | None:
     return total
 
 
-def _home(env: Environment, table: nodes.TableName, temporary: bool) -> str:
+def home(env: Environment, table: nodes.TableName, temporary: bool) -> str:
     """The schema that a new relation is made in."""
     try:
         schema_name = env.catalog.home(table.schema_name, temporary)
@@ -56,7 +56,7 @@ def _home(env: Environment, table: nodes.TableName, temporary: bool) -> str:
 
 def create_table(env: Environment, node: nodes_statements.CreateTableStatement) -> CreateTable:
     """A table from its column definitions, or from a query."""
-    schema_name = _home(env, node.table, node.temporary)
+    schema_name = home(env, node.table, node.temporary)
     retain = retention(node.retain)
     if node.source is not None:
         query: Query | None = bind_stored(env, node.source)
@@ -189,7 +189,7 @@ def changes_data(query: nodes.Query) -> bool:
 
 def create_view(env: Environment, node: nodes_statements.CreateViewStatement) -> CreateView:
     """A view, its columns named by the list after its name where there is one."""
-    schema_name = _home(env, node.table, node.temporary)
+    schema_name = home(env, node.table, node.temporary)
     if changes_data(node.query):
         what = "materialized views must not use" if node.materialized else "views must not contain"
         raise SqlError("0A000", f"{what} data-modifying statements in WITH")
@@ -211,7 +211,7 @@ def create_view(env: Environment, node: nodes_statements.CreateViewStatement) ->
     if follows and node.materialized:
         raise SqlError("0A000", "materialized views must not use temporary tables or views")
     if follows:
-        schema_name = _home(env, node.table, temporary=True)
+        schema_name = home(env, node.table, temporary=True)
     hydrate = None if node.hydrate is None else Hydrate(node.hydrate)
     return CreateView(
         schema_name, node.table.name, Query(query.rel, query.finishing, columns), node.text, node.materialized,

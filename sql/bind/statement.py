@@ -109,6 +109,8 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
             return bound.Truncate(tuple(tables.values()), tree.restart, tree.cascade)
         case nodes_statements.CopyStatement():
             return copying.copy(env, tree)
+        case nodes_statements.CreateFromStatement():
+            return copying.create_from(env, tree)
         case nodes_statements.SubscribeStatement():
             return subscribe(env, tree)
         case nodes_statements.ExplainStatement():

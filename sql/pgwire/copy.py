@@ -23,6 +23,9 @@ from sql.pgwire.copy_out import check_options
 from sql.pgwire.messages import invalid_bytes
 from sql.statements.statements import CopyFormat, CopyOptions
 from storage.dictionary import Dictionary
+from storage.load.columns import LoadColumn
+from storage.load.source import Block
+from storage.load.text import TextStart
 from storage.text import parse_rows
 from storage.text_style import DEFAULT_STYLE, TextStyle
 
@@ -32,6 +35,7 @@ PATIENCE: Final = 8
 """``feed`` itself parses when this many blocks wait."""
 SHOWN: Final = 100
 """Bytes of a line or field in an error's context, as Postgres cuts them."""
+_EOL: Final = {None: k.EOL_UNKNOWN, False: k.EOL_NL, True: k.EOL_CRNL}
 _INTEGER_BITS: Final = {Kind.INT2: 15, Kind.INT4: 31, Kind.INT8: 63, Kind.OID: 32}
 _BYTES: Final = frozenset({Kind.TEXT, Kind.VARCHAR})
 
@@ -59,7 +63,8 @@ class _Failed:
 class CopyParser:
     """One COPY's parser.
 
-    ``columns``: the columns in the data's order. ``table`` is for messages. Errors are Postgres's (22P04, 22P02,
+    ``columns``: the columns in the data's order; None for fields that are passed over. ``table`` is for messages.
+    ``start``: where the data begins when lines stand before. Errors are Postgres's (22P04, 22P02,
     22003, 22021, …), with its CONTEXT ("COPY t, line 3, column a: …") as the detail. The first error ends it: what
     was parsed before is void.
     """
@@ -67,10 +72,11 @@ class CopyParser:
     def __init__(
         self,
         table: str,
-        columns: Sequence[TableColumn],
+        columns: Sequence[TableColumn | LoadColumn | None],
         options: CopyOptions,
         dictionary: Dictionary,
         style: TextStyle = DEFAULT_STYLE,
+        start: TextStart | None = None,
     ) -> None:
         if options.format not in (CopyFormat.TEXT, CopyFormat.CSV):
             raise unsupported(f"COPY FROM STDIN with format {options.format.value}")
@@ -86,6 +92,9 @@ class CopyParser:
         self._null = np.frombuffer(options.null.encode(), np.uint8)
         self._columns = _layout(self.columns, options)
         self._state = np.zeros(k.STATE_SIZE, np.int64)
+        if start is not None:
+            self._state[k.LINE] = start.lines
+            self._state[k.EOL] = _EOL[start.returns]
         self._waiting: list[bytes] = []
         self._waiting_bytes = 0
         self._tail = b""
@@ -112,10 +121,17 @@ class CopyParser:
         """Parses all whole rows that have come. Raises SqlError."""
         self._parse(final=False)
 
-    def finish(self) -> tuple[list[Vector], int]:
-        """The end of the data: the vectors of all columns, and how many rows there are. Raises SqlError."""
+    def finish(self) -> Block:
+        """The end of the data: as ``take``. Raises SqlError."""
         self._parse(final=True)
-        return [_concat([part[i] for part in self._parts]) for i in range(len(self.columns))], self.count
+        return self.take()
+
+    def take(self) -> Block:
+        """What has been parsed since the last call: the vectors of all columns, and how many rows there are."""
+        parts, self._parts = self._parts, []
+        size, self.count = self.count, 0
+        kept = sum(column is not None for column in self.columns)
+        return Block([_concat([part[i] for part in parts]) for i in range(kept)], size)
 
     def _parse(self, final: bool) -> None:
         if self._ended:
@@ -185,6 +201,8 @@ class CopyParser:
         """The block's columns. Of all the values that do not convert, the first by row and column is told."""
         vectors, failures = [], []
         for i, column in enumerate(self.columns):
+            if column is None:
+                continue
             absent = block.nulls[i]
             mask = absent.copy() if absent.any() else None
             place = int(self._columns[1, i])
@@ -201,11 +219,11 @@ class CopyParser:
                 failures.append((failed.row, i, failed))
         if failures:
             row, i, failed = min(failures, key=lambda f: f[:2])
-            raise self._in_field(failed.error, int(block.lines[row]), self.columns[i], failed.text)
+            raise self._in_field(failed.error, int(block.lines[row]), self._name(i), failed.text)
         return vectors
 
     def _convert(
-        self, column: TableColumn, data: NDArray[np.uint8], offsets: Words, mask: Mask | None
+        self, column: TableColumn | LoadColumn, data: NDArray[np.uint8], offsets: Words, mask: Mask | None
     ) -> tuple[Vector, _Failed | None]:
         """A column that is not of integers: text is interned as it is, the rest goes through its input function."""
         if column.type.kind in _BYTES and column.type.precision is None:
@@ -222,9 +240,14 @@ class CopyParser:
         row, error = failures[0]
         return vector, _Failed(row, error, texts[row])
 
-    def _in_field(self, error: SqlError, line: int, column: TableColumn, text: str | None) -> SqlError:
+    def _name(self, index: int) -> str:
+        """What messages call a field."""
+        column = self.columns[index]
+        return str(index + 1) if column is None else column.name
+
+    def _in_field(self, error: SqlError, line: int, name: str, text: str | None) -> SqlError:
         """The error of one value, with Postgres's CONTEXT as its detail."""
-        where = f"COPY {self.table}, line {line}, column {column.name}"
+        where = f"COPY {self.table}, line {line}, column {name}"
         if text is not None:
             where += f': "{_shorten(text)}"'
         return SqlError(error.sqlstate, error.message, where, error.hint)
@@ -234,15 +257,14 @@ class CopyParser:
         state = self._state
         status, line = int(state[k.STATUS]), int(state[k.LINE])
         index = min(int(state[k.COLUMN]), len(self.columns) - 1)
-        column = self.columns[index]
         if status == k.BAD_FIELD:
-            return self._bad_integer(raw, column, line)
+            return self._bad_integer(raw, index, line)
         text = raw[state[k.ROW_START] : state[k.ROW_END]].decode(errors="replace")
         where = f'COPY {self.table}, line {line}: "{_shorten(text)}"'
         csv = self.options.format is CopyFormat.CSV
         match status:
             case k.MISSING:
-                return SqlError("22P04", f'missing data for column "{column.name}"', where)
+                return SqlError("22P04", f'missing data for column "{self._name(index)}"', where)
             case k.EXTRA:
                 return SqlError("22P04", "extra data after last expected column", where)
             case k.UNTERMINATED:
@@ -256,8 +278,10 @@ class CopyParser:
                 assert status == k.BAD_MARKER, "a status of the kernel that nobody reads"
                 return SqlError("22P04", "end-of-copy marker corrupt", f"COPY {self.table}, line {line}")
 
-    def _bad_integer(self, raw: bytes, column: TableColumn, line: int) -> SqlError:
+    def _bad_integer(self, raw: bytes, index: int, line: int) -> SqlError:
         """What the type's own input function says about the field."""
+        column = self.columns[index]
+        assert column is not None, "a field that is passed over is not converted"
         start, end = int(self._state[k.FIELD_START]), int(self._state[k.FIELD_END])
         data = np.frombuffer(raw, np.uint8)
         span = np.array([[start], [-end - 1]], np.int64)
@@ -265,7 +289,7 @@ class CopyParser:
         text = field.tobytes().decode(errors="replace")
         _, failures = parse_rows(column.type, [text], self._dictionary, self._style)
         assert failures, "the kernel refuses an integer that its input function takes"
-        return self._in_field(failures[0][1], line, column, text)
+        return self._in_field(failures[0][1], line, column.name, text)
 
 
 def _first_invalid(data: NDArray[np.uint8], offsets: Words) -> _Failed | None:
@@ -291,12 +315,12 @@ def _invalid_at(raw: bytes) -> int:
     return zero
 
 
-def _layout(columns: Sequence[TableColumn], options: CopyOptions) -> Words:
+def _layout(columns: Sequence[TableColumn | LoadColumn | None], options: CopyOptions) -> Words:
     """The ``columns`` argument of ``copy_kernels.scan``."""
     layout = np.zeros((4, len(columns)), np.int64)
     integers = others = 0
     for i, column in enumerate(columns):
-        bits = _INTEGER_BITS.get(column.type.kind)
+        bits = None if column is None else _INTEGER_BITS.get(column.type.kind)
         layout[0, i] = -1 if bits is None else bits
         layout[1, i] = others if bits is None else integers
         integers, others = integers + (bits is not None), others + (bits is None)

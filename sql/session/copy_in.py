@@ -23,6 +23,7 @@ from sql.engine.loads import Load
 from sql.engine.writer import Writer
 from sql.pgwire.copy import CopyParser
 from sql.pgwire.copy_binary import BinaryParser
+from sql.pgwire.file_formats import of_listed
 from sql.statements.results import CommandResult
 from sql.statements.statements import CopyFormat, CopyFrom
 from storage.text_style import TextStyle
@@ -46,7 +47,7 @@ class CopyIn:
         self._context = context
         table = statement.table
         columns = [table.columns[i] for i in statement.columns]
-        options, dictionary = statement.options, context.dictionary
+        options, dictionary = of_listed(statement.options, statement.columns), context.dictionary
         self._parser: CopyParser | BinaryParser
         if options.format is CopyFormat.BINARY:
             self._parser = BinaryParser(table.name, columns, dictionary, style)

@@ -43,6 +43,7 @@ from sql.engine.snapshot import MemorySnapshot, Published, StoredIndexes, plan_m
 from sql.engine.writer import Writer
 from sql.parse import StatementText
 from sql.session.control import run_control
+from sql.session.create_from import create_from, explained_load
 from sql.session.python import allow_python
 from sql.session.reads import LIGHT_ROWS, Reads, Request
 from sql.session.sinks import prepared_sink
@@ -72,6 +73,7 @@ from sql.statements.statements import (
     Compound,
     CopyFrom,
     CopyTo,
+    CreateTableFrom,
     Declare,
     Delete,
     Discard,
@@ -141,8 +143,12 @@ class Executor:
                 return await self._define(statement, prepared, request)
             case CreateSink() | AlterSink():
                 return await self._define(await prepared_sink(self._session.coordinator, statement), prepared, request)
+            case Explain(statement=CopyFrom(path=str()) as load):
+                return self.text_rows("QUERY PLAN", await explained_load(self._session, load), "EXPLAIN")
             case Explain():
                 return self._explain(statement)
+            case CreateTableFrom():
+                return await create_from(self._session, self, statement, prepared, request)
             case Execute():
                 return await self._execute(statement, request)
             case CopyFrom() | CopyTo() | Subscribe() | Declare() | Fetch() | Close() | Verify() | VerifyDictionary():
@@ -302,7 +308,7 @@ class Executor:
                 coordinator = self._session.coordinator
                 creation = Creation(
                     coordinator.engine, statement, prepared,
-                    lambda writer: self._definer(writer, prepared, notices.append),
+                    lambda writer: self.definer(writer, prepared, notices.append),
                     self._session.backend_id, wall_clock() - POSTGRES_EPOCH, coordinator.spark(),
                     lambda text: notices.append(Notice("NOTICE", "00000", text)),
                 )  # fmt: skip
@@ -324,10 +330,10 @@ class Executor:
         notify: Notify,
     ) -> str:  # fmt: skip
         prepared.check_current(writer.catalog)
-        definer = self._definer(writer, prepared, notify)
+        definer = self.definer(writer, prepared, notify)
         match statement:
             case CreateTable(source=None):
-                definer.create_table(statement, self._changer(writer, request))
+                definer.create_table(statement, self.changer(writer, request))
                 return "CREATE TABLE"
             case CreateTable():
                 return self._create_table_as(definer, statement, prepared, request)
@@ -365,7 +371,7 @@ class Executor:
             case AlterTable():
                 return self._alter(definer, statement, request)
             case Attach():
-                attach(definer, self._changer(writer, request), statement)
+                attach(definer, self.changer(writer, request), statement)
                 return "ALTER TABLE"
             case Detach():
                 detach(definer, statement)
@@ -380,7 +386,7 @@ class Executor:
                 definer.drop_schema(statement)
                 return "DROP SCHEMA"
 
-    def _changer(self, writer: Writer, request: Request) -> Changer:
+    def changer(self, writer: Writer, request: Request) -> Changer:
         engine = writer.engine
         state = SessionState(self._session, writer.catalog)
         context = self.reads.context(engine.dictionary, request, engine.timeline.epoch(engine.timeline.last), state)
@@ -396,7 +402,7 @@ class Executor:
         Alterer(writer, keys, context, definer.notify, definer.names).alter(statement)
         return "ALTER TABLE"
 
-    def _definer(self, writer: Writer, prepared: Prepared, notify: Notify) -> Definer:
+    def definer(self, writer: Writer, prepared: Prepared, notify: Notify) -> Definer:
         names = Lookup(writer.catalog, self._session.path(writer.catalog))
         writer.planning = prepared.planning
         return Definer(writer, notify, prepared.seen, names, self._session.settings)

@@ -125,6 +125,9 @@ class CopyFormat(Enum):
     CSV = "csv"
     BINARY = "binary"
     PARQUET = "parquet"
+    ORC = "orc"
+    JSON = "json"
+    JDBC = "jdbc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,12 @@ class CopyOptions:
     engine: str = "auto"
     load_id: str | None = None
     max_rejects: int = 0
+    mapping: tuple[tuple[str, str], ...] = ()
+    """Names in the file (or a CSV field's number), and the columns that they stand for."""
+    array: bool = False
+    """A JSON file is one array of objects."""
+    jdbc: tuple[tuple[str, str], ...] = ()
+    """What Spark's JDBC reader is told, by Spark's own names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +167,18 @@ class CopyFrom:
     """For every column of the table: its default, cast to its type (None: NULL)."""
     options: CopyOptions
     path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTableFrom:
+    """A table whose columns its files tell, with their rows unless ``with_no_data``."""
+
+    schema_name: str
+    name: str
+    if_not_exists: bool
+    path: str
+    options: CopyOptions
+    with_no_data: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,9 +368,9 @@ class NoOperation:
 Statement = (
     Query | Insert | Update | Delete | Compound | Truncate | CreateTable | CreateSequence | AlterSequence | CreateView
     | RoutineStatement | Attachment | CreateIndex | CreateSchema | Drop | DropIndex | DropSchema
-    | CopyFrom | CopyTo | Subscribe | Explain | Verify | VerifyDictionary | Begin | Commit | Rollback | Savepoint
-    | SetVariable | SetTransaction | Show | Prepare | Execute | Deallocate | Listen | Notify | Declare | Fetch | Close
-    | Discard | AlterTable | Renaming | TypeStatement | SinkStatement | NoOperation | Vacuum
+    | CopyFrom | CreateTableFrom | CopyTo | Subscribe | Explain | Verify | VerifyDictionary | Begin | Commit | Rollback
+    | Savepoint | SetVariable | SetTransaction | Show | Prepare | Execute | Deallocate | Listen | Notify | Declare
+    | Fetch | Close | Discard | AlterTable | Renaming | TypeStatement | SinkStatement | NoOperation | Vacuum
 )  # fmt: skip
 
 

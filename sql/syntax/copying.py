@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ivm.errors import unsupported
+from ivm.errors import SqlError, unsupported
 from sql.syntax.embedding import EmbeddingCursor
 from sql.syntax.lexer import TokenKind
 from sql.syntax.nodes import DeleteStatement, Expr, InsertStatement, Query, TableName, UpdateStatement
-from sql.syntax.nodes_statements import CopyStatement, SubscribeStatement
+from sql.syntax.nodes_statements import CopyStatement, CreateFromStatement, OptionValue, SubscribeStatement
 
-Option = tuple[str, "str | bool | tuple[str, ...]", int]
+Option = tuple[str, OptionValue, int]
 
 
 class CopyGrammar(EmbeddingCursor):
@@ -40,6 +40,42 @@ class CopyGrammar(EmbeddingCursor):
         options += self._options()
         return CopyStatement(source, columns, to, path, tuple(options), at)
 
+    def starts_create_from(self) -> bool:
+        """Whether CREATE TABLE … FROM 'uri' stands here."""
+        at = self.index
+        try:
+            self._create_head()
+            return self.is_word("from")
+        except SqlError:
+            return False
+        finally:
+            self.index = at
+
+    def create_from(self) -> CreateFromStatement:
+        """``CREATE [TEMP] TABLE [IF NOT EXISTS] name FROM 'uri' [WITH (…)] [WITH [NO] DATA]``."""
+        at = self.token.start
+        temporary, exists, table = self._create_head()
+        self.expect("from")
+        path = self.string()
+        options: list[Option] = []
+        empty = self._no_data()
+        if empty is None and self.accept("with"):
+            options = self._new_options()
+            empty = self._no_data()
+        return CreateFromStatement(table, temporary, exists, path, tuple(options), bool(empty), at)
+
+    def _create_head(self) -> tuple[bool, bool, TableName]:
+        self.expect("create")
+        temporary = self.accept("temporary") or self.accept("temp")
+        self.expect("table")
+        return temporary, self.accept("if", "not", "exists"), self.table_name()
+
+    def _no_data(self) -> bool | None:
+        """WITH [NO] DATA; None where there is neither."""
+        if self.accept("with", "no", "data"):
+            return True
+        return False if self.accept("with", "data") else None
+
     def _source(self) -> Query | SubscribeStatement | InsertStatement | UpdateStatement | DeleteStatement:
         self.expect_symbol("(")
         statement = self.subscribe() if self.is_word("subscribe") else self.sql_statement()
@@ -63,11 +99,26 @@ class CopyGrammar(EmbeddingCursor):
             if name == "max" and self.accept("rejects"):
                 name = "max_rejects"
             self.accept_symbol("=")
-            options.append((name, self._option_value(), at))
+            options.append((name, self._mapping() if name == "mapping" else self._option_value(), at))
             if not self.accept_symbol(","):
                 break
         self.expect_symbol(")")
         return options
+
+    def _mapping(self) -> tuple[tuple[str, str], ...]:
+        """``(name in the file AS column, …)``; the name is a word, a string or the number of a field."""
+        pairs: list[tuple[str, str]] = []
+        self.expect_symbol("(")
+        while True:
+            plain = self.token.kind in (TokenKind.STRING, TokenKind.NUMBER)
+            found = self.advance().value if plain else self.label()
+            if not self.accept("as"):
+                raise self.error()
+            pairs.append((found, self.name()))
+            if not self.accept_symbol(","):
+                break
+        self.expect_symbol(")")
+        return tuple(pairs)
 
     def _option_value(self) -> str | bool | tuple[str, ...]:
         token = self.token

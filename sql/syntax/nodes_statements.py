@@ -80,6 +80,10 @@ class TruncateStatement:
     cascade: bool = False
 
 
+OptionValue = str | bool | tuple[str, ...] | tuple[tuple[str, str], ...]
+"""Of MAPPING it is (name in the file, column) pairs."""
+
+
 @dataclass(frozen=True, slots=True)
 class CopyStatement:
     """``source``: a relation, a query or a subscription; ``path`` None is STDIN or STDOUT."""
@@ -88,7 +92,20 @@ class CopyStatement:
     columns: tuple[tuple[str, int], ...]
     to: bool
     path: str | None
-    options: tuple[tuple[str, str | bool | tuple[str, ...], int], ...]
+    options: tuple[tuple[str, OptionValue, int], ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class CreateFromStatement:
+    """CREATE TABLE … FROM files, whose columns the files tell."""
+
+    table: TableName
+    temporary: bool
+    if_not_exists: bool
+    path: str
+    options: tuple[tuple[str, OptionValue, int], ...]
+    with_no_data: bool
     at: int
 
 
@@ -150,5 +167,5 @@ Statement = (
     Query | InsertStatement | UpdateStatement | DeleteStatement | CreateTableStatement | CreateViewStatement
     | CreateIndexStatement | DropStatement | TruncateStatement | CopyStatement | SubscribeStatement | ExplainStatement
     | VerifyStatement | RefreshStatement | PrepareStatement | ExecuteStatement | DeclareStatement | AlterTableStatement
-    | CreateFunctionStatement | DropFunctionStatement | Utility
+    | CreateFunctionStatement | DropFunctionStatement | CreateFromStatement | Utility
 )  # fmt: skip

@@ -60,6 +60,8 @@ class StatementGrammar(AlterGrammar):
         word = token.value if token.kind in (TokenKind.WORD, TokenKind.SYMBOL) else ""
         if self.starts_schema():
             return self.schema_statement()
+        if word == "create" and self.starts_create_from():
+            return self.create_from()
         if word in ("create", "drop") and is_routine_statement(self):
             return routine_statement(self)
         if word in ("create", "alter", "drop") and is_type_statement(self):

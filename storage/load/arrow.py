@@ -22,7 +22,7 @@ from ivm.words import Kind, Storage
 from storage import codec
 from storage.calendar import DAY, END_TIMESTAMP, EPOCH_DAYS, MAX_DATE, MIN_DATE, MIN_TIMESTAMP
 from storage.dictionary import Dictionary
-from storage.load.columns import LoadColumn
+from storage.load.columns import LoadColumn, null_violation
 from storage.numeric import INLINE_LIMIT, POWERS, WIDE, inline_words
 from storage.text import parse_datum
 from storage.type_names import format_type
@@ -97,7 +97,7 @@ def _nulls(array: pa.Array, column: LoadColumn) -> Mask | None:
     if not array.null_count:
         return None
     if not column.nullable:
-        raise SqlError("23502", f'null value in column "{column.name}" violates not-null constraint')
+        raise null_violation(column)
     nulls: Mask = array.is_null().to_numpy(zero_copy_only=False)
     return nulls
 

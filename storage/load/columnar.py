@@ -9,7 +9,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import orc
 
@@ -17,7 +19,8 @@ from ivm.errors import SqlError
 from storage.dictionary import Dictionary
 from storage.load.arrow import check_type, column_vector
 from storage.load.columns import LoadColumn, match_names
-from storage.load.paths import spark_path
+from storage.load.partitions import NO_PARTITIONS, Partitions
+from storage.load.paths import local_path, spark_path
 from storage.load.source import Block, Decode
 
 BATCH_ROWS: Final = 1 << 17
@@ -30,23 +33,40 @@ class ColumnarFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ColumnDecoder:
-    """Batches whose columns are the load's, in order → words. ``types``: what the files say that the columns are, for
-    a reader that shows them as something near: Spark has no nanoseconds, times of day or fixed widths."""
+    """Batches whose columns are those of the file, in order, and last, where there are ``partitions``, its path.
+
+    ``types``: what the files say that the columns are, for a reader that shows them as something near: Spark has no
+    nanoseconds, times of day or fixed widths.
+    """
 
     columns: tuple[LoadColumn, ...]
+    partitions: Partitions = NO_PARTITIONS
     types: tuple[pa.DataType, ...] | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary) -> Iterator[Block]:
         for batch in batches:
-            arrays = [self._array(batch.column(i), i) for i in range(len(self.columns))]
-            vectors = [column_vector(a, c, dictionary) for a, c in zip(arrays, self.columns, strict=True)]
-            yield Block(vectors, batch.num_rows)
+            if not self.partitions.keys:
+                yield self._block(batch, "", dictionary)
+                continue
+            paths = batch.column(batch.num_columns - 1).dictionary_encode()
+            for i, path in enumerate(paths.dictionary.to_pylist()):
+                of_path = batch if len(paths.dictionary) == 1 else batch.filter(pc.equal(paths.indices, i))
+                yield self._block(of_path, local_path(path), dictionary)
+
+    def _block(self, batch: pa.RecordBatch, path: str, dictionary: Dictionary) -> Block:
+        given = {
+            column.name: column_vector(self._array(batch.column(i), i), column, dictionary)
+            for i, column in enumerate(self.partitions.rest(self.columns))
+        }
+        return Block(self.partitions.fill(self.columns, given, path, batch.num_rows, dictionary), batch.num_rows)
 
     def _array(self, array: pa.Array, index: int) -> pa.Array:
         if self.types is None or array.type == self.types[index]:
             return array
         type_ = self.types[index]
         types = pa.types
+        if types.is_timestamp(type_) and type_.tz is None and types.is_timestamp(array.type):
+            array = array.cast(pa.timestamp(array.type.unit))  # Spark shows an ORC file's in the session's zone, UTC
         lost = types.is_fixed_size_binary(type_) or types.is_timestamp(type_) or types.is_time(type_)
         return array.cast(type_) if lost else array
 
@@ -59,6 +79,7 @@ class ColumnarSource:
     files: tuple[Path, ...]
     columns: tuple[LoadColumn, ...]
     ignore_extra: bool = False
+    partitions: Partitions = NO_PARTITIONS
     batch_rows: int = BATCH_ROWS
 
     def check(self) -> int:
@@ -68,38 +89,59 @@ class ColumnarSource:
         """
         count = 0
         for path in self.files:
-            with _opened(self.format, path) as file:
-                found = _schema(file)
-                match_names(self.columns, found.names, path.name, self.ignore_extra)
-                for column in self.columns:
-                    check_type(found.field(column.name).type, column)
-                count += _rows(file)
+            with opened(self.format, path) as file:
+                found = schema_of(file)
+                names = [name for name in found.names if name not in self.partitions.keys]
+                match_names(self.columns, [*names, *self.partitions.keys], path.name, self.ignore_extra)
+                for column in self.partitions.rest(self.columns):
+                    check_type(found.field(column.source).type, column)
+                count += rows_of(file)
         return count
 
     def blocks(self, dictionary: Dictionary) -> Iterator[Block]:
-        decode = ColumnDecoder(self.columns)
-        names = [column.name for column in self.columns]
+        decode = ColumnDecoder(self.columns, self.partitions)
+        names = [column.source for column in self.partitions.rest(self.columns)]
         for path in self.files:
-            with _opened(self.format, path) as file:
-                yield from decode(_batches(file, names, self.batch_rows), dictionary)
+            with opened(self.format, path) as file:
+                batches = _batches(file, names, self.batch_rows)
+                yield from decode((_with_path(batch, path.as_uri()) for batch in batches), dictionary)
 
     def frames(self, session: Any) -> Sequence[tuple[Any, Decode]]:
         """A frame for all files of one schema: Spark would read them all by the first one's."""
         groups: dict[tuple[pa.DataType, ...], list[str]] = {}
         for path in self.files:
-            with _opened(self.format, path) as file:
-                types = tuple(_schema(file).field(column.name).type for column in self.columns)
+            with opened(self.format, path) as file:
+                found = schema_of(file)
+            types = tuple(found.field(column.source).type for column in self.partitions.rest(self.columns))
             groups.setdefault(types, []).append(spark_path(path))
-        return [(self._frame(session, files), ColumnDecoder(self.columns, types)) for types, files in groups.items()]
+        return [
+            (self._frame(session, files), ColumnDecoder(self.columns, self.partitions, types))
+            for types, files in groups.items()
+        ]
 
     def _frame(self, session: Any, files: Sequence[str]) -> Any:
-        found = session.read.parquet(*files) if self.format is ColumnarFormat.PARQUET else session.read.orc(list(files))
-        quoted = [found["`" + column.name.replace("`", "``") + "`"] for column in self.columns]
-        return found.select([column.alias(f"c{i}") for i, column in enumerate(quoted)])
+        reader = session.read.format(self.format.name.lower())
+        if self.format is ColumnarFormat.ORC:  # dates before 1582 as they are read here, unless the file says otherwise
+            reader = reader.option("orc.proleptic.gregorian.default", "true")
+        found = reader.load(list(files))
+        return named_columns(found, self.partitions.rest(self.columns), self.partitions)
+
+
+def named_columns(frame: Any, columns: Sequence[LoadColumn], partitions: Partitions) -> Any:
+    """The columns as c0, c1, …, and the path where partitions need it."""
+    quoted = [frame["`" + column.source.replace("`", "``") + "`"] for column in columns]
+    path = [frame["_metadata.file_path"].alias("path")] if partitions.keys else []
+    return frame.select([column.alias(f"c{i}") for i, column in enumerate(quoted)] + path)
+
+
+def _with_path(batch: pa.RecordBatch, path: str) -> pa.RecordBatch:
+    zeros = pa.array(np.zeros(batch.num_rows, np.int32))
+    paths = pa.DictionaryArray.from_arrays(zeros, pa.array([path]))
+    return pa.RecordBatch.from_arrays([*batch.columns, paths], names=[*map(str, range(batch.num_columns)), "path"])
 
 
 @contextmanager
-def _opened(format_: ColumnarFormat, path: Path) -> Iterator[Any]:
+def opened(format_: ColumnarFormat, path: Path) -> Iterator[Any]:
     """The file, while it is read: errors of reading it are 22P04."""
     try:
         with pa.memory_map(str(path)) as mapped:
@@ -116,12 +158,12 @@ def _opened(format_: ColumnarFormat, path: Path) -> Iterator[Any]:
 _ARTICLES: Final = {ColumnarFormat.PARQUET: "a", ColumnarFormat.ORC: "an"}
 
 
-def _schema(file: Any) -> pa.Schema:
+def schema_of(file: Any) -> pa.Schema:
     """The file is a pq.ParquetFile or an orc.ORCFile, here and below."""
     return file.schema_arrow if isinstance(file, pq.ParquetFile) else file.schema
 
 
-def _rows(file: Any) -> int:
+def rows_of(file: Any) -> int:
     return int(file.metadata.num_rows if isinstance(file, pq.ParquetFile) else file.nrows)
 
 

@@ -7,17 +7,23 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ivm.errors import SqlError
-from ivm.rows import Words
+from ivm.rows import Vector, Words
 from ivm.words import ColumnType, Schema, SqlType
 
 
 @dataclass(frozen=True, slots=True)
 class LoadColumn:
-    """A column to fill, by its name in the file as in the table."""
+    """A column to fill. ``found``: its name in the file where that is another (a number: its place in a CSV line)."""
 
     name: str
     type: SqlType
     nullable: bool = True
+    found: str | None = None
+
+    @property
+    def source(self) -> str:
+        """Its name in the file."""
+        return self.name if self.found is None else self.found
 
 
 class LoadedRows(NamedTuple):
@@ -32,18 +38,30 @@ def load_schema(columns: Sequence[LoadColumn]) -> Schema:
     return tuple(ColumnType(column.type, column.nullable) for column in columns)
 
 
+def check_nulls(vector: Vector, column: LoadColumn) -> None:
+    """Raises 23502 for a NULL that the column does not take."""
+    if not column.nullable and vector.nulls is not None and vector.nulls.any():
+        raise null_violation(column)
+
+
+def null_violation(column: LoadColumn) -> SqlError:
+    """23502."""
+    return SqlError("23502", f'null value in column "{column.name}" violates not-null constraint')
+
+
 def match_names(columns: Sequence[LoadColumn], found: Sequence[str], file: str, ignore_extra: bool) -> None:
     """Checks that the file has every column once, and no others unless they are to be ignored. Raises 42703."""
     for column in columns:
-        if found.count(column.name) != 1:
-            problem = "has no column" if column.name not in found else "has more than one column"
+        if found.count(column.source) != 1:
+            problem = "has no column" if column.source not in found else "has more than one column"
             raise SqlError(
                 "42703",
-                f'"{file}" {problem} "{column.name}"',
+                f'"{file}" {problem} "{column.source}"',
                 detail=f"Its columns are {', '.join(found)}.",
-                hint="Name the columns that the file has: COPY table (column, ...) FROM ...",
+                hint="Name the columns that the file has: COPY table (column, ...) FROM ..., or say by which name it "
+                "has them: WITH (MAPPING (name AS column, ...)).",
             )
-    wanted = {column.name for column in columns}
+    wanted = {column.source for column in columns}
     extra = [name for name in found if name not in wanted]
     if extra and not ignore_extra:
         raise SqlError(

@@ -1,16 +1,76 @@
-"""Which files a statement may read: those inside the folders given by ``--files``, links followed first."""
+"""Which files a statement names: here, inside the folders given by ``--files``, links followed first; or elsewhere.
+
+What stands elsewhere, behind a scheme such as ``s3a://``, is for Spark alone: no path of it is ever opened here.
+"""
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 from ivm.errors import SqlError
 
 _PATTERN: Final = re.compile(r"[*?\[\]{}\\]")
+_WILD: Final = re.compile(r"[*?\[]")
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(?=://)|([fF][iI][lL][eE])(?=:/)")
+REMOTE: Final = ("abfs", "abfss", "gs", "hdfs", "oss", "s3", "s3a", "viewfs", "wasb", "wasbs")
+"""Schemes that Spark's connectors read."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFiles:
+    """Real paths, sorted, one at least, below ``root`` (partition columns are folders below it)."""
+
+    files: tuple[Path, ...]
+    root: Path
+
+    @property
+    def size(self) -> int:
+        """Bytes, as they are stored."""
+        return sum(file.stat().st_size for file in self.files)
+
+    def relative(self) -> list[str]:
+        """The files' paths from the root on."""
+        return [str(file.relative_to(self.root)) if self.root in file.parents else file.name for file in self.files]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFiles:
+    """A URI that only Spark reads, as the statement has it: a file, a folder or a pattern of Hadoop's."""
+
+    uri: str
+
+
+Location = LocalFiles | RemoteFiles
+
+
+def locate(path: str, folders: Sequence[Path], suffixes: tuple[str, ...]) -> Location:
+    """What a statement's path stands for: a file, a folder's files that end in one of ``suffixes`` with those of the
+    folders in it, a pattern (``*``, ``?``, ``[…]``, ``**`` for any folders), or a URI.
+
+    Raises 42501 outside the folders (before telling whether it exists), 58P01 when nothing is there, 42809 for what is
+    neither file nor folder, 0A000 for a scheme that nothing reads.
+    """
+    scheme = _SCHEME.match(path)
+    if scheme is not None and scheme[0].lower() != "file":
+        if scheme[0].lower() not in REMOTE:
+            hint = f"Spark reads {', '.join(f'{name}://' for name in REMOTE)}; the server reads its own files."
+            raise SqlError("0A000", f'nothing reads files from "{scheme[0]}://"', hint=hint)
+        return RemoteFiles(path)
+    plain = path if scheme is None else _path_of_uri(path)
+    allowed = [Path(os.path.realpath(folder)) for folder in folders]
+    if _WILD.search(plain) and not any(os.path.lexists(p) for p in _candidates(plain, allowed)):
+        return _matching(plain, path, allowed, suffixes)
+    found = resolve_path(plain, folders)
+    if found.is_file():
+        return LocalFiles((found,), found.parent)
+    return LocalFiles(tuple(_below(found, allowed, suffixes)), found)
 
 
 def resolve_path(path: str, folders: Sequence[Path]) -> Path:
@@ -19,36 +79,81 @@ def resolve_path(path: str, folders: Sequence[Path]) -> Path:
     Raises 42501 outside the folders (before telling whether it exists), 58P01 when it is not there.
     """
     allowed = [Path(os.path.realpath(folder)) for folder in folders]
-    candidates = [Path(path)] if os.path.isabs(path) else [folder / path for folder in allowed]
-    inside = [real for real in map(_real, candidates) if _is_inside(real, allowed)]
+    inside = [real for real in map(_real, _candidates(path, allowed)) if _is_inside(real, allowed)]
     if not inside:
         raise _denied(path)
     for real in inside:
         if real.exists():
             return real
-    raise SqlError("58P01", f'could not open file "{path}" for reading: No such file or directory')
+    raise _missing(path)
 
 
-def data_files(path: Path, folders: Sequence[Path], suffix: str) -> list[Path]:
-    """The file itself, or a folder's files of that suffix, sorted (as Spark and others write a table).
+def _path_of_uri(uri: str) -> str:
+    """``file:///a%20b``, ``file:/a%20b`` and ``file://localhost/a%20b`` are /a b."""
+    rest = unquote(uri[len("file:") :])
+    if rest.startswith("//"):
+        host, slash, path = rest[2:].partition("/")
+        if host not in ("", "localhost"):
+            raise SqlError("0A000", f'"{uri}" is a file of another host, "{host}"')
+        return slash + path
+    return rest
 
-    Raises 42501 for a link that leads out of the folders, 58P01 for a folder without such files, 42809 for what is
-    neither (a pipe, a device).
-    """
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
-        raise SqlError("42809", f'"{path}" is not a file')
-    allowed = [Path(os.path.realpath(folder)) for folder in folders]
-    names = sorted(name for name in os.listdir(path) if name.endswith(suffix) and name[0] not in "._")
-    files = [path / name for name in names]
-    for file in files:
-        if not _is_inside(_real(file), allowed):
-            raise _denied(str(file))
-    found = [file for file in files if file.is_file()]
-    if not found:
-        raise SqlError("58P01", f'the folder "{path}" has no {suffix} files')
-    return found
+
+def _candidates(path: str, allowed: Sequence[Path]) -> list[Path]:
+    return [Path(path)] if os.path.isabs(path) else [folder / path for folder in allowed]
+
+
+def _matching(pattern: str, path: str, allowed: Sequence[Path], suffixes: tuple[str, ...]) -> LocalFiles:
+    """A pattern's files and the files of its folders; what stands before its first wild part must be inside."""
+    parts = Path(pattern).parts
+    wild = next(i for i, part in enumerate(parts) if _WILD.search(part))
+    if ".." in parts[wild:]:
+        raise _denied(path)
+    roots = [_real(root) for root in _candidates(str(Path(*parts[:wild])), allowed)]
+    inside = [root for root in roots if _is_inside(root, allowed)]
+    if not inside:
+        raise _denied(path)
+    for root in inside:
+        names = sorted(glob.glob(str(Path(*parts[wild:])), root_dir=root, recursive=True))
+        found: dict[Path, None] = {}
+        for name in names:
+            real = _checked(root / name, allowed)
+            if any(map(_is_hidden, Path(name).parts)):
+                continue
+            if real.is_file():
+                found[real] = None
+            elif real.is_dir() and "**" not in parts:
+                found |= dict.fromkeys(_below(real, allowed, suffixes))
+        if found:
+            return LocalFiles(tuple(found), root)
+    raise _missing(path)
+
+
+def _below(folder: Path, allowed: Sequence[Path], suffixes: tuple[str, ...]) -> list[Path]:
+    """A folder's files and those of the folders in it, sorted, as Spark and others write a table."""
+    if not folder.is_dir():
+        raise SqlError("42809", f'"{folder}" is not a file')
+    found = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not _is_hidden(name))
+        fitting = [name for name in names if name.lower().endswith(suffixes) and not _is_hidden(name)]
+        found += [_checked(Path(place, name), allowed) for name in fitting]
+    files = sorted(file for file in found if file.is_file())
+    if not files:
+        raise SqlError("58P01", f'the folder "{folder}" has no {suffixes[0]} files')
+    return files
+
+
+def _is_hidden(name: str) -> bool:
+    """Markers and unfinished files of Spark and Hive; a partition column may begin with an underscore."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def _checked(file: Path, allowed: Sequence[Path]) -> Path:
+    real = _real(file)
+    if not _is_inside(real, allowed):
+        raise _denied(str(file))
+    return real
 
 
 def _real(path: Path) -> Path:
@@ -57,6 +162,10 @@ def _real(path: Path) -> Path:
 
 def _is_inside(real: Path, allowed: Sequence[Path]) -> bool:
     return any(real == folder or folder in real.parents for folder in allowed)
+
+
+def _missing(path: str) -> SqlError:
+    return SqlError("58P01", f'could not open file "{path}" for reading: No such file or directory')
 
 
 def _denied(path: str) -> SqlError:
@@ -71,3 +180,8 @@ def _denied(path: str) -> SqlError:
 def spark_path(path: Path) -> str:
     """A file's path as Spark takes it: it decodes nothing, but would look for patterns."""
     return "file://" + _PATTERN.sub(r"\\\g<0>", str(path))
+
+
+def local_path(path: str) -> str:
+    """A path as people write it: Spark gives it as a URI."""
+    return unquote(path).removeprefix("file://").removeprefix("file:")

@@ -113,6 +113,13 @@ def frame_of(session: Any, table: Any) -> Any:
     return session.createDataFrame(table, from_arrow_schema(table.schema, prefer_timestamp_ntz=True))
 
 
+def functions() -> Any:
+    """``pyspark.sql.functions``: what columns are made with, while a session is there."""
+    from pyspark.sql import functions as found
+
+    return found
+
+
 def _start(settings: SparkSettings) -> Any:
     try:
         import pandas  # noqa: F401  (mapInArrow asks for it)
@@ -181,6 +188,7 @@ def _is_remote(settings: SparkSettings) -> bool:
 def _options(settings: SparkSettings) -> dict[str, str]:
     options = {
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.legacy.parquet.nanosAsLong": "true",
         "spark.sql.caseSensitive": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
         "spark.sql.files.ignoreCorruptFiles": "false",

@@ -1,0 +1,116 @@
+"""CSV and COPY's text format in files: the same parser as for COPY FROM STDIN, also on Spark's executors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ivm.errors import SqlError
+from ivm.words import TEXT
+from sql.pgwire.copy import CopyParser
+from sql.pgwire.messages import text_of
+from sql.statements.statements import CopyFormat, CopyOptions
+from storage.codec import decode
+from storage.dictionary import Dictionary
+from storage.load.columns import LoadColumn, match_names
+from storage.load.text import Fields, SampledValue, TextStart
+from storage.text_style import DEFAULT_STYLE, TextStyle
+
+
+@dataclass(frozen=True, slots=True)
+class CsvFormat:
+    """``storage.load.text.TextFormat``. ``options``: FORCE_NULL and its like count the load's columns.
+
+    ``mapped``: the file's fields are found by their names in the header or, without one, by their numbers; fields that
+    nobody wants are passed over. Else they are the columns in order, as over the wire.
+    """
+
+    options: CopyOptions
+    columns: tuple[str, ...]
+    mapped: bool = False
+    style: TextStyle = DEFAULT_STYLE
+
+    @property
+    def quote(self) -> str | None:
+        """See ``TextFormat``: an escape of its own, or a backslash before a newline, hide where a row ends."""
+        options = self.options
+        return options.quote if options.format is CopyFormat.CSV and options.quote == options.escape else ""
+
+    def fields(self, first: bytes, columns: Sequence[LoadColumn], file: str) -> Fields:
+        if not self.mapped:
+            return tuple(columns)
+        names = split_line(first, self.options)
+        if not self.options.header:
+            names = [str(i + 1) for i in range(len(names))]
+        match_names(columns, names, file, ignore_extra=True)
+        by_name = {column.source: column for column in columns}
+        return tuple(by_name.get(name) for name in names)
+
+    def parser(self, start: TextStart, dictionary: Dictionary) -> CopyParser:
+        names = [None if field is None else field.name for field in start.fields]
+
+        def placed(positions: Sequence[int]) -> tuple[int, ...]:
+            return tuple(names.index(self.columns[i]) for i in positions if self.columns[i] in names)
+
+        options = replace(
+            self.options, header=self.options.header and not start.lines,
+            force_null=placed(self.options.force_null), force_not_null=placed(self.options.force_not_null),
+        )  # fmt: skip
+        return CopyParser(start.label, start.fields, options, dictionary, self.style, start)
+
+    def sample(self, data: bytes, whole: bool) -> dict[str, list[SampledValue | None]]:
+        first = data.partition(b"\n")[0]
+        if not first:
+            return {}
+        names = split_line(first, self.options)
+        if not self.options.header:
+            names = [f"column{i + 1}" for i in range(len(names))]
+        for name in names:
+            if names.count(name) > 1:
+                raise SqlError("42701", f'the header has more than one column "{name}"',
+                               hint="Create the table yourself, and COPY into it.")  # fmt: skip
+        dictionary = Dictionary(bytes(16))
+        fields = tuple(LoadColumn(name, TEXT) for name in names)
+        parser = self.parser(TextStart("the file", fields), dictionary)
+        parser.feed(data)
+        parser.parse()
+        block = parser.finish() if whole else parser.take()
+        columns = [decode(TEXT, vector, dictionary) for vector in block.vectors]
+        return {
+            name: [None if text is None else SampledValue(str(text)) for text in column]
+            for name, column in zip(names, columns, strict=True)
+        }
+
+
+def of_listed(options: CopyOptions, columns: Sequence[int]) -> CopyOptions:
+    """The options with FORCE_NULL and its like counting the listed columns, where they count all of the table's."""
+
+    def placed(positions: Sequence[int]) -> tuple[int, ...]:
+        return tuple(columns.index(i) for i in positions if i in columns)
+
+    force_null, force_not_null = placed(options.force_null), placed(options.force_not_null)
+    return replace(options, force_null=force_null, force_not_null=force_not_null)
+
+
+def split_line(line: bytes, options: CopyOptions) -> list[str]:
+    """The fields of one line, such as a header, without quotes. Raises 22P04 for a quote that is not closed."""
+    text = text_of(line.removesuffix(b"\r"))
+    if options.format is not CopyFormat.CSV:
+        return text.split(options.delimiter)
+    fields: list[str] = []
+    current, quoted, at = "", False, 0
+    while at < len(text):
+        c, following = text[at], text[at + 1 : at + 2]
+        if quoted and c == options.escape and following and following in (options.escape, options.quote):
+            current, at = current + following, at + 1
+        elif c == options.quote:
+            quoted = not quoted
+        elif c == options.delimiter and not quoted:
+            fields.append(current)
+            current = ""
+        else:
+            current += c
+        at += 1
+    if quoted:
+        raise SqlError("22P04", "unterminated CSV quoted field", f'The line is "{text[:100]}".')
+    return [*fields, current]

@@ -1,0 +1,74 @@
+"""COPY … FROM 'path' → what is read, and by which engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from ivm.errors import SqlError, unsupported
+from sql.pgwire.file_formats import CsvFormat, of_listed
+from sql.statements.statements import CopyFormat, CopyFrom, CopyOptions
+from storage.load.columnar import ColumnarFormat, ColumnarSource
+from storage.load.columns import LoadColumn
+from storage.load.compression import COMPRESSED
+from storage.load.json_rows import JsonFormat
+from storage.load.partitions import Partitions, partition_keys
+from storage.load.paths import Location, RemoteFiles, locate
+from storage.load.source import Source
+from storage.load.text import TextFormat, TextSource
+from storage.text_style import TextStyle
+
+_SUFFIXES: Final = {
+    CopyFormat.TEXT: (".txt", ".tsv"),
+    CopyFormat.CSV: (".csv",),
+    CopyFormat.JSON: (".json", ".jsonl", ".ndjson"),
+    CopyFormat.PARQUET: (".parquet",),
+    CopyFormat.ORC: (".orc",),
+}
+COLUMNAR: Final = {CopyFormat.PARQUET: ColumnarFormat.PARQUET, CopyFormat.ORC: ColumnarFormat.ORC}
+
+
+def location_of(path: str, format_: CopyFormat, folders: tuple[Path, ...]) -> Location:
+    """The files that a statement names. 42501: outside of --files; 58P01: not there."""
+    if format_ is CopyFormat.JDBC:
+        raise unsupported("COPY FROM a database")
+    plain = _SUFFIXES[format_]
+    packed = () if format_ in COLUMNAR else tuple(name + end for name in plain for end in COMPRESSED)
+    return locate(path, folders, plain + packed)
+
+
+def load_columns(statement: CopyFrom) -> tuple[LoadColumn, ...]:
+    """The columns to fill, and by which names the files have them."""
+    found = {column: name for name, column in statement.options.mapping}
+    columns = (statement.table.columns[i] for i in statement.columns)
+    return tuple(LoadColumn(c.name, c.type, c.nullable, found.get(c.name)) for c in columns)
+
+
+def source_of(statement: CopyFrom, location: Location, style: TextStyle) -> Source:
+    """What the statement reads. 22023: partition columns that differ among the files."""
+    options, columns = statement.options, load_columns(statement)
+    listed = len(columns) < len(statement.table.columns) or bool(options.mapping)
+    if isinstance(location, RemoteFiles):
+        raise SqlError("0A000", f'"{location.uri}" is not implemented as a place to load from')
+    partitions = Partitions(partition_keys(location.relative()), style)
+    if options.format in COLUMNAR:
+        return ColumnarSource(COLUMNAR[options.format], location.files, columns, listed, partitions)
+    names = tuple(column.name for column in columns)
+    format_ = text_format(options, statement.columns, names, style, listed)
+    return TextSource(statement.table.name, location.files, columns, format_, partitions)
+
+
+def text_format(
+    options: CopyOptions, positions: tuple[int, ...], names: tuple[str, ...], style: TextStyle, listed: bool = False
+) -> TextFormat:
+    """A format of lines. ``positions`` in the table and ``names`` of the load's columns; ``listed``: others are not
+    wanted."""
+    if options.format is CopyFormat.JSON:
+        return JsonFormat(options.array, listed, style)
+    return CsvFormat(of_listed(options, positions), names, bool(options.mapping), style)
+
+
+def for_executors(style: TextStyle) -> TextStyle:
+    """The style without the catalog, which executors do not have: reg* types are read as numbers there."""
+    return replace(style, reg=None)

@@ -1,0 +1,267 @@
+"""Spark loads what the local engine loads: equal rows or the equal error, wherever Spark cuts a file."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import orc
+
+from ivm.errors import SqlError
+from ivm.rows import pack
+from ivm.words import BOOL, DATE, INT4, NUMERIC, TEXT, TIMESTAMPTZ, UUID, Kind, SqlType
+from sql.pgwire.file_formats import CsvFormat
+from sql.statements.statements import CopyFormat, CopyOptions
+from storage.dictionary import Dictionary
+from storage.load.columns import LoadColumn, LoadedRows, load_schema
+from storage.load.json_rows import JsonFormat
+from storage.load.source import read_here
+from storage.load.text import TextFormat, TextSource
+from storage.load.text_spark import Split, planned
+from storage.spark.session import SparkSettings
+from tests.loading import Outcome, outcome, write
+from tests.profiles import scaled
+from tests.sessions import Client, Server
+from tests.test_load import SECRET, decoded
+
+TYPES = (INT4, TEXT, NUMERIC, DATE, BOOL, UUID, TIMESTAMPTZ, SqlType(Kind.ARRAY, element=INT4))
+COLUMNS = tuple(LoadColumn("abcdefgh"[i], type_, i != 0) for i, type_ in enumerate(TYPES))
+VALUES = (
+    st.integers(-(2**31), 2**31 - 1).map(str) | st.sampled_from(["", "x", "99999999999"]),
+    st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=6)
+    | st.sampled_from(["", '"', '""', "a\nb", "\r\n", "\r", "\\.", "\\", "NULL", "ü,"]),
+    st.decimals(allow_nan=False, allow_infinity=False).map(str) | st.just("12345678901234567890123456789.123456789"),
+    st.dates().map(str),
+    st.sampled_from(["t", "f", "yes", "off"]),
+    st.uuids().map(str),
+    st.datetimes(min_value=datetime(1, 1, 2)).map(str),
+    st.lists(st.integers(0, 9), max_size=3).map(lambda items: "{" + ",".join(map(str, items)) + "}"),
+)
+ROW = st.tuples(*(st.none() | value for value in VALUES))
+
+
+def csv_field(text: str | None, quote_all: bool) -> str:
+    if text is None:
+        return ""
+    needs = quote_all or text == "" or any(c in text for c in ',"\n\r') or text == "\\."
+    return '"' + text.replace('"', '""') + '"' if needs else text
+
+
+@st.composite
+def csv_files(draw: st.DrawFn) -> bytes:
+    """Mostly good files: with other line ends, without the last one, cut short, with a stray byte or two."""
+    end, quote_all = draw(st.sampled_from(["\n", "\r\n", "\r"])), draw(st.booleans())
+    count = draw(st.integers(1, 2)) if draw(st.booleans()) else len(TYPES)
+    lines = [",".join(csv_field(v, quote_all) for v in row[:count]) for row in draw(st.lists(ROW, max_size=6))]
+    data = end.join(lines) + draw(st.sampled_from([end, ""]))
+    raw = data.encode()
+    if draw(st.integers(0, 3)) == 0:
+        at = draw(st.integers(0, len(raw)))
+        raw = raw[:at] + draw(st.sampled_from([b'"', b"\n", b"\xff", b",", b"\r", b"\\.\n", b""])) + raw[at:]
+    return raw
+
+
+def hadoop_lines(data: bytes, cuts: list[int]) -> list[tuple[int, list[bytes]]]:
+    """The splits of a file as Hadoop's reader sees them: each begins after the first newline at or after its cut."""
+    starts = [0, *sorted({cut for cut in cuts if 0 < cut < len(data)})]
+    lines, at = [], 0
+    for line in data.split(b"\n")[: -1 if data.endswith(b"\n") or not data else None]:
+        lines.append((at, line))
+        at += len(line) + 1
+    splits: dict[int, list[bytes]] = {}
+    for at, line in lines:
+        owner = max(start for start in starts if start < at or start == 0)
+        splits.setdefault(owner, []).append(line)
+    return sorted(splits.items())
+
+
+def by_splits(source: TextSource, data: bytes, cuts: list[int], size: int) -> list[Any]:
+    """What the executors do, without Spark: the first job's counts, then each split's batches of ``size`` lines."""
+    path = source.files[0].as_uri()
+    splits = hadoop_lines(data, cuts)
+    counted = [
+        Split(path, at, len(lines), sum(line.count(b'"') for line in lines) % 2 == 1,
+              sum(line.endswith(b"\r") for line in lines), sum(line.rstrip(b"\r").count(b"\r") > 0 or
+              line.endswith(b"\r\r") for line in lines), sum(line in (b"\\.", b"\\.\r") for line in lines), lines[0])
+        for at, lines in splits
+    ]  # fmt: skip
+    found = []
+    for decode in planned(counted, source):
+        orders = [splits] if decode.whole else [[split] for split in splits]
+        for order in orders:
+            rows = [(line, path, at) for at, lines in order for line in lines]
+            batches = [
+                pa.record_batch([pa.array(part, t) for part, t in zip(zip(*rows[i : i + size], strict=True), FRAME,
+                                 strict=True)], ["value", "path", "at"])
+                for i in range(0, len(rows), size)
+            ]  # fmt: skip
+            found.append((decode, batches))
+    dictionary = Dictionary(SECRET)
+    blocks = [block for decode, batches in found for block in decode(batches, dictionary)]
+    schema = load_schema(source.columns)
+    loaded = [LoadedRows(pack(b.vectors, schema, b.size), pa.array([1] * b.size).to_numpy()) for b in blocks]
+    return decoded(loaded, list(source.columns), dictionary)
+
+
+FRAME = (pa.binary(), pa.string(), pa.int64())
+
+
+def agree(folder: Path, data: bytes, format_: TextFormat, columns: tuple[LoadColumn, ...], cuts: list[int]) -> None:
+    path = folder / "f"
+    path.write_bytes(data)
+    source = TextSource("t", (path,), columns, format_)
+    dictionary = Dictionary(SECRET)
+    expected = told(lambda: decoded(list(read_here(source, dictionary)), list(columns), dictionary))
+    found = told(lambda: by_splits(source, data, cuts, 1000))
+    if isinstance(expected, SqlError) and cuts:  # of several errors, another part of the file may tell its own
+        assert isinstance(found, SqlError)
+    elif isinstance(expected, SqlError):
+        assert isinstance(found, SqlError)
+        assert told_by(found) == told_by(expected)
+    else:
+        assert found == expected
+        assert told(lambda: by_splits(source, data, cuts, 1)) == expected
+
+
+def told(work: Callable[[], list[Any]]) -> list[str] | SqlError:
+    """What it gives, as text, or its error."""
+    try:
+        return list(map(str, work()))
+    except SqlError as error:
+        return error
+
+
+def told_by(error: SqlError) -> tuple[str, str, str | None]:
+    return error.sqlstate, error.message, error.detail
+
+
+CUTS = st.just([]) | st.lists(st.integers(0, 200), max_size=4)
+
+
+@settings(max_examples=scaled(150))
+@given(csv_files(), CUTS, st.sampled_from(['"', "\\"]))
+def test_csv_means_the_same_wherever_it_is_cut(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, cuts: list[int], escape: str
+) -> None:
+    options = CopyOptions(CopyFormat.CSV, ",", "", escape=escape)
+    width = len(next(iter(data.split(b"\n"))).split(b",")) if b'"' not in data else len(TYPES)
+    columns = COLUMNS[: 2 if width <= 2 else len(TYPES)]
+    agree(tmp_path_factory.mktemp("csv"), data, CsvFormat(options, ()), columns, cuts)
+
+
+JSON_LINES = st.sampled_from([
+    '{"a": 1, "b": "x"}', '{"a": 2}', '{"b": null, "a": "3"}', '{"a": 4, "c": 1.50}', '{"a": 5, "d": "2024-02-29"}', "",
+    '{"a": 6, "e": true, "h": [1, null]}', '{"a": 7, "b": {"x": [1e3]}}', "  ", '{"a": null}', '{"a": 1', '{"z": 1}',
+    '{"a": 8, "f": "12345678-1234-5678-1234-567812345678", "g": "2024-01-01 10:00+02"}',
+])  # fmt: skip
+
+
+@settings(max_examples=scaled(80))
+@given(st.lists(JSON_LINES, max_size=8), st.sampled_from(["\n", "\r\n"]), st.booleans(), CUTS)
+def test_json_means_the_same_wherever_it_is_cut(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str], end: str, array: bool, cuts: list[int]
+) -> None:
+    text = f"[{','.join(filter(None, map(str.strip, lines)))}]" if array else end.join(lines)
+    agree(tmp_path_factory.mktemp("json"), text.encode(), JsonFormat(array), COLUMNS, cuts)
+
+
+# On Spark itself.
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    for name in ("pyspark", "pandas"):
+        pytest.importorskip(name)
+    folder = tmp_path_factory.mktemp("files")
+    settings_ = SparkSettings("local[2]", tmp_path_factory.mktemp("shared"), idle_seconds=3600, memory="500m")
+    started = Server(tmp_path_factory.mktemp("data"), (folder,), spark=settings_)
+    with started.coordinator.spark() as session:  # files of a few kilobytes are cut too
+        session.conf.set("spark.sql.shuffle.partitions", "2")
+        session.conf.set("spark.sql.files.maxPartitionBytes", "4000")
+        session.conf.set("spark.sql.files.openCostInBytes", "1")
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="module")
+def client(server: Server) -> Client:
+    return server.client()
+
+
+@pytest.fixture
+def folder(server: Server, tmp_path: Path) -> Path:
+    inside = server.files[0] / tmp_path.name
+    inside.mkdir()
+    return inside
+
+
+def both(client: Client, columns: str, path: Path, options: str, names: str = "") -> Outcome:
+    """What both engines give, the same."""
+    here, there = (outcome(client, columns, str(path), f"{options}, ENGINE {e}", names) for e in ("local", "spark"))
+    assert there == here
+    return here
+
+
+def numbered(count: int) -> bytes:
+    return b"".join(b'%d,"w\xc3\xb6rd, %d"\n' % (i, i % 7) for i in range(count))
+
+
+def test_files_in_many_splits(client: Client, folder: Path) -> None:
+    quoted = b"".join(b'%d,"two\nlines %s"\n' % (i, b"x" * (i % 50)) for i in range(100))
+    write(folder, {"plain.csv": b"n,t\r\n" + numbered(300).replace(b"\n", b"\r\n"), "quoted.csv": b"h,h\n" + quoted})
+    assert len(both(client, "n int, t text", folder, "FORMAT csv, HEADER")) == 400
+    bad = numbered(300) + b"x,y\n" + numbered(300)
+    write(folder, {"bad/a.csv": bad})
+    state, _, detail = both(client, "n int, t text", folder / "bad", "FORMAT csv")
+    assert (state, detail) == ("22P02", 'COPY t, line 301, column n: "x"')
+
+
+def test_compressed_files_in_partitions(client: Client, folder: Path) -> None:
+    zstandard = pa.compress(numbered(5), "zstd", asbytes=True)
+    write(folder, {"p=1/q=a b/a.csv.gz": gzip.compress(numbered(40)), "p=2/q=%25/b.csv.bz2": bz2.compress(numbered(50)),
+                   "p=2/q=__HIVE_DEFAULT_PARTITION__/c.csv.zst": zstandard})  # fmt: skip
+    found = both(client, "n int, q text, p int, t text", folder, "FORMAT csv, MAPPING (1 AS n, 2 AS t)")
+    assert Counter((row[1], row[2]) for row in found) == {("a b", "1"): 40, ("%", "2"): 50, (None, "2"): 5}
+
+
+def test_json_files(client: Client, folder: Path) -> None:
+    lines = b"".join(b'{"n": %d, "m": 1.%030d, "j": {"b": %d, "a": "\\u00fc"}}\n' % (i, i, i) for i in range(60))
+    write(folder, {"a.jsonl": lines, "b.json": b"[" + b",\n".join(lines.splitlines()) + b"]"})
+    columns = "n int, m numeric, j jsonb"
+    assert both(client, columns, folder / "a.jsonl", "FORMAT json") == both(
+        client, columns, folder / "b.json", "FORMAT json, ARRAY"
+    )
+    write(folder, {"c.jsonl": lines + b'{"n": 1.5}\n' + lines})
+    state, _, detail = both(client, columns, folder / "c.jsonl", "FORMAT json")
+    assert (state, detail) == ("22P02", 'COPY t, line 61, column n: "1.5"')
+
+
+def test_columnar_files_of_unlike_schemas(client: Client, folder: Path) -> None:
+    noon = datetime(2024, 2, 29, 12, 0, 0, 250)
+    days = {"d": pa.array([date(1500, 1, 1), None]), "s": pa.array([noon, None], pa.timestamp("ns")),
+            "z": pa.array([noon.replace(tzinfo=UTC), None], pa.timestamp("us", "UTC"))}  # fmt: skip
+    narrow = {"n": pa.array([1, None], pa.int16()), "m": pa.array([Decimal("1.10"), None], pa.decimal128(38, 10))}
+    wide = {"n": pa.array([2**40, 0]), "m": pa.array([2**60 + 1, 1])}
+    for k, numbers in enumerate([narrow, wide]):
+        (folder / f"k={k}").mkdir()
+        pq.write_table(pa.table(days | numbers), folder / f"k={k}" / "a.parquet")
+        orc.write_table(pa.table(days | numbers), str(folder / f"k={k}" / "a.orc"))
+    columns_ = "n int8, m numeric, d date, s timestamp, z timestamptz, k int"
+    parquet = both(client, columns_, folder, "FORMAT parquet")
+    assert len(parquet) == 4
+    assert both(client, columns_, folder, "FORMAT orc") == parquet
+    assert both(client, "n int4", folder, "FORMAT parquet, MAPPING (n AS n)")[0] == "22003"
+    uuids = pa.table({"u": pa.array([b"0123456789abcdef", None], pa.binary(16)), "b": [True, None], "f": [0.1, None]})
+    pq.write_table(uuids, folder / "u.parquet")
+    assert len(both(client, "u uuid, b bool, f float8", folder / "u.parquet", "FORMAT parquet")) == 2
