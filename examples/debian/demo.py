@@ -20,7 +20,7 @@ from typing import Any
 import psycopg
 from pyarrow import parquet
 
-from examples.debian.terminal import BOLD, RESET, Progress, quantile, step, table, title
+from examples.terminal import BOLD, RESET, Progress, quantile, step, table, title
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

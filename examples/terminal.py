@@ -1,4 +1,4 @@
-"""What the demo prints: steps with their time, one progress line, aligned tables."""
+"""What the examples print: steps with their time, one progress line, aligned tables."""
 
 from __future__ import annotations
 
