@@ -5,10 +5,14 @@ VENV := .venv
 PY := $(VENV)/bin/python
 DEMO_FLAGS := $(if $(DEMO_EXIT),--exit) $(if $(LOAD),--load $(LOAD)) $(if $(PORT),--port $(PORT))
 
-.PHONY: demo test lint types layers bench rivals pictures server requirements cluster histories blocks joins proctime aggregates priorities laws chaos crashes sink-kills clean
+.PHONY: demo tpch test lint types layers bench rivals pictures server requirements cluster histories blocks joins proctime aggregates priorities laws chaos crashes sink-kills clean
 
 demo: $(VENV)/server.done $(if $(filter spark,$(LOAD)),$(VENV)/test.done)
 	$(PY) -m examples.debian.demo $(DEMO_FLAGS)
+
+# TPC-H's tables and its 22 queries as views: make tpch SCALE=1 ENGINE=spark FLAGS="--hydrate spark --rounds 20"
+tpch: $(VENV)/test.done
+	$(PY) -m examples.tpch.run --scale $(or $(SCALE),0.1) --engine $(or $(ENGINE),auto) $(FLAGS)
 
 server: $(VENV)/server.done
 	$(PY) server.py $(FLAGS)
