@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 DEMO_FLAGS := $(if $(DEMO_EXIT),--exit) $(if $(LOAD),--load $(LOAD)) $(if $(PORT),--port $(PORT))
 
-.PHONY: demo tpch test lint types layers bench rivals pictures server requirements cluster histories blocks joins proctime aggregates priorities laws chaos crashes sink-kills clean
+.PHONY: demo tpch test lint types layers bench rivals pictures server requirements cluster histories blocks joins proctime aggregates priorities laws chaos crashes spark-kills sink-kills clean
 
 demo: $(VENV)/server.done $(if $(filter spark,$(LOAD)),$(VENV)/test.done)
 	$(PY) -m examples.debian.demo $(DEMO_FLAGS)
@@ -81,6 +81,10 @@ laws: $(VENV)/test.done
 
 chaos: $(VENV)/test.done
 	$(PY) -m tests.chaos --count $(or $(COUNT),20)
+
+# kill -9 of executors of a two-worker cluster, then of the server, during loads.
+spark-kills: $(VENV)/test.done
+	$(PY) -m tests.spark_kills --executors $(or $(COUNT),50) --servers $(or $(SERVERS),20)
 
 crashes: $(VENV)/test.done
 	$(PY) -m tests.crashes --kills $(or $(COUNT),100)

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -31,6 +32,7 @@ from sql.engine.clock import EpochClock
 from sql.engine.engine import Engine
 from sql.engine.indexing import Wish
 from sql.engine.persist import Persistence, Tuning
+from sql.engine.scratch import remove_scratch, scratch_folder
 from sql.engine.snapshot import Published
 from storage.spark.session import SparkSession, SparkSettings
 
@@ -115,6 +117,7 @@ class Coordinator:
         clock = EpochClock(folder / "lease")
         budget = Budget(memory or _half_of_memory())
         engine = await asyncio.to_thread(restore, persistence, clock, progress, budget)
+        await asyncio.to_thread(remove_scratch, engine, spark)
         return cls(engine, files, budget, python, spark, places)
 
     def queue(self, work: Callable[[], T], keep: bool = False) -> Awaitable[T]:
@@ -212,8 +215,17 @@ class Coordinator:
     def spark(self) -> SparkSession:
         """The server's one Spark session."""
         if self._spark is None:
-            self._spark = SparkSession(self._spark_settings)
+            self._spark = SparkSession(self._own_folder())
         return self._spark
+
+    def _own_folder(self) -> SparkSettings:
+        """A folder of this server's own inside the shared one, or of its data where there is none."""
+        settings = self._spark_settings or SparkSettings()
+        scratch = scratch_folder(self.engine, settings)
+        if scratch is None:
+            return settings
+        scratch.mkdir(parents=True, exist_ok=True)
+        return replace(settings, shared=scratch)
 
     def clean_up(self, work: Callable[[], None]) -> None:
         """Queue a job that nobody waits for; a server that ends needs it no more."""
@@ -236,6 +248,7 @@ class Coordinator:
         self.merging.stop()
         if self._spark is not None:
             await asyncio.to_thread(self._spark.stop)
+            remove_scratch(self.engine, self._spark_settings)
         self.readers.shutdown(wait=False, cancel_futures=True)
         if stopped:
             await asyncio.to_thread(self._close_storage)

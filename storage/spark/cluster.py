@@ -87,6 +87,11 @@ class LocalCluster:
         if self.connect:
             self._start_connect()
 
+    @property
+    def worker_pids(self) -> list[int]:
+        """The workers' process ids; executors are their children."""
+        return [program.pid for program in self._started[1 : 1 + self.workers]]
+
     @contextmanager
     def connected(self) -> Iterator[str]:
         """A Spark Connect server for as long as this lasts: its sc:// URL. It takes all cores of the cluster."""
