@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from ivm.errors import SqlError
@@ -22,6 +23,7 @@ from storage.duck import Store
 from storage.files import FatalStorageError
 from storage.log import CommitLog
 from storage.record import CommitRecord, Entries, SequenceMark, decode_record
+from storage.row_file import remove_others
 from storage.stored import Batch, merge_batches
 
 Retention = Callable[[int, int], int]
@@ -231,6 +233,8 @@ class Applier:
         if batches:
             merged = merge_batches(batches)
             self._store.apply(merged)
+            for file in merged.files:
+                file.unlink(missing_ok=True)
             self._touched |= merged.relations.keys()
             self._unchecked += 1 + merged.size
             with self._changed:
@@ -310,8 +314,10 @@ class Recovered:
         return self.store.rows(relation, self.high_water)
 
 
-def recover(store: Store, log: CommitLog) -> Recovered:
+def recover(store: Store, log: CommitLog, rows: Path = Path()) -> Recovered:
     """Reads what was committed: the store, and every log record after it with its sequence number.
+
+    ``rows``: the folder of files of rows; those that no record names go.
 
     Raises XX001 when the log does not go on where the store ends, or is damaged.
     """
@@ -327,13 +333,14 @@ def recover(store: Store, log: CommitLog) -> Recovered:
     epoch = store.high_water()
     loads = store.loads()
     for sequence, data in log.replay(applied):
-        record = decode_record(data)
+        record = decode_record(data, rows)
         if record.epoch <= epoch:
             raise SqlError("XX001", f"log record {sequence} has epoch {record.epoch}, not after {epoch}")
         epoch = record.epoch
         if record.load is not None:
             loads[record.load] = epoch
         tail.append((sequence, record))
+    remove_others(rows, (u.file.path for _, record in tail for u in record.updates if u.file is not None))
     return Recovered(
         store,
         store.high_water(),

@@ -31,6 +31,7 @@ from storage import undo
 from storage.files import FatalStorageError
 from storage.readable import readable_view
 from storage.record import NO_ENTRIES, Entries, SequenceMark
+from storage.row_file import slices
 from storage.stored import Batch, History, StoredRelation
 
 __all__ = ["Batch", "History", "Store", "StoredRelation"]
@@ -61,6 +62,10 @@ _TABLES: Final = (
     "CREATE SCHEMA IF NOT EXISTS readable",
     'CREATE TABLE IF NOT EXISTS readable.names (relation BIGINT, name VARCHAR, "column" VARCHAR, column_name VARCHAR)',
 )
+
+
+APPLIED_ROWS: Final = 1 << 20
+"""Rows that are copied for DuckDB at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,8 +429,10 @@ class Store:
             new = epochs > self._high_water
             rows, epochs, diffs = rows[new], epochs[new], diffs[new]
         if len(epochs):
-            columns: dict[str, object] = {f"w{i}": np.ascontiguousarray(rows[:, i]) for i in range(rows.shape[1])}
-            self._insert(f"updates_{relation}", columns | {"epoch": epochs, "diff": diffs})
+            for part in slices(len(epochs), APPLIED_ROWS):
+                some = rows[part]
+                columns: dict[str, object] = {f"w{i}": np.ascontiguousarray(some[:, i]) for i in range(some.shape[1])}
+                self._insert(f"updates_{relation}", columns | {"epoch": epochs[part], "diff": diffs[part]})
 
     def _insert(self, table: str, columns: dict[str, object]) -> None:
         self._connection.register("incoming", pa.table(columns))

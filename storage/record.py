@@ -3,7 +3,9 @@
 Layout, little-endian: a head (magic, version, flags, epoch, number of updates, checksum of the rest), then for each
 update the relation's id, its width in words, its number of rows, how its diffs are kept, the rows raw and row-major,
 the diffs raw (nothing where all are alike); then, where flagged, the dictionary's new entries (ids, lengths, bytes),
-the catalog's change and the load's id, each after its length, and where sequences stand (their number, then each).
+the catalog's change and what is known of loads, each after its length, where sequences stand (their number, then
+each), and updates whose rows are in files (their number, then for each the relation, width, rows, checksum, the
+length of the file's name, the name); their diffs are 1.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import struct
 import zlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,6 +21,7 @@ from numpy.typing import NDArray
 
 from ivm.errors import SqlError
 from ivm.rows import Words
+from storage.row_file import RowFile
 
 _MAGIC: Final = b"FC"
 VERSION: Final = 1
@@ -26,7 +30,8 @@ _UPDATE: Final = struct.Struct("<qHxxxxxxQq")
 _ENTRIES: Final = struct.Struct("<QQ")
 _LENGTH: Final = struct.Struct("<Q")
 _SEQUENCE: Final = struct.Struct("<qqq")
-_ENTRIES_FLAG, _CATALOG_FLAG, _LOAD_FLAG, _SEQUENCES_FLAG = 1, 2, 4, 8
+_FILE: Final = struct.Struct("<qHHIQ")
+_ENTRIES_FLAG, _CATALOG_FLAG, _LOAD_FLAG, _SEQUENCES_FLAG, _FILES_FLAG = 1, 2, 4, 8, 16
 _DIFFS_DIFFER: Final = 0
 _PIECE: Final = 1 << 18
 """In place of the one diff that all rows have (which is never 0)."""
@@ -52,11 +57,15 @@ NO_ENTRIES: Final = Entries(np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zer
 
 
 class Update(NamedTuple):
-    """What one commit does to one relation: ``rows`` int64[n, width], ``diffs`` int64[n], none of them 0."""
+    """What one commit does to one relation: ``rows`` int64[n, width], ``diffs`` int64[n], none of them 0.
+
+    ``file``: has the rows, whose diffs are 1; its name is in the log's record in the place of them.
+    """
 
     relation: int
     rows: Words
     diffs: Words
+    file: RowFile | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +73,7 @@ class CommitRecord:
     """A commit: the changes of tables (views follow from them), what they need, and DDL.
 
     ``entries``: values that the dictionary did not have before; ``catalog``: a change of the catalog, JSON as the
-    catalog writes it; ``load``: the id of the load that this commit is, so that a retried load is the same load.
+    catalog writes it; ``load``: the loads that are part of this commit, so that a retried load is the same load.
     ``sequences``: numbers up to these were or will be given out.
     """
 
@@ -80,7 +89,8 @@ def encode_record(record: CommitRecord) -> bytes:
     """The record's bytes. Cost: O(size), two copies; other threads run meanwhile, however large it is."""
     flags = 0
     parts: list[bytes] = []
-    for update in record.updates:
+    inline = [update for update in record.updates if update.file is None]
+    for update in inline:
         parts += _encode_update(update)
     if len(record.entries.ids):
         flags |= _ENTRIES_FLAG
@@ -96,15 +106,25 @@ def encode_record(record: CommitRecord) -> bytes:
     if record.sequences:
         flags |= _SEQUENCES_FLAG
         parts += (_LENGTH.pack(len(record.sequences)), *(_SEQUENCE.pack(*mark) for mark in record.sequences))
-    head = (_MAGIC, VERSION, flags, record.epoch, len(record.updates))
+    files = [(update.relation, update.file) for update in record.updates if update.file is not None]
+    if files:
+        flags |= _FILES_FLAG
+        parts += (
+            _LENGTH.pack(len(files)),
+            *(part for relation, file in files for part in _encode_file(relation, file)),
+        )
+    head = (_MAGIC, VERSION, flags, record.epoch, len(inline))
     checksum = zlib.crc32(_HEAD.pack(*head, 0))
     for part in parts:
         checksum = zlib.crc32(part, checksum)
     return b"".join((_HEAD.pack(*head, checksum), *parts))
 
 
-def decode_record(data: bytes) -> CommitRecord:
-    """The inverse of ``encode_record``: XX001 for anything else, whatever the bytes."""
+def decode_record(data: bytes, folder: Path = Path()) -> CommitRecord:
+    """The inverse of ``encode_record``: XX001 for anything else, whatever the bytes.
+
+    ``folder``: where files of rows are. They are not opened: updates whose rows are in files have none yet.
+    """
     if len(data) < _HEAD.size:
         raise _corrupt("it is too short")
     magic, version, flags, epoch, count, checksum = _HEAD.unpack_from(data)
@@ -114,7 +134,7 @@ def decode_record(data: bytes) -> CommitRecord:
         raise SqlError("XX001", f"a commit's log record has version {version}; this server reads version {VERSION}",
                        hint="Start the server version that wrote it, and shut it down in order.")  # fmt: skip
     head = _HEAD.pack(magic, version, flags, epoch, count, 0)
-    if checksum != zlib.crc32(memoryview(data)[_HEAD.size :], zlib.crc32(head)) or flags >= 16:
+    if checksum != zlib.crc32(memoryview(data)[_HEAD.size :], zlib.crc32(head)) or flags >= 32:
         raise _corrupt("its checksum does not match")
     reader = _Reader(data, _HEAD.size)
     updates = tuple(_decode_update(reader) for _ in range(count))
@@ -122,6 +142,8 @@ def decode_record(data: bytes) -> CommitRecord:
     catalog = reader.take(reader.length()).tobytes() if flags & _CATALOG_FLAG else None
     load = str(reader.take(reader.length()), "utf-8") if flags & _LOAD_FLAG else None
     marks = tuple(reader.mark() for _ in range(reader.length())) if flags & _SEQUENCES_FLAG else ()
+    if flags & _FILES_FLAG:
+        updates += tuple(_decode_file(reader, folder) for _ in range(reader.length()))
     if reader.offset != len(data):
         raise _corrupt("it goes on past its end")
     return CommitRecord(epoch, updates, entries, catalog, load, marks)
@@ -153,6 +175,30 @@ def _decode_update(reader: _Reader) -> Update:
     rows = reader.words(width * count).reshape(count, width)
     diffs = reader.words(count) if constant == _DIFFS_DIFFER else np.full(count, constant, np.int64)
     return Update(relation, rows, diffs)
+
+
+def _encode_file(relation: int, file: RowFile) -> tuple[bytes, bytes]:
+    name = file.path.name.encode()
+    return _FILE.pack(relation, file.width, len(name), file.checksum, file.size), name
+
+
+def _decode_file(reader: _Reader, folder: Path) -> Update:
+    relation, width, length, checksum, count = _FILE.unpack(reader.take(_FILE.size))
+    try:
+        name = str(reader.take(length), "utf-8")
+    except UnicodeDecodeError:
+        raise _corrupt("a file's name is no text") from None
+    none = np.zeros((0, width), np.int64)
+    return Update(relation, none, none[:, 0] if width else np.zeros(0, np.int64),
+                  RowFile(folder / name, count, width, checksum))  # fmt: skip
+
+
+def opened(update: Update) -> Update:
+    """With its rows, where they are in a file. XX001: the file is missing or damaged."""
+    if update.file is None:
+        return update
+    update.file.check()
+    return update._replace(rows=update.file.rows(), diffs=np.ones(update.file.size, np.int64))
 
 
 def _decode_entries(reader: _Reader) -> Entries:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -49,6 +50,7 @@ class Batch:
     ``log_sequence``: the log record that ends it. ``catalog``: the whole catalog as of then, None when unchanged.
     ``sequences``: where those that moved stand, the last one of each counts. ``leaving``: ids of dictionary entries
     that go before ``entries`` come; no update of this batch or an earlier one names them, unless they come again.
+    ``files``: of rows, not needed any more once this is in the store.
     """
 
     high_water: int
@@ -61,6 +63,7 @@ class Batch:
     loads: tuple[tuple[str, int], ...] = ()
     sequences: tuple[SequenceMark, ...] = ()
     leaving: Words = field(default_factory=lambda: NO_WORDS)
+    files: tuple[Path, ...] = ()
 
     @property
     def size(self) -> int:
@@ -94,6 +97,7 @@ def merge_batches(batches: Sequence[Batch]) -> Batch:
         tuple(load for batch in batches for load in batch.loads),
         tuple({mark.storage: mark for batch in batches for mark in batch.sequences}.values()),
         np.concatenate([batch.leaving for batch in batches]),
+        tuple(file for batch in batches for file in batch.files),
     )
 
 

@@ -49,7 +49,7 @@ def record_of(epoch: int) -> CommitRecord:
 
 
 def batch_of(epoch: int, sequence: int) -> Batch:
-    _, rows, diffs = updates_of(epoch)
+    _, rows, diffs, _ = updates_of(epoch)
     view = History(np.array([[epoch]]), np.array([epoch]), np.array([1]))
     histories = {1: History(rows, np.full(len(rows), epoch), diffs), 2: view}
     loads = ((f"load {epoch}", epoch),)

@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from ivm.errors import SqlError
 from sql.session import copy_files
+from storage.record import CommitRecord, Update, decode_record, encode_record, opened
+from storage.row_file import FROM_ROWS, RowCollector
 from tests.program import Program
 from tests.sessions import Client, Server
 
@@ -184,3 +187,89 @@ def test_a_cancelled_load_can_be_tried_again(server: Server, monkeypatch: pytest
     held.go.set()
     assert load(other) == "COPY 100"
     assert other.rows(COUNT) == [("100",)]
+
+
+def many(files: Path, count: int) -> None:
+    pq.write_table(pa.table({"a": list(range(count)), "b": [f"r{i % 70}" for i in range(count)]}), files / "x.parquet")
+
+
+SUMS = "SELECT count(*), sum(a), count(DISTINCT b) FROM t"
+
+
+def test_many_rows_go_through_a_file_that_is_gone_when_the_store_has_them(
+    server: Server, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copy_files, "FROM_ROWS", 1000)
+    many(files, 5000)
+    folder = server.folder / "loads"
+    client = server.client()
+    table(client)
+    client.run("CREATE MATERIALIZED VIEW v AS SELECT b, count(*) AS n FROM t GROUP BY b")
+    assert load(client) == "COPY 5000"
+    sums = client.rows(SUMS)
+    assert sums == [("5000", str(5000 * 4999 // 2), "70")]
+    client.run("BEGIN")
+    load(client, "two")
+    assert len(list(folder.iterdir())) >= 1
+    client.run("ROLLBACK")
+    client.run("CREATE TABLE k (a bigint PRIMARY KEY, b text, CHECK (a < 4999))")
+    assert client.state("COPY k FROM 'x.parquet' WITH (FORMAT parquet)") == "23514"
+    client.run("ALTER TABLE k DROP CONSTRAINT k_a_check")
+    assert load(client, name="k") == "COPY 5000"
+    assert client.state("COPY k FROM 'x.parquet' WITH (FORMAT parquet)") == "23505"
+    assert client.rows(SUMS) == sums
+    server.restart()
+    assert list(folder.iterdir()) == []
+    client = server.client()
+    assert client.rows(SUMS) == sums
+    assert client.rows("SELECT count(*), sum(n) FROM v") == [("70", "5000")]
+    assert client.rows("SELECT count(*) FROM k") == [("5000",)]
+
+
+def test_rows_in_a_file_survive_a_kill(tmp_path: Path, files: Path) -> None:
+    """They are in no log: the record names the file, and a file that no record names goes."""
+    many(files, FROM_ROWS + 1000)
+    data = tmp_path / "data"
+    program = Program(data, "--files", str(files))
+    client = program.connect()
+    client.execute("CREATE TABLE t (a bigint, b text)")
+    client.execute("INSERT INTO t VALUES (-1, 'first')")
+    client.execute("COPY t FROM 'x.parquet' WITH (FORMAT parquet)")
+    client.execute("INSERT INTO t VALUES (-2, 'last')")
+    program.kill()
+    left = list((data / "loads").iterdir())
+    (data / "loads" / "other.rows").write_bytes(b"12345678")
+    program = Program(data, "--files", str(files))
+    assert not (data / "loads" / "other.rows").exists()
+    found = program.connect().execute("SELECT count(*), min(a), max(a), count(DISTINCT b) FROM t").fetchall()
+    assert found == [(FROM_ROWS + 1002, -2, FROM_ROWS + 999, 72)]
+    program.kill()
+    if left and left[0].exists():  # else the store had the rows
+        damaged = bytearray(left[0].read_bytes())
+        damaged[100] ^= 1
+        left[0].write_bytes(damaged)
+        with pytest.raises(AssertionError, match="damaged"):
+            Program(data, "--files", str(files))
+
+
+def test_a_record_with_rows_in_a_file(tmp_path: Path) -> None:
+    collector = RowCollector(tmp_path / "loads", 2, limit=3)
+    for start in (0, 2, 4):
+        collector.add(np.arange(start * 2, start * 2 + 4).reshape(2, 2))
+    rows, file = collector.finish()
+    assert rows.tolist() == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11]]
+    assert file is not None
+    record = CommitRecord(5, (Update(7, rows, np.ones(6, np.int64), file), Update(8, rows[:1], np.array([3]))))
+    text = encode_record(record)
+    found = decode_record(text, tmp_path / "loads")
+    assert {u.relation: opened(u).rows.tolist() for u in found.updates} == {7: rows.tolist(), 8: [[0, 1]]}
+    assert [opened(u).diffs.tolist() for u in found.updates if u.relation == 7] == [[1] * 6]
+    file.path.write_bytes(file.path.read_bytes()[:-8])
+    with pytest.raises(SqlError, match="damaged"):
+        opened(next(u for u in found.updates if u.relation == 7))
+    file.path.unlink()
+    with pytest.raises(SqlError, match="missing"):
+        opened(next(u for u in found.updates if u.relation == 7))
+    for place in range(len(text)):
+        with pytest.raises(SqlError):
+            decode_record(text[:place] + bytes([text[place] ^ 1]) + text[place + 1 :])

@@ -7,6 +7,7 @@ already, so these first changes go nowhere); then the log's records follow as th
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ivm.budget import NO_BUDGET, Budget
 from sql.catalog.catalog import FED, Catalog, Relation, RelationKind, is_temporary
@@ -19,7 +20,7 @@ from sql.system.own import OWN_RELATIONS
 from sql.system.relations import system_relations
 from storage.checkpoint import Recovered
 from storage.dictionary import Dictionary
-from storage.record import CommitRecord
+from storage.record import CommitRecord, opened
 
 Progress = Callable[[str], None]
 
@@ -45,7 +46,7 @@ def restore(persistence: Persistence, clock: EpochClock, progress: Progress, bud
         clock.restore(record.epoch)
         engine.entries.load(record.entries)
         engine.load_marks(record.sequences)
-        _replay(engine, sequence, record)
+        _replay(engine, sequence, replace(record, updates=tuple(map(opened, record.updates))))
     if found.tail:
         engine.flush_replayed(found.tail[-1][0])
     engine.loads.restore(found.loads, (relation.oid for relation in engine.catalog.relations.values()))

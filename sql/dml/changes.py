@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -22,7 +23,10 @@ from sql.dml.partitions import insert_routed, insert_unless_held, router, update
 from sql.dml.row_values import RowValues, direct
 from sql.engine.writer import Writer, ones
 from sql.statements.statements import Delete, Insert, OnConflict, Truncate, Update
+from storage.row_file import slices
 
+CHECKED_ROWS: Final = 1 << 18
+"""Rows that a condition is computed for at a time."""
 RunSource = Callable[[], RowSet]
 
 
@@ -107,7 +111,8 @@ class Changer:
     def _check_conditions(self, table: Relation, rows: Words, routed: bool = False) -> None:
         conditions = self.keys.rules(table).conditions
         if conditions:
-            check_conditions(table, rows, conditions, self.context)
+            for part in slices(len(rows), CHECKED_ROWS):
+                check_conditions(table, rows[part], conditions, self.context)
         if table.bound is not None and not routed:
             router(self).check(table, rows)
 

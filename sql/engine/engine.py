@@ -251,7 +251,7 @@ class Engine:
         ``dropped``: relations whose dataflow goes when the group is published; ``loads``: those that are part of it.
         """
         kept = tuple(u for u in updates if u.relation in catalog.relations)
-        if sum(u.rows.nbytes for u in kept) > MAX_RECORD_BYTES:
+        if sum(u.rows.nbytes for u in kept if u.file is None) > MAX_RECORD_BYTES:
             raise SqlError("54000", "the transaction is too large", hint="Split it into several transactions.")
         epoch = self.clock.advance()
         change = catalog.to_json() if catalog is not self.catalog else None
@@ -419,6 +419,7 @@ class Engine:
             created_relations(before, known) + self.locks.created(before, known) + revived,
             dropped_relations(before, self.catalog.relations), sequences=tuple(self._marks.values()),
             loads=tuple((r.load, r.epoch) for r in group.records if r.load is not None), leaving=leaving,
+            files=tuple(u.file.path for r in group.records for u in r.updates if u.file is not None),
         )  # fmt: skip
         self._marks.clear()
         self.persistence.apply(batch, self.catalog)

@@ -20,6 +20,7 @@ from storage.duck import Store
 from storage.files import Files, lock_folder
 from storage.log import SEGMENT_BYTES, CommitLog
 from storage.record import CommitRecord, encode_record
+from storage.row_file import FOLDER
 from storage.stored import Batch, StoredRelation
 
 DEFAULT_RETAIN: Final = 3_600_000_000
@@ -65,11 +66,16 @@ class Persistence:
         tuning = tuning or Tuning()
         log = CommitLog.open(folder / "log", tuning.disk, tuning.segment_bytes)
         store = Store.open(folder, memory_bytes)
-        return cls(folder, lock, log, store, recover(store, log), tuning)
+        return cls(folder, lock, log, store, recover(store, log, folder / FOLDER), tuning)
 
     def start(self) -> None:
         """Begin to apply; after recovery has been prepared."""
         self._applier = Applier(self.store, self.log, self._failed, self._retention, self.tuning.pace)
+
+    @property
+    def row_files(self) -> Path:
+        """Where the rows of large loads are until the store has them."""
+        return self.folder / FOLDER
 
     @property
     def applied_epoch(self) -> int:

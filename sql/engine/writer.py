@@ -23,6 +23,7 @@ from sql.engine.loads import Load
 from sql.engine.overlay import FEW, Pending, overlaid
 from sql.engine.snapshot import Published, plan_maintained
 from storage.record import Update
+from storage.row_file import RowFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,14 @@ class Writer:
         """More changes of a table; constraints have been checked."""
         if len(rows):
             self.updates.append(Update(relation, rows, diffs))
+
+    def keep_in(self, rows: Words, file: RowFile) -> None:
+        """The file has these rows, which were added: it goes with them if they are taken back."""
+        found = [i for i, update in enumerate(self.updates) if update.rows is rows]
+        for i in found:
+            self.updates[i] = self.updates[i]._replace(file=file)
+        if not found:  # other rows were added in their place, or none
+            file.path.unlink(missing_ok=True)
 
     def settle(self) -> None:
         """Feed and step everything so far."""
@@ -185,6 +194,9 @@ class Writer:
         kept = 0 if engine.failing.broken else mark.updates
         for update in self.updates[kept : self.fed]:
             self._feed_one(Update(update.relation, update.rows, -update.diffs))
+        for update in self.updates[mark.updates :]:
+            if update.file is not None:
+                update.file.path.unlink(missing_ok=True)
         del self.updates[mark.updates :]
         del self.loads[mark.loads :]
         self.fed = min(self.fed, kept)

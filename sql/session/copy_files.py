@@ -11,10 +11,12 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import Words, unpack
+from ivm.words import row_width
 from planner.context import Context
 from sql.coordination.transaction import Transaction
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.engine.loads import Load, LoadState
+from sql.session.collected import Collected
 from sql.session.copy_in import gone, table_rows, write_load
 from sql.session.load_source import for_executors, load_columns, location_of, source_of
 from sql.statements.statements import CopyFrom
@@ -22,6 +24,7 @@ from storage.load.columns import LoadedRows, load_schema
 from storage.load.engine import choose_engine
 from storage.load.paths import Location
 from storage.load.source import Source, read_here
+from storage.row_file import FROM_ROWS, RowCollector
 from storage.text_style import TextStyle
 
 if TYPE_CHECKING:
@@ -64,14 +67,20 @@ async def new_load(session: Session, statement: CopyFrom) -> tuple[Location, Loa
     return location, Load(id_, table.oid, table.name, statement.path, engine, session.backend_id, started)
 
 
-async def read_rows(session: Session, statement: CopyFrom, location: Location, context: Context, load: Load) -> Words:
+async def read_rows(
+    session: Session, statement: CopyFrom, location: Location, context: Context, load: Load
+) -> Collected:
     """Whole rows of the statement's table, from its files, read on another thread; when the statement is cancelled, or
     the table dropped, that stops and leaves nothing."""
     coordinator, style = session.coordinator, session.text_style
-    return await _beside(coordinator, load, lambda: _rows(coordinator, statement, location, context, style, load))
+
+    def read() -> Collected:
+        return _collected(coordinator, statement, _rows(coordinator, statement, location, context, style, load), load)
+
+    return await _beside(coordinator, load, read)
 
 
-async def _beside(coordinator: Coordinator, load: Load, read: Callable[[], Words]) -> Words:
+async def _beside(coordinator: Coordinator, load: Load, read: Callable[[], Collected]) -> Collected:
     there = _is_there(coordinator, load)  # else its own transaction has created it
     reading = asyncio.ensure_future(asyncio.to_thread(read))
     try:
@@ -90,19 +99,31 @@ def _is_there(coordinator: Coordinator, load: Load) -> bool:
     return any(r.oid == load.relation for r in coordinator.engine.published.catalog.relations.values())
 
 
+def _collected(coordinator: Coordinator, statement: CopyFrom, parts: Iterator[Words], load: Load) -> Collected:
+    """All rows, and the file that has them where they are many."""
+    persistence = coordinator.engine.persistence
+    folder = None if persistence is None else persistence.row_files
+    collector = RowCollector(folder, row_width(statement.table.row_schema), FROM_ROWS)
+    try:
+        for rows in parts:
+            load.cancel.check()
+            collector.add(rows)
+            load.rows = collector.count
+        return Collected(*collector.finish())
+    except BaseException:
+        collector.discard()
+        raise
+
+
 def _rows(
     coordinator: Coordinator, statement: CopyFrom, location: Location, context: Context, style: TextStyle, load: Load
-) -> Words:
+) -> Iterator[Words]:
     source = source_of(statement, location, for_executors(style) if load.engine == "spark" else style)
     load.total = source.check()
     schema = load_schema(load_columns(statement))
-    parts = []
     for rows, diffs in _loaded(coordinator, source, context, load):
-        load.cancel.check()
         written = rows if (diffs == 1).all() else np.repeat(rows, diffs, axis=0)
-        parts.append(table_rows(statement, unpack(written, schema), len(written), context))
-        load.rows += len(written)
-    return np.concatenate(parts) if parts else table_rows(statement, unpack(_none(schema), schema), 0, context)
+        yield table_rows(statement, unpack(written, schema), len(written), context)
 
 
 def _loaded(coordinator: Coordinator, source: Source, context: Context, load: Load) -> Iterator[LoadedRows]:
@@ -111,7 +132,3 @@ def _loaded(coordinator: Coordinator, source: Source, context: Context, load: Lo
 
         return read_with_spark(coordinator.spark(), source, context.dictionary, cancel=load.cancel)
     return read_here(source, context.dictionary)
-
-
-def _none(schema: tuple[object, ...]) -> Words:
-    return np.zeros((0, len(schema) + 1), np.int64)

@@ -24,6 +24,7 @@ from sql.engine.writer import Writer
 from sql.pgwire.copy import CopyParser
 from sql.pgwire.copy_binary import BinaryParser
 from sql.pgwire.file_formats import of_listed
+from sql.session.collected import Collected
 from sql.statements.results import CommandResult
 from sql.statements.statements import CopyFormat, CopyFrom
 from storage.text_style import TextStyle
@@ -93,22 +94,27 @@ async def write_rows(
 
 
 async def write_load(
-    coordinator: Coordinator, transaction: Transaction, table: Relation, rows: Words, context: Context, load: Load
-) -> Load | None:
+    coordinator: Coordinator, transaction: Transaction, table: Relation, collected: Collected, context: Context,
+    load: Load,
+) -> Load | None:  # fmt: skip
     """As ``write_rows``, the load's being committed with them; the load that was before it, if there is one."""
 
     def work(writer: Writer) -> Load | None:
-        before = [other for other in writer.loads if (other.relation, other.id) == (load.relation, load.id)]
-        known = before[0] if before else writer.engine.loads.committed(load.relation, load.id)
-        if known is not None:
-            return known
-        writer.engine.check_room()
-        Changer(writer, coordinator.keys, context).insert_rows(_still(writer.catalog, table), rows)
+        with collected.entering(writer) as rows:
+            before = [other for other in writer.loads if (other.relation, other.id) == (load.relation, load.id)]
+            known = before[0] if before else writer.engine.loads.committed(load.relation, load.id)
+            if known is not None:
+                return known
+            writer.engine.check_room()
+            Changer(writer, coordinator.keys, context).insert_rows(_still(writer.catalog, table), rows)
         load.rows, load.finished = len(rows), wall_clock() - POSTGRES_EPOCH
         writer.loads.append(load)
         return None
 
-    return await transaction.write(work)
+    try:
+        return await transaction.write(work)
+    finally:
+        collected.give_up()
 
 
 def gone(name: str) -> SqlError:

@@ -6,10 +6,10 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ivm.rows import Words
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.coordination.prepared import Prepared
 from sql.engine.writer import Writer
+from sql.session.collected import Collected
 from sql.session.copy_files import new_load, read_rows
 from sql.session.load_schema import explain_load, table_columns
 from sql.session.reads import Request
@@ -28,7 +28,7 @@ class _Read:
     """What the files say. ``rows`` None: they are not wanted."""
 
     columns: tuple[TableColumn, ...] = ()
-    rows: Words | None = None
+    rows: Collected | None = None
 
 
 async def create_from(
@@ -51,13 +51,16 @@ async def create_from(
         table = executor.definer(writer, prepared, notices.append).create_table(definition, changer)
         if table is None or read.rows is None:
             return "CREATE TABLE"
-        changer.insert_rows(table, read.rows)
-        return f"COPY {len(read.rows)}"
+        with read.rows.entering(writer) as rows:
+            changer.insert_rows(table, rows)
+        return f"COPY {len(rows)}"
 
     try:
         return CommandResult(await transaction.write(work))
     finally:
         session.notices += notices
+        if read.rows is not None:
+            read.rows.give_up()
 
 
 async def _read(session: Session, executor: Executor, statement: CreateTableFrom, request: Request) -> _Read:
