@@ -381,6 +381,29 @@ def test_another_server_does_not_go_on_in_the_same_folder(server: Server, tmp_pa
     wait_for(lambda: str(sink(client)["error"]).startswith("55006"))
 
 
+def test_a_folder_that_is_ahead_of_the_database_is_begun_anew(server: Server, tmp_path: Path) -> None:
+    """As after the data folder was restored from an older copy."""
+    client, folder = server.client(), tmp_path / "out" / "k"
+    client.run("CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE SINK k FROM t INTO 'k' WITH (EVERY = '10ms')")
+    caught_up(client)
+    client.run("ALTER SINK k PAUSE")
+    server.close()
+    entry = entries(folder)[-1]
+    ahead = {**entry, "version": entry["version"] + 1, "after": entry["upto"], "upto": entry["upto"] + 10**12}
+    (folder / "_changes" / f"{ahead['version']:020}.json").write_text(json.dumps({**ahead, "files": []}))
+    server.__init__(server.folder, places=server.places, tuning=HURRY)  # type: ignore[misc]
+    client = server.client()
+    client.run("ALTER SINK k RESUME")
+    wait_for(lambda: str(sink(client)["error"]).startswith("55000"))
+    client.run("ALTER SINK k RESTART")
+    wait_for(lambda: sink(client)["state"] == "running")
+    for i in range(2, 5):
+        client.run(f"INSERT INTO t VALUES ({i})")
+        caught_up(client)
+    assert contents(changes(folder), 2**62) == Counter((i,) for i in range(1, 5))
+    assert len({epoch for epoch, _, _ in changes(folder)}) == 4
+
+
 def test_a_table_that_is_altered_begins_another_generation(server: Server, tmp_path: Path) -> None:
     client, folder = server.client(), tmp_path / "out" / "k"
     client.run("CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE SINK k FROM t INTO 'k' WITH (EVERY = '10ms')")

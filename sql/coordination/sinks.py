@@ -173,13 +173,14 @@ class _Run:
             self.standing = replace(self.standing, state="waiting", error=waits)
             return
         round_ = _Round(self._coordinator, relation, sink, source, target, self._stop)
-        last = self.standing.last
+        last, seen = self.standing.last, self.standing.epoch or 0
         before = last
         if last is None or last.relation != source.id or last.restarts != sink.restarts:
             last = round_.begin(last, upto)
+            seen = last.upto
         elif last.upto > published.epoch:
             raise _ahead(last, published)
-        last = round_.follow(last, max(self.standing.epoch or 0, last.upto), upto, self._is_late())
+        last = round_.follow(last, max(seen, last.upto), upto, self._is_late())
         if last is not before:
             self._committed = time.monotonic()
         persistence.holds[relation.id] = last.upto
