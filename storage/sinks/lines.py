@@ -6,8 +6,8 @@ ISO 8601. CSV follows ``COPY TO``: Postgres's text, an empty field for NULL, quo
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from json.encoder import encode_basestring
 from typing import Any, Final
 
 import numpy as np
@@ -67,7 +67,7 @@ def _text(value: str) -> pa.Scalar[Any]:
 def _object(fields: Fields, dictionary: Dictionary) -> pa.Array:
     parts: list[Any] = []
     for i, field in enumerate(fields):
-        name = json.dumps(field.name, ensure_ascii=False)
+        name = encode_basestring(field.name)
         parts += [_text(("{" if not i else ",") + name + ":"), _values(field, dictionary)]
     if not parts:
         return pa.array(["{}"], pa.large_string())
@@ -97,8 +97,23 @@ def _with_nulls(found: pa.Array, vector: Vector, null: str) -> pa.Array:
 
 
 def _json(type_: SqlType, distinct: Any, dictionary: Dictionary) -> list[str]:
-    datums = codec.decode(type_, Vector(distinct), dictionary)
-    return [_datum(type_, datum) for datum in datums]
+    if type_.kind is Kind.ARRAY:
+        return [_datum(type_, datum) for datum in codec.decode(type_, Vector(distinct), dictionary)]
+    texts = format_text(type_, Vector(distinct), dictionary, DEFAULT_STYLE)
+    return _shown(type_, [text.decode() for text in texts if text is not None])
+
+
+def _shown(type_: SqlType, texts: list[str]) -> list[str]:
+    """Postgres's text of values as JSON."""
+    if type_.kind is Kind.BOOL:
+        return ["true" if text == "t" else "false" for text in texts]
+    if type_.kind is Kind.JSONB or type_.kind in _INTEGERS:
+        return texts
+    if type_.kind is Kind.NUMERIC or type_.kind in _FLOATS:
+        return [f'"{text}"' if text in _NO_NUMBERS else text for text in texts]
+    if type_.kind in _STAMPS:
+        return ['"' + text.replace(" ", "T", 1) + '"' for text in texts]
+    return list(map(encode_basestring, texts))
 
 
 def _datum(type_: SqlType, datum: Any) -> str:
@@ -109,16 +124,7 @@ def _datum(type_: SqlType, datum: Any) -> str:
         nested = type_.element.kind not in (Kind.INTERVAL, Kind.RECORD)
         parts = (_datum(type_ if nested and isinstance(d, tuple) else type_.element, d) for d in datum)
         return f"[{','.join(parts)}]"
-    if type_.kind is Kind.BOOL:
-        return "true" if datum else "false"
-    text = format_datum(type_, datum, DEFAULT_STYLE)
-    if type_.kind is Kind.JSONB or type_.kind in _INTEGERS:
-        return text
-    if type_.kind is Kind.NUMERIC or type_.kind in _FLOATS:
-        return f'"{text}"' if text in _NO_NUMBERS else text
-    if type_.kind in _STAMPS:
-        text = text.replace(" ", "T", 1)
-    return json.dumps(text, ensure_ascii=False)
+    return _shown(type_, [format_datum(type_, datum, DEFAULT_STYLE)])[0]
 
 
 def _csv(field: Field, dictionary: Dictionary, alone: bool) -> pa.Array:
