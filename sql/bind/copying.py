@@ -34,6 +34,7 @@ _KNOWN: Final = (
 )  # fmt: skip
 _OF_LINES: Final = (CopyFormat.TEXT, CopyFormat.CSV)
 _WIRE: Final = (CopyFormat.TEXT, CopyFormat.CSV, CopyFormat.BINARY)
+_NOT_WRITTEN: Final = (CopyFormat.ORC, CopyFormat.JDBC)
 _ENGINES: Final = ("auto", "local", "spark")
 
 
@@ -183,8 +184,13 @@ def _check_format(given: Given, format_: CopyFormat, node: nodes_statements.Copy
     if node.path is None and format_ not in _WIRE:
         direction = "TO STDOUT" if node.to else "FROM STDIN"
         raise unsupported(f"COPY {direction} with format {format_.value}", position=given["format"][1] + 1)
-    if node.path is not None and format_ is CopyFormat.BINARY:
-        raise unsupported("COPY FROM a file with format binary", position=given["format"][1] + 1)
+    if node.path is not None and format_ in (_NOT_WRITTEN if node.to else (CopyFormat.BINARY,)):
+        direction = "TO" if node.to else "FROM"
+        raise unsupported(f"COPY {direction} a file with format {format_.value}", position=given["format"][1] + 1)
+    for name in (
+        name for name in ("engine", "mapping", "load_id", "max_rejects", "array") if node.to and name in given
+    ):
+        raise SqlError("42601", f"COPY {name.upper()} is for COPY FROM only", position=given[name][1] + 1)
 
 
 def _engine(given: Given) -> str:

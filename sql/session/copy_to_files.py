@@ -21,7 +21,7 @@ from storage.sinks.target import PART_ROWS, SinkFormat, scheme_of, writable_path
 from storage.sinks.writer import DataWriter, translated
 from storage.text_style import TextStyle
 
-_BY_ARROW: Final = {"parquet": SinkFormat.PARQUET, "json": SinkFormat.JSONL}
+_OF_SINKS: Final = {CopyFormat.PARQUET: SinkFormat.PARQUET, CopyFormat.JSON: SinkFormat.JSONL}
 
 
 def file_to_write(statement: CopyTo, places: Sequence[str]) -> Path:
@@ -45,8 +45,8 @@ async def write_file(
     58P01, 42501, 53100, 58030; 42701: names that the format needs to be distinct are not.
     """
     writer: Callable[[BinaryIO], None]
-    if statement.options.format.value in _BY_ARROW:
-        writer = _arrow(statement.options.format, names, rows, dictionary)
+    if statement.options.format in _OF_SINKS:
+        writer = _fields(statement.options.format, names, rows, dictionary)
     else:
         writer = _lines(statement, names, rows, dictionary, style)
     stop = threading.Event()
@@ -92,7 +92,7 @@ def _lines(
     return write
 
 
-def _arrow(
+def _fields(
     format_: CopyFormat, names: Sequence[str], rows: RowSet, dictionary: Dictionary
 ) -> Callable[[BinaryIO], None]:
     for i, name in enumerate(names):
@@ -106,7 +106,7 @@ def _arrow(
 
     def write(file: BinaryIO) -> None:
         schema = to_batch(fields(RowSet(rows.rows[:0], rows.schema)), scratch).schema
-        with DataWriter(file, _BY_ARROW[format_.value], schema) as writer:
+        with DataWriter(file, _OF_SINKS[format_], schema) as writer:
             for part in _parts(rows):
                 writer.write(fields(part), scratch)
 
