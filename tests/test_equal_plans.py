@@ -73,6 +73,8 @@ EQUAL = (
      " select x from p",
      "with mutually recursive p (z int) as (select b from t, p where t.a = z union select src from e)"
      " select z from p"),
+    ("select t.b from t, u, e where t.a = u.id and t.a = e.src and u.id = 3 and e.src = 4",
+     "select t.b from t, e, u where t.a = e.src and t.a = u.id and u.id = 3 and e.src = 4"),
     # inputs that are the same table and change places, seen by what reads the join
     ("select x.a, count(y.a) from t x join t y on x.b = y.b group by 1",
      "select y.a, count(x.a) from t x join t y on x.b = y.b group by 1"),

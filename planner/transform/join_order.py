@@ -85,26 +85,26 @@ def column_equality(predicate: Scalar) -> tuple[Column, Column] | None:
 
 
 def _constants(predicates: tuple[Scalar, ...]) -> list[Scalar]:
-    """column = constant for the columns that equal one which has it."""
+    """column = constant for the columns that equal one which has it; each constant, where there are several."""
     pairs = [p for e in predicates if (p := column_equality(e)) is not None]
-    known: dict[int, Call] = {}
+    known: dict[tuple[int, Scalar], Call] = {}
     for predicate in predicates:
         if operator(predicate) == "=" and isinstance(predicate, Call) and len(predicate.args) == 2:
             for column, value in (predicate.args, predicate.args[::-1]):
                 if isinstance(column, Column) and is_constant(value) and not can_raise(value):
-                    known.setdefault(column.index, Call(predicate.function, (column, value), BOOL, predicate.nullable))
+                    equality = Call(predicate.function, (column, value), BOOL, predicate.nullable)
+                    known.setdefault((column.index, value), equality)
     added: list[Scalar] = []
-    changed = True
-    while changed:
-        changed = False
-        for pair in pairs:
-            for source, target in (pair, pair[::-1]):
-                equality = known.get(source.index)
-                same = equality is not None and equality.args[0].type == target.type
-                if equality is not None and same and target.index not in known:
-                    known[target.index] = Call(equality.function, (target, equality.args[1]), BOOL)
-                    added.append(known[target.index])
-                    changed = True
+    todo = list(known.items())
+    while todo:
+        (index, value), equality = todo.pop()
+        for source, target in (turned for pair in pairs for turned in (pair, pair[::-1])):
+            same = source.index == index and equality.args[0].type == target.type
+            if same and (target.index, value) not in known:
+                new = Call(equality.function, (target, value), BOOL)
+                known[target.index, value] = new
+                added.append(new)
+                todo.append(((target.index, value), new))
     return added
 
 
