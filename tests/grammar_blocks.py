@@ -11,12 +11,13 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from tests.grammar import Columns, History, Maker, step
+from tests.grammar import Columns, DeleteWhere, Dml, History, InsertRows, Maker, step
 from tests.model import (
     Agg,
     Binding,
     Block,
     Col,
+    Const,
     Derived,
     Exists,
     Expr,
@@ -32,6 +33,9 @@ from tests.model import (
 )
 
 Kinds = tuple[str, ...]
+DEEPEST = 4
+"""Blocks in one another of a ``DeepMaker``'s view."""
+ROW: Columns = (("c0", "int"),)
 
 
 class BlockMaker(Maker):
@@ -184,6 +188,58 @@ class BlockMaker(Maker):
         if not columns:
             return Agg("count", None, False, kind)
         return Agg(self.pick(("min", "max", "count", "sum")), self.pick(columns), False, kind)
+
+
+class DeepMaker(Maker):
+    """Draws blocks over the edges of a graph: each has another one in it, ``DEEPEST`` in all, and reads its own binding
+    and those around: loops in loops, each of which stops at a limit."""
+
+    def deep(self, around: tuple[str, ...] = ()) -> Block:
+        """The block inside of those that have these bindings."""
+        name = f"b{self.alias()}"
+        inside = (*around, name)
+        parts: list[Query] = [self.nodes(), self.along(name)]
+        if len(inside) < DEEPEST:
+            derived = Derived(self.deep(inside), self.alias())
+            parts.append(Select(derived, (Col(derived.alias, "c0", "int"),), distinct=True))
+        parts += [self.along(binding) for binding in (*around[-1:], *around[:1])]
+        self.rng.shuffle(parts)
+        value, *rest = parts
+        for part in rest:
+            value = SetOp(self.pick(("union", "union", "union", "union", "except", "intersect")), False, value, part)
+        own = Table(name, self.alias(), ROW)
+        body = Select(own, (Col(own.alias, "c0", "int"),))
+        return Block((Binding(name, ROW, value),), body, self.pick((1, 2, 3, 4, 5, 6)), self.chance(60))
+
+    def nodes(self) -> Select:
+        """Where some edges start."""
+        edges, (src, _) = self.table("e")
+        return Select(edges, (src,), Op("<=", (src, self.constant("int")), "bool"), True)
+
+    def along(self, binding: str) -> Select:
+        """A binding's nodes, or those that an edge leads to from there."""
+        reads = Table(binding, self.alias(), ROW)
+        node = Col(reads.alias, "c0", "int")
+        if self.chance(30):
+            return Select(reads, (node,))
+        edges, (src, dst) = self.table("e")
+        return Select(Joined("inner", reads, edges, Op("=", (node, src), "bool")), (dst,), distinct=True)
+
+    def change(self, nodes: int = 7) -> Dml:
+        """Edges come or go; most lead on, some back."""
+        if self.chance(50):
+            edges = [(n, n + 1) for n in range(nodes) if self.chance(40)]
+            back = (self.rng.randrange(nodes), self.rng.randrange(nodes))
+            return InsertRows("e", (*edges, back))
+        node = Col("e", self.pick(("src", "dst")), "int")
+        return DeleteWhere("e", Op("=", (node, Const(self.rng.randrange(nodes), "int")), "bool"))
+
+
+def deep_history(seed: int, steps: int = 6) -> History:
+    """The history of a seed, with one view that nests four blocks."""
+    maker = DeepMaker(random.Random(seed))
+    view = ("v0", maker.deep())
+    return History((view,), tuple(((maker.change(), maker.change()),) for _ in range(steps)))
 
 
 def block_history(seed: int, steps: int = 8, views: int = 2) -> History:
