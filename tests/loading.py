@@ -17,7 +17,8 @@ def outcome(client: Client, columns: str, path: str, options: str, names: str = 
     """What a load into a new table gives; the table is gone afterwards."""
     client.run(f"CREATE TABLE t ({columns})")
     try:
-        client.run(f"COPY t {names} FROM '{path}' WITH ({options})")
+        work = client.work(f"COPY t {names} FROM '{path}' WITH ({options})")
+        client.server.run(work, timeout=250)  # a first job of Spark may take its time
         return client.sorted("SELECT * FROM t")
     except SqlError as error:
         return error.sqlstate, error.message, error.detail

@@ -33,7 +33,7 @@ RUN = [name for name, page in PAGES.items() if name not in NOT_RUN and list(step
 def differences(page: Path, folder: Path) -> list[tuple[Step, list[str]]]:
     """The statements that give something else than the page shows, with what they give."""
     workers.use(WORKERS.get(str(page.relative_to(ROOT)), 1))
-    server = Server(folder, python=True, places=(str(folder / "out"),))
+    server = Server(folder, files=(ROOT / "docs" / "data",), python=True, places=(str(folder / "out"),))
     try:
         return [(step, real) for step, real, agrees in play(page, server) if not agrees]
     finally:

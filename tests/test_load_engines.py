@@ -6,6 +6,7 @@ import bz2
 import gzip
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -24,9 +25,12 @@ from ivm.words import BOOL, DATE, INT4, NUMERIC, TEXT, TIMESTAMPTZ, UUID, Kind, 
 from sql.pgwire.file_formats import CsvFormat
 from sql.statements.statements import CopyFormat, CopyOptions
 from storage.dictionary import Dictionary
+from storage.load.columnar import ColumnarFormat, ColumnarSource
 from storage.load.columns import LoadColumn, LoadedRows, load_schema
 from storage.load.json_rows import JsonFormat
-from storage.load.source import read_here
+from storage.load.paths import RemoteFiles
+from storage.load.source import Source, read_here
+from storage.load.spark import read_with_spark
 from storage.load.text import TextFormat, TextSource
 from storage.load.text_spark import Split, planned
 from storage.spark.session import SparkSettings
@@ -265,3 +269,48 @@ def test_columnar_files_of_unlike_schemas(client: Client, folder: Path) -> None:
     uuids = pa.table({"u": pa.array([b"0123456789abcdef", None], pa.binary(16)), "b": [True, None], "f": [0.1, None]})
     pq.write_table(uuids, folder / "u.parquet")
     assert len(both(client, "u uuid, b bool, f float8", folder / "u.parquet", "FORMAT parquet")) == 2
+
+
+def test_what_only_spark_reads(server: Server, client: Client, folder: Path) -> None:
+    """Folders by URI: their partitions, schemas and headers are known on Spark's side only."""
+    write(folder, {"c/k=1/a.csv": b"n,x\n" + numbered(200), "c/k=2/b.csv": b"x,n\n8,7\n"})
+    for k in (1, 2):
+        (folder / f"p/k={k}").mkdir(parents=True)
+        pq.write_table(pa.table({"n": [k, None]}), folder / f"p/k={k}/a.parquet")
+    columns = (LoadColumn("k", INT4), LoadColumn("n", INT4))
+    mapped = CsvFormat(CopyOptions(CopyFormat.CSV, ",", "", header=True), ("k", "n"), mapped=True)
+    csv = TextSource("t", (), columns, mapped, remote=RemoteFiles(f"file:{folder}/c"))
+    parquet = ColumnarSource(ColumnarFormat.PARQUET, (), columns, remote=RemoteFiles(f"file:{folder}/p/*/*.parquet"))
+
+    def loaded(source: Source) -> Counter[Any]:
+        dictionary = Dictionary(SECRET)
+        return Counter(
+            decoded(list(read_with_spark(server.coordinator.spark(), source, dictionary)), columns, dictionary)
+        )
+
+    assert loaded(parquet) == Counter([(k, None if n is None else k) for k in (1, 2) for n in (0, None)])
+    assert loaded(csv)[(2, 7)] == 1
+    with pytest.raises(SqlError) as raised:
+        loaded(replace(parquet, columns=(LoadColumn("z", INT4),)))
+    assert raised.value.sqlstate == "42703"
+    state, message, detail = outcome(client, "n int", "s3a://bucket/a.csv", "FORMAT csv")
+    assert (state, message) == ("58000", "Spark has no connector for these files")
+    assert "S3AFileSystem" in (detail or "")
+
+
+def test_a_database(server: Server, client: Client, folder: Path) -> None:
+    """Derby's jar comes with pyspark; it is filled through Spark's own writer."""
+    url = f"jdbc:derby:{folder}/shop"
+    with server.coordinator.spark() as session:
+        rows = [(i, f"w{i % 3}", Decimal(i) / 4, datetime(2024, 1, 1, 0, 0, i % 60)) for i in range(100)]
+        frame = session.createDataFrame(rows, "ID int, NAME string, PRICE decimal(10,2), AT timestamp_ntz")
+        frame.write.jdbc(f"{url};create=true", "ITEMS")
+    columns, expected = "id int, name text, price numeric(10,2), at timestamp", 100
+    cut = "PARTITION_COLUMN 'ID', LOWER_BOUND 0, UPPER_BOUND 100, PARTITIONS 3, FETCH_SIZE 10"
+    whole = outcome(client, columns, url, "FORMAT jdbc, DBTABLE 'ITEMS'")
+    assert len(whole) == expected
+    assert outcome(client, columns, f"jdbc:derby:{folder.name}/shop", f"FORMAT jdbc, DBTABLE 'ITEMS', {cut}") == whole
+    query = "FORMAT jdbc, QUERY 'SELECT ID, PRICE FROM ITEMS WHERE ID < 2', MAPPING (\"ID\" AS n)"
+    assert outcome(client, "n int, price numeric(10,2)", url, query) == [("0", "0.00"), ("1", "0.25")]
+    assert outcome(client, "id int", url, "FORMAT jdbc, DBTABLE 'ITEMS'")[0] == "42703"
+    assert outcome(client, "id int", url, "FORMAT jdbc, DBTABLE 'NOPE'")[0] == "58000"

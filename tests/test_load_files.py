@@ -296,3 +296,25 @@ def test_explain_says_which_engine_and_where_columns_come_from(client: Client, f
     assert client.state(f"EXPLAIN COPY t FROM '{folder}/a.parquet' WITH (FORMAT parquet)") == "42703"
     assert client.state("EXPLAIN COPY t FROM '/etc/passwd' WITH (FORMAT csv)") == "42501"
     client.run("DROP TABLE t")
+
+
+@pytest.mark.parametrize(
+    ("url", "options", "state"),
+    [
+        ("jdbc:derby:/etc/db", "DBTABLE 't'", "42501"),
+        ("jdbc:derby:../db", "DBTABLE 't'", "42501"),
+        ("jdbc:derby:shop;create=true", "DBTABLE 't'", "0A000"),
+        ("jdbc:derby:memory:x", "DBTABLE 't'", "0A000"),
+        ("jdbc:derby:directory:/etc", "DBTABLE 't'", "0A000"),
+        ("jdbc:h2:file:/etc/x", "DBTABLE 't'", "0A000"),
+        ("jdbc:sqlite:/etc/x", "DBTABLE 't'", "0A000"),
+        ("derby:x", "DBTABLE 't'", "22023"),
+        ("jdbc:derby:shop", "USER 'u'", "42601"),
+        ("jdbc:derby:shop", "DBTABLE 't', QUERY 'SELECT 1'", "42601"),
+        ("jdbc:derby:shop", "DBTABLE 't', LOWER_BOUND 1", "42601"),
+        ("jdbc:derby:shop", "DBTABLE 't', HEADER", "42601"),
+        ("jdbc:postgresql://h/d", "DBTABLE 't', ENGINE local", "0A000"),
+    ],
+)
+def test_databases_that_are_refused(client: Client, url: str, options: str, state: str) -> None:
+    assert outcome(client, "n int", url, f"FORMAT jdbc, {options}")[0] == state

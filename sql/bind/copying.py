@@ -181,6 +181,12 @@ def _check_format(given: Given, format_: CopyFormat, node: nodes_statements.Copy
         if name in only and format_ is not only[name]:
             message = f"cannot specify {name.upper()} in {format_.value.upper()} mode"
             raise SqlError("42601", message, position=at + 1)
+    if format_ is CopyFormat.JDBC and ("dbtable" in given) == ("query" in given):
+        raise SqlError("42601", "FORMAT jdbc needs either DBTABLE or QUERY", position=node.at + 1)
+    ranges = [name for name in ("partition_column", "lower_bound", "upper_bound", "partitions") if name in given]
+    if ranges and (len(ranges) < 4 or "query" in given):
+        message = "ranges need DBTABLE, PARTITION_COLUMN, LOWER_BOUND, UPPER_BOUND and PARTITIONS"
+        raise SqlError("42601", message, position=given[ranges[0]][1] + 1)
     if node.path is None and format_ not in _WIRE:
         direction = "TO STDOUT" if node.to else "FROM STDIN"
         raise unsupported(f"COPY {direction} with format {format_.value}", position=given["format"][1] + 1)

@@ -6,15 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from ivm.errors import SqlError, unsupported
 from sql.pgwire.file_formats import CsvFormat, of_listed
 from sql.statements.statements import CopyFormat, CopyFrom, CopyOptions
 from storage.load.columnar import ColumnarFormat, ColumnarSource
 from storage.load.columns import LoadColumn
 from storage.load.compression import COMPRESSED
+from storage.load.jdbc import JdbcSource, check_url
 from storage.load.json_rows import JsonFormat
 from storage.load.partitions import Partitions, partition_keys
-from storage.load.paths import Location, RemoteFiles, locate
+from storage.load.paths import LocalFiles, Location, RemoteFiles, locate
 from storage.load.source import Source
 from storage.load.text import TextFormat, TextSource
 from storage.text_style import TextStyle
@@ -32,7 +32,7 @@ COLUMNAR: Final = {CopyFormat.PARQUET: ColumnarFormat.PARQUET, CopyFormat.ORC: C
 def location_of(path: str, format_: CopyFormat, folders: tuple[Path, ...]) -> Location:
     """The files that a statement names. 42501: outside of --files; 58P01: not there."""
     if format_ is CopyFormat.JDBC:
-        raise unsupported("COPY FROM a database")
+        return RemoteFiles(check_url(path, folders))
     plain = _SUFFIXES[format_]
     packed = () if format_ in COLUMNAR else tuple(name + end for name in plain for end in COMPRESSED)
     return locate(path, folders, plain + packed)
@@ -49,14 +49,18 @@ def source_of(statement: CopyFrom, location: Location, style: TextStyle) -> Sour
     """What the statement reads. 22023: partition columns that differ among the files."""
     options, columns = statement.options, load_columns(statement)
     listed = len(columns) < len(statement.table.columns) or bool(options.mapping)
-    if isinstance(location, RemoteFiles):
-        raise SqlError("0A000", f'"{location.uri}" is not implemented as a place to load from')
-    partitions = Partitions(partition_keys(location.relative()), style)
+    if options.format is CopyFormat.JDBC:
+        assert isinstance(location, RemoteFiles), "a database's URL"
+        return JdbcSource(location.uri, dict(options.jdbc), columns, listed)
+    remote = location if isinstance(location, RemoteFiles) else None
+    files = location.files if isinstance(location, LocalFiles) else ()
+    keys = partition_keys(location.relative()) if isinstance(location, LocalFiles) else ()
+    partitions = Partitions(keys, style)
     if options.format in COLUMNAR:
-        return ColumnarSource(COLUMNAR[options.format], location.files, columns, listed, partitions)
+        return ColumnarSource(COLUMNAR[options.format], files, columns, listed, partitions, remote=remote)
     names = tuple(column.name for column in columns)
     format_ = text_format(options, statement.columns, names, style, listed)
-    return TextSource(statement.table.name, location.files, columns, format_, partitions)
+    return TextSource(statement.table.name, files, columns, format_, partitions, remote)
 
 
 def text_format(

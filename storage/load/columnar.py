@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final
@@ -19,8 +19,8 @@ from ivm.errors import SqlError
 from storage.dictionary import Dictionary
 from storage.load.arrow import check_type, column_vector
 from storage.load.columns import LoadColumn, match_names
-from storage.load.partitions import NO_PARTITIONS, Partitions
-from storage.load.paths import local_path, spark_path
+from storage.load.partitions import NO_PARTITIONS, Partitions, partition_keys
+from storage.load.paths import RemoteFiles, local_path, spark_path
 from storage.load.source import Block, Decode
 
 BATCH_ROWS: Final = 1 << 17
@@ -81,12 +81,17 @@ class ColumnarSource:
     ignore_extra: bool = False
     partitions: Partitions = NO_PARTITIONS
     batch_rows: int = BATCH_ROWS
+    remote: RemoteFiles | None = None
+    """In place of ``files``: what only Spark reads."""
 
-    def check(self) -> int:
+    def check(self) -> int | None:
         """Checks every file's columns against the target's from the footers alone; gives the number of rows.
 
-        Raises 42703 for missing or extra columns, 42804 for types that do not fit, 22P04 for a file of another format.
+        Of remote files nothing is known yet. Raises 42703 for missing or extra columns, 42804 for types that do not
+        fit, 22P04 for a file of another format.
         """
+        if self.remote is not None:
+            return None
         count = 0
         for path in self.files:
             with opened(self.format, path) as file:
@@ -99,6 +104,8 @@ class ColumnarSource:
         return count
 
     def blocks(self, dictionary: Dictionary) -> Iterator[Block]:
+        if self.remote is not None:
+            raise self.remote.not_here()
         decode = ColumnDecoder(self.columns, self.partitions)
         names = [column.source for column in self.partitions.rest(self.columns)]
         for path in self.files:
@@ -108,14 +115,20 @@ class ColumnarSource:
 
     def frames(self, session: Any) -> Sequence[tuple[Any, Decode]]:
         """A frame for all files of one schema: Spark would read them all by the first one's."""
+        if self.remote is not None:
+            return [self._remote_frame(session, self.remote)]
+        rest = self.partitions.rest(self.columns)
         groups: dict[tuple[pa.DataType, ...], list[str]] = {}
         for path in self.files:
             with opened(self.format, path) as file:
                 found = schema_of(file)
-            types = tuple(found.field(column.source).type for column in self.partitions.rest(self.columns))
+            types = tuple(found.field(column.source).type for column in rest)
             groups.setdefault(types, []).append(spark_path(path))
         return [
-            (self._frame(session, files), ColumnDecoder(self.columns, self.partitions, types))
+            (
+                named_columns(self._frame(session, files), rest, self.partitions),
+                ColumnDecoder(self.columns, self.partitions, types),
+            )
             for types, files in groups.items()
         ]
 
@@ -123,8 +136,17 @@ class ColumnarSource:
         reader = session.read.format(self.format.name.lower())
         if self.format is ColumnarFormat.ORC:  # dates before 1582 as they are read here, unless the file says otherwise
             reader = reader.option("orc.proleptic.gregorian.default", "true")
-        found = reader.load(list(files))
-        return named_columns(found, self.partitions.rest(self.columns), self.partitions)
+        return reader.load(list(files))
+
+    def _remote_frame(self, session: Any, remote: RemoteFiles) -> tuple[Any, Decode]:
+        """What Spark says of the files is all that is known of them. Raises 42703."""
+        found = self._frame(session, [remote.uri])
+        paths = [remote.below(local_path(path)) for path in found.inputFiles()]
+        partitions = replace(self.partitions, keys=partition_keys(paths))
+        names = [name for name in found.columns if name not in partitions.keys]
+        match_names(self.columns, [*names, *partitions.keys], remote.uri, self.ignore_extra)
+        chosen = named_columns(found, partitions.rest(self.columns), partitions)
+        return chosen, ColumnDecoder(self.columns, partitions)
 
 
 def named_columns(frame: Any, columns: Sequence[LoadColumn], partitions: Partitions) -> Any:

@@ -42,9 +42,19 @@ class LocalFiles:
 
 @dataclass(frozen=True, slots=True)
 class RemoteFiles:
-    """A URI that only Spark reads, as the statement has it: a file, a folder or a pattern of Hadoop's."""
+    """A URI that only Spark reads, as the statement has it: a file, a folder, a pattern of Hadoop's, a database."""
 
     uri: str
+
+    def not_here(self) -> SqlError:
+        """0A000."""
+        return SqlError("0A000", f'"{self.uri}" is read by Spark only')
+
+    def below(self, path: str) -> str:
+        """A file's path from the URI's folder on, or from where its pattern begins."""
+        root = _WILD.split(self.uri)[0]
+        root = root if root == self.uri else root.rpartition("/")[0]
+        return path.removeprefix(root.rstrip("/") + "/")
 
 
 Location = LocalFiles | RemoteFiles

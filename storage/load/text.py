@@ -16,6 +16,7 @@ from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, check_nulls
 from storage.load.compression import chunks
 from storage.load.partitions import NO_PARTITIONS, Partitions
+from storage.load.paths import RemoteFiles
 from storage.load.source import Block, Decode
 
 Fields = tuple[LoadColumn | None, ...]
@@ -76,18 +77,21 @@ class TextFormat(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TextSource:
-    """``table``: its name, for messages."""
+    """``table``: its name, for messages. ``remote``: in place of ``files``, what only Spark reads."""
 
     table: str
     files: tuple[Path, ...]
     columns: tuple[LoadColumn, ...]
     format: TextFormat
     partitions: Partitions = NO_PARTITIONS
+    remote: RemoteFiles | None = None
 
     def check(self) -> None:
         """Opens no file: how many rows there are is known at the end."""
 
     def blocks(self, dictionary: Dictionary) -> Iterator[Block]:
+        if self.remote is not None:
+            raise self.remote.not_here()
         filled = TextColumns(self.columns, self.partitions)
         for path in self.files:
             first, pieces = _opened(path)

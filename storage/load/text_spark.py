@@ -8,7 +8,7 @@ split begins within a quote, or whose rows only the parser can tell apart, is pa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from ivm.errors import SqlError
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn
+from storage.load.partitions import partition_keys
 from storage.load.paths import local_path, spark_path
 from storage.load.source import Block, Decode
 from storage.load.text import TextColumns, TextFormat, TextSource, TextStart, last_newline
@@ -108,8 +109,13 @@ def _changed(path: str) -> SqlError:
 
 def frames(session: Any, source: TextSource) -> Sequence[tuple[Any, Decode]]:
     """The frames of a source of text, of files that are cut and of those that are not."""
-    lines = _lines(session, [spark_path(path) for path in source.files])
-    decoders = planned(find_splits(lines, source.format.quote or '"'), source)
+    remote = source.remote
+    lines = _lines(session, [spark_path(path) for path in source.files] if remote is None else [remote.uri])
+    splits = find_splits(lines, source.format.quote or '"')
+    if remote is not None:
+        keys = partition_keys([remote.below(local_path(split.path)) for split in splits])
+        source = replace(source, partitions=replace(source.partitions, keys=keys))
+    decoders = planned(splits, source)
     chosen: list[tuple[Any, Decode]] = []
     for decode in decoders:
         paths = sorted({path for path, _ in decode.parts})

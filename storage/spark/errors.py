@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Final
 
 from ivm.errors import SqlError
 
 ERROR_MARK: Final = "FRESHET-ERROR:"
 """What stands before an error's JSON in the text of an exception that crosses from an executor to the driver."""
+
+
+_CONNECTOR: Final = re.compile(r"ClassNotFoundException: (?:Class )?(\S*fs\S*)|No FileSystem for scheme \W?(\w+)")
 
 
 def spark_error(error: Exception) -> SqlError:
@@ -19,6 +23,14 @@ def spark_error(error: Exception) -> SqlError:
         values, _ = json.JSONDecoder().raw_decode(text[start + len(ERROR_MARK) :])
         return SqlError(*values)
     lines = [line for line in text.splitlines() if line.strip()]
+    missing = _CONNECTOR.search(text)
+    if missing is not None:
+        what = missing[1] or f"{missing[2]}://"
+        return SqlError("58000", "Spark has no connector for these files", f"It looked for {what}.",
+                        "Give it one: PYSPARK_SUBMIT_ARGS='--packages GROUP:ARTIFACT:VERSION pyspark-shell' where the "
+                        "server starts, or the cluster's own configuration.")  # fmt: skip
+    if "PATH_NOT_FOUND" in text:
+        return SqlError("58P01", "the files are not there", detail=lines[0])
     return SqlError("58000", "Spark failed", detail=lines[0] if lines else type(error).__name__)
 
 

@@ -1,0 +1,69 @@
+"""Databases by Spark's JDBC reader: a table or a query, in one piece or cut by ranges of a column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from ivm.errors import SqlError
+from storage.dictionary import Dictionary
+from storage.load.columnar import ColumnDecoder, named_columns
+from storage.load.columns import LoadColumn, match_names
+from storage.load.partitions import NO_PARTITIONS
+from storage.load.paths import resolve_path
+from storage.load.source import Block, Decode
+
+_SERVERS: Final = ("postgresql", "mysql", "mariadb", "sqlserver", "oracle", "db2")
+_DERBY: Final = re.compile(r"jdbc:derby:(?://[^/;]+/|(?P<folder>[^;:/][^;:]*|/[^/;][^;]*)$)", re.IGNORECASE)
+
+
+def check_url(url: str, folders: Sequence[Path]) -> str:
+    """The URL, if it is one of a database server or of a Derby folder inside ``folders``, made absolute.
+
+    Raises 22023 for what is no JDBC URL, 0A000 for other databases: many can be told to read any file; 42501, 58P01.
+    """
+    scheme = re.match(r"jdbc:([a-z0-9]+):", url, re.IGNORECASE)
+    if scheme is None:
+        raise SqlError("22023", f'"{url}" is no JDBC URL', hint="Write jdbc:postgresql://HOST/DATABASE, for instance.")
+    if scheme[1].lower() in _SERVERS:
+        return url
+    derby = _DERBY.match(url)
+    if derby is None:
+        known = ", ".join(("derby", *_SERVERS))
+        raise SqlError("0A000", f'no database is read by "{url}"', hint=f"Databases are: {known}; Derby's folder "
+                       "is named without attributes.")  # fmt: skip
+    if derby["folder"] is None:
+        return url
+    return f"jdbc:derby:{resolve_path(derby['folder'], folders)}"
+
+
+@dataclass(frozen=True, slots=True)
+class JdbcSource:
+    """``options``: by the names of Spark's reader. A column is found by its name, in any case if that is clear."""
+
+    url: str
+    options: Mapping[str, str]
+    columns: tuple[LoadColumn, ...]
+    ignore_extra: bool = False
+
+    def check(self) -> None:
+        """Asks nothing of the database."""
+
+    def blocks(self, dictionary: Dictionary) -> Iterator[Block]:
+        raise SqlError("0A000", "a database is read by Spark only")
+
+    def frames(self, session: Any) -> Sequence[tuple[Any, Decode]]:
+        """One frame, with as many partitions as the options say. Raises 42703."""
+        reader = session.read.format("jdbc").option("url", self.url).option("preferTimestampNTZ", "true")
+        frame = reader.options(**self.options).load()
+        columns = tuple(_named(column, frame.columns) for column in self.columns)
+        match_names(columns, frame.columns, "the database's answer", self.ignore_extra)
+        return [(named_columns(frame, columns, NO_PARTITIONS), ColumnDecoder(self.columns))]
+
+
+def _named(column: LoadColumn, names: Sequence[str]) -> LoadColumn:
+    alike = [name for name in names if name.lower() == column.source.lower()]
+    return column if column.source in names or len(alike) != 1 else replace(column, found=alike[0])
