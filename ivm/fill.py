@@ -6,7 +6,7 @@ hydrating would give go on as if they had been hydrated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ from ivm.operators.linear import ProjectOperator
 from ivm.operators.stand_in import StandInOperator
 from ivm.scheduler import Operator
 from ivm.shards import sorted_block
+from ivm.spine import Spine
 from ivm.time import all_bits
 
 Contents = Callable[[], Iterable[Block]]
@@ -66,8 +67,9 @@ def _new(flow: Detached, node: NodeId) -> Operator | None:
     return flow._operators.get(node) or flow._seconds.get(node)
 
 
-def fill(flow: Detached, contents: Mapping[NodeId, Contents]) -> None:
-    """In the place of the first ``run``: the contents of all new nodes that are ``keeping``. 57014, 53200."""
+def fill(flow: Detached, contents: Mapping[NodeId, Sequence[Contents]]) -> None:
+    """In the place of the first ``run``: the contents of all new nodes that are ``keeping``, of each of their spines
+    (none: they are empty). 57014, 53200."""
     core = flow._core
     flow._begun = flow._running = True
     flow._fresh = flow._dormant
@@ -82,9 +84,10 @@ def fill(flow: Detached, contents: Mapping[NodeId, Contents]) -> None:
         for node, blocks in contents.items():
             filled = _new(flow, node)
             assert filled is not None
-            for block in blocks():
-                core.look()
-                _insert(filled, block)
+            for spine, found in zip(filled.spines(), blocks, strict=False):  # a loop variable's may not be kept
+                for block in found():
+                    core.look()
+                    _insert(filled, spine, block)
         core.stepped_word[0] = core.newest
         for operator in fresh:
             flow._watch(operator)
@@ -95,12 +98,11 @@ def fill(flow: Detached, contents: Mapping[NodeId, Contents]) -> None:
         core.hydrating = flow._running = False
 
 
-def _insert(operator: Operator, block: Block) -> None:
+def _insert(operator: Operator, spine: Spine, block: Block) -> None:
     rows, times, diffs = block.arrays()
-    assert operator.spine is not None
-    assert (block.width, block.diff_width) == (operator.width, operator.diff_width)
+    assert (block.width, block.diff_width) == (spine.width, spine.diff_width)
     times = times | operator.core.newest << all_bits(operator.scope.shape)
     block = Block.of(rows, times, diffs)
-    operator.spine.insert(block, True)
+    spine.insert(block, True)
     if isinstance(operator, OutputOperator):
         operator.filled(block)

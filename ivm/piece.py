@@ -15,13 +15,17 @@ from ivm.arena import Arena
 from ivm.batch import Block
 from ivm.dataflow import Dataflow
 from ivm.errors import unsupported
-from ivm.graph import NodeId
+from ivm.graph import NodeId, ScopeId
 from ivm.hydrate import rank, replay_into
 from ivm.operators.lock import LockOperator
+from ivm.operators.port import Owed, PortOperator, enter
+from ivm.operators.reduce import ReduceOperator
 from ivm.operators.stand_in import RecordOperator
+from ivm.operators.threshold import ThresholdOperator
 from ivm.scheduler import Operator
 from ivm.shards import sorted_block
 from ivm.spine import Spine
+from ivm.time import all_bits
 
 Layers = Sequence[Block]
 """What one trace holds: sorted, consolidated blocks, their sum."""
@@ -33,7 +37,21 @@ class Piece(Dataflow):
     def __init__(self, arena: Arena | None = None) -> None:
         super().__init__(arena)
         self._taps: dict[NodeId, RecordOperator] = {}
-        self._kept: list[tuple[Spine, RecordOperator]] = []
+        self._kept: list[_Kept] = []
+        self._owing: dict[NodeId, Owed] = {}
+
+    def port(self, scope: ScopeId, width: int, diff_width: int = 1) -> NodeId:
+        """A place where updates enter inside of a loop, for ``give``."""
+        operator = PortOperator(self._core, self._scopes[scope], width, diff_width)
+        node = operator.id = NodeId(next(self._ids))
+        self._operators[node] = operator
+        self._users[node] = 1
+        self._dormant.append(operator)
+        return node
+
+    def overflowing(self, scope: ScopeId) -> None:
+        """A variable of the loop has an Overflow somewhere: others' last rounds are nobody's."""
+        self._scopes[scope].overflows += 1
 
     def tap(self, node: NodeId) -> None:
         """Lets ``emitted`` tell what the node emits."""
@@ -41,27 +59,62 @@ class Piece(Dataflow):
             self._taps[node] = self._record(self._find(node))
 
     def _record(self, operator: Operator) -> RecordOperator:
-        found = RecordOperator(self._core, self._root, operator)
+        found = RecordOperator(self._core, operator.scope, operator)
         self._dormant.append(found)
         return found
 
     def resume(self, traces: Sequence[Layers] | None) -> None:
-        """Go on where ``traces`` were taken; None: nothing has been yet. 0A000 with a loop, or a locked join."""
+        """Go on where ``traces`` were taken; None: nothing has been yet. 0A000 with a locked join.
+
+        Inside of loops a threshold or a reduce owes what it owes to later rounds: see ``owed``.
+        """
         kept = [operator for operator in self._dormant if operator.spines()]
-        if self._scopes or any(isinstance(operator, LockOperator) for operator in kept):
-            raise unsupported("taking up a recursion or a locked join")
-        self._kept = [(spine, self._record(operator)) for operator in kept for spine in operator.spines()]
+        if any(isinstance(operator, LockOperator) for operator in kept):
+            raise unsupported("taking up a locked join")
+        for operator in kept:
+            self._kept += self._keep(operator)
+            if operator.scope.depth and isinstance(operator, ThresholdOperator | ReduceOperator):
+                owing = self._owing[operator.id] = Owed(operator, operator.key_width)
+                operator._later = owing
         fresh, self._dormant = self._dormant, []
         self._ranks = rank(self._root, fresh, self._ranks)
         replay_into(self._core, fresh)
         if traces is None:
             return
         self.refresh_arena()
-        for (spine, _), layers in zip(self._kept, traces, strict=True):
+        for kept_one, layers in zip(self._kept, traces, strict=True):
             for block in layers:
-                spine.insert(block, True)
+                kept_one.spine.insert(block, True)
+            if kept_one.record is None:
+                kept_one.before = kept_one.spine.contents(0)
         for operator in fresh:
             operator.resume()
+
+    def _keep(self, operator: Operator) -> list[_Kept]:
+        spines = operator.spines()
+        if not spines:
+            return []
+        return [_Kept(spines[0], self._record(operator)), *(_Kept(spine, None) for spine in spines[1:])]
+
+    def give(self, node: NodeId, block: Block, vector: int) -> None:
+        """Updates for a ``port``, all at one loop vector."""
+        operator = self._operators[node]
+        assert isinstance(operator, PortOperator)
+        operator.given = block
+        enter(operator.scope, vector, operator)
+
+    def owe(self, node: NodeId, block: Block, vector: int) -> None:
+        """What a node owed to a vector that is now due."""
+        self._owing[node].owe(block, vector)
+        enter(self._operators[node].scope, vector, self._operators[node])
+
+    def owed(self, node: NodeId) -> Block | None:
+        """What a node inside of a loop owes to later vectors; None: it is no such node."""
+        owing = self._owing.get(node)
+        if owing is None:
+            return None
+        owing.block.sync()
+        return sorted_block(owing.block)
 
     def run(self) -> None:
         """One pass over all that was fed. Raises what an operator raises; then nothing here is to be used any more."""
@@ -74,25 +127,47 @@ class Piece(Dataflow):
             self._root.run_pass(0)
         finally:
             core.hydrating = False
+        for operator in self._operators.values():
+            if operator.error is not None:
+                raise operator.error
 
     def emitted(self, node: NodeId) -> Block:
         """What a tapped node has emitted, consolidated, at the times that it is of."""
         return sorted_block(self._taps[node].take())
 
     def layers(self) -> list[Block]:
-        """For each trace what has come to it, one more layer; all times 0."""
-        return [_timeless(record.take(), spine) for spine, record in self._kept]
+        """For each trace what has come to it, one more layer; times are loop vectors, 0 outside of loops."""
+        return [_timeless(kept.come(), kept.spine) for kept in self._kept]
 
     def traces(self) -> list[Block]:
-        """For each trace all that it holds, in one layer; all times 0."""
-        return [_timeless(spine.contents(self._core.newest), spine) for spine, _ in self._kept]
+        """For each trace all that it holds, in one layer; times as ``layers`` has them."""
+        return [_timeless(kept.spine.contents(self._core.newest), kept.spine) for kept in self._kept]
 
     @property
     def size(self) -> int:
         """How many updates the traces hold."""
-        return sum(spine.count for spine, _ in self._kept)
+        return sum(kept.spine.count for kept in self._kept)
+
+
+class _Kept:
+    """A trace. ``record``: what comes to it; None, as of a reduce's errors in a loop: found by what was there
+    ``before``."""
+
+    __slots__ = ("before", "record", "spine")
+
+    def __init__(self, spine: Spine, record: RecordOperator | None) -> None:
+        self.spine, self.record = spine, record
+        self.before = Block(spine.width)
+
+    def come(self) -> Block:
+        """What has come."""
+        if self.record is not None:
+            return self.record.take()
+        now, then = self.spine.contents(0).arrays(), self.before.arrays()
+        rows, times = (np.concatenate(both) for both in zip(now[:2], then[:2], strict=True))
+        return Block.of(rows, times, np.concatenate([now[2], -then[2]]))
 
 
 def _timeless(block: Block, spine: Spine) -> Block:
     rows, times, diffs = block.arrays()
-    return sorted_block(Block.of(rows, np.zeros_like(times), diffs), spine.order)
+    return sorted_block(Block.of(rows, times & ((1 << all_bits(spine.shape)) - 1), diffs), spine.order)

@@ -13,7 +13,7 @@ nothing and takes the rows of tables; the last one is the output, where the plan
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ivm.errors import unsupported
@@ -22,24 +22,50 @@ from ivm.graph import (
     AsOf,
     Concat,
     Consolidate,
+    Delay,
     Errors,
     Gather,
     Join,
+    Leave,
     Negate,
     NodeId,
     Order,
+    Overflow,
     Project,
     Threshold,
-)
+)  # fmt: skip
 from planner import moves
-from planner.physical import Constants, Group, Map, Node, Plan, Table, TableErrors, inputs, with_inputs
+from planner.physical import (
+    Constants,
+    Group,
+    LoopVariable,
+    Map,
+    Node,
+    Plan,
+    Scope,
+    Table,
+    TableErrors,
+    innermost_loops,
+    inputs,
+    with_inputs,
+)  # fmt: skip
 
-Linear = Map | Project | Errors | Concat | Negate | Consolidate
+Linear = Map | Project | Errors | Concat | Negate | Consolidate | LoopVariable | Leave | Delay | Overflow
 Source = Table | TableErrors | Constants
 Keyed = Group | Threshold | Join | AsOf
 
 FIRST: Final = 0
 """The number of the fragment that takes the sources' rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loops:
+    """The plan's loops. ``connections``: the variables whose bodies are in a fragment; ``overflowing``: for each
+    Overflow of the plan its loop."""
+
+    scopes: tuple[Scope, ...] = ()
+    connections: tuple[tuple[NodeId, NodeId], ...] = ()
+    overflowing: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +78,7 @@ class Port:
     key_width: int
     diff_width: int = 1
     order: tuple[Order, ...] = ()
+    scope: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +102,7 @@ class Fragment:
     nodes: tuple[tuple[NodeId, Node], ...] = ()
     exits: tuple[Exit, ...] = ()
     keyed: bool = True
+    loops: Loops = Loops()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +126,17 @@ class Cut:
         return self.output.level + 1
 
 
-def cut(plan: Plan, kept: Collection[NodeId] = (), weights: Mapping[NodeId, int] | None = None) -> Cut:
+def cut(
+    plan: Plan, kept: Collection[NodeId] = (), weights: Mapping[NodeId, int] | None = None, loops: bool = False
+) -> Cut:
     """The plan in fragments; arrangements that are ``kept`` have a trace though nothing may read them.
 
-    ``weights``: how many diffs updates of a source have, where it is not one.
+    ``weights``: how many diffs updates of a source have, where it is not one. ``loops``: they are cut too, and a
+    fragment may then send to itself and to lesser levels, for later rounds.
 
-    0A000: it has a loop, a locked join, or joins of several inputs at once.
+    0A000: it has a loop that is not to be, a locked join, or joins of several inputs at once.
     """
-    if plan.scopes:
+    if plan.scopes and not loops:
         raise unsupported("keeping a recursion in parts by key", _RECURSION)
     return _Cutting(plan, frozenset(kept), weights or {}).cut()
 
@@ -120,12 +151,15 @@ class _Cutting:
     plan: Plan
     kept: frozenset[NodeId]
     weights: Mapping[NodeId, int]
+    scopes: list[int | None] = field(default_factory=list)
     levels: list[int] = field(default_factory=list)
     diff_widths: list[int] = field(default_factory=list)
+    turning: dict[NodeId, LoopVariable] = field(default_factory=dict)
     owner: dict[NodeId, NodeId] = field(default_factory=dict)
     """For each keyed node another one of its fragment, itself for one that stands for all."""
 
     def cut(self) -> Cut:
+        self.scopes = innermost_loops(self.plan)
         for number, node in enumerate(self.plan.nodes):
             self.levels.append(self._level(node))
             self.diff_widths.append(self._diff_width(NodeId(number), node))
@@ -137,7 +171,10 @@ class _Cutting:
         read = {i for keyed in self.owner for i in inputs(self.plan.nodes[keyed])}
         members = [*groups.values(), *([i] for i in self.kept - read)]
         members.sort(key=lambda group: (self.levels[group[0]], group[0]))
+        self.turning = self._turning()
         found = [self._first(), *(self._keyed(i, group) for i, group in enumerate(members, 1))]
+        for loop in sorted({variable.scope for variable in self.turning.values()}):
+            found.append(self._turns(len(found), loop))
         found.append(self._output(len(found)))
         fragments = tuple(self._with_exits(fragment, found) for fragment in found)
         sources = tuple((NodeId(i), n) for i, n in enumerate(self.plan.nodes) if isinstance(n, Source))
@@ -146,13 +183,13 @@ class _Cutting:
 
     def _level(self, node: Node) -> int:
         match node:
-            case Table() | TableErrors() | Constants():
+            case Table() | TableErrors() | Constants() | LoopVariable():
                 return 0
             case Arrange():
                 return self._collected(node.input) + 1
             case Group() | Threshold() | Join() | AsOf():
                 return max(self.levels[i] for i in inputs(node))
-            case Map() | Project() | Errors() | Concat() | Negate() | Consolidate():
+            case Map() | Project() | Errors() | Concat() | Negate() | Consolidate() | Leave() | Delay() | Overflow():
                 return max(self._collected(i) for i in inputs(node))
         raise unsupported(f"keeping a {type(node).__name__} in parts by key")
 
@@ -167,7 +204,7 @@ class _Cutting:
                 return self.weights.get(number, 1)
             case Map():
                 return node.program.diff_width
-            case Arrange() | Project() | Negate() | Consolidate():
+            case Arrange() | Project() | Negate() | Consolidate() | Leave() | Delay():
                 return self.diff_widths[node.input]
             case Concat():
                 return self.diff_widths[node.inputs[0]]
@@ -207,32 +244,74 @@ class _Cutting:
     def _port(self, number: NodeId) -> Port:
         node, width = self.plan.nodes[number], self.plan.widths[number]
         if isinstance(node, Arrange):
-            return Port(number, width, node.key_width, self.diff_widths[number], node.order)
+            return Port(number, width, node.key_width, self.diff_widths[number], node.order, self.scopes[number])
         assert isinstance(node, Group | Threshold), node
         below = self.plan.nodes[node.input]
         while isinstance(below, Group | Threshold):
             below = self.plan.nodes[below.input]
         assert isinstance(below, Arrange)
         order = (*below.order[: below.key_width], *(Order.WORD for _ in range(width - below.key_width)))
-        return Port(number, width, below.key_width, order=order if set(order) != {Order.WORD} else ())
+        order = order if set(order) != {Order.WORD} else ()
+        return Port(number, width, below.key_width, 1, order, self.scopes[number])
 
     def _reached(self, found: set[NodeId]) -> tuple[tuple[NodeId, Node], ...]:
         """The linear nodes that these nodes' rows reach; an arrangement that is read as a collection is a projection,
         and what has no rows here is left out."""
+        bodies, count = dict(self.plan.connections), 0
         made: dict[NodeId, Node] = {}
-        for i, node in enumerate(self.plan.nodes):
-            number = NodeId(i)
-            if isinstance(node, Arrange) and node.input in found:
-                if self._is_collection(number):
-                    made[number] = Project(node.input, node.gather)
-                    found.add(number)
-                continue
-            if not isinstance(node, Linear) or not any(i in found for i in inputs(node)):
-                continue
-            present = tuple(i for i in inputs(node) if i in found)
-            made[number] = Concat(present) if isinstance(node, Concat) else node
+        while count < len(found):  # once more where a body is reached, for its variable
+            count = len(found)
+            for i, node in enumerate(self.plan.nodes):
+                read = (bodies[NodeId(i)],) if isinstance(node, LoopVariable) else inputs(node)
+                if isinstance(node, Overflow) and node.input in self.turning:
+                    read = (turned(node.input),)
+                if any(i in found for i in read):
+                    self._reach(NodeId(i), node, found, made)
+        return tuple(sorted(made.items(), key=lambda item: item[0]))
+
+    def _reach(self, number: NodeId, node: Node, found: set[NodeId], made: dict[NodeId, Node]) -> None:
+        if isinstance(node, Arrange) and self._is_collection(number):
+            made[number] = Project(node.input, node.gather)
             found.add(number)
-        return tuple(made.items())
+        elif number in self.turning:
+            made[turned(number)] = node
+            found.add(turned(number))
+        elif isinstance(node, Overflow) and node.input in self.turning:
+            made[number] = Overflow(turned(node.input))
+            found.add(number)
+        elif isinstance(node, Linear):
+            made[number] = self._present(number, node, found, made) if isinstance(node, Concat) else node
+            found.add(number)
+
+    def _present(self, number: NodeId, node: Concat, found: set[NodeId], made: dict[NodeId, Node]) -> Concat:
+        """A sum as far as its summands are here, in its own loop though all of them may be from outside."""
+        present = tuple(i for i in node.inputs if i in found)
+        loop = self.scopes[number]
+        if loop is None or any(self.scopes[i] == loop for i in present):
+            return Concat(present)
+        nothing = NodeId(-1 - len(self.plan.nodes) - number)
+        made[nothing] = LoopVariable(loop, nothing, self.plan.widths[number])
+        return Concat((*present, nothing))
+
+    def _turning(self) -> dict[NodeId, LoopVariable]:
+        """The variables that linear nodes alone bring back to themselves. What cancels out does so in its round: so
+        all that a round makes of them is brought together before it goes round once more."""
+        variables = {NodeId(i): n for i, n in enumerate(self.plan.nodes) if isinstance(n, LoopVariable)}
+        bodies = dict(self.plan.connections)
+        return {i: n for i, n in variables.items() if bodies[i] in self._from(i)}
+
+    def _from(self, variable: NodeId) -> set[NodeId]:
+        """What linear nodes make of a variable's rows, in later rounds too."""
+        found = {variable}
+        self._reached(found)
+        return found
+
+    def _turns(self, number: int, loop: int) -> Fragment:
+        """Where a loop's variables that turn on linear nodes arrive, whole row by whole row."""
+        mine = [i for i, variable in self.turning.items() if variable.scope == loop]
+        widths = self.plan.widths
+        ports = tuple(Port(i, widths[i], widths[i], scope=loop) for i in mine)
+        return Fragment(number, 0, ports, self._reached(set(mine)), keyed=False)
 
     def _is_collection(self, arranged: NodeId) -> bool:
         roots = (self.plan.rows, self.plan.errors)
@@ -249,15 +328,22 @@ class _Cutting:
 
     def _with_exits(self, fragment: Fragment, fragments: list[Fragment]) -> Fragment:
         here = {number for number, _ in fragment.nodes}
-        if fragment.number == FIRST:
+        if not fragment.keyed:
             here |= {port.node for port in fragment.ports}
         exits: list[Exit] = []
         for other in fragments[1:]:
-            for port in other.ports if other is not fragment else ():
+            for port in other.ports if other is not fragment or self.plan.scopes else ():
                 found = self._exit(here, other, port)
                 if found is not None:
                     exits.append(found)
-        return Fragment(fragment.number, fragment.level, fragment.ports, fragment.nodes, tuple(exits), fragment.keyed)
+        ends = {v: turned(v) if v in self.turning else v for v, _ in self.plan.connections}
+        connections = tuple((ends[v], b) for v, b in self.plan.connections if ends[v] in here and b in here)
+        return replace(fragment, exits=tuple(exits), loops=Loops(self.plan.scopes, connections, self._overflowing()))
+
+    def _overflowing(self) -> tuple[int, ...]:
+        nodes = self.plan.nodes
+        variables = (nodes[node.input] for node in nodes if isinstance(node, Overflow))
+        return tuple(variable.scope for variable in variables if isinstance(variable, LoopVariable))
 
     def _exit(self, here: set[NodeId], to: Fragment, port: Port) -> Exit | None:
         node = self.plan.nodes[port.node]
@@ -266,7 +352,13 @@ class _Cutting:
                 return None
             unmoved = moves.is_identity(node.gather, self.plan.widths[node.input])
             return Exit(node.input, None if unmoved else node.gather, to.number, port)
-        return Exit(port.node, None, to.number, port) if port.node in here else None
+        end = turned(port.node) if port.node in self.turning else port.node
+        return Exit(end, None, to.number, port) if end in here else None
+
+
+def turned(variable: NodeId) -> NodeId:
+    """The number of a variable where it gets its body in a fragment, which is not where its rows are read."""
+    return NodeId(-1 - variable)
 
 
 def renumbered(node: Node, places: dict[NodeId, NodeId]) -> Node:

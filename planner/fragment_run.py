@@ -17,21 +17,27 @@ from ivm.graph import (
     AsOf,
     Concat,
     Consolidate,
+    Delay,
     Errors,
     Join,
+    Leave,
     Negate,
     NodeId,
     NodeSpec,
+    Overflow,
     Project,
+    ScopeId,
     Threshold,
 )  # fmt: skip
 from ivm.live import dispose
 from ivm.piece import Layers, Piece
+from ivm.shards import sorted_block
+from ivm.time import last_width
 from planner import moves
 from planner.bound import Bound
 from planner.context import Context
-from planner.fragment import Exit, Fragment, renumbered
-from planner.physical import Group, Map, Node
+from planner.fragment import Exit, Fragment, Loops, renumbered
+from planner.physical import Group, LoopVariable, Map, Node
 from planner.places import parts_of
 
 
@@ -53,6 +59,8 @@ class Ran:
     traces: tuple[Block, ...]
     read: int
     """Updates that the traces held before."""
+    owed: tuple[tuple[NodeId, Block], ...] = ()
+    """What nodes in loops owe to later loop vectors of this part."""
 
 
 def run_fragment(
@@ -62,46 +70,80 @@ def run_fragment(
     arrived: Mapping[NodeId, Block],
     parts: int,
     whole: bool = True,
+    vector: int = 0,
+    owed: Mapping[NodeId, Block] | None = None,
 ) -> Ran:
     """Runs it over a part whose traces hold ``traces`` (None: nothing yet), with updates that have ``arrived`` at its
     ports: times from 1 on, all at once. ``parts``: of each fragment. ``whole``: all that traces hold is wanted.
+    At ports in loops updates are of one loop ``vector``, at which the nodes of ``owed`` owe something; what is of later
+    vectors, but for what linear nodes make of it, waits for them.
 
     Raises what an operator raises, and 0A000 as ``Piece.resume`` has it. An error of a row is data, as in a view.
     """
     piece = Piece(context.dictionary.arena)
     try:
         fed: dict[NodeId, NodeId] = {}
-        places = _ports(piece, fragment, fed)
+        scopes = _scopes(piece, fragment.loops)
+        places = _ports(piece, fragment, fed, scopes)
         for number, node in fragment.nodes:
-            places[number] = piece.add(_spec(renumbered(node, places), context))
+            places[number] = piece.add(_spec(renumbered(node, places), context, scopes))
+        for variable, body in fragment.loops.connections:
+            piece.connect(places[variable], places[body])
         exits = [_exit(piece, out, places) for out in fragment.exits]
         piece.resume(traces)
         read = piece.size
+        inside = {port.node for port in fragment.ports if port.scope is not None}
         for port, block in arrived.items():
-            piece.feed(fed[port], *block.arrays())
+            if port in inside:
+                piece.give(fed[port], block if fragment.keyed else sorted_block(block), vector)
+            else:
+                piece.feed(fed[port], *block.arrays())
+        for number, block in (owed or {}).items():
+            piece.owe(places[number], block, vector)
         piece.run()
         emitted = {node: piece.emitted(node) for node in dict.fromkeys(exits)}
         sent = tuple(
             sent for out, node in zip(fragment.exits, exits, strict=True) for sent in _spread(out, emitted[node], parts)
         )
-        return Ran(sent, tuple(piece.traces() if whole else piece.layers()), read)
+        owing = ((n, piece.owed(places[n])) for n, _ in fragment.nodes)
+        later = ((n, found) for n, found in owing if found is not None and found.n)
+        return Ran(sent, tuple(piece.traces() if whole else piece.layers()), read, tuple(later))
     finally:
         dispose(piece)
 
 
-def _ports(piece: Piece, fragment: Fragment, fed: dict[NodeId, NodeId]) -> dict[NodeId, NodeId]:
+def _scopes(piece: Piece, loops: Loops) -> list[ScopeId]:
+    made: list[ScopeId] = []
+    for scope in loops.scopes:
+        bounds = (scope.limit, scope.return_at_limit, scope.stride, last_width(scope.shape))
+        made.append(piece.scope(None if scope.parent is None else made[scope.parent], *bounds))
+    for number in loops.overflowing:
+        piece.overflowing(made[number])
+    return made
+
+
+def _ports(
+    piece: Piece, fragment: Fragment, fed: dict[NodeId, NodeId], scopes: Sequence[ScopeId]
+) -> dict[NodeId, NodeId]:
     """Where the ports' rows are; ``fed``: their inputs."""
     places: dict[NodeId, NodeId] = {}
     for port in fragment.ports:
-        place = fed[port.node] = piece.add(graph.Input(port.width, port.diff_width))
+        if port.scope is None:
+            place = fed[port.node] = piece.add(graph.Input(port.width, port.diff_width))
+        else:
+            place = fed[port.node] = piece.port(scopes[port.scope], port.width, port.diff_width)
         if fragment.keyed:
             place = piece.add(Arrange(place, moves.identity(port.width), port.key_width, port.order))
         places[port.node] = place
     return places
 
 
-def _spec(node: Node, context: Context) -> NodeSpec:
+def _spec(node: Node, context: Context, scopes: Sequence[ScopeId]) -> NodeSpec:
     match node:
+        case LoopVariable():
+            return graph.Variable(scopes[node.scope], node.width)
+        case Leave() | Delay() | Overflow():
+            return node
         case Map():
             return graph.FlatMap(node.input, Bound(node.program, context))
         case Group():

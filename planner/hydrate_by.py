@@ -39,8 +39,6 @@ def unsupported_by_spark(plan: Plan) -> SqlError | None:
     """Why Spark cannot run a plan, if so."""
     if any(isinstance(node, Lock) for node in plan.nodes):
         return unsupported("hydrating a join with PROCTIME() by Spark", "It locks what the server has at its commit.")
-    if plan.scopes:
-        return unsupported("hydrating a recursive view by Spark")
     return None
 
 

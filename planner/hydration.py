@@ -35,14 +35,14 @@ def hydrate_by_spark(
         border.find()
         hydration.take(border.given, border.absent)
         made = hydration.run()
-        contents: dict[NodeId, Contents] = {}
+        contents: dict[NodeId, list[Contents]] = {}
         for number, place in enumerate(installed.places):
             if place is not None and keeping(flow, place):
-                contents[place] = partial(made.arranged, NodeId(number))
-        contents[installed.output] = partial(made.output, plan.rows)
+                contents[place] = made.arranged(NodeId(number))
+        contents[installed.output] = made.output(plan.rows)
         if installed.errors is not None:
             assert plan.errors is not None
-            contents[installed.errors] = partial(made.output, plan.errors)
+            contents[installed.errors] = made.output(plan.errors)
         fill(flow, contents)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

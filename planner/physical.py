@@ -185,6 +185,22 @@ def inputs(node: Node) -> tuple[NodeId, ...]:
             assert_never(node)
 
 
+def innermost_loops(plan: Plan) -> list[int | None]:
+    """For each node the innermost loop that it is in, None outside of loops."""
+    scopes: list[int | None] = []
+
+    def depth(scope: int | None) -> int:
+        return 0 if scope is None else 1 + depth(plan.scopes[scope].parent)
+
+    for node in plan.nodes:
+        around = [s for s in (scopes[i] for i in inputs(node)) if s is not None]
+        scope = node.scope if isinstance(node, LoopVariable) else max(around, default=None, key=depth)
+        if isinstance(node, Leave | Overflow) and scope is not None:
+            scope = plan.scopes[scope].parent
+        scopes.append(scope)
+    return scopes
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """A join that is not built yet: its gather is still open to what stands above."""

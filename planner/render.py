@@ -55,6 +55,7 @@ from planner.physical import (
     Scope,
     Table,
     TableErrors,
+    innermost_loops,
     inputs,
     with_inputs,
 )  # fmt: skip
@@ -404,23 +405,12 @@ _ABSENT = NodeId(-(10**9))
 
 def outermost_loops(plan: Plan) -> list[int | None]:
     """For each node the outermost loop that it is in, None outside of loops."""
-    scopes: list[int | None] = []
-
-    def depth(scope: int | None) -> int:
-        return 0 if scope is None else 1 + depth(plan.scopes[scope].parent)
-
-    for node in plan.nodes:
-        around = [s for s in (scopes[i] for i in inputs(node)) if s is not None]
-        scope = node.scope if isinstance(node, LoopVariable) else max(around, default=None, key=depth)
-        if isinstance(node, Leave | Overflow) and scope is not None:
-            scope = plan.scopes[scope].parent
-        scopes.append(scope)
 
     def outermost(scope: int | None) -> int | None:
         parent = None if scope is None else plan.scopes[scope].parent
         return scope if parent is None else outermost(parent)
 
-    return [outermost(scope) for scope in scopes]
+    return [outermost(scope) for scope in innermost_loops(plan)]
 
 
 def _errors_of(stored: Stored | None) -> NodeId | None:

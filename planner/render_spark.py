@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,12 +22,14 @@ import pyarrow.parquet as pq
 
 from ivm.batch import Block
 from ivm.errors import SqlError
-from ivm.fill import Standing
+from ivm.fill import Contents, Standing
 from ivm.graph import AsOf, Join, NodeId, Threshold
+from ivm.time import unpack
 from planner.context import Context
 from planner.fragment import FIRST, Cut, Fragment, cut
-from planner.physical import Group, Plan, inputs
-from planner.spark_work import FRAME, VALUES, Environment, Work, output_folder, pack_values, read_values, trace_folder
+from planner.physical import Group, Plan, innermost_loops, inputs
+from planner.rounds import Due, Rounds
+from planner.spark_work import FRAME, VALUES, Environment, Work, output_folder, pack_values, part_folder, read_values
 from planner.unfold import Unfolded, unfold
 from storage.dictionary import Dictionary
 from storage.load.paths import spark_path
@@ -46,24 +49,26 @@ Progress = Callable[[str, int, int, int], None]
 
 
 @dataclass(slots=True)
-class Contents:
-    """What Spark has left in its folder, by the plan's numbers."""
+class Made:
+    """What Spark has left in its folder, by the plan's numbers. Blocks are sorted and consolidated, and to be added up;
+    times are loop vectors."""
 
     folder: Path
     places: dict[NodeId, NodeId]
+    traces: dict[NodeId, list[tuple[int, int]]]
 
-    def arranged(self, node: NodeId) -> Iterator[Block]:
-        """An arrangement's contents: sorted, consolidated blocks, their sum. Times are loop vectors."""
-        place = self.places.get(node)
-        return iter(()) if place is None else _blocks(trace_folder(self.folder, place))
+    def arranged(self, node: NodeId) -> list[Contents]:
+        """An arrangement's contents; behind them, of a reduce in a loop, its errors by key."""
+        found = self.traces.get(self.places[node], []) if node in self.places else []
+        return [partial(_blocks, part_folder(self.folder, *trace, "*")) for trace in found]
 
-    def output(self, node: NodeId) -> Iterator[Block]:
-        """The plan's rows, or its errors, as ``arranged`` has it."""
-        return _blocks(output_folder(self.folder, self.places[node]))
+    def output(self, node: NodeId) -> list[Contents]:
+        """The plan's rows, or its errors."""
+        return [partial(_blocks, output_folder(self.folder, self.places[node]))]
 
 
 def _blocks(folder: Path) -> Iterator[Block]:
-    for path in sorted(folder.glob("*.words")):
+    for path in sorted(folder.parent.glob(f"{folder.name}/*.words")):
         yield read_block(path)
 
 
@@ -84,14 +89,14 @@ class Hydration:
     _updates: int = 0
     _slices: list[tuple[NodeId, Path]] = field(default_factory=list)
     _values: list[Path] = field(default_factory=list)
-    _due: dict[int, list[Path]] = field(default_factory=dict)
+    _waiting: dict[Due, list[Path]] = field(default_factory=dict)
 
     def take(self, given: Mapping[NodeId, Standing], others: Collection[NodeId]) -> None:
         """Writes what comes from outside: ``given`` nodes' contents; ``others`` are empty."""
         unfolded = self._unfolded = unfold(self.plan, {*given, *others})
         found = {unfolded.sources[node]: standing for node, standing in given.items() if node in unfolded.sources}
         weights = {source: standing.diff_width for source, standing in found.items()}
-        self._cut = cut(unfolded.plan, unfolded.kept, weights)
+        self._cut = cut(unfolded.plan, unfolded.kept, weights, loops=True)
         for source, standing in found.items():
             self._write_source(source, standing.contents())
         self.check()
@@ -127,19 +132,34 @@ class Hydration:
         if self.cancel.is_set():
             raise SqlError("57014", "canceling statement due to user request")
 
-    def run(self) -> Contents:
+    def run(self) -> Made:
         """All contents. 57014; 58000 where Spark is missing or fails, and what an operator raises.
 
         New values are in the context's dictionary afterwards, under the ids that contents have for them.
         """
         assert self._cut is not None
         assert self._unfolded is not None
-        with self.spark as session, self._cancelled(session):
-            for level in range(self._cut.levels - 1):
-                self.check()
-                self._run_level(session, level)
+        rounds = Rounds(self._unfolded.plan, self._cut)
+        if self._slices:
+            with self.spark as session, self._cancelled(session):
+                self._run_step(session, [])
+                while self._waiting:
+                    self.check()
+                    self._run_step(session, rounds.next(self._waiting))
         self._take_values()
-        return Contents(self.folder, {old: new for new, old in self._unfolded.origin.items()})
+        places = {old: new for new, old in self._unfolded.origin.items()}
+        return Made(self.folder, places, self._traced())
+
+    def _traced(self) -> dict[NodeId, list[tuple[int, int]]]:
+        """For each arrangement the traces (fragment, number) that have its contents."""
+        assert self._cut is not None
+        found: dict[NodeId, list[tuple[int, int]]] = {}
+        for fragment in self._cut.fragments[1:-1]:
+            mine: dict[NodeId, list[tuple[int, int]]] = {}
+            for i, node in enumerate(traced(fragment, self._loops)):
+                mine.setdefault(node, []).append((fragment.number, i))
+            found = mine | found
+        return found
 
     @contextmanager
     def _cancelled(self, session: Any) -> Iterator[None]:
@@ -171,42 +191,61 @@ class Hydration:
         rows = sum(path.stat().st_size // 8 for _, path in self._slices) // 4
         return min(max(LEAST_PARTS, -(-rows // PART_ROWS)), MOST_PARTS)
 
-    def _run_level(self, session: Any, level: int) -> None:
+    def _run_step(self, session: Any, due: Sequence[Due]) -> None:
+        """One job: what is due, none of it for the first one, which reads the slices."""
         assert self._cut is not None
-        fragments = tuple(f for f in self._cut.fragments[:-1] if f.level == level)
-        paths = self._due.pop(level, [])
-        if (level and not paths) or (not level and not self._slices):
-            return
-        self.progress(_what(fragments), self._cut.levels - 1, level, self._updates)
-        work = self._work(fragments)
+        numbers = {d.fragment for d in due} or {FIRST}
+        fragments = tuple(f for f in self._cut.fragments if f.number in numbers)
+        paths = [path for d in due for path in self._waiting.pop(d)]
+        vector = due[0].vector if due else 0
+        level = max(f.level for f in fragments)
+        self.progress(self._what(fragments, due), self._cut.levels - 1, level, self._updates)
+        work = self._work(fragments, vector)
         out = self.folder / "frames" / str(self._step)
         try:
-            frame = self._slices_frame(session) if not level else self._frame(session, paths)
+            frame = self._frame(session, paths) if due else self._slices_frame(session)
             frame.mapInArrow(work, FRAME).write.partitionBy("due").parquet(out.as_uri())
         except Exception as error:
             raise spark_error(error) from error
         self._step += 1
         self._file(out)
 
-    def _work(self, fragments: tuple[Fragment, ...]) -> Work:
+    def _work(self, fragments: tuple[Fragment, ...], vector: int) -> Work:
         assert self._cut is not None
         context = self.context
         environment = Environment(
             context.dictionary.secret, tuple(self._values), context.parameters,
             context.now, context.statement_now, context.timezone, context.epoch, context.formats,
         )  # fmt: skip
-        levels = (*(f.level for f in self._cut.fragments[:-1]), -1)
         slices = tuple(self._slices) if fragments[0].number == FIRST else ()
-        kept = tuple(self._kept(f) for f in fragments)
-        return Work(fragments, self.parts, self.folder, self._step, environment, slices, kept, levels)
+        traces = tuple(len(traced(f, self._loops)) if f.number else 0 for f in fragments)
+        again = tuple(any(port.scope is not None for port in f.ports) for f in fragments)
+        wanted = {trace for found in self._traced().values() for trace in found}
+        kept = tuple(
+            frozenset(i for i in range(count) if more or (f.number, i) in wanted)
+            for f, count, more in zip(fragments, traces, again, strict=True)
+        )
+        output = self._cut.output.number
+        return Work(
+            fragments, self.parts, self.folder, self._step, environment, output, slices, traces, kept, again, vector
+        )
 
-    def _kept(self, fragment: Fragment) -> tuple[tuple[int, NodeId], ...]:
-        """Which of a fragment's traces are wanted; an arrangement that several have is the first one's."""
-        assert self._cut is not None
-        if fragment.number == FIRST:
-            return ()
-        before = {n for f in self._cut.fragments[1 : fragment.number] for n in traced(f)}
-        return tuple((i, n) for i, n in enumerate(traced(fragment)) if n not in before)
+    @property
+    def _loops(self) -> list[int | None]:
+        assert self._unfolded is not None
+        return innermost_loops(self._unfolded.plan)
+
+    def _what(self, fragments: Sequence[Fragment], due: Sequence[Due]) -> str:
+        """A step in a few words: what its operators are, and the rounds of the loops that it is in, outermost first."""
+        if not due:
+            return "read"
+        kinds = dict.fromkeys(type(n).__name__ for f in fragments for _, n in f.nodes if isinstance(n, _SHOWN))
+        what, loop = ", ".join(kinds) or "Arrange", self._loops[due[0].node]
+        if loop is None:
+            return what
+        assert self._unfolded is not None
+        rounds = unpack(due[0].vector, self._unfolded.plan.scopes[loop].shape)[1:]
+        return f"{what}, round {'.'.join(map(str, rounds))}"
 
     def _slices_frame(self, session: Any) -> Any:
         count = len(self._slices)
@@ -223,7 +262,9 @@ class Hydration:
             if due == VALUES:
                 self._values += sorted(folder.glob("*.parquet"))
                 continue
-            self._due.setdefault(int(due), []).append(folder)
+            fragment, port, vector = map(int, due.split("."))
+            node, owed = NodeId(port if port >= 0 else -1 - port), port < 0
+            self._waiting.setdefault(Due(fragment, node, vector, owed), []).append(folder)
             for path in folder.glob("*.parquet"):
                 counts = pq.read_table(path, columns=["rows"], partitioning=None)["rows"].to_numpy()
                 self._updates += int(counts.sum())
@@ -246,19 +287,15 @@ class IdsClashError(Exception):
     """An id that an executor proposed for a value is another's already: once in 2^63 pairs."""
 
 
-def traced(fragment: Fragment) -> list[NodeId]:
-    """The nodes whose contents a fragment's traces are, in their order."""
-    found = [port.node for port in fragment.ports]
+def traced(fragment: Fragment, loops: Sequence[int | None]) -> list[NodeId]:
+    """The nodes whose contents a fragment's traces are, in their order: a reduce in a loop has two, the second of its
+    errors. ``loops``: in which each node of the plan is."""
+    found = [port.node for port in fragment.ports if fragment.keyed]
     read = {i for _, n in fragment.nodes if isinstance(n, Join | AsOf | Group | Threshold) for i in inputs(n)}
-    return found + [i for i, n in fragment.nodes if isinstance(n, Group | Threshold) and i in read]
-
-
-def _what(fragments: Sequence[Fragment]) -> str:
-    """A step in a few words: what its operators are."""
-    if fragments[0].number == FIRST:
-        return "read"
-    kinds = dict.fromkeys(type(n).__name__ for f in fragments for _, n in f.nodes if isinstance(n, _SHOWN))
-    return ", ".join(kinds) or "Arrange"
+    for number, node in fragment.nodes:
+        if isinstance(node, Group | Threshold) and (loops[number] is not None or number in read):
+            found += [number] * (1 + (isinstance(node, Group) and loops[number] is not None))
+    return found
 
 
 _SHOWN: Final = (Join, AsOf, Group, Threshold)

@@ -4,7 +4,8 @@ Spark calls it through ``mapInArrow``; executors need this package with the same
 of updates for a port of a part of a fragment (``storage.spark.runs``). What traces hold goes to files of the folder
 that all share: a task that runs again writes the same under the same names.
 
-``due`` says when a record is wanted, for folders: updates for a level, or values that executors have interned.
+``due`` says what a record waits for, for folders: a port at a loop vector (negative: what a node owes to it), or it has
+values that executors have interned.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ivm.errors import SqlError
 from ivm.graph import NodeId
 from planner.context import Context
 from planner.fragment import FIRST, Fragment
-from planner.fragment_run import Sent, run_fragment
+from planner.fragment_run import Ran, Sent, run_fragment
 from storage.dictionary import Dictionary, Entries
 from storage.spark.errors import marked
 from storage.spark.runs import packed, pieces, read_block, together, unpacked, write_block
@@ -109,18 +110,24 @@ def read_values(path: Path) -> list[Entries]:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One level of a plan. ``slices``: for the first one, its port and file, by the task's number. ``kept``: for each
-    fragment which of its traces are wanted (their places in ``Ran.traces``), and of which node they are."""
+    """One step: what waits for some fragments at one loop ``vector``, and what they make of it.
+
+    ``slices``: for the first step, its port and file, by the task's number. ``traces``: for each of the ``fragments``
+    how many it has; ``kept``: which of them are written. ``again``: whether other steps go on with what this one leaves
+    in traces. ``output``: the number of the fragment that nothing runs: the plan's rows.
+    """
 
     fragments: tuple[Fragment, ...]
     parts: int
     folder: Path
     step: int
     environment: Environment
+    output: int
     slices: tuple[tuple[NodeId, Path], ...] = ()
-    kept: tuple[tuple[tuple[int, NodeId], ...], ...] = ()
-    levels: tuple[int, ...] = ()
-    """Of every fragment of the plan, by number; -1: the output."""
+    traces: tuple[int, ...] = ()
+    kept: tuple[frozenset[int], ...] = ()
+    again: tuple[bool, ...] = ()
+    vector: int = 0
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For ``mapInArrow``: records in, records out."""
@@ -132,15 +139,31 @@ class Work:
     def _records(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
         context = self.environment.context()
         for (number, part), ports in sorted(self._arrived(batches).items()):
-            fragment = next(f for f in self.fragments if f.number == number)
-            arrived = {port: together(blocks) for port, blocks in ports.items()}
-            ran = run_fragment(fragment, context, None, arrived, self.parts)
-            for place, node in dict(zip((f.number for f in self.fragments), self.kept, strict=True))[number]:
-                _write(trace_folder(self.folder, node), f"{self.step}-{part}", ran.traces[place])
+            place = next(i for i, f in enumerate(self.fragments) if f.number == number)
+            ran = self._run(place, part, ports, context)
             for i, sent in enumerate(ran.sent):
                 yield from self._sent(sent, f"{self.step}-{number}-{part}-{i}")
+            for node, block in ran.owed:
+                yield from _waiting(Sent(number, part, NodeId(-1 - node), block))
             for entries in context.dictionary.drain_new():
                 yield VALUES, -1, -1, 0, len(entries[0]), pack_values(entries)
+
+    def _run(self, place: int, part: int, ports: dict[NodeId, list[Block]], context: Context) -> Ran:
+        fragment = self.fragments[place]
+        folders = [part_folder(self.folder, fragment.number, i, part) for i in range(self.traces[place])]
+        traces = [self._before(folder) for folder in folders] if self.again[place] else []
+        found = {port: together(blocks) for port, blocks in ports.items()}
+        arrived = {port: block for port, block in found.items() if port >= 0}
+        owed = {NodeId(-1 - port): block for port, block in found.items() if port < 0}
+        held = traces if any(traces) else None
+        ran = run_fragment(fragment, context, held, arrived, self.parts, False, self.vector, owed)
+        for i in sorted(self.kept[place]):
+            _write(folders[i], f"{self.step:06d}", ran.traces[i])
+        return ran
+
+    def _before(self, folder: Path) -> list[Block]:
+        """What steps before this one have left, whatever a task that ran twice has written since."""
+        return [read_block(path) for path in sorted(folder.glob("*.words")) if int(path.stem) < self.step]
 
     def _arrived(self, batches: Iterable[pa.RecordBatch]) -> dict[tuple[int, int], dict[NodeId, list[Block]]]:
         found: dict[tuple[int, int], dict[NodeId, list[Block]]] = defaultdict(lambda: defaultdict(list))
@@ -156,17 +179,25 @@ class Work:
         return found
 
     def _sent(self, sent: Sent, name: str) -> Iterator[tuple[Any, ...]]:
-        level = self.levels[sent.fragment]
-        if level < 0:
+        if sent.fragment == self.output:
             _write(output_folder(self.folder, sent.port), name, sent.block)
-            return
-        for block in pieces(sent.block):
-            yield str(level), sent.fragment, sent.port, sent.part, block.n, packed(block)
+        else:
+            yield from _waiting(sent)
 
 
-def trace_folder(folder: Path, node: NodeId) -> Path:
-    """Where an arrangement's contents are."""
-    return folder / "traces" / str(node)
+def _waiting(sent: Sent) -> Iterator[tuple[Any, ...]]:
+    """Records of updates that wait for their loop vectors."""
+    rows, times, diffs = sent.block.arrays()
+    for vector in np.unique(times).tolist():
+        chosen = slice(None) if times[0] == times[-1] == vector and (times == vector).all() else times == vector
+        for block in pieces(Block.of(rows[chosen], times[chosen], diffs[chosen])):
+            due = f"{sent.fragment}.{sent.port}.{vector}"
+            yield due, sent.fragment, sent.port, sent.part, block.n, packed(block)
+
+
+def part_folder(folder: Path, fragment: int, trace: int, part: int | str) -> Path:
+    """Where a trace of a part is, a file for each step that has added to it."""
+    return folder / "traces" / f"{fragment}-{trace}" / str(part)
 
 
 def output_folder(folder: Path, node: NodeId) -> Path:

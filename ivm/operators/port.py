@@ -1,0 +1,53 @@
+"""Where updates enter a dataflow over a part of the data inside of a loop, and what it owes to later rounds."""
+
+from __future__ import annotations
+
+from ivm.batch import Block
+from ivm.core import Core
+from ivm.scheduler import Later, Operator, Scope
+
+
+class PortOperator(Operator):
+    """Emits what it is given, all of one loop vector, when that is due."""
+
+    __slots__ = ("given",)
+
+    def __init__(self, core: Core, scope: Scope, width: int, diff_width: int) -> None:
+        super().__init__(core, scope, width, diff_width)
+        self.given = Block(width, diff_width)
+
+    def feeds(self) -> list[Operator]:
+        return []
+
+    def run(self, vector: int) -> bool:
+        self.out, self.given = self.given, Block(self.width, self.diff_width)
+        return self.out.n > 0
+
+    def clear(self) -> None:
+        self.out = Block(self.width, self.diff_width)
+
+
+class Owed(Later):
+    """What an operator owes to later rounds, which somebody else is to bring about: nothing is scheduled."""
+
+    __slots__ = ()
+
+    def added(self, start: int) -> None:
+        pass
+
+    def owe(self, given: Block, vector: int) -> None:
+        """Takes what was owed to a vector that is now due."""
+        self.block, self.due = given, vector
+
+
+def enter(scope: Scope, vector: int, operator: Operator) -> None:
+    """Lets an operator run at a loop vector, and all loops that it is in at theirs."""
+    if not scope.depth:
+        operator.wake()
+        return
+    scope.schedule(vector, operator)
+    while scope.depth > 1:
+        vector >>= scope.width
+        scope.around.schedule(vector, scope)
+        scope = scope.around
+    scope.wake()
