@@ -20,8 +20,6 @@ from sql.syntax import nodes, nodes_statements
 
 Given = dict[str, tuple[nodes_statements.OptionValue, int]]
 
-MOST_REJECTS: Final = 10_000
-"""They are kept in the commit of their load."""
 _JDBC: Final = {
     "dbtable": "dbtable", "query": "query", "partition_column": "partitionColumn", "lower_bound": "lowerBound",
     "upper_bound": "upperBound", "partitions": "numPartitions", "fetch_size": "fetchsize", "driver": "driver",
@@ -29,7 +27,7 @@ _JDBC: Final = {
 }  # fmt: skip
 _KNOWN: Final = (
     "format", "delimiter", "null", "header", "quote", "escape", "force_quote", "force_not_null", "force_null",
-    "encoding", "freeze", "engine", "on_error", "default", "load_id", "max_rejects", "mapping",
+    "encoding", "freeze", "engine", "on_error", "default", "load_id", "mapping",
     "array", *_JDBC,
 )  # fmt: skip
 _OF_LINES: Final = (CopyFormat.TEXT, CopyFormat.CSV)
@@ -72,7 +70,7 @@ def create_from(env: Environment, node: nodes_statements.CreateFromStatement) ->
         if format_ is None:
             raise SqlError("42601", "the path does not tell the format", hint="Say it: WITH (FORMAT csv).")
         given["format"] = (format_.value, node.at)
-    for name in ("force_null", "force_not_null", "force_quote", "load_id", "max_rejects"):
+    for name in ("force_null", "force_not_null", "force_quote", "load_id"):
         if name in given:
             raise unsupported(f"{name.upper()} in CREATE TABLE … FROM", "Create the table, and COPY into it.")
     options = tuple((name, value, at) for name, (value, at) in given.items())
@@ -168,7 +166,7 @@ def _options(node: nodes_statements.CopyStatement, all_names: Sequence[str], lis
     return CopyOptions(
         format_, delimiter, null, _header(given), quote, _one_byte(given, "escape", quote), listed_in("force_quote"),
         listed_in("force_not_null"), listed_in("force_null"), _engine(given),
-        _text(given, "load_id", "") or None, _count(given, "max_rejects"), _mapping(given, listed),
+        _text(given, "load_id", "") or None, _mapping(given, listed),
         given.get("array", (False, 0))[0] in (True, "true", "on", "1"),
         tuple((_JDBC[name], _text(given, name, "")) for name in _JDBC if name in given),
     )  # fmt: skip
@@ -223,7 +221,7 @@ def _refuse(given: Given) -> None:
         value, at = given["encoding"]
         if str(value).lower().replace("-", "").replace("_", "") not in ("utf8", "unicode"):
             raise unsupported(f"encoding {value}", "Only UTF8 is.", at + 1)
-    for name in ("on_error", "default", "max_rejects"):
+    for name in ("on_error", "default"):
         if name in given:
             raise unsupported(f"COPY option {name.upper()}", position=given[name][1] + 1)
 
@@ -243,16 +241,9 @@ def _text(given: Given, name: str, otherwise: str) -> str:
     return value
 
 
-def _count(given: Given, name: str) -> int:
-    value, at = given.get(name, ("0", 0))
-    if not isinstance(value, str) or not value.isascii() or not value.isdigit() or int(value) > MOST_REJECTS:
-        raise SqlError("22023", f"{name.upper()} is to be a number from 0 to {MOST_REJECTS}", position=at + 1)
-    return int(value)
-
-
 def _only_files(node: nodes_statements.CopyStatement) -> None:
     for name, _, at in node.options:
-        if node.path is None and name in ("engine", "load_id", "mapping", "max_rejects"):
+        if node.path is None and name in ("engine", "load_id", "mapping"):
             raise SqlError("0A000", f"COPY {name.upper()} is for files of the server, not for STDIN", position=at + 1)
 
 

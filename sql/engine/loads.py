@@ -12,12 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final
 
 from ivm.errors import SqlError
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from storage.cancel import Cancel
 
+KEPT: Final = ("id", "relation", "table", "source", "engine", "started", "rows", "total", "finished")
+"""What stays of a committed load."""
 FORGOTTEN_AFTER: Final = 100
 """Loads that failed are shown until so many later ones have."""
 
@@ -30,19 +32,9 @@ class LoadState(Enum):
     CANCELLED = "cancelled"
 
 
-class Reject(NamedTuple):
-    """A row that could not be loaded. ``line``: its number in the file, from 1, where it is known."""
-
-    file: str | None
-    line: int | None
-    text: str
-    sqlstate: str
-    reason: str
-
-
 @dataclass(slots=True, eq=False)
 class Load:
-    """One load. ``relation``: the table's oid; ``named``: the client chose the id; times are µs since 2000.
+    """One load. ``relation``: the table's oid; times are µs since 2000.
 
     ``rows``: read so far, then loaded; ``total``: of the files, where they tell.
     """
@@ -54,11 +46,9 @@ class Load:
     engine: str
     backend: int
     started: int
-    named: bool = False
     state: LoadState = LoadState.READING
     rows: int = 0
     total: int | None = None
-    rejects: list[Reject] = field(default_factory=list)
     epoch: int | None = None
     finished: int | None = None
     error: str | None = None
@@ -66,15 +56,13 @@ class Load:
 
     def to_json(self) -> dict[str, object]:
         """What stays of a committed load."""
-        kept = ("id", "relation", "table", "source", "engine", "started", "named", "rows", "total", "finished")
-        return {name: getattr(self, name) for name in kept} | {"rejects": [list(r) for r in self.rejects]}
+        return {name: getattr(self, name) for name in KEPT}
 
     @classmethod
     def from_json(cls, found: Mapping[str, object], epoch: int) -> Load:
         """The inverse, as of the epoch that it was committed at."""
-        values = dict(found)
-        rejects = [Reject(*values_) for values_ in values.pop("rejects")]  # type: ignore[attr-defined]
-        return cls(**values, backend=0, state=LoadState.COMMITTED, rejects=rejects, epoch=epoch)  # type: ignore[arg-type]
+        values = {name: found[name] for name in KEPT}
+        return cls(**values, backend=0, state=LoadState.COMMITTED, epoch=epoch)  # type: ignore[arg-type]
 
 
 class Loads:

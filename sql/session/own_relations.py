@@ -13,7 +13,7 @@ from sql.catalog.catalog import Relation
 from sql.catalog.search_path import Lookup, SearchPath
 from sql.engine.snapshot import Published
 from sql.session.holdings import arrangement_rows, shown_name, view_rows
-from sql.session.load_relations import load_rows, reject_rows
+from sql.session.load_relations import load_rows
 from sql.session.sinks import sink_rows
 from sql.session.vacuum import dictionary_row
 from sql.system.own import (
@@ -21,7 +21,6 @@ from sql.system.own import (
     DICTIONARY,
     HYDRATIONS,
     LOADS,
-    REJECTS,
     SINKS,
     STEPS,
     VIEW_ERRORS,
@@ -55,8 +54,6 @@ def own_rows(relation: Relation, session: Session, published: Published, diction
         return view_rows(session.coordinator.engine.dataflow, published, Lookup(published.catalog, path), made)
     if relation == LOADS:
         return load_rows(session.coordinator.engine.loads.all(), Lookup(published.catalog, path))
-    if relation == REJECTS:
-        return reject_rows(session.coordinator.engine.loads.all(), Lookup(published.catalog, path))
     if relation == SINKS:
         return sink_rows(session.coordinator, published, Lookup(published.catalog, path))
     assert relation == HYDRATIONS, "each relation has its rows here"

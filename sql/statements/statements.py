@@ -134,7 +134,7 @@ class CopyFormat(Enum):
 class CopyOptions:
     """Options of COPY with Postgres's defaults for the format filled in (``null``: the NULL marker).
 
-    ``load_id``: a load of this id that was committed is not loaded again; ``max_rejects``: rows that may be refused.
+    ``load_id``: a load of this id that was committed is not loaded again.
     """
 
     format: CopyFormat = CopyFormat.TEXT
@@ -148,7 +148,6 @@ class CopyOptions:
     force_null: tuple[int, ...] = ()
     engine: str = "auto"
     load_id: str | None = None
-    max_rejects: int = 0
     mapping: tuple[tuple[str, str], ...] = ()
     """Names in the file (or a CSV field's number), and the columns that they stand for."""
     array: bool = False

@@ -96,8 +96,6 @@ class CopyGrammar(EmbeddingCursor):
         while True:
             at = self.token.start
             name = self.label()
-            if name == "max" and self.accept("rejects"):
-                name = "max_rejects"
             self.accept_symbol("=")
             options.append((name, self._mapping() if name == "mapping" else self._option_value(), at))
             if not self.accept_symbol(","):
