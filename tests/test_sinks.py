@@ -414,6 +414,12 @@ def test_a_table_that_is_altered_begins_another_generation(server: Server, tmp_p
     assert sink(client)["generation"] == "2"
     assert contents(changes(folder), 2**62) == Counter([(1, "x"), (2, "y")])
     assert [c["name"] for c in latest(folder)[0]["layout"]["columns"]] == ["a", "b"]
+    client.run("ALTER TABLE t RENAME COLUMN b TO c")
+    client.run("DELETE FROM t WHERE a = 1")
+    caught_up(client)
+    assert sink(client)["generation"] == "3"
+    assert {tuple(r)[2:] for e in latest(folder) for r in records(folder, e)} == {("a", "c")}
+    assert contents(changes(folder), 2**62) == Counter([(2, "y")])
 
 
 def test_that_nothing_has_changed_is_said_now_and_then(

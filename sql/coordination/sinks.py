@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 THREADS: Final = 4
 PROGRESS_SECONDS: Final = 30.0
 """How often a sink says that there was nothing, at most."""
+LEAST_PAUSE: Final = 0.005
 FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 60.0
 END_SECONDS: Final = 2.0
@@ -134,7 +135,7 @@ class _Run:
         while not self._stop.is_set():
             self._wake.clear()
             sink = sink_of(self._relation)
-            pause = sink.every / 1e6
+            pause = max(sink.every / 1e6, LEAST_PAUSE)
             if not sink.paused:
                 try:
                     await loop.run_in_executor(self._threads, self._advance, self._relation)
@@ -175,7 +176,7 @@ class _Run:
         round_ = _Round(self._coordinator, relation, sink, source, target, self._stop)
         last, seen = self.standing.last, self.standing.epoch or 0
         before = last
-        if last is None or last.relation != source.id or last.restarts != sink.restarts:
+        if last is None or not round_.goes_on(last):
             last = round_.begin(last, upto)
             seen = last.upto
         elif last.upto > published.epoch:
@@ -217,6 +218,16 @@ class _Round:
     target: Target
     stop: threading.Event
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What the relation's are called now."""
+        return tuple(c.name for c in self.source.columns)
+
+    def goes_on(self, last: Entry) -> bool:
+        """Whether what comes next belongs to the same generation: files look as before, and nobody said RESTART."""
+        same = (last.relation, last.columns) == (self.source.id, self.columns)
+        return same and last.restarts == self.sink.restarts
+
     def begin(self, last: Entry | None, upto: int) -> Entry:
         """A new generation: all rows, or (SNAPSHOT = false) only a beginning."""
         layout = layout_of(self.sink, self.source)
@@ -225,7 +236,8 @@ class _Round:
         start = upto if whole else max(self.relation.created, self.source.created) - 1
         first = Entry(
             self.sink.owner, version, generation, EntryKind.SNAPSHOT if whole else EntryKind.START, start, start,
-            self.source.id, self.sink.restarts, layout=_told(self.relation, self.source, self.sink, layout),
+            self.source.id, self.sink.restarts, self.columns,
+            layout=_told(self.relation, self.source, self.sink, layout),
         )  # fmt: skip
         if whole:
             files = self.target.write(stem_of(generation, None, start), layout, self._parts(layout, None, start))

@@ -55,8 +55,8 @@ class Totals:
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One entry. ``owner``: the sink's own random name. ``relation``: the id of what is read, ``restarts``: how often
-    the sink was restarted: where either differs, a new generation begins. ``layout``: what the files look like, told
-    by the first entry of a generation."""
+    the sink was restarted, ``columns``: what the relation's are called: where one differs, a new generation begins.
+    ``layout``: what the files look like, told by the first entry of a generation."""
 
     owner: str
     version: int
@@ -66,6 +66,7 @@ class Entry:
     upto: int
     relation: int
     restarts: int = 0
+    columns: tuple[str, ...] = ()
     files: tuple[SinkFile, ...] = ()
     totals: Totals = Totals()
     layout: Mapping[str, Any] = field(default_factory=dict)
@@ -86,7 +87,8 @@ def entry_from_json(text: str, where: str) -> Entry:
             raise SqlError("XX001", f'"{where}" was written by another version')
         files = tuple(SinkFile(**each) for each in data.pop("files"))
         totals, kind = Totals(**data.pop("totals")), EntryKind(data.pop("kind"))
-        return Entry(**data, files=files, totals=totals, kind=kind)
+        columns = tuple(data.pop("columns", ()))
+        return Entry(**data, columns=columns, files=files, totals=totals, kind=kind)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise SqlError("XX001", f'"{where}" is damaged', detail=str(error)) from error
 
