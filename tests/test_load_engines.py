@@ -305,12 +305,10 @@ def test_a_database(server: Server, client: Client, folder: Path) -> None:
         rows = [(i, f"w{i % 3}", Decimal(i) / 4, datetime(2024, 1, 1, 0, 0, i % 60)) for i in range(100)]
         frame = session.createDataFrame(rows, "ID int, NAME string, PRICE decimal(10,2), AT timestamp_ntz")
         frame.write.jdbc(f"{url};create=true", "ITEMS")
-    columns, expected = "id int, name text, price numeric(10,2), at timestamp", 100
+    columns = "id int, name text, price numeric(10,2), at timestamp"
     cut = "PARTITION_COLUMN 'ID', LOWER_BOUND 0, UPPER_BOUND 100, PARTITIONS 3, FETCH_SIZE 10"
-    whole = outcome(client, columns, url, "FORMAT jdbc, DBTABLE 'ITEMS'")
-    assert len(whole) == expected
-    assert outcome(client, columns, f"jdbc:derby:{folder.name}/shop", f"FORMAT jdbc, DBTABLE 'ITEMS', {cut}") == whole
+    found = outcome(client, columns, f"jdbc:derby:{folder.name}/shop", f"FORMAT jdbc, DBTABLE 'ITEMS', {cut}")
+    assert Counter(found) == Counter((str(i), name, f"{price:.2f}", str(at)) for i, name, price, at in rows)
     query = "FORMAT jdbc, QUERY 'SELECT ID, PRICE FROM ITEMS WHERE ID < 2', MAPPING (\"ID\" AS n)"
     assert outcome(client, "n int, price numeric(10,2)", url, query) == [("0", "0.00"), ("1", "0.25")]
     assert outcome(client, "id int", url, "FORMAT jdbc, DBTABLE 'ITEMS'")[0] == "42703"
-    assert outcome(client, "id int", url, "FORMAT jdbc, DBTABLE 'NOPE'")[0] == "58000"

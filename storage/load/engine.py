@@ -10,8 +10,8 @@ from ivm.errors import SqlError
 from storage.load.paths import LocalFiles, Location, RemoteFiles
 
 SPARK_BYTES: Final = 512 << 20
-"""From how many bytes of files on, as they are stored, ``auto`` takes Spark. Its start and its jobs cost some ten
-seconds on two cores, in which this process reads a few hundred megabytes of Parquet by itself."""
+"""From how many bytes of files on, as they are stored, ``auto`` takes Spark: its start and its jobs take seconds that
+little data is not worth. The number is a guess until the crossover has been measured."""
 
 
 @dataclass(frozen=True, slots=True)
