@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 DEMO_FLAGS := $(if $(DEMO_EXIT),--exit) $(if $(LOAD),--load $(LOAD)) $(if $(PORT),--port $(PORT))
 
-.PHONY: demo tpch test lint types layers bench rivals pictures server requirements cluster histories blocks joins proctime aggregates priorities laws chaos crashes spark-kills sink-kills clean
+.PHONY: demo tpch test lint types layers bench rivals pictures server requirements cluster histories blocks joins proctime aggregates priorities laws chaos crashes spark-kills sink-kills source-kills clean
 
 demo: $(VENV)/server.done $(if $(filter spark,$(LOAD)),$(VENV)/test.done)
 	$(PY) -m examples.debian.demo $(DEMO_FLAGS)
@@ -92,6 +92,10 @@ crashes: $(VENV)/test.done
 # kill -9 of the server while sinks write: every change is in their files once.
 sink-kills: $(VENV)/test.done
 	$(PY) -m tests.sink_kills --kills $(or $(COUNT),50)
+
+# kill -9 of the server, of Spark's Java and of its Python workers while data keeps coming: every row is there once.
+source-kills: $(VENV)/test.done
+	$(PY) -m tests.source_kills --count $(or $(COUNT),100)
 
 $(PY):
 	@for python in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11; do \

@@ -93,6 +93,7 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     from sql.coordination.coordinator import Coordinator
     from sql.pgwire.listener import serve
     from sql.session.session import Session
+    from sql.session.sources import Sources
     from sql.session.warm import warm
 
     workers.use(options.workers)
@@ -102,6 +103,7 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
         options.data, options.memory, files, lambda text: say(f"freshet: {text}"), tuning, options.python, spark,
         tuple(options.sinks),
     )  # fmt: skip
+    Sources(coordinator)
     server = await serve(partial(Session, coordinator), options.host, options.port)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)

@@ -23,6 +23,7 @@ PAGES = {
 }
 NOT_RUN = {
     "docs/hydration.md": "views over ten million rows, half a minute; tests/test_hydration.py has smaller ones",
+    "docs/sources.md": "a source runs beside the session, on Spark; tests/test_sources.py has more of the same",
     "docs/memory.md": "a server with a limit of its own, and a gigabyte; tests/test_memory.py has 8 MiB",
 }
 WORKERS = {"docs/cores.md": 2}

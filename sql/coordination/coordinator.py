@@ -38,6 +38,7 @@ from storage.spark.session import SparkSession, SparkSettings
 
 if TYPE_CHECKING:
     from sql.session.session import Session
+    from sql.session.sources import Sources
 
 T = TypeVar("T")
 READERS: Final = 8
@@ -86,6 +87,8 @@ class Coordinator:
         self._wished: set[Wish] = set()
         self._spark_settings = spark
         self._spark: SparkSession | None = None
+        self.sources: Sources | None = None
+        """Set by themselves when they begin to run."""
         self.merging = IdleMerging(self)
         self._thread = EngineThread(
             asyncio.get_running_loop(), engine.flush, engine.dataflow.cancel, self.merging.rest
@@ -239,6 +242,8 @@ class Coordinator:
 
     async def close(self) -> None:
         """A clean end: what was queued is committed, the store is brought up to date where there is time for it."""
+        if self.sources is not None:
+            await self.sources.close()
         for session in list(self.sessions):
             await session.close()
         self.hydrators.close()

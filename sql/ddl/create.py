@@ -62,17 +62,17 @@ class Definer:
 
     def create_table(self, statement: CreateTable, changer: Changer) -> Relation | None:
         """The new table, None when it exists and that is accepted."""
-        if self._exists(statement.schema_name, statement.name, statement.if_not_exists):
+        if self.exists(statement.schema_name, statement.name, statement.if_not_exists):
             return None
         columns = tuple(
             replace(c, nullable=c.nullable and i not in statement.primary_key) for i, c in enumerate(statement.columns)
         )
         _check_names([c.name for c in columns])
-        table = self._relation(statement.schema_name, statement.name, RelationKind.TABLE, columns)
+        table = self.relation(statement.schema_name, statement.name, RelationKind.TABLE, columns)
         parents = tuple(p.oid for p in statement.parents)
         table = replace(table, retain=statement.retain or DEFAULT_RETAIN, parents=parents)
         for message in statement.notices:
-            self._notice(message)
+            self.say(message)
         table = partition_parts(changer, table, statement)
         table = create_column_sequences(self.writer, table, statement)
         table = with_constraints(table, statement, self.writer)
@@ -90,9 +90,9 @@ class Definer:
         """The new sequence, None when it exists and that is accepted."""
         schema_name = self.names.home(statement.schema_name, statement.temporary)
         check_creatable(schema_name, statement.name)
-        if self._exists(schema_name, statement.name, statement.if_not_exists):
+        if self.exists(schema_name, statement.name, statement.if_not_exists):
             return None
-        found = self._relation(schema_name, statement.name, RelationKind.SEQUENCE, SEQUENCE_COLUMNS)
+        found = self.relation(schema_name, statement.name, RelationKind.SEQUENCE, SEQUENCE_COLUMNS)
         owner = None
         if statement.options.owner is not None:
             owner = owner_of(self.names, found, statement.options.owner)
@@ -108,7 +108,7 @@ class Definer:
         dependencies = tuple(i for i in made.dependencies if i in catalog.relations)
         found = replace(made, dependencies=dependencies, id=0 if old is None else old.id)
         if old is None:
-            created = self._relation(made.schema_name, made.name, RelationKind.FUNCTION, made.columns)
+            created = self.relation(made.schema_name, made.name, RelationKind.FUNCTION, made.columns)
             self.writer.create(replace(found, id=created.id, created=created.created), None)
             return
         assert old.routine is not None, "only functions have such names"
@@ -129,7 +129,7 @@ class Definer:
     def drop_function(self, statement: DropFunction) -> None:
         """Drops functions, and with CASCADE the views over them."""
         for message in statement.missing:
-            self._notice(message)
+            self.say(message)
         ids = {r.id for r in statement.functions}
         dependents = self.writer.catalog.dependents(ids)
         if dependents and not statement.cascade:
@@ -142,7 +142,7 @@ class Definer:
         """ALTER SEQUENCE."""
         found = self.names.resolve(statement.schema_name, statement.name)
         if found is None and statement.if_exists:
-            self._notice(f'relation "{statement.name}" does not exist, skipping')
+            self.say(f'relation "{statement.name}" does not exist, skipping')
         elif found is None:
             raise SqlError("42P01", f'relation "{statement.name}" does not exist')
         elif found.sequence is None:
@@ -169,17 +169,17 @@ class Definer:
     def described(self, statement: CreateView) -> tuple[Relation, Rel] | None:
         """The view that the statement asks for and its rows, checked; None when it exists and that is accepted."""
         if statement.follows:
-            self._notice(f'view "{statement.name}" will be a temporary view')
+            self.say(f'view "{statement.name}" will be a temporary view')
         existing = self.writer.catalog.find(statement.schema_name, statement.name)
         replaced = existing if statement.replace else None
-        if replaced is None and self._exists(statement.schema_name, statement.name, statement.if_not_exists):
+        if replaced is None and self.exists(statement.schema_name, statement.name, statement.if_not_exists):
             return None
         _check_names([c.name for c in statement.query.columns])
         rel = view_rel(statement.query)
         columns = _view_columns(statement.query.columns, rel)
         locks = self._locks(rel) if statement.materialized else ()
         kind = RelationKind.MATERIALIZED_VIEW if statement.materialized else RelationKind.VIEW
-        view = self._relation(statement.schema_name, statement.name, kind, columns)
+        view = self.relation(statement.schema_name, statement.name, kind, columns)
         dependencies = tuple(sorted(self._dependencies()))
         view = replace(
             view, definition=statement.definition, dependencies=dependencies, references=statement.references
@@ -271,7 +271,7 @@ class Definer:
             return True
         if not missing:
             raise no_schema(name)
-        self._notice(f'schema "{name}" does not exist, skipping')
+        self.say(f'schema "{name}" does not exist, skipping')
         return False
 
     def _schema_needed(self, names: list[str], inside: list[Relation], outside: list[Relation]) -> SqlError:
@@ -286,11 +286,12 @@ class Definer:
     def _notice_cascade(self, dependents: list[str]) -> None:
         lines = [f"drop cascades to {what}" for what in dependents]
         if len(lines) == 1:
-            self._notice(lines[0])
+            self.say(lines[0])
         elif lines:
-            self._notice(f"drop cascades to {len(lines)} other objects", "\n".join(lines))
+            self.say(f"drop cascades to {len(lines)} other objects", "\n".join(lines))
 
-    def _relation(self, schema_name: str, name: str, kind: RelationKind, columns: tuple[TableColumn, ...]) -> Relation:
+    def relation(self, schema_name: str, name: str, kind: RelationKind, columns: tuple[TableColumn, ...]) -> Relation:
+        """A new relation, not in the catalog yet."""
         engine = self.writer.engine
         created = engine.timeline.epoch(engine.timeline.last) + 1
         return Relation(engine.next_id(self.writer.catalog), schema_name, name, kind, columns, created=created)
@@ -298,7 +299,7 @@ class Definer:
     def _dependencies(self) -> set[int]:
         return {i for i in self.seen if i in self.writer.catalog.relations}
 
-    def _exists(self, schema_name: str, name: str, accept: bool) -> bool:
+    def exists(self, schema_name: str, name: str, accept: bool) -> bool:
         """Whether there is such a relation already; makes the session's own schema where that is the first in it."""
         catalog = self.writer.catalog
         if not catalog.has_schema(schema_name):
@@ -352,7 +353,7 @@ class Definer:
                     missing = no_schema(schema_name)
             if not statement.if_exists:
                 raise missing
-            self._notice(f"{missing.message}, skipping")
+            self.say(f"{missing.message}, skipping")
             return None
         if found.kind is not statement.kind:
             article = "an" if label[0] in "aeiou" else "a"
@@ -383,7 +384,8 @@ class Definer:
             return f"function {relation.name}"
         return f"{LABELS[relation.kind]} {self.names.shown(relation)}"
 
-    def _notice(self, message: str, detail: str | None = None) -> None:
+    def say(self, message: str, detail: str | None = None) -> None:
+        """A notice to the client."""
         self.notify(Notice("NOTICE", "00000", message, detail))
 
 

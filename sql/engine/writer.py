@@ -245,7 +245,7 @@ class Writer:
         """Whether the inputs are tables that nothing was done to since the last step."""
         engine = self.engine
         touched = engine.touched | {u.relation for u in self.updates[self.fed :]}
-        kinds = (RelationKind.TABLE, RelationKind.SYSTEM, RelationKind.SEQUENCE)
+        kinds = (*FED, RelationKind.SYSTEM, RelationKind.SEQUENCE)
         for relation in inputs:
             known = self.catalog.by_id(relation)
             if known is None or known.kind not in kinds or relation in touched:

@@ -25,6 +25,7 @@ from sql.coordination.abandoning import abandoning, going
 from sql.coordination.hydration import Creation
 from sql.coordination.prepared import Prepared, StaleError
 from sql.ddl.alter import Alterer
+from sql.ddl.connections import create_source, set_paused
 from sql.ddl.create import Definer
 from sql.ddl.indexes import create_index, drop_indexes
 from sql.ddl.partitions import attach, detach
@@ -42,6 +43,7 @@ from sql.engine.overlay import OverlaidSnapshot
 from sql.engine.snapshot import MemorySnapshot, Published, StoredIndexes, plan_maintained
 from sql.engine.writer import Writer
 from sql.parse import StatementText
+from sql.session.connections import check_reachable
 from sql.session.control import run_control
 from sql.session.create_from import create_from, explained_load
 from sql.session.python import allow_python
@@ -50,6 +52,7 @@ from sql.session.sinks import prepared_sink
 from sql.session.state import SessionState, system_words
 from sql.session.streams import Streams
 from sql.session.vacuum import vacuum
+from sql.statements.connections import ConnectionStatement, CreateSource, SetPaused
 from sql.statements.definitions import (
     AlterSequence,
     AlterTable,
@@ -99,7 +102,7 @@ if TYPE_CHECKING:
 Definition = (
     CreateTable | CreateView | CreateIndex | CreateSequence | AlterSequence | Drop | DropIndex | AlterTable | Renaming
     | CreateSchema | DropSchema | CreateFunction | DropFunction | TypeStatement | Attach | Detach
-    | SinkStatement
+    | SinkStatement | ConnectionStatement
 )  # fmt: skip
 
 
@@ -143,6 +146,9 @@ class Executor:
                 return await self._define(statement, prepared, request)
             case CreateSink() | AlterSink():
                 return await self._define(await prepared_sink(self._session.coordinator, statement), prepared, request)
+            case CreateSource() | SetPaused():
+                await check_reachable(self._session.coordinator, statement)
+                return await self._define(statement, prepared, request)
             case Explain(statement=CopyFrom(path=str()) as load):
                 return self.text_rows("QUERY PLAN", await explained_load(self._session, load), "EXPLAIN")
             case Explain():
@@ -379,6 +385,12 @@ class Executor:
             case Rename() | SetSchema() | SetOwner():
                 Renamer(writer, definer.names, notify, self._session.user).run(statement)
                 return f"ALTER {statement.target.kind.upper()}"
+            case CreateSource():
+                create_source(definer, statement)
+                return "CREATE SOURCE"
+            case SetPaused():
+                set_paused(definer, statement)
+                return f"ALTER {statement.kind.name}"
             case CreateSchema():
                 definer.create_schema(statement, self._session.user)
                 return "CREATE SCHEMA"

@@ -22,6 +22,7 @@ from sql.system.own import (
     HYDRATIONS,
     LOADS,
     SINKS,
+    SOURCES,
     STEPS,
     VIEW_ERRORS,
     VIEWS,
@@ -56,6 +57,9 @@ def own_rows(relation: Relation, session: Session, published: Published, diction
         return load_rows(session.coordinator.engine.loads.all(), Lookup(published.catalog, path))
     if relation == SINKS:
         return sink_rows(session.coordinator, published, Lookup(published.catalog, path))
+    if relation == SOURCES:
+        sources = session.coordinator.sources
+        return () if sources is None else sources.rows(published, Lookup(published.catalog, path))
     assert relation == HYDRATIONS, "each relation has its rows here"
     return hydrations(session, path)
 

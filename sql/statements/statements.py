@@ -10,6 +10,7 @@ from planner.logical import Finishing, Rel
 from planner.scalar import Scalar
 from sql.catalog.catalog import Relation
 from sql.catalog.keys import Index
+from sql.statements.connections import ConnectionStatement
 from sql.statements.definitions import (
     AlterSequence,
     AlterTable,
@@ -369,7 +370,8 @@ Statement = (
     | RoutineStatement | Attachment | CreateIndex | CreateSchema | Drop | DropIndex | DropSchema
     | CopyFrom | CreateTableFrom | CopyTo | Subscribe | Explain | Verify | VerifyDictionary | Begin | Commit | Rollback
     | Savepoint | SetVariable | SetTransaction | Show | Prepare | Execute | Deallocate | Listen | Notify | Declare
-    | Fetch | Close | Discard | AlterTable | Renaming | TypeStatement | SinkStatement | NoOperation | Vacuum
+    | Fetch | Close | Discard | AlterTable | Renaming | TypeStatement | SinkStatement | ConnectionStatement
+    | NoOperation | Vacuum
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from planner.identifiers import quoted
 from sql.statements import statements as bound
 from sql.statements.vacuum import Vacuum
 from sql.syntax.altering import AlterGrammar
+from sql.syntax.connections import connection_statement, is_connection_statement
 from sql.syntax.lexer import Token, TokenKind
 from sql.syntax.nodes import Expr, Query
 from sql.syntax.nodes_statements import (
@@ -70,6 +71,8 @@ class StatementGrammar(AlterGrammar):
             return Utility(sink_statement(self))
         if word in ("create", "alter") and is_sequence_statement(self):
             return Utility(sequence_statement(self))
+        if is_connection_statement(self):
+            return Utility(connection_statement(self))
         return self.sql_statement() if word in _SQLGLOT_WORDS else self._definition(word)
 
     def _definition(self, word: str) -> Statement:

@@ -64,6 +64,14 @@ STEPS: Final = Relation(
     (TableColumn("latest", INT8, False), TableColumn("of", INT8, False),
      *(TableColumn(name, FLOAT8, False) for name in ("p50_us", "p99_us", "longest_us"))),
 )  # fmt: skip
+SOURCES: Final = Relation(
+    13987, "freshet", "sources", RelationKind.SYSTEM,
+    (TableColumn("source", TEXT, False), TableColumn("table", TEXT, False), TableColumn("system", TEXT, False),
+     TableColumn("state", TEXT, False), TableColumn("since", TIMESTAMPTZ, False), TableColumn("batch", INT8),
+     TableColumn("rows", INT8, False), TableColumn("committed", TIMESTAMPTZ), TableColumn("lag", INTERVAL),
+     TableColumn("error", TEXT), TableColumn("detail", TEXT), TableColumn("failed", TIMESTAMPTZ),
+     TableColumn("failures", INT4, False)),
+)  # fmt: skip
 OWN_RELATIONS: Final = (
     VIEW_ERRORS,
     HYDRATIONS,
@@ -74,4 +82,5 @@ OWN_RELATIONS: Final = (
     WORKERS,
     LOADS,
     SINKS,
+    SOURCES,
 )

@@ -17,15 +17,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ivm.errors import SqlError
-from ivm.rows import Words
-from ivm.words import Storage, row_width
+from ivm.words import row_width
 from storage.cancel import Cancel
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, LoadedRows, load_schema
+from storage.load.entries import Remap, replace_ids, take_entries
 from storage.load.executor import ENTRY, ROW, encoder, stream_width
 from storage.load.source import Source, read_here
 from storage.spark.errors import spark_error
@@ -49,7 +48,9 @@ def read_with_spark(
             stream = _encoded(session, source, dictionary.secret, id_bits)
             parts = None if count is None else max(1, -(-count // _ROWS_PER_PART))
             _write_runs(stream, source.columns, parts, out=scratch / "out")
-        remap = _take_entries(scratch / "out", dictionary)
+        columns = ["w0", "value"]
+        entries = (pq.read_table(path, columns=columns, partitioning=None) for path in _files(scratch / "out", ENTRY))
+        remap = take_entries(entries, dictionary)
         if (
             remap is None
         ):  # ids clash among executors (once in 2^63 pairs): only a single dictionary can tell them apart
@@ -96,31 +97,7 @@ def _files(out: Path, part: int) -> list[Path]:
     return sorted((out / f"part={part}").glob("*.parquet"))
 
 
-def _take_entries(out: Path, dictionary: Dictionary) -> tuple[Words, Words] | None:
-    """Interns the entries; gives the ids to replace, sorted, and what by. None: an id stands for two values."""
-    proposed, given = [], []
-    for path in _files(out, ENTRY):
-        table = pq.read_table(path, columns=["w0", "value"], partitioning=None)
-        ids = table.column("w0").to_numpy()
-        values = table.column("value").cast(pa.large_binary()).combine_chunks()
-        values = pa.concat_arrays(values.chunks) if isinstance(values, pa.ChunkedArray) else values
-        if not len(ids):
-            continue
-        _, offsets, data = values.buffers()
-        content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-        ends = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
-        proposed.append(ids)
-        given.append(dictionary.intern_packed(content[ends[0] : ends[-1]], ends - ends[0]))
-    if not proposed:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    pairs = np.unique(np.stack([np.concatenate(proposed), np.concatenate(given)], axis=1), axis=0)
-    if len(pairs) and (pairs[1:, 0] == pairs[:-1, 0]).any():
-        return None
-    moved = pairs[pairs[:, 0] != pairs[:, 1]]
-    return moved[:, 0], moved[:, 1]
-
-
-def _runs(out: Path, columns: Sequence[LoadColumn], remap: tuple[Words, Words]) -> Iterator[LoadedRows]:
+def _runs(out: Path, columns: Sequence[LoadColumn], remap: Remap) -> Iterator[LoadedRows]:
     width = row_width(load_schema(columns))
     names = [f"w{i}" for i in range(width)]
     for path in _files(out, ROW):
@@ -129,18 +106,5 @@ def _runs(out: Path, columns: Sequence[LoadColumn], remap: tuple[Words, Words]) 
                 rows = np.empty((batch.num_rows, width), np.int64)
                 for i, name in enumerate(names):
                     rows[:, i] = batch.column(name).to_numpy()
-                _replace_ids(rows, columns, remap)
+                replace_ids(rows, columns, remap)
                 yield LoadedRows(rows, np.asarray(batch.column("diff").to_numpy(), np.int64))
-
-
-def _replace_ids(rows: Words, columns: Sequence[LoadColumn], remap: tuple[Words, Words]) -> None:
-    """Gives words that are ids the ids that the server's dictionary has for their values, in place."""
-    old, new = remap
-    if not len(old):
-        return
-    for i, column in enumerate(columns):
-        if column.type.storage is Storage.DIRECT:
-            continue
-        words = rows[:, i]
-        at = np.minimum(np.searchsorted(old, words), len(old) - 1)
-        rows[:, i] = np.where(old[at] == words, new[at], words)

@@ -65,6 +65,8 @@ class SparkSession:
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
+            if self._session is not None and not _is_alive(self._session):
+                self._stop_locked()  # those who still use it will find out
             if self._session is None:
                 self._session = _start(self.settings)
             self._users += 1
@@ -199,7 +201,7 @@ def _options(settings: SparkSettings) -> dict[str, str]:
         options |= {
             "spark.driver.memory": settings.memory,
             "spark.executorEnv.PYTHONPATH": python_path(),
-            "spark.log.level": "ERROR",
+            "spark.log.level": "OFF",
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
         }
@@ -246,3 +248,12 @@ def _stop(session: Any, remote: bool) -> None:
                 java.stdin.close()
             java.wait(timeout=20)
         SparkContext._gateway = SparkContext._jvm = None
+        SparkContext._active_spark_context = None  # which stays when its Java has died
+        type(session)._instantiatedSession = type(session)._activeSession = None
+
+
+def _is_alive(session: Any) -> bool:
+    """Whether the session's own Java runs; that of Spark Connect is not known here."""
+    context = getattr(session, "_sc", None)
+    java = None if context is None else getattr(context._gateway, "proc", None)
+    return java is None or java.poll() is None

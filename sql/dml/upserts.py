@@ -1,0 +1,46 @@
+"""Rows that come by key, as ENVELOPE UPSERT and DEBEZIUM have them: each key's last row counts, or takes it away."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.errors import SqlError
+from ivm.rows import Mask, Words
+from sql.catalog.catalog import Relation
+from sql.catalog.keys import Index
+from sql.dml.changes import Changer
+from sql.dml.key_index import guard_of, single
+
+
+def upsert_by_key(changer: Changer, table: Relation, index: Index, rows: Words, gone: Mask) -> int:
+    """Makes each key's row what the last of its ``rows`` says, or takes it away where that is ``gone``.
+
+    Rows of the table's layout, in their order; columns outside of the key may be anything where a row is gone. Gives
+    the number of keys. Raises 23502 for a NULL in the key, and what the table's other constraints raise; rows that
+    stay as they are change nothing.
+    """
+    guard, settle = guard_of(table, index), changer.writer.settle
+    keys, source = guard.keys(rows, changer.context)
+    if source is not None and len(source) < len(rows):
+        names = ", ".join(table.columns[i].name for i in index.columns)
+        raise SqlError("23502", f'null value in the key ({names}) of a row for relation "{table.name}"')
+    last = _last_of_each(keys)
+    keys, rows, gone = np.ascontiguousarray(keys[last]), np.ascontiguousarray(rows[last]), gone[last]
+    held, place = changer.keys.holders(table, guard, keys, settle)
+    changer.apply(table, held[gone[place]], rows[:0])
+    held, place = held[~gone[place]], place[~gone[place]]
+    same = (held == rows[place]).all(axis=1)
+    kept = ~gone
+    kept[place[same]] = False
+    old, replaced = held[~same], rows[place[~same]]
+    new = rows[kept]
+    if len(new):
+        changer.check_rows(table, old, new)
+        changer.apply(table, old, new, replaced)
+    return len(keys)
+
+
+def _last_of_each(keys: Words) -> Words:
+    """The positions of each key's last row, rising."""
+    _, first = np.unique(single(np.ascontiguousarray(keys[::-1])), return_index=True)
+    return np.sort(len(keys) - 1 - first)

@@ -1,0 +1,27 @@
+"""What a new source must reach before it is created, so that the statement says so and not the first batch."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from sql.catalog.connection import Connection
+from sql.session.source_streams import check_database, source_folder
+from sql.statements.connections import CreateSource
+
+if TYPE_CHECKING:
+    from sql.coordination.coordinator import Coordinator
+
+
+async def check_reachable(coordinator: Coordinator, statement: object) -> None:
+    """42501: a folder outside of --files; 58P01: there is none; 42809: it is a file."""
+    if isinstance(statement, CreateSource):
+        await asyncio.to_thread(_check, coordinator, statement.connection)
+
+
+def _check(coordinator: Coordinator, connection: Connection) -> None:
+    path, url = connection.option("path"), connection.option("url")
+    if connection.system == "files" and isinstance(path, str):
+        source_folder(connection, coordinator.files)
+    if connection.system == "jdbc" and isinstance(url, str):
+        check_database(url, coordinator.files)

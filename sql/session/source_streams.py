@@ -1,0 +1,79 @@
+"""A source's definition → what Spark is to read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from ivm.errors import SqlError
+from sql.catalog.connection import Connection
+from sql.session.ingest import Target
+from storage.load.paths import resolve_path
+from storage.streams.files import FileFormat, FilesDecoder
+from storage.streams.jdbc import JdbcPoll
+from storage.streams.query import Stream
+from storage.streams.systems import FilesStream, KafkaStream, RateStream, kafka_options
+
+MOST_FILES: Final = 1000
+_DERBY: Final = "jdbc:derby:"
+
+
+def stream_of(target: Target, folders: Sequence[Path]) -> Stream:
+    """What a source streams from. ``folders``: those of --files. Raises 42501, 58P01, 42809."""
+    connection = target.connection
+    match connection.system:
+        case "files":
+            folder = source_folder(connection, folders)
+            name, delimiter = _text(connection, "format").lower(), connection.option("delimiter")
+            format_ = FileFormat(name, connection.option("header") is True, str(delimiter or ","))
+            allowed = tuple(path.resolve() for path in folders)
+            decoder = FilesDecoder(format_, allowed, target.rows)
+            return FilesStream(folder, decoder, _number(connection, "max_files") or MOST_FILES)
+        case "kafka":
+            given = {name: value for name, value in connection.options if isinstance(value, str)}
+            return KafkaStream(kafka_options(given, _number(connection, "max_offsets")), target.rows)
+        case _:
+            return RateStream(target.rows, _number(connection, "rows_per_second") or 1)
+
+
+def poll_of(target: Target, folders: Sequence[Path]) -> JdbcPoll:
+    """What a source FROM JDBC polls. Raises 42501 for an embedded database outside of --files."""
+    connection = target.connection
+    url = _text(connection, "url")
+    check_database(url, folders)
+    options = {"url": url, "dbtable": _text(connection, "table"), "preferTimestampNTZ": "true"}
+    for name in ("driver", "user", "password"):
+        value = connection.option(name)
+        if isinstance(value, str):
+            options[name] = value
+    by = connection.option("poll")
+    return JdbcPoll(tuple(options.items()), target.rows, by if isinstance(by, str) else connection.key[0])
+
+
+def source_folder(connection: Connection, folders: Sequence[Path]) -> Path:
+    """The folder that a source FROM FILES looks into. Raises 42501, 58P01, 42809."""
+    path = resolve_path(_text(connection, "path"), folders)
+    if not path.is_dir():
+        raise SqlError("42809", f'"{path}" is not a folder', hint="A source takes every new file in a folder.")
+    return path
+
+
+def check_database(url: str, folders: Sequence[Path]) -> None:
+    """42501 for a Derby database, whose driver opens files in Spark's own Java, outside of the folders."""
+    if not url.lower().startswith(_DERBY):
+        return
+    place = url[len(_DERBY) :].partition(";")[0]
+    if not place.startswith("//"):  # a server's
+        resolve_path(place.removeprefix("directory:"), folders)
+
+
+def _text(connection: Connection, name: str) -> str:
+    value = connection.option(name)
+    assert isinstance(value, str), "checked when the source was made"
+    return value
+
+
+def _number(connection: Connection, name: str) -> int | None:
+    value = connection.option(name)
+    return int(value) if isinstance(value, str) else None

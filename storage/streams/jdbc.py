@@ -1,0 +1,85 @@
+"""Polling a database's table: what has come since the last look, by a column that only grows.
+
+Spark cannot stream from JDBC. A look reads the rows above the position where the last one ended, up to the highest
+there is now; that becomes the next position, which is made durable together with the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from ivm.errors import SqlError
+from storage.load.columns import LoadColumn
+from storage.spark.session import functions
+from storage.streams.json_rows import JsonRows
+from storage.streams.query import encoded, failure
+from storage.streams.systems import KeyedDecoder, encoded_columns
+
+
+@dataclass(frozen=True, slots=True)
+class JdbcPoll:
+    """``options``: Spark's own for JDBC. ``by``: the column that grows. ``rows``: which columns there are."""
+
+    options: tuple[tuple[str, str], ...]
+    rows: JsonRows
+    by: str
+
+    @property
+    def columns(self) -> tuple[LoadColumn, ...]:
+        return encoded_columns(self.rows)
+
+
+class Polled(NamedTuple):
+    """What a look has found. ``position``: where the next one goes on; the rest as in ``Arrived``."""
+
+    rows: pa.Table
+    position: str
+    alone: Callable[[], pa.Table]
+
+
+def poll(session: Any, source: JdbcPoll, after: str | None, secret: bytes) -> Polled | None:
+    """The rows above a position, in the order of the column polled by, at least one; None where there are none.
+
+    Raises 42703 for a column that the table lacks, 42804 for a type that does not fit, 58000 where the database or
+    Spark fails.
+    """
+    try:
+        frame = session.read.format("jdbc").options(**dict(source.options)).load()
+        names = frame.columns
+        by = frame[_quoted(_found(names, source.by))]
+        rising = frame if after is None else frame.where(by > _literal(after, frame, by))
+        position = rising.select(functions().max(by).cast("string")).collect()[0][0]
+        if position is None:
+            return None
+        chosen = [frame[_quoted(_found(names, c.name))].alias(f"c{i}") for i, c in enumerate(source.rows.columns)]
+        batch = rising.where(by <= _literal(position, frame, by)).orderBy(by).select(chosen)
+        decode = KeyedDecoder(source.rows)
+        alone = partial(encoded, batch.coalesce(1), source.columns, decode, secret)
+        return Polled(encoded(batch, source.columns, decode, secret), str(position), alone)
+    except Exception as error:
+        raise failure(error) from error
+
+
+def _literal(text: str, frame: Any, column: Any) -> Any:
+    """A position as a value of the column's type."""
+    return functions().lit(text).cast(frame.select(column).schema[0].dataType)
+
+
+def _found(names: list[str], name: str) -> str:
+    """The database's column of that name; databases fold names their own way. Raises 42703."""
+    folded = [n for n in names if n.lower() == name.lower()]
+    if name in names:
+        return name
+    if len(folded) != 1:
+        raise SqlError("42703", f'the table has no column "{name}"', f"Its columns are {', '.join(names)}.",
+                       "Name the columns to fill: INTO table (column, ...).")  # fmt: skip
+    return folded[0]
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,194 @@
+"""JSON objects → rows: what sources FROM KAFKA, and FROM FILES with FORMAT json, read on Spark's executors.
+
+An object's members are columns by their names. A missing member is NULL; a member that is no column is an error, unless
+the source names the columns that it fills. Values become text and go through the types' own input functions, so that a
+number keeps every digit.
+
+A Debezium event is an object with ``op`` and ``before`` or ``after``, as such or as the ``payload`` beside a schema. It
+becomes the rows that its key should have from then on: ``after`` for c, r and u, none for d. An update that changes the
+key takes the old key's row away first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from ivm.errors import SqlError
+from ivm.rows import Vector
+from ivm.words import Kind
+from storage.dictionary import Dictionary
+from storage.load.columns import LoadColumn
+from storage.load.source import Block
+from storage.streams.texts import text_vector
+
+_SHOWN: Final = 200
+
+
+class Number(str):
+    """A JSON number as it is written."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JsonRows:
+    """Objects as rows of ``columns``. ``key``: the positions of KEY; ``listed``: whether the source names its columns.
+
+    ``debezium``: the objects are events.
+    """
+
+    columns: tuple[LoadColumn, ...]
+    key: tuple[int, ...] = ()
+    listed: bool = False
+    debezium: bool = False
+
+    def block(self, values: Sequence[str | None], keys: Sequence[str | None] | None, dictionary: Dictionary) -> Block:
+        """Rows, by columns, with one more vector at the end under an envelope: whether the row's key goes.
+
+        ``keys``: the messages' keys, where they have any; a value that is NULL takes its key away.
+        """
+        rows: list[list[str | None]] = []
+        gone: list[bool] = []
+        for i, value in enumerate(values):
+            for row, goes in self._rows(value, None if keys is None else keys[i]):
+                rows.append(row)
+                gone.append(goes)
+        vectors = [
+            text_vector(pa.array([row[i] for row in rows], pa.large_string()), column, dictionary)
+            for i, column in enumerate(self.columns)
+        ]
+        if self.key:
+            vectors.append(Vector(np.array(gone, np.int64)))
+        return Block(vectors, len(rows))
+
+    def _rows(self, value: str | None, key: str | None) -> Iterator[tuple[list[str | None], bool]]:
+        found = None if value is None else parsed(value)
+        if self.debezium:
+            if found is not None:
+                yield from self._event(_object(found, value))
+        elif found is None:
+            if not self.key:
+                raise SqlError(
+                    "22023", "a message has no value", hint="ENVELOPE UPSERT takes such a message's key away."
+                )
+            yield self._key_row(key), True
+        else:
+            row = self._row(_object(found, value), self.listed)
+            rest = [cell for i, cell in enumerate(row) if i not in self.key]
+            yield row, bool(self.key) and bool(rest) and all(cell is None for cell in rest)
+
+    def _event(self, event: dict[str, Any]) -> Iterator[tuple[list[str | None], bool]]:
+        event = event["payload"] if isinstance(event.get("payload"), dict) else event
+        op, before, after = (event.get(name) for name in ("op", "before", "after"))
+        if op == "d" and isinstance(before, dict):
+            yield self._only_key(self._row(before, True)), True
+        elif op in ("c", "r", "u") and isinstance(after, dict):
+            row = self._row(after, self.listed)
+            if isinstance(before, dict):
+                old = self._row(before, True)
+                if any(old[i] != row[i] for i in self.key) and all(old[i] is not None for i in self.key):
+                    yield self._only_key(old), True
+            yield row, False
+        else:
+            message = f"a Debezium event with op {json.dumps(op)} has no {'before' if op == 'd' else 'after'}"
+            if op not in ("c", "r", "u", "d"):
+                message = f"a Debezium event has op {json.dumps(op)}, which is none of c, r, u and d"
+            raise SqlError("22023", message)
+
+    def _only_key(self, row: list[str | None]) -> list[str | None]:
+        return [cell if i in self.key else None for i, cell in enumerate(row)]
+
+    def _key_row(self, key: str | None) -> list[str | None]:
+        found = None if key is None else parsed(key)
+        if found is None:
+            raise SqlError("22023", "a message has neither a value nor a key")
+        if not isinstance(found, dict):
+            if len(self.key) != 1:
+                raise SqlError("22023", "a message's key is no JSON object, and KEY has several columns")
+            found = {self.columns[self.key[0]].name: found}
+        return self._only_key(self._row(found, True))
+
+    def _row(self, members: dict[str, Any], listed: bool) -> list[str | None]:
+        names = [column.name for column in self.columns]
+        if not listed:
+            for name in members:
+                if name not in names:
+                    hint = "Add the column, or name those to fill: INTO table (column, ...)."
+                    raise SqlError("42703", f'an object has a member "{name}" that is no column', hint=hint)
+        return [_text(members.get(c.name), c.type.kind) for c in self.columns]
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """Kafka's: batches of the columns value and key, both text."""
+
+    rows: JsonRows
+
+    def __call__(self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary) -> Iterator[Block]:
+        for batch in batches:
+            yield self.rows.block(batch.column(0).to_pylist(), batch.column(1).to_pylist(), dictionary)
+
+
+def parsed(text: str) -> Any:
+    """JSON with numbers as they are written. Raises 22P02."""
+    try:
+        return json.loads(text, parse_int=Number, parse_float=Number, parse_constant=_refuse)
+    except ValueError as error:
+        detail = f"{error}, in {text[:_SHOWN]}"
+        raise SqlError("22P02", "invalid input syntax for type json", detail) from None
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _object(found: Any, text: str | None) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise SqlError("22023", "a row is no JSON object", f"It is {(text or 'null')[:_SHOWN]}")
+    return found
+
+
+def _text(value: Any, kind: Kind) -> str | None:
+    """A member's value as the text that the type's input function reads."""
+    if value is None:
+        return None
+    if kind is Kind.JSONB:
+        return _dumped(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and kind is Kind.ARRAY:
+        return _array(value)
+    return _dumped(value)
+
+
+def _array(values: list[Any]) -> str:
+    """As array literals are written."""
+    parts = []
+    for value in values:
+        if isinstance(value, list):
+            parts.append(_array(value))
+        elif value is None:
+            parts.append("NULL")
+        else:
+            text = _text(value, Kind.TEXT) or ""
+            parts.append('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"')
+    return "{" + ",".join(parts) + "}"
+
+
+def _dumped(value: Any) -> str:
+    """JSON again, numbers as they were."""
+    if isinstance(value, Number):
+        return str(value)
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(k)}:{_dumped(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_dumped, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
