@@ -279,7 +279,7 @@ class _Cutting:
         elif isinstance(node, Overflow) and node.input in self.turning:
             made[number] = Overflow(turned(node.input))
             found.add(number)
-        elif isinstance(node, Linear):
+        elif isinstance(node, Linear) and not self._is_constants(node):
             made[number] = self._present(number, node, found, made) if isinstance(node, Concat) else node
             found.add(number)
 
@@ -312,6 +312,10 @@ class _Cutting:
         widths = self.plan.widths
         ports = tuple(Port(i, widths[i], widths[i], scope=loop) for i in mine)
         return Fragment(number, 0, ports, self._reached(set(mine)), keyed=False)
+
+    def _is_constants(self, node: Node) -> bool:
+        """Whether these are the errors of constants, which whoever gives their rows has seen to."""
+        return isinstance(node, Errors) and isinstance(self.plan.nodes[node.input], Constants)
 
     def _is_collection(self, arranged: NodeId) -> bool:
         roots = (self.plan.rows, self.plan.errors)

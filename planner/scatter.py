@@ -26,6 +26,7 @@ from planner.context import Context
 from planner.fragment import Cut
 from planner.physical import Constants, Table
 from planner.render import constant_rows
+from planner.row_errors import first_error
 from planner.scatter_step import Report, Scatter
 from storage.dictionary import Dictionary
 from storage.spark.blocks import (
@@ -75,7 +76,9 @@ class Spread:
         found = {}
         for number, node in self.cut.sources:
             if isinstance(node, Constants):
-                rows, _ = constant_rows(node.rows, node.schema, context)
+                rows, errors = constant_rows(node.rows, node.schema, context)
+                if len(errors):
+                    raise first_error(errors, context.dictionary)
                 found[number] = _block(rows, np.ones(len(rows), np.int64), np.ones(len(rows), np.int64))
         return found
 
@@ -97,10 +100,11 @@ class Given:
         return sum(block.n for block in self.blocks.values())
 
 
-def given(spread: Spread, changes: Mapping[int, Sequence[History]]) -> Given:
-    """The changes of tables, by relation, as a job's."""
+def given(spread: Spread, changes: Mapping[int, Sequence[History]], first: int | None = None) -> Given:
+    """The changes of tables, by relation, as a job's. ``first``: an epoch before all of them that counts too."""
     histories = [history for some in changes.values() for history in some]
-    epochs = np.unique(np.concatenate([np.zeros(0, np.int64), *(history.epochs for history in histories)]))
+    begin = np.array([] if first is None else [first], np.int64)
+    epochs = np.unique(np.concatenate([begin, *(history.epochs for history in histories)]))
     found = Given(epochs)
     for relation, some in changes.items():
         source = spread.source(relation)

@@ -216,6 +216,7 @@ def create_view(env: Environment, node: nodes_statements.CreateViewStatement) ->
     return CreateView(
         schema_name, node.table.name, Query(query.rel, query.finishing, columns), node.text, node.materialized,
         node.replace, node.if_not_exists, retention(node.retain), references, follows, hydrate,
+        node.parts,
     )  # fmt: skip
 
 

@@ -155,7 +155,8 @@ class Relation:
     partitioned table's, which has no rows of its own; ``bound``: that of a partition of the one parent. ``locks``: the
     ids under which the store keeps what a view's joins with PROCTIME() have found.
     ``planning``: how a materialized view is planned, whenever that is. ``connection``: a source's or sink's, whose
-    one dependency is what it fills or reads.
+    one dependency is what it fills or reads. ``parts``: of a materialized view that Spark maintains, into how many its
+    state is divided; 0: the engine maintains it.
     """
 
     id: int
@@ -184,6 +185,7 @@ class Relation:
     locks: tuple[int, ...] = ()
     planning: Planning = DEFAULT
     connection: Connection | None = None
+    parts: int = 0
 
     @property
     def own_type(self) -> SqlType:
@@ -378,13 +380,18 @@ class Catalog:
         return [r for r, owner in found if owner is not None and owner[0] in tables]
 
     def stored(self) -> list[Relation]:
-        """The relations with rows of their own, in an order in which each comes after what its rows depend on.
+        """The relations whose rows the engine has, in an order in which each comes after what its rows depend on.
 
         Views come last: a table may be younger than a view over the table that it inherits from.
         """
         return sorted(
-            (r for r in self.relations.values() if r.kind in STORED), key=lambda r: (STORED.index(r.kind), r.oid)
+            (r for r in self.relations.values() if r.kind in STORED and not r.parts),
+            key=lambda r: (STORED.index(r.kind), r.oid),
         )
+
+    def scattered(self) -> list[Relation]:
+        """The materialized views that Spark maintains."""
+        return [r for r in self.relations.values() if r.parts]
 
     def to_json(self) -> bytes:
         """All that is persisted; ``from_json`` reads it back."""
@@ -477,6 +484,7 @@ def _relation_to_json(relation: Relation) -> dict[str, object]:
         "partitioning": None if relation.partitioning is None else partitioning_to_json(relation.partitioning),
         "bound": None if relation.bound is None else bound_to_json(relation.bound),
         "connection": None if relation.connection is None else connection_to_json(relation.connection),
+        "parts": relation.parts,
     }
     return {
         "id": relation.id,
@@ -551,4 +559,5 @@ def _relation_from_json(data: Mapping[str, Any], enums: Enums) -> Relation:
             Late(data.get("late", Late.AUTO.value)),
         ),
         connection=connection_from_json(data["connection"]) if "connection" in data else None,
+        parts=data.get("parts", 0),
     )

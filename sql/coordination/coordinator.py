@@ -23,6 +23,7 @@ from sql.coordination.idle import IdleMerging
 from sql.coordination.notifications import Channels
 from sql.coordination.prepared import Statements
 from sql.coordination.recovery import restore
+from sql.coordination.scattered import ScatteredViews
 from sql.coordination.sinks import Sinks
 from sql.coordination.sweeper import Sweeper
 from sql.coordination.thread import EngineThread
@@ -96,6 +97,7 @@ class Coordinator:
         self._thread.start()
         self.sweeper = Sweeper(self)
         self.sinks = Sinks(self)
+        self.scattered = ScatteredViews(self)
 
     @classmethod
     async def open(
@@ -221,6 +223,11 @@ class Coordinator:
             self._spark = SparkSession(self._own_folder())
         return self._spark
 
+    @property
+    def shared(self) -> Path | None:
+        """The folder that executors share with this server, and perhaps with others; None: it is not said."""
+        return None if self._spark_settings is None else self._spark_settings.shared
+
     def _own_folder(self) -> SparkSettings:
         """A folder of this server's own inside the shared one, or of its data where there is none."""
         settings = self._spark_settings or SparkSettings()
@@ -248,12 +255,14 @@ class Coordinator:
             await session.close()
         self.hydrators.close()
         await self.sinks.close()
+        await self.scattered.close()
         await self.sweeper.close()
         stopped = await asyncio.to_thread(self._stop)
         self.merging.stop()
         if self._spark is not None:
             await asyncio.to_thread(self._spark.stop)
             remove_scratch(self.engine, self._spark_settings)
+        await asyncio.to_thread(self.scattered.wait)
         self.readers.shutdown(wait=False, cancel_futures=True)
         if stopped:
             await asyncio.to_thread(self._close_storage)

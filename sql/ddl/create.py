@@ -29,6 +29,7 @@ from sql.ddl.partitions import check_keys, partition_parts
 from sql.ddl.sequences import alter_sequence, create_column_sequences, new_sequence, owner_of, release
 from sql.engine.definition import view_rel
 from sql.engine.persist import DEFAULT_RETAIN
+from sql.engine.spread import spread_of
 from sql.engine.writer import Writer
 from sql.settings.maintainable import check_maintainable
 from sql.settings.settings import Settings
@@ -186,6 +187,10 @@ class Definer:
         )
         if statement.materialized:
             check_maintainable(rel, self.writer.catalog, self.settings)
+        if statement.parts:
+            spread_of(with_names(rel, locks), self.writer.catalog, statement.parts)
+            view = replace(view, parts=statement.parts)
+        if statement.materialized:
             view = replace(view, retain=statement.retain or DEFAULT_RETAIN, locks=locks, planning=self.writer.planning)
         if replaced is not None:
             view = replace(view, id=replaced.id, created=replaced.created)

@@ -76,6 +76,8 @@ def with_constraints(table: Relation, statement: CreateTable, writer: Writer) ->
 def create_index(writer: Writer, statement: CreateIndex, notify: Notify) -> None:
     """The index is there, and filled, on return. 42P07; 23505 where rows are duplicates already."""
     table, index = statement.table, statement.index
+    if table.parts:
+        raise unsupported("an index on a materialized view that Spark maintains")
     if table.partitioning is not None and index.unique:
         raise unsupported("CREATE UNIQUE INDEX on a partitioned table", hint="Make it a constraint of the new table.")
     taken = taken_names(writer.catalog, table.schema_name)

@@ -77,6 +77,8 @@ class Engine:
         self.sequences = Sequences()
         self.loads = Loads()
         self.listeners: list[Listener] = []
+        self.kept_beside: list[Callable[[], list[Words] | None]] = []
+        """Tell what else has ids of the dictionary, when a sweep begins; None: it is not to begin now."""
         self.unstepped = False
         self.rests = False
         """While a light statement runs on the event loop's thread: nothing may be stepped."""

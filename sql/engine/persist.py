@@ -56,6 +56,8 @@ class Persistence:
     holds: dict[int, int] = field(default_factory=dict)
     """By sink: the epoch up to which it is done. One that is not here is done with nothing."""
     _sinks: tuple[Catalog | None, dict[int, list[tuple[int, int]]]] = field(default_factory=lambda: (None, {}))
+    needed: Mapping[int, int] = field(default_factory=dict)
+    """From which epoch on someone still needs a relation's updates, by id."""
     _applier: Applier | None = None
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
@@ -147,7 +149,7 @@ class Persistence:
         retain = DEFAULT_RETAIN if known is None or known.retain == 0 else known.retain
         now = high_water if self.clock is None else self.clock.now()
         held = (max(self.holds.get(sink, 0), now - longest) for sink, longest in self._readers(relation))
-        return min(high_water, now - retain, *held)
+        return min(high_water, now - retain, *held, self.needed.get(relation, high_water))
 
     def _readers(self, relation: int) -> list[tuple[int, int]]:
         """The sinks that read a relation, and the µs of history that each may hold."""
@@ -187,4 +189,4 @@ def stored_relation(relation: Relation) -> StoredRelation:
 
 
 def _is_stored(relation: Relation) -> bool:
-    return relation.kind in STORED
+    return relation.kind in STORED and not relation.parts

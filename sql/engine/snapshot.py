@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ivm.errors import SqlError
+from ivm.errors import SqlError, unsupported
 from ivm.graph import NodeId
 from ivm.root import Root
 from ivm.rows import Words
@@ -185,6 +185,11 @@ class HistorySnapshot:
 
 def _system_rows(catalog: Catalog, system: SystemRows, relation: int) -> tuple[Words, Words] | None:
     found = catalog.by_id(relation)
+    if found is not None and found.parts:
+        raise unsupported(
+            f"reading the materialized view {found.name}, which Spark maintains, in a statement that writes",
+            hint="Its rows come some time after the commits that change them. Read it in a statement of its own.",
+        )
     if found is None or found.kind not in (RelationKind.SYSTEM, RelationKind.SEQUENCE):
         return None
     rows = system(relation)

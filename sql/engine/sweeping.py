@@ -59,14 +59,15 @@ class Sweeping:
         return bool(self._spines)
 
     def begin(self) -> bool:
-        """What is held now, and what comes from now on, stays. False: not now, a view is being hydrated beside."""
+        """What is held now, and what comes from now on, stays. False: not now, a view is being made beside."""
         engine = self.engine
-        if engine.dataflow.held:
+        beside = [tell() for tell in engine.kept_beside]
+        if engine.dataflow.held or None in beside:
             return False
         engine.dictionary.guarded = True
         self._sweep.begin()
         engine.dictionary.forget_recent()
-        self._words = live.words(engine.dataflow)
+        self._words = live.words(engine.dataflow) + [words for some in beside for words in some or ()]
         return True
 
     def mark(self) -> None:

@@ -140,7 +140,7 @@ class Writer:
 
     def _install(self, relation: Relation, rel: Rel | None) -> None:
         engine = self.engine
-        if relation.kind not in STORED:
+        if relation.kind not in STORED or relation.parts:
             return
         if relation.kind in FED:
             engine.add_table(relation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,6 +21,7 @@ from planner.run import run
 from planner.run_direct import is_short
 from planner.scalar import Call
 from planner.traverse import children
+from sql.catalog.catalog import Relation
 from sql.catalog.search_path import Lookup
 from sql.coordination.abandoning import abandoning, going
 from sql.coordination.hydration import Creation
@@ -38,9 +40,10 @@ from sql.dml.compound import CompoundRun
 from sql.dml.fast_insert import constant_source
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.engine.definition import view_rel
-from sql.engine.engine import TooLongHereError
+from sql.engine.engine import Engine, TooLongHereError
 from sql.engine.overlay import OverlaidSnapshot
 from sql.engine.snapshot import MemorySnapshot, Published, StoredIndexes, plan_maintained
+from sql.engine.spread import spread_of
 from sql.engine.writer import Writer
 from sql.parse import StatementText
 from sql.session.connections import check_reachable
@@ -97,6 +100,14 @@ from storage.codec import encode
 
 if TYPE_CHECKING:
     from sql.session.session import Session
+
+
+def _drop_again(engine: Engine, view: Relation) -> None:
+    """A view that has not come about, unless somebody has dropped it, or made another over it."""
+    writer = Writer.begin(engine)
+    if view.id in writer.catalog.relations and not writer.catalog.dependents([view.id]):
+        writer.drop([view.id])
+        writer.commit()
 
 
 Definition = (
@@ -310,6 +321,8 @@ class Executor:
                 raise SqlError("25001", "a view with PROCTIME() cannot be created inside a transaction block")
             if made and isinstance(statement, CreateView) and statement.hydrate is Hydrate.SPARK:
                 raise SqlError("25001", "Spark cannot hydrate a view inside a transaction block")
+            if isinstance(statement, CreateView) and statement.parts and transaction.alone:
+                return await self._scatter(statement, prepared, request, notices.append)
             if isinstance(statement, CreateView) and statement.materialized and transaction.alone:
                 coordinator = self._session.coordinator
                 creation = Creation(
@@ -330,6 +343,26 @@ class Executor:
         finally:
             self._session.notices += notices
         return CommandResult(tag)
+
+    async def _scatter(
+        self, statement: CreateView, prepared: Prepared, request: Request, notify: Notify
+    ) -> CommandResult:  # fmt: skip
+        """A view that Spark maintains is there when its first job has ended well; otherwise it goes again."""
+        transaction, coordinator = self._session.transaction, self._session.coordinator
+        assert transaction is not None
+
+        def define(writer: Writer) -> Relation | None:
+            prepared.check_current(writer.catalog)
+            return self.definer(writer, prepared, notify).create_view(statement)
+
+        view = await transaction.write(define)
+        if view is not None:
+            try:
+                await coordinator.scattered.ready(view.id)
+            except BaseException:
+                await asyncio.shield(coordinator.autocommit(partial(_drop_again, coordinator.engine, view)))
+                raise
+        return CommandResult("CREATE MATERIALIZED VIEW")
 
     def _define_now(
         self, writer: Writer, statement: Definition, prepared: Prepared, request: Request,
@@ -447,7 +480,13 @@ class Executor:
         planning, renderer = self._session.settings.planning, self._session.coordinator.engine.renderer
         indexes = StoredIndexes(published, not maintained, planning)
         lines = explain(rel, statement.stage, indexes, name, renderer, planning.demanding).splitlines()
-        if isinstance(inner, CreateView) and inner.materialized:
+        if isinstance(inner, CreateView) and inner.parts:
+            cut = spread_of(rel, published.catalog, inner.parts).cut
+            places, exchanges = len(cut.fragments) - 1, cut.levels - 1
+            lines.append(
+                f"maintained by spark: {places} fragments of {inner.parts} parts each, {exchanges} exchanges a job"
+            )
+        elif isinstance(inner, CreateView) and inner.materialized:
             choice = self._hydrated_by(inner, published)
             if inner.hydrate is not None or choice.by is Hydrate.SPARK:
                 lines.append(f"hydrated by {choice}")

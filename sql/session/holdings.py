@@ -50,7 +50,7 @@ def view_rows(
     held = arrangements(dataflow, published.stored)
     use = users(published.stored)
     for view in sorted(published.catalog.relations.values(), key=lambda r: (r.schema_name, r.name)):
-        if view.kind is RelationKind.MATERIALIZED_VIEW:
+        if view.kind is RelationKind.MATERIALIZED_VIEW and not view.parts:
             yield names.shown(view), *_view(view, published, held, use)
     for schema_name, name, phase in made:
         yield shown_name(schema_name, name, names.path), phase, False, None, None, None, None, None

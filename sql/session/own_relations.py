@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,7 @@ from sql.system.own import (
     LOADS,
     SINKS,
     SOURCES,
+    SPARK_JOBS,
     STEPS,
     VIEW_ERRORS,
     VIEWS,
@@ -32,6 +34,7 @@ from storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
     from sql.coordination.hydration import Creation
+    from sql.coordination.scattered import ScatteredViews
     from sql.session.session import Session
 
 Datums = tuple[object, ...]
@@ -52,7 +55,10 @@ def own_rows(relation: Relation, session: Session, published: Published, diction
         return arrangement_rows(session.coordinator.engine.dataflow, published, Lookup(published.catalog, path))
     if relation == VIEWS:
         made = ((c.statement.schema_name, c.statement.name, c.phase.value) for c in _under_way(session))
-        return view_rows(session.coordinator.engine.dataflow, published, Lookup(published.catalog, path), made)
+        rows = view_rows(session.coordinator.engine.dataflow, published, Lookup(published.catalog, path), made)
+        return chain(rows, scattered_rows(session.coordinator.scattered, Lookup(published.catalog, path)))
+    if relation == SPARK_JOBS:
+        return spark_jobs(session.coordinator.scattered, Lookup(published.catalog, path))
     if relation == LOADS:
         return load_rows(session.coordinator.engine.loads.all(), Lookup(published.catalog, path))
     if relation == SINKS:
@@ -71,6 +77,27 @@ def hydrations(session: Session, path: SearchPath) -> Iterable[Datums]:
         operators, done, updates = creation.place or (None, None, None)
         place = (creation.phase.value, operators, done, updates, creation.behind, creation.started)
         yield shown, creation.backend, *place, creation.by, creation.step
+
+
+def scattered_rows(scattered: ScatteredViews, names: Lookup) -> Iterable[Datums]:
+    """freshet.views: those that Spark maintains; ``behind`` while commits wait that readers cannot see yet."""
+    for view in sorted(scattered.views.values(), key=lambda view: view.relation.oid):
+        served, waits = view.served, view.waiting > 0
+        status = "failing" if view.error is not None else "behind" if waits or served is None else "running"
+        held = None if served is None else served.rows.count
+        yield names.shown(view.relation), status, served is not None, held, None, None, view.size, view.size
+
+
+def spark_jobs(scattered: ScatteredViews, names: Lookup) -> Iterable[Datums]:
+    """freshet.spark_jobs: the last jobs of each view that Spark maintains, by view."""
+    for view in sorted(scattered.views.values(), key=lambda view: view.relation.oid):
+        for job in list(view.jobs):
+            reports = job.reports
+            read = sum(r.read for r in reports), sum(r.read_bytes for r in reports)
+            written = sum(r.layer.rows for r in reports), sum(r.layer.size for r in reports)
+            place = (job.number, job.started, round(1000 * job.seconds), job.epoch, job.commits, job.updates)
+            error = None if job.error is None else job.error.message
+            yield names.shown(view.relation), *place, len(reports), job.held, *read, *written, error
 
 
 def _under_way(session: Session) -> list[Creation]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Words
+from ivm.trace import Version
 from ivm.words import Kind
 from planner.context import Bounds, Context
 from planner.evaluate import constant
@@ -26,6 +27,7 @@ from sql.engine.clock import POSTGRES_EPOCH
 from sql.engine.counts import count_row
 from sql.engine.overlay import OverlaidSnapshot, Pending
 from sql.engine.persist import DEFAULT_RETAIN
+from sql.engine.served import Served, ServedHistory, ServedSnapshot
 from sql.engine.snapshot import HistorySnapshot, MemorySnapshot, Published
 from sql.session.state import SessionState, system_words
 
@@ -110,10 +112,13 @@ def epoch_of(expr: Scalar, context: Context, what: str = "AS OF") -> int:
 
 def standing_error(published: Published, relation: int, ordinal: int, dictionary: Dictionary) -> SqlError | None:
     """The first of a view's errors as of an ordinal."""
-    version = published.errors(relation)
-    if version is None or not version.count:
+    return _first_of(published.errors(relation), ordinal, dictionary)
+
+
+def _first_of(errors: Version | None, ordinal: int, dictionary: Dictionary) -> SqlError | None:
+    if errors is None or not errors.count:
         return None
-    rows, _ = version.rows_at(ordinal)
+    rows, _ = errors.rows_at(ordinal)
     return first_error(rows, dictionary) if len(rows) else None
 
 
@@ -143,6 +148,8 @@ class Reading:
     """The rows counted, where the query does nothing else and the number is known."""
     pending: Pending | None = None
     """What the transaction has changed and is not stepped yet; only a short query may be read with it."""
+    served: Mapping[int, Served] = field(default_factory=dict)
+    """The inputs that Spark maintains."""
 
     @property
     def small(self) -> bool:
@@ -170,7 +177,10 @@ class Reading:
         found = []
         for relation in sorted(self.inputs):
             failure = published.failures.get(relation)
-            if failure is None and not self.moment.history:
+            served = self.served.get(relation)
+            if served is not None:
+                failure = _first_of(served.errors, self.moment.ordinal, self.context.dictionary)
+            elif failure is None and not self.moment.history:
                 failure = standing_error(published, relation, self.moment.ordinal, self.context.dictionary)
             if failure is not None:
                 found.append((relation, failure))
@@ -178,6 +188,7 @@ class Reading:
 
     def _size(self) -> int:
         versions = [self.moment.published.version(i) for i in self.inputs]
+        versions += [served.rows for served in self.served.values()]
         return sum(0 if v is None else v.count for v in versions)
 
     def _snapshot(self) -> MemorySnapshot | HistorySnapshot:
@@ -191,9 +202,14 @@ class Reading:
             assert persistence is not None, "history is kept in the store"
             if self.moment.epoch > persistence.applied_epoch:
                 persistence.flush()
+            if self.served:
+                return ServedHistory(persistence.store, self.moment.epoch, published.catalog, rows,
+                                     served=self.served, by=self.moment.ordinal)  # fmt: skip
             return HistorySnapshot(persistence.store, self.moment.epoch, published.catalog, rows)
         if self.pending is not None:
             return OverlaidSnapshot(published, self.moment.ordinal, rows, self.ignore_errors, self.pending)
+        if self.served:
+            return ServedSnapshot(published, self.moment.ordinal, rows, self.ignore_errors, self.served)
         return MemorySnapshot(published, self.moment.ordinal, rows, self.ignore_errors)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet, Words
 from planner.context import Context
 from planner.run_direct import is_short
@@ -13,6 +15,7 @@ from planner.scalar import Literal
 from sql.coordination.prepared import Prepared, StaleError
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.engine.overlay import OverlaidSnapshot, Pending
+from sql.engine.served import Served
 from sql.engine.snapshot import Published
 from sql.session.query import Moment, Reading, epoch_of, in_view, moment_of, present
 from sql.session.state import SessionState
@@ -87,16 +90,50 @@ class Reads:
         if statement.as_of is not None:
             moment = await self.moment(statement, published, prepared.inputs, context)
             context = replace(context, epoch=moment.epoch)
+        served: Mapping[int, Served] = {}
+        if session.coordinator.scattered.views:
+            moment, served = await self._served(prepared.inputs, moment, statement)
+            context = replace(context, epoch=moment.epoch)
         ignore = session.settings.boolean("ignore_view_errors")
         count = None
         if prepared.counted is not None and published.counts is not None and statement.as_of is None:
             count = published.counts.at(prepared.counted, published.ordinal)
         reading = Reading(
             plan, prepared.inputs, statement.finishing, moment, context, state, session.coordinator, ignore, count,
-            pending,
+            pending, served,
         )  # fmt: skip
         self._check_views(reading)
         return reading
+
+    async def _served(
+        self, inputs: frozenset[int], moment: Moment, statement: Query
+    ) -> tuple[Moment, Mapping[int, Served]]:
+        """The inputs that Spark maintains, once they cover the moment; or, where the session may read what is stale,
+        an earlier moment that they cover already. 0A000: after writes of the transaction's own; 55000: too old."""
+        coordinator = self._session.coordinator
+        views = coordinator.scattered.among(inputs)
+        if not views:
+            return moment, {}
+        transaction = self._session.transaction
+        assert transaction is not None
+        if transaction.writer is not None:
+            raise unsupported(
+                "reading a materialized view that Spark maintains in a transaction that has written",
+                hint="Commit first: Spark sees what is committed.",
+            )
+        limit = 1000 * self._session.settings.milliseconds("max_staleness")
+        covered = min(view.covered for view in views)
+        stale = moment.epoch > covered > coordinator.engine.clock.now() - limit
+        if limit and statement.as_of is None and stale:
+            moment = await moment_of(coordinator, moment.published, inputs, covered)
+        timeline = coordinator.engine.timeline
+        ordinal = timeline.ordinal(moment.epoch)
+        epoch = moment.epoch if ordinal is None else timeline.epoch(ordinal)
+        served = {view.relation.id: await coordinator.scattered.covers(view, epoch) for view in views}
+        if ordinal is None or any(ordinal < found.since for found in served.values()):
+            raise SqlError("55000", "what Spark maintains can no longer be read as of then",
+                           hint="Its history is kept for a minute; read it as of now.")  # fmt: skip
+        return replace(moment, ordinal=ordinal), served
 
     def _unstepped_state(
         self, transaction: Transaction, statement: Query, prepared: Prepared

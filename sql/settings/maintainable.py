@@ -64,6 +64,11 @@ def _check_relation(relation: Relation | None) -> None:
     if relation is None or relation.sequence is not None:
         what = "a system relation" if relation is None else "a sequence"
         raise unsupported(f"{what} in a materialized view or subscription", hint="Use a plain view.")
+    if relation.parts:
+        raise unsupported(
+            f"the materialized view {relation.name}, which Spark maintains, in a materialized view or subscription",
+            hint="Its rows come some time after the commits that change them. Write its query instead.",
+        )
 
 
 def _check_call(call: Call, settings: Settings) -> None:

@@ -147,6 +147,7 @@ _SETTINGS: Final = (
     _Setting("lc_ctype", "C"),
     _Setting("lock_timeout", "0", _duration),
     _Setting("max_identifier_length", "63"),
+    _Setting("max_staleness", "0", _duration),
     _Setting("recursion_demand", "on", _boolean),
     _Setting("row_security", "on", _boolean),
     _Setting("search_path", '"$user", public', _search_path),

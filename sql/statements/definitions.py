@@ -100,7 +100,8 @@ class AlterSequence:
 class CreateView:
     """A view (``materialized`` or not). ``definition`` is the SELECT's own text, ``references`` what it names.
 
-    ``follows``: it is temporary because what it reads is. ``hydrate``: by whom, where that is said.
+    ``follows``: it is temporary because what it reads is. ``hydrate``: by whom, where that is said. ``parts``: as a
+    relation has them.
     """
 
     schema_name: str
@@ -114,6 +115,7 @@ class CreateView:
     references: tuple[Reference, ...] = ()
     follows: bool = False
     hydrate: Hydrate | None = None
+    parts: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,7 @@ class CreateViewStatement:
     at: int
     temporary: bool = False
     hydrate: str | None = None
+    parts: int = 0
 
 
 @dataclass(frozen=True, slots=True)

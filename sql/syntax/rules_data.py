@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
@@ -21,6 +22,30 @@ _OTHER_OBJECTS = frozenset(
     source secret connection cluster
     """.split()  # noqa: SIM905
 )
+
+
+MOST_PARTS: Final = 10_000
+DEFAULT_PARTS: Final = 8
+
+
+@dataclass(slots=True)
+class ViewOptions:
+    """What is said of a materialized view: who computes its first contents (``hydrate``), whether Spark maintains it,
+    and in how many parts."""
+
+    hydrate: str | None = None
+    spark: bool = False
+    parts: int | None = None
+
+    @property
+    def wanted(self) -> int:
+        """The parts; 0 where Spark does not maintain it. 22023: options that do not go together."""
+        if self.parts is not None and not self.spark:
+            raise SqlError("22023", "PARTITIONS is for views that Spark maintains", hint="Write MAINTAIN = spark too.")
+        if self.hydrate is not None and self.spark:
+            raise SqlError("22023", "HYDRATE is for views that the server maintains",
+                           hint="What Spark maintains it computes from the start.")  # fmt: skip
+        return (self.parts or DEFAULT_PARTS) if self.spark else 0
 
 
 class DataRules(PartitionRules):
@@ -241,7 +266,8 @@ class DataRules(PartitionRules):
         exists = self.accept_word("if", "not", "exists")
         table = self._parse_table_parts()
         columns = self.identifiers() if self._curr.token_type == TokenType.L_PAREN else None
-        retain, hydrate = self.storage_options(materialized)
+        options = ViewOptions()
+        retain = self.storage_options(options if materialized else None)
         self.expect(TokenType.ALIAS)
         start = self._curr.start
         query = self.query()
@@ -251,7 +277,7 @@ class DataRules(PartitionRules):
         )  # fmt: skip
         text = self.sql[start : self._prev.end + 1]
         create.meta.update(materialized=materialized, temporary=temporary, retain=retain, text=text, text_at=start)
-        create.meta.update(hydrate=hydrate)
+        create.meta.update(hydrate=options.hydrate, parts=options.wanted)
         self._with_data()
         return create
 
@@ -269,13 +295,12 @@ class DataRules(PartitionRules):
             raise self.refusal("WITH CHECK OPTION")
         return True
 
-    def storage_options(self, hydrated: bool = False) -> tuple[str | None, str | None]:
-        """``WITH (RETAIN HISTORY [=] [FOR] '1 hour', HYDRATE = spark)``, the second where something is ``hydrated``;
-        PostgreSQL's own storage parameters are read and ignored."""
+    def storage_options(self, options: ViewOptions | None = None) -> str | None:
+        """``WITH (RETAIN HISTORY [=] [FOR] '1 hour')``; PostgreSQL's own storage parameters are read and ignored.
+        ``options``: takes ``HYDRATE = spark``, ``MAINTAIN = spark`` and ``PARTITIONS = n``, where they may stand."""
         if self.accept_word("without", "oids") or not self._match(TokenType.WITH):
-            return None, None
+            return None
         retain: str | None = None
-        hydrate: str | None = None
         self.expect(TokenType.L_PAREN)
         while True:
             if self.accept_word("retain", "history"):
@@ -285,25 +310,39 @@ class DataRules(PartitionRules):
                     raise self.syntax_error()
                 retain = self._curr.text
                 self._advance()
-            elif hydrated and self.accept_word("hydrate"):
-                hydrate = self._hydrate()
+            elif options is not None and self.accept_word("hydrate"):
+                options.hydrate = self._one_of("HYDRATE", "auto", "spark", "local")
+            elif options is not None and self.accept_word("maintain"):
+                options.spark = self._one_of("MAINTAIN", "spark", "local") == "spark"
+            elif options is not None and self.accept_word("partitions"):
+                options.parts = self._partitions()
             else:
                 self._storage_parameter()
             if not self._match(TokenType.COMMA):
                 break
         self.expect(TokenType.R_PAREN)
-        return retain, hydrate
+        return retain
 
-    def _hydrate(self) -> str:
+    def _one_of(self, option: str, *values: str) -> str:
         self._match(TokenType.EQ)
         token = self._curr
-        by = token.text.lower() if token.token_type == TokenType.STRING else self.label().name.lower()
+        given = token.text.lower() if token.token_type == TokenType.STRING else self.label().name.lower()
         if token.token_type == TokenType.STRING:
             self._advance()
-        if by not in ("auto", "spark", "local"):
-            raise SqlError("22023", f'invalid value for HYDRATE: "{by}"', hint="Write auto, spark or local.",
-                           position=token.start + 1)  # fmt: skip
-        return by
+        if given not in values:
+            hint = f"Write {', '.join(values[:-1])} or {values[-1]}."
+            raise SqlError("22023", f'invalid value for {option}: "{given}"', hint=hint, position=token.start + 1)
+        return given
+
+    def _partitions(self) -> int:
+        self._match(TokenType.EQ)
+        token = self._curr
+        if token.token_type != TokenType.NUMBER:
+            raise self.syntax_error()
+        self._advance()
+        if not token.text.isdigit() or not 1 <= int(token.text) <= MOST_PARTS:
+            raise SqlError("22023", f"PARTITIONS must be between 1 and {MOST_PARTS}", position=token.start + 1)
+        return int(token.text)
 
     def _storage_parameter(self) -> None:
         token = self._curr
@@ -341,7 +380,7 @@ class DataRules(PartitionRules):
         for word in ("partition", "using", "tablespace"):
             if self.is_word(word):
                 raise self.refusal(word.split()[0].upper())
-        retain, _ = self.storage_options()
+        retain = self.storage_options()
         goes = self._on_commit(temporary)
         source: exp.Expr | None = None
         data = True

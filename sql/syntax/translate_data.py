@@ -165,6 +165,7 @@ def _create_view(node: exp.Create) -> CreateViewStatement:
         at(node),
         meta["temporary"],
         meta["hydrate"],
+        meta["parts"],
     )
 
 

@@ -72,6 +72,14 @@ SOURCES: Final = Relation(
      TableColumn("error", TEXT), TableColumn("detail", TEXT), TableColumn("failed", TIMESTAMPTZ),
      TableColumn("failures", INT4, False)),
 )  # fmt: skip
+SPARK_JOBS: Final = Relation(
+    13988, "freshet", "spark_jobs", RelationKind.SYSTEM,
+    (TableColumn("view", TEXT, False), TableColumn("job", INT8, False), TableColumn("started", TIMESTAMPTZ, False),
+     *(TableColumn(name, INT8, False) for name in (
+         "milliseconds", "epoch", "commits", "updates", "parts_touched", "parts_held", "rows_read", "bytes_read",
+         "rows_written", "bytes_written")),
+     TableColumn("error", TEXT)),
+)  # fmt: skip
 OWN_RELATIONS: Final = (
     VIEW_ERRORS,
     HYDRATIONS,
@@ -83,4 +91,5 @@ OWN_RELATIONS: Final = (
     LOADS,
     SINKS,
     SOURCES,
+    SPARK_JOBS,
 )

@@ -1,0 +1,33 @@
+"""How a materialized view that Spark maintains is divided into parts."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ivm.errors import unsupported
+from planner.fragment import cut
+from planner.logical import Rel
+from planner.lower import lower
+from planner.lower_state import KnownIndexes
+from planner.planning import Joins, Late, Planning
+from planner.scatter import Spread
+from planner.transform.pipeline import maintained
+from sql.catalog.catalog import FED, Catalog
+
+LINEAR: Final = Planning(joins=Joins.LINEAR, late=Late.OFF)
+"""Joins of many inputs at once look things up by several keys: no part has them all."""
+
+
+def spread_of(rel: Rel, catalog: Catalog, parts: int) -> Spread:
+    """How the rows are computed in so many parts. It depends on the definition alone. 0A000: they cannot be."""
+    plan = lower(maintained(rel), KnownIndexes(planning=LINEAR))
+    spread = Spread.of(cut(plan), parts)
+    for relation in spread.tables:
+        known = catalog.by_id(relation)
+        if known is None or known.kind not in FED:
+            name = "a relation of the system" if known is None else known.name
+            raise unsupported(
+                f"reading {name}, which is no table, in a materialized view that Spark is to maintain",
+                hint="Write its query in the place of a materialized view.",
+            )
+    return spread
