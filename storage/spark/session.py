@@ -20,6 +20,8 @@ from storage.spark.java import java_home
 from storage.spark.reach import check_reachable, own_address
 
 _ROOT: Final = Path(__file__).resolve().parent.parent.parent
+_BATCH_BYTES: Final = 1 << 26
+"""Of a batch on its way to Python: records that hold blocks of updates are large, and an Arrow array ends at 2 GiB."""
 EXECUTOR_SECONDS: Final = 30.0
 """For how long a cluster may take to give a new session its first executor."""
 
@@ -193,6 +195,7 @@ def _options(settings: SparkSettings) -> dict[str, str]:
         "spark.sql.legacy.parquet.nanosAsLong": "true",
         "spark.sql.caseSensitive": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(_BATCH_BYTES),
         "spark.sql.files.ignoreCorruptFiles": "false",
         "spark.sql.parquet.compression.codec": "lz4_raw",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
