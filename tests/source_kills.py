@@ -35,7 +35,7 @@ SETUP: Final = (
     "CREATE TABLE ticks (at timestamptz, n bigint)",
     "CREATE MATERIALIZED VIEW notes AS SELECT note, count(*) AS n, sum(id) AS s FROM bag GROUP BY note",
     "CREATE SOURCE bags FROM FILES (PATH '{}/bag', FORMAT csv) INTO bag WITH (TRIGGER = '200 milliseconds')",
-    "CREATE SOURCE kvs FROM FILES (PATH '{}/kv', FORMAT json, MAX_FILES 3) INTO kv"
+    "CREATE SOURCE kvs FROM FILES (PATH '{}/kv', FORMAT json, MAX_FILES 200) INTO kv"
     " WITH (TRIGGER = '200 milliseconds', ENVELOPE UPSERT)",
     "CREATE SOURCE clock FROM RATE (ROWS_PER_SECOND 20) INTO ticks WITH (TRIGGER = '500 milliseconds')",
 )
