@@ -354,3 +354,12 @@ def test_what_a_locked_join_found_stays(server: Server) -> None:
         server.restart()
         client = server.client()
         assert client.rows("SELECT * FROM v ORDER BY id") == expected
+
+
+def test_not_after_writes_that_commit_with_it(server: Server) -> None:
+    client = server.client()
+    client.run(f"CREATE TABLE t (id int PRIMARY KEY, s text) {SHORT}")
+    assert client.error("INSERT INTO t VALUES (1, 'a'); VACUUM").sqlstate == "25001"
+    assert client.rows("TABLE t") == []
+    client.run("SELECT 1; VACUUM")
+    client.run("INSERT INTO t VALUES (1, 'a')")

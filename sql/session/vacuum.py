@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 
 async def vacuum(session: Session, statement: Vacuum) -> CommandResult:
-    """Values to which nothing refers leave the dictionary. 25001 in a transaction block."""
+    """Values to which nothing refers leave the dictionary. 25001 in a transaction block, and after writes that are to
+    commit with it (``INSERT …; VACUUM`` in one message): the sweep would wait for them."""
     transaction = session.transaction
-    if transaction is not None and transaction.explicit:
+    if transaction is not None and (transaction.explicit or transaction.writer is not None):
         raise SqlError("25001", "VACUUM cannot run inside a transaction block")
     await session.coordinator.sweeper.sweep(statement.full)
     return CommandResult("VACUUM")
