@@ -29,12 +29,12 @@ from planner.context import Context
 from planner.fragment import FIRST, Cut, Fragment, cut
 from planner.physical import Group, Plan, innermost_loops, inputs
 from planner.rounds import Due, Rounds
-from planner.spark_work import FRAME, VALUES, Environment, Work, output_folder, pack_values, part_folder, read_values
+from planner.spark_work import FRAME, VALUES, Environment, Work, output_folder, part_folder, read_values
 from planner.unfold import Unfolded, unfold
 from storage.dictionary import Dictionary
 from storage.load.paths import spark_path
+from storage.spark.blocks import encode_entries, read_block, write_blocks
 from storage.spark.errors import spark_error
-from storage.spark.runs import read_block, write_block
 from storage.spark.session import SparkSession
 
 PART_ROWS: Final = 500_000
@@ -68,7 +68,7 @@ class Made:
 
 
 def _blocks(folder: Path) -> Iterator[Block]:
-    for path in sorted(folder.parent.glob(f"{folder.name}/*.words")):
+    for path in sorted(folder.parent.glob(f"{folder.name}/*.arrow")):
         yield read_block(path)
 
 
@@ -87,6 +87,7 @@ class Hydration:
     _cut: Cut | None = None
     _step: int = 0
     _updates: int = 0
+    _given_words: int = 0
     _slices: list[tuple[NodeId, Path]] = field(default_factory=list)
     _values: list[Path] = field(default_factory=list)
     _waiting: dict[Due, list[Path]] = field(default_factory=dict)
@@ -107,10 +108,12 @@ class Hydration:
         for k, start in enumerate(range(0, block.n, SLICE_ROWS)):
             self.check()
             stop = min(start + SLICE_ROWS, block.n)
-            path = self.folder / "sources" / f"{source}-{k}.words"
-            write_block(path, Block.of(rows[start:stop], np.zeros(stop - start, np.int64), diffs[start:stop]))
+            path = self.folder / "sources" / f"{source}-{k}.arrow"
+            piece = Block.of(rows[start:stop], np.zeros(stop - start, np.int64), diffs[start:stop])
+            write_blocks(path, [piece], durable=False)
             self._slices.append((source, path))
         self._updates += block.n
+        self._given_words += rows.size + block.n + diffs.size
 
     def _write_values(self, source: NodeId, rows: Any) -> None:
         """The values of all words that are ids. A number that happens to be one too does no harm."""
@@ -124,7 +127,7 @@ class Hydration:
         if len(words):
             path = self.folder / "values" / f"{source}.values"
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(pack_values((words, *dictionary.packed(words))))
+            path.write_bytes(encode_entries((words, *dictionary.packed(words))))
             self._values.append(path)
 
     def check(self) -> None:
@@ -188,7 +191,7 @@ class Hydration:
     @property
     def parts(self) -> int:
         """Into how many parts keys are hashed."""
-        rows = sum(path.stat().st_size // 8 for _, path in self._slices) // 4
+        rows = self._given_words // 4
         return min(max(LEAST_PARTS, -(-rows // PART_ROWS)), MOST_PARTS)
 
     def _run_step(self, session: Any, due: Sequence[Due]) -> None:

@@ -47,6 +47,8 @@ from storage.spark.manifest import Manifest
 from storage.stored import History
 
 _NO_PLACE: Final = -1
+_GROUP_BYTES: Final = 1 << 26
+"""Of updates in a row group of what a job is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,7 @@ def _write_given(folder: Path, changes: Given, dictionary: Dictionary) -> Path:
     folder.mkdir(parents=True)
     with pq.ParquetWriter(folder / "given.parquet", RECORDS, compression="lz4") as writer:
         for port, block in changes.blocks.items():
-            for piece in pieces(block):
+            for piece in pieces(block, _GROUP_BYTES):
                 found: list[tuple[int, int, bytes]] = [(_NO_PLACE, port, encode_block(piece))]
                 entries = entries_of([piece], dictionary)
                 if entries is not None:

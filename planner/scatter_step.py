@@ -47,6 +47,7 @@ from storage.spark.manifest import Layer
 LAYERS: Final = 8
 """Files of one part from which on all of it is written into one."""
 
+_RECORD_BYTES: Final = 1 << 26
 T = TypeVar("T")
 Found = tuple[int, int, bytes]
 """A record: place, port, bytes."""
@@ -178,7 +179,8 @@ class Scatter:
             entries = entries_of([one.block for one in some], dictionary)
             if entries is not None:
                 found.append((place, ENTRIES, encode_entries(entries)))
-            found += [(place, one.port, encode_block(piece)) for one in some for piece in pieces(one.block)]
+            blocks = ((one.port, piece) for one in some for piece in pieces(one.block, _RECORD_BYTES))
+            found += [(place, port, encode_block(piece)) for port, piece in blocks]
         return found
 
 

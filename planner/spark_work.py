@@ -1,7 +1,7 @@
 """What executors do for a hydration: fragments of a plan over the parts that a task has been sent.
 
 Spark calls it through ``mapInArrow``; executors need this package with the same Python and numpy. A record is a block
-of updates for a port of a part of a fragment (``storage.spark.runs``). What traces hold goes to files of the folder
+of updates for a port of a part of a fragment (``storage.spark.blocks``). What traces hold goes to files of the folder
 that all share: a task that runs again writes the same under the same names.
 
 ``due`` says what a record waits for, for folders: a port at a loop vector (negative: what a node owes to it), or it has
@@ -28,8 +28,17 @@ from planner.context import Context
 from planner.fragment import FIRST, Fragment
 from planner.fragment_run import Ran, Sent, run_fragment
 from storage.dictionary import Dictionary, Entries
+from storage.spark.blocks import (
+    decode_block,
+    decode_entries,
+    encode_block,
+    encode_entries,
+    joined,
+    pieces,
+    read_block,
+    write_blocks,
+)  # fmt: skip
 from storage.spark.errors import marked
-from storage.spark.runs import packed, pieces, read_block, together, unpacked, write_block
 from storage.text_style import DEFAULT_FORMATS, DateFormats
 
 FRAME: Final = "due string, fragment int, port int, part int, rows long, block binary"
@@ -41,6 +50,8 @@ FRAME_SCHEMA: Final = pa.schema(
 )  # fmt: skip
 VALUES: Final = "values"
 """``due`` of records that hold new values."""
+RECORD_BYTES: Final = 1 << 18
+"""Of one record, about: Spark looks at what it holds a hundred records at a time."""
 _BATCH_BYTES: Final = 1 << 23
 
 
@@ -87,25 +98,11 @@ def _load(dictionary: Dictionary, path: Path) -> None:
     _loaded.add(path)
 
 
-def pack_values(entries: Entries) -> bytes:
-    """Ids, where their values start, and the values' bytes, as one."""
-    ids, data, offsets = entries
-    parts = (np.array([len(ids)], np.int64), ids, offsets - offsets[0], data)
-    return b"".join(part.tobytes() for part in parts)
-
-
-def unpack_values(given: bytes) -> Entries:
-    """The entries that ``pack_values`` was given."""
-    (count,) = np.frombuffer(given, np.int64, 1)
-    ids, offsets = np.frombuffer(given, np.int64, count, 8), np.frombuffer(given, np.int64, count + 1, 8 + 8 * count)
-    return ids, np.frombuffer(given, np.uint8, offset=16 + 16 * count), offsets
-
-
 def read_values(path: Path) -> list[Entries]:
     """The entries of a file of values, or of a frame's file with such records."""
     if path.suffix != ".parquet":
-        return [unpack_values(path.read_bytes())]
-    return [unpack_values(cell.as_py()) for cell in pq.read_table(path, columns=["block"], partitioning=None)["block"]]
+        return [decode_entries(path.read_bytes())]
+    return [decode_entries(cell.as_py()) for cell in pq.read_table(path, columns=["block"], partitioning=None)["block"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +143,13 @@ class Work:
             for node, block in ran.owed:
                 yield from _waiting(Sent(number, part, NodeId(-1 - node), block))
             for entries in context.dictionary.drain_new():
-                yield VALUES, -1, -1, 0, len(entries[0]), pack_values(entries)
+                yield VALUES, -1, -1, 0, len(entries[0]), encode_entries(entries)
 
     def _run(self, place: int, part: int, ports: dict[NodeId, list[Block]], context: Context) -> Ran:
         fragment = self.fragments[place]
         folders = [part_folder(self.folder, fragment.number, i, part) for i in range(self.traces[place])]
         traces = [self._before(folder) for folder in folders] if self.again[place] else []
-        found = {port: together(blocks) for port, blocks in ports.items()}
+        found = {port: joined(blocks) for port, blocks in ports.items()}
         arrived = {port: block for port, block in found.items() if port >= 0}
         owed = {NodeId(-1 - port): block for port, block in found.items() if port < 0}
         held = traces if any(traces) else None
@@ -163,7 +160,7 @@ class Work:
 
     def _before(self, folder: Path) -> list[Block]:
         """What steps before this one have left, whatever a task that ran twice has written since."""
-        return [read_block(path) for path in sorted(folder.glob("*.words")) if int(path.stem) < self.step]
+        return [read_block(path) for path in sorted(folder.glob("*.arrow")) if int(path.stem) < self.step]
 
     def _arrived(self, batches: Iterable[pa.RecordBatch]) -> dict[tuple[int, int], dict[NodeId, list[Block]]]:
         found: dict[tuple[int, int], dict[NodeId, list[Block]]] = defaultdict(lambda: defaultdict(list))
@@ -175,7 +172,7 @@ class Work:
                 continue
             heads = (batch.column(name).to_pylist() for name in ("fragment", "part", "port"))
             for fragment, part, port, cell in zip(*heads, batch.column("block"), strict=True):
-                found[fragment, part][NodeId(port)].append(unpacked(cell.as_buffer()))
+                found[fragment, part][NodeId(port)].append(decode_block(cell.as_buffer()))
         return found
 
     def _sent(self, sent: Sent, name: str) -> Iterator[tuple[Any, ...]]:
@@ -190,9 +187,9 @@ def _waiting(sent: Sent) -> Iterator[tuple[Any, ...]]:
     rows, times, diffs = sent.block.arrays()
     for vector in np.unique(times).tolist():
         chosen = slice(None) if times[0] == times[-1] == vector and (times == vector).all() else times == vector
-        for block in pieces(Block.of(rows[chosen], times[chosen], diffs[chosen])):
+        for block in pieces(Block.of(rows[chosen], times[chosen], diffs[chosen]), RECORD_BYTES):
             due = f"{sent.fragment}.{sent.port}.{vector}"
-            yield due, sent.fragment, sent.port, sent.part, block.n, packed(block)
+            yield due, sent.fragment, sent.port, sent.part, block.n, encode_block(block)
 
 
 def part_folder(folder: Path, fragment: int, trace: int, part: int | str) -> Path:
@@ -207,7 +204,7 @@ def output_folder(folder: Path, node: NodeId) -> Path:
 
 def _write(folder: Path, name: str, block: Block) -> None:
     if block.n:
-        write_block(folder / f"{name}.words", block)
+        write_blocks(folder / f"{name}.arrow", [block], durable=False)
 
 
 def _batches(records: Iterable[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:

@@ -1,7 +1,9 @@
 """Blocks of updates as bytes, for Spark's exchanges and for files of words that only a rename makes visible.
 
 One *record* is what a block, or some of the dictionary's entries, has for one place: Spark moves records without
-knowing what is in them. A file holds the traces of one part of a fragment, or the updates that a view has got.
+knowing what is in them. A row of words as a row of Spark's would cost more to hand from Java to Python and back than
+all that is done with it. A file holds the traces of one part of a fragment, or updates: a slice of a source's, of a
+step's, those that a view has got.
 """
 
 from __future__ import annotations
@@ -29,7 +31,6 @@ _FILE: Final = pa.schema([("trace", pa.int32()), ("data", pa.large_binary())])
 _HEAD: Final = 4
 _TIMES: Final = 1
 _DIFFS: Final = 2
-_MOST_BYTES: Final = 1 << 26
 
 
 def encode_block(block: Block) -> bytes:
@@ -86,10 +87,10 @@ def entries_of(blocks: Sequence[Block], dictionary: Dictionary) -> Entries | Non
     return (ids, *dictionary.packed(ids)) if len(ids) else None
 
 
-def pieces(block: Block) -> Iterator[Block]:
-    """The block in pieces that a record has room for."""
+def pieces(block: Block, record_bytes: int) -> Iterator[Block]:
+    """The block in pieces that a record of so many bytes has room for."""
     rows, times, diffs = block.arrays()
-    most = max(_MOST_BYTES // (8 * (block.width + 1 + block.diff_width)), 1)
+    most = max(record_bytes // (8 * (block.width + 1 + block.diff_width)), 1)
     for start in range(0, block.n, most):
         yield Block.of(rows[start : start + most], times[start : start + most], diffs[start : start + most])
 
@@ -110,9 +111,9 @@ def records(found: Sequence[tuple[int, int, bytes]]) -> pa.RecordBatch:
     )
 
 
-def write_blocks(path: Path, blocks: Sequence[Block], entries: Entries | None) -> int:
+def write_blocks(path: Path, blocks: Sequence[Block], entries: Entries | None = None, durable: bool = True) -> int:
     """Writes a file of one block for each trace, which is there whole or not at all; its bytes. Writing it again, as a
-    task that is retried does, puts the same in its place."""
+    task that is retried does, puts the same in its place. ``durable``: it is to outlive a loss of power."""
     rows = [(number, encode_block(block)) for number, block in enumerate(blocks)]
     if entries is not None:
         rows.append((ENTRIES, encode_entries(entries)))
@@ -124,8 +125,9 @@ def write_blocks(path: Path, blocks: Sequence[Block], entries: Entries | None) -
             for number, data in rows:
                 writer.write_batch(pa.record_batch([pa.array([number], pa.int32()),
                                                     pa.array([data], pa.large_binary())], schema=_FILE))  # fmt: skip
-        file.flush()
-        os.fsync(file.fileno())
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
     size = unfinished.stat().st_size
     unfinished.replace(path)
     return size
@@ -140,6 +142,12 @@ def read_blocks(path: Path, take: Callable[[Entries], object]) -> list[Block]:
         else:
             blocks.append(decode_block(data))
     return blocks
+
+
+def read_block(path: Path) -> Block:
+    """The block of a file that has one, and no entries."""
+    ((_, data),) = _contents(path)
+    return decode_block(data)
 
 
 def load_into(dictionary: Dictionary) -> Callable[[Entries], object]:
