@@ -9,8 +9,13 @@ from hypothesis import settings
 
 from sql.session.warm import warm
 from tests.profiles import NAME
+from tests.spark_cluster import cluster
+from tests.spark_local import hurry, local_spark
+
+__all__ = ["cluster", "local_spark"]
 
 settings.load_profile(NAME)
+hurry()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

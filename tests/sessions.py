@@ -5,23 +5,28 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ivm.errors import SqlError
 from sql.coordination.coordinator import Coordinator
 from sql.engine.persist import Tuning
 from sql.session.session import Session
 from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, Notice, Result, RowsResult
-from storage.spark.session import SparkSettings
+from storage.spark.session import SparkSession, SparkSettings
 from storage.text import format_text
+from tests.spark_local import Lent
 
 T = TypeVar("T")
 Row = tuple[str | None, ...]
 
 
 class Server:
-    """A coordinator over a data folder; ``restart`` closes it in order and opens it again."""
+    """A coordinator over a data folder; ``restart`` closes it in order and opens it again.
+
+    ``lent``: a Spark to use that goes on when the server ends.
+    """
 
     def __init__(
         self,
@@ -32,16 +37,18 @@ class Server:
         places: tuple[str, ...] = (),
         tuning: Tuning | None = None,
         spark: SparkSettings | None = None,
+        lent: SparkSession | None = None,
     ) -> None:
         self.folder, self.files, self.python, self.memory = folder, files, python, memory
-        self.places, self.tuning, self.spark = places, tuning, spark
+        self.places, self.tuning, self.lent = places, tuning, lent
+        self.spark = spark if lent is None else replace(lent.settings, shared=None)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self.coordinator = self.run(self._open())
 
-    def _open(self) -> Coroutine[Any, Any, Coordinator]:
-        return Coordinator.open(
+    async def _open(self) -> Coordinator:
+        coordinator = await Coordinator.open(
             self.folder,
             self.memory,
             self.files,
@@ -50,8 +57,11 @@ class Server:
             tuning=self.tuning,
             spark=self.spark,
         )
+        if self.lent is not None:
+            coordinator._spark = cast("SparkSession", Lent(self.lent, coordinator._own_folder()))
+        return coordinator
 
-    def run(self, work: Coroutine[Any, Any, T], timeout: float = 60) -> T:
+    def run(self, work: Coroutine[Any, Any, T], timeout: float = 240) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout)
 
     def start(self, work: Coroutine[Any, Any, T]) -> Any:

@@ -188,15 +188,11 @@ def test_ids_that_clash_leave_the_view_to_the_server(
     assert any("clash" in notice.message for notice in a.session.notices)
 
 
-def test_spark_itself_does_the_same(server: Server, pair: tuple[Client, Client], tmp_path: Path) -> None:
+def test_spark_itself_does_the_same(server: Server, pair: tuple[Client, Client], local_spark: SparkSession) -> None:
     """Real frames: words there and back, and values that executors intern."""
     a, _ = pair
-    server.coordinator._spark = session = SparkSession(SparkSettings("local[2]", tmp_path))
-    try:
-        text = f"CREATE MATERIALIZED VIEW v WITH (HYDRATE = spark) AS {QUERIES['texts']}"
-        server.start(a.work(text)).result(300)
-        a.run("INSERT INTO u VALUES (5, 'five')")
-        assert recomputed(a, QUERIES["texts"])
-        assert session.running
-    finally:
-        session.stop()
+    server.coordinator._spark = local_spark
+    server.start(a.work(f"CREATE MATERIALIZED VIEW v WITH (HYDRATE = spark) AS {QUERIES['texts']}")).result(300)
+    a.run("INSERT INTO u VALUES (5, 'five')")
+    assert recomputed(a, QUERIES["texts"])
+    assert local_spark.running

