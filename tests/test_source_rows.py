@@ -20,13 +20,14 @@ from sql.catalog.connection import Connection
 from sql.coordination.prepared import StaleError
 from sql.coordination.transaction import Transaction
 from sql.session.ingest import Batch, Progress, ingest, target_of
+from sql.session.source_streams import file_format
 from storage.codec import decode
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, load_schema
 from storage.load.executor import encoder, stream_schema
 from storage.load.source import Block
 from storage.streams.arrived import arrived_rows
-from storage.streams.files import FileFormat, FilesDecoder
+from storage.streams.files import FilesDecoder
 from storage.streams.json_rows import JsonRows, Messages
 from storage.streams.systems import encoded_columns, kafka_options
 from tests.sessions import Client, Server
@@ -121,9 +122,14 @@ def test_kafkas_messages_and_options() -> None:
     assert kafka_options({**given, "start": "latest"}, None)["startingOffsets"] == "latest"
 
 
-def read(path: Path, format_: FileFormat, rows: JsonRows, folder: Path) -> list[tuple[object, ...]]:
+def files(format_: str, **options: str | bool) -> Connection:
+    """A source FROM FILES with these options."""
+    return Connection("files", (("format", format_), *options.items()), (), (), "none", 1)
+
+
+def read(path: Path, files: Connection, rows: JsonRows, folder: Path) -> list[tuple[object, ...]]:
     """By way of the executor's stream, as it comes to the server."""
-    decoder = FilesDecoder(format_, (folder.resolve(),), rows)
+    decoder = FilesDecoder(file_format(files, rows), "t", (folder.resolve(),), rows)
     columns = encoded_columns(rows)
     encode = encoder(columns, decoder, SECRET)
     batches = list(encode([pa.record_batch({"path": [f"file:{path}"]})]))
@@ -145,8 +151,8 @@ def test_files_of_every_format_give_the_same_rows(tmp_path: Path) -> None:
                    tmp_path / "q.parquet")  # fmt: skip
     plain = JsonRows((ID, NAME))
     formats = {
-        "h.csv": FileFormat("csv", header=True), "p.csv": FileFormat("csv", delimiter=";"),
-        "j.json": FileFormat("json"), "q.parquet": FileFormat("parquet"),
+        "h.csv": files("csv", header=True), "p.csv": files("csv", delimiter=";"),
+        "j.json": files("json"), "q.parquet": files("parquet"),
     }  # fmt: skip
     for name, format_ in formats.items():
         assert read(tmp_path / name, format_, plain, tmp_path) == rows, name
@@ -154,10 +160,68 @@ def test_files_of_every_format_give_the_same_rows(tmp_path: Path) -> None:
         assert keyed == [(*row, row[1] is None) for row in rows], name
 
 
+AS_COPY = {
+    "quotes.csv": b'\xef\xbb\xbf1,"a\nb"\r\n2,""\r\n3,\r\n4,a"b"c\r\n5,"say ""hi"""',
+    "missing.csv": b"1,a\n\n2,b\n",
+    "more.csv": b"1,a\n2,b,c\n",
+    "bytes.csv": b"1,a\n2,\xff\n",
+    "range.csv": b"1,a\n99999999999,b\n",
+    "values.json": b'{"id": "1", "name": {"x": 1.0, "a": [true, null]}}\r\n \n{"name": false, "id": 2}\n{"id": null}\n',
+    "other.json": b'{"id": 1}\n{"id": 2, "more": 3}\n',
+    "half.json": b'{"id": 1, "name": "\\ud800"}\n',
+    "list.json": b"[1]\n",
+    "bad.json": b'{"id": 1}\n{"id": NaN}\n',
+}
+"""Files that readers of csv and JSON differ about."""
+
+
+def told(error: BaseException | None) -> tuple[str, str, str]:
+    """What an error says, and where, without the name of the file."""
+    assert isinstance(error, SqlError)
+    return error.sqlstate, error.message, str(error.detail).partition("line ")[2]
+
+
+def by_copy(client: Client, path: Path) -> object:
+    client.run("DROP TABLE IF EXISTS t")
+    client.run("CREATE TABLE t (id int, name text)")
+    try:
+        client.run(f"COPY t FROM '{path}' (FORMAT {path.suffix[1:]})")
+    except SqlError as error:
+        return told(error)
+    return client.sorted("SELECT * FROM t")
+
+
+def by_source(path: Path) -> object:
+    try:
+        rows = read(path, files(path.suffix[1:]), JsonRows((ID, NAME)), path.parent)
+    except RuntimeError as error:
+        return told(error.__cause__)
+    return sorted((tuple(None if v is None else str(v) for v in row) for row in rows), key=repr)
+
+
+@pytest.mark.parametrize("name", AS_COPY)
+def test_a_source_makes_of_a_file_what_copy_makes_of_it(served: Client, folder: Path, name: str) -> None:
+    (folder / name).write_bytes(AS_COPY[name])
+    assert by_source(folder / name) == by_copy(served, folder / name)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("files")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Client]:
+    """With COPY from the folder."""
+    server = Server(tmp_path_factory.mktemp("data"), (folder,))
+    yield server.client()
+    server.close()
+
+
 def test_a_file_that_does_not_fit_is_an_error_that_names_it(tmp_path: Path) -> None:
     rows = JsonRows((ID, NAME))
 
-    def error(name: str, content: str, format_: FileFormat) -> SqlError:
+    def error(name: str, content: str, format_: Connection) -> SqlError:
         path = tmp_path / name
         path.write_text(content)
         with pytest.raises(RuntimeError) as raised:
@@ -165,20 +229,20 @@ def test_a_file_that_does_not_fit_is_an_error_that_names_it(tmp_path: Path) -> N
         assert isinstance(raised.value.__cause__, SqlError)
         return raised.value.__cause__
 
-    header = FileFormat("csv", header=True)
+    header = files("csv", header=True)
     bad = error("a.csv", "id,name\n1,x\nzwei,y\n", header)
     assert (bad.sqlstate, "a.csv" in str(bad.detail)) == ("22P02", True)
     assert error("b.csv", "id,other\n1,x\n", header).sqlstate == "42703"
     assert error("c.csv", "id,name\n1,x,y\n", header).sqlstate == "22P04"
-    assert error("d.json", '{"id":1}\nnot json\n', FileFormat("json")).sqlstate == "22P02"
-    assert error("e.parquet", "not parquet", FileFormat("parquet")).sqlstate == "22P04"
+    assert error("d.json", '{"id":1}\nnot json\n', files("json")).sqlstate == "22P02"
+    assert error("e.parquet", "not parquet", files("parquet")).sqlstate == "22P04"
     (tmp_path / "inside").mkdir()
     (tmp_path / "inside" / "link.csv").symlink_to(tmp_path / "a.csv")
     with pytest.raises(RuntimeError) as raised:
         read(tmp_path / "inside" / "link.csv", header, rows, tmp_path / "inside")
     assert "42501" in str(raised.value)
     (tmp_path / "empty.csv").write_text("")
-    assert read(tmp_path / "empty.csv", FileFormat("csv"), rows, tmp_path) == []
+    assert read(tmp_path / "empty.csv", files("csv"), rows, tmp_path) == []
 
 
 @pytest.fixture

@@ -22,13 +22,15 @@ class CsvFormat:
     """``storage.load.text.TextFormat``. ``options``: FORCE_NULL and its like count the load's columns.
 
     ``mapped``: the file's fields are found by their names in the header or, without one, by their numbers; fields that
-    nobody wants are passed over. Else they are the columns in order, as over the wire.
+    nobody wants are passed over. Else they are the columns in order, as over the wire. ``exact``: there are to be no
+    others.
     """
 
     options: CopyOptions
     columns: tuple[str, ...]
     mapped: bool = False
     style: TextStyle = DEFAULT_STYLE
+    exact: bool = False
 
     @property
     def quote(self) -> str | None:
@@ -42,7 +44,7 @@ class CsvFormat:
         names = split_line(first, self.options)
         if not self.options.header:
             names = [str(i + 1) for i in range(len(names))]
-        match_names(columns, names, file, ignore_extra=True)
+        match_names(columns, names, file, ignore_extra=not self.exact)
         by_name = {column.source: column for column in columns}
         return tuple(by_name.get(name) for name in names)
 

@@ -8,10 +8,17 @@ from typing import Final
 
 from ivm.errors import SqlError
 from sql.catalog.connection import Connection
+from sql.pgwire.file_formats import CsvFormat
 from sql.session.ingest import Target
+from sql.session.load_source import COLUMNAR
+from sql.statements.statements import CopyFormat, CopyOptions
+from storage.load.columnar import ColumnarFormat
+from storage.load.json_rows import JsonFormat
 from storage.load.paths import resolve_path
-from storage.streams.files import FileFormat, FilesDecoder
+from storage.load.text import TextFormat
+from storage.streams.files import FilesDecoder
 from storage.streams.jdbc import JdbcPoll
+from storage.streams.json_rows import JsonRows
 from storage.streams.query import Stream
 from storage.streams.systems import FilesStream, KafkaStream, RateStream, kafka_options
 
@@ -25,16 +32,27 @@ def stream_of(target: Target, folders: Sequence[Path]) -> Stream:
     match connection.system:
         case "files":
             folder = source_folder(connection, folders)
-            name, delimiter = _text(connection, "format").lower(), connection.option("delimiter")
-            format_ = FileFormat(name, connection.option("header") is True, str(delimiter or ","))
+            name = _text(connection, "format").lower()
             allowed = tuple(path.resolve() for path in folders)
-            decoder = FilesDecoder(format_, allowed, target.rows)
-            return FilesStream(folder, decoder, _number(connection, "max_files") or MOST_FILES)
+            decoder = FilesDecoder(file_format(connection, target.rows), target.table.name, allowed, target.rows)
+            return FilesStream(folder, f".{name}", decoder, _number(connection, "max_files") or MOST_FILES)
         case "kafka":
             given = {name: value for name, value in connection.options if isinstance(value, str)}
             return KafkaStream(kafka_options(given, _number(connection, "max_offsets")), target.rows)
         case _:
             return RateStream(target.rows, _number(connection, "rows_per_second") or 1)
+
+
+def file_format(connection: Connection, rows: JsonRows) -> ColumnarFormat | TextFormat:
+    """How COPY reads such files; csv with a header by its names."""
+    format_ = CopyFormat(_text(connection, "format").lower())
+    if format_ in COLUMNAR:
+        return COLUMNAR[format_]
+    if format_ is CopyFormat.JSON:
+        return JsonFormat(ignore_extra=rows.listed)
+    header, delimiter = connection.option("header") is True, str(connection.option("delimiter") or ",")
+    options = CopyOptions(format_, delimiter, "", header)
+    return CsvFormat(options, tuple(c.name for c in rows.columns), header, exact=not rows.listed)
 
 
 def poll_of(target: Target, folders: Sequence[Path]) -> JdbcPoll:

@@ -42,6 +42,11 @@ def _refuse(constant: str) -> NoReturn:
 _DECODER: Final = json.JSONDecoder(parse_float=_Number, parse_int=_Number, parse_constant=_refuse)
 
 
+def parsed_json(text: str) -> Any:
+    """JSON with its numbers as they are written. Raises ValueError, and RecursionError for what is too deep."""
+    return _DECODER.decode(text)
+
+
 @dataclass(frozen=True, slots=True)
 class JsonFormat:
     """``array``: a file is one array of objects, else it has an object on each line. ``ignore_extra``: keys that are
@@ -178,7 +183,7 @@ class JsonParser:
 
     def _parsed(self, text: str) -> Any:
         try:
-            return _DECODER.decode(text)
+            return parsed_json(text)
         except (ValueError, RecursionError):
             where = f'{self._where(max(1, self._line))}: "{_shorten(text)}"'
             hint = None
@@ -204,14 +209,21 @@ class JsonParser:
     def _text(self, value: Any, column: LoadColumn) -> str | None:
         try:
             return json_text(value, column.type.kind)
-        except (SqlError, UnicodeEncodeError) as error:
-            message = error.message if isinstance(error, SqlError) else "unsupported Unicode escape sequence"
+        except SqlError as error:
             where = f"{self._where(self._line)}, column {column.name}"
-            raise SqlError("22P05", message, where) from None
+            raise SqlError(error.sqlstate, error.message, where) from None
 
 
 def json_text(value: Any, kind: Kind) -> str | None:
-    """The text that a column's input function gets for a parsed value. Raises UnicodeEncodeError for half a pair."""
+    """The text that a column's input function gets for a parsed value. Raises 22P05 for what is no text."""
+    try:
+        return _text_of(value, kind)
+    except (SqlError, UnicodeEncodeError) as error:
+        message = error.message if isinstance(error, SqlError) else "unsupported Unicode escape sequence"
+        raise SqlError("22P05", message) from None
+
+
+def _text_of(value: Any, kind: Kind) -> str | None:
     match value:
         case None:
             return None
@@ -231,7 +243,7 @@ def json_text(value: Any, kind: Kind) -> str | None:
 
 
 def _element(item: Any) -> str:
-    return json_text(item, Kind.TEXT) or ""
+    return _text_of(item, Kind.TEXT) or ""
 
 
 def _exact(value: Any) -> Any:

@@ -1,8 +1,7 @@
-"""JSON objects → rows: what sources FROM KAFKA, and FROM FILES with FORMAT json, read on Spark's executors.
+"""Messages and events in JSON → rows: what sources FROM KAFKA read on Spark's executors, and Debezium's files.
 
 An object's members are columns by their names. A missing member is NULL; a member that is no column is an error, unless
-the source names the columns that it fills. Values become text and go through the types' own input functions, so that a
-number keeps every digit.
+the source names the columns that it fills. Values are read as ``storage.load.json_rows`` reads them.
 
 A Debezium event is an object with ``op`` and ``before`` or ``after``, as such or as the ``payload`` beside a schema. It
 becomes the rows that its key should have from then on: ``after`` for c, r and u, none for d. An update that changes the
@@ -21,19 +20,13 @@ import pyarrow as pa
 
 from ivm.errors import SqlError
 from ivm.rows import Vector
-from ivm.words import Kind
 from storage.dictionary import Dictionary
-from storage.load.columns import LoadColumn
+from storage.load.columns import LoadColumn, check_nulls
+from storage.load.json_rows import json_text, parsed_json
 from storage.load.source import Block
-from storage.streams.texts import text_vector
+from storage.text import parse_rows
 
 _SHOWN: Final = 200
-
-
-class Number(str):
-    """A JSON number as it is written."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +52,7 @@ class JsonRows:
             for row, goes in self._rows(value, None if keys is None else keys[i]):
                 rows.append(row)
                 gone.append(goes)
-        vectors = [
-            text_vector(pa.array([row[i] for row in rows], pa.large_string()), column, dictionary)
-            for i, column in enumerate(self.columns)
-        ]
+        vectors = [_vector([row[i] for row in rows], column, dictionary) for i, column in enumerate(self.columns)]
         if self.key:
             vectors.append(Vector(np.array(gone, np.int64)))
         return Block(vectors, len(rows))
@@ -121,7 +111,7 @@ class JsonRows:
                 if name not in names:
                     hint = "Add the column, or name those to fill: INTO table (column, ...)."
                     raise SqlError("42703", f'an object has a member "{name}" that is no column', hint=hint)
-        return [_text(members.get(c.name), c.type.kind) for c in self.columns]
+        return [json_text(members.get(c.name), c.type.kind) for c in self.columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +128,10 @@ class Messages:
 def parsed(text: str) -> Any:
     """JSON with numbers as they are written. Raises 22P02."""
     try:
-        return json.loads(text, parse_int=Number, parse_float=Number, parse_constant=_refuse)
-    except ValueError as error:
+        return parsed_json(text)
+    except (ValueError, RecursionError) as error:
         detail = f"{error}, in {text[:_SHOWN]}"
         raise SqlError("22P02", "invalid input syntax for type json", detail) from None
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _object(found: Any, text: str | None) -> dict[str, Any]:
@@ -154,41 +140,12 @@ def _object(found: Any, text: str | None) -> dict[str, Any]:
     return found
 
 
-def _text(value: Any, kind: Kind) -> str | None:
-    """A member's value as the text that the type's input function reads."""
-    if value is None:
-        return None
-    if kind is Kind.JSONB:
-        return _dumped(value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list) and kind is Kind.ARRAY:
-        return _array(value)
-    return _dumped(value)
-
-
-def _array(values: list[Any]) -> str:
-    """As array literals are written."""
-    parts = []
-    for value in values:
-        if isinstance(value, list):
-            parts.append(_array(value))
-        elif value is None:
-            parts.append("NULL")
-        else:
-            text = _text(value, Kind.TEXT) or ""
-            parts.append('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"')
-    return "{" + ",".join(parts) + "}"
-
-
-def _dumped(value: Any) -> str:
-    """JSON again, numbers as they were."""
-    if isinstance(value, Number):
-        return str(value)
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{json.dumps(k)}:{_dumped(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(_dumped, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)
+def _vector(texts: list[str | None], column: LoadColumn, dictionary: Dictionary) -> Vector:
+    """A column's values. Raises 23502, and what the type's input function raises, with the column's name."""
+    vector, failures = parse_rows(column.type, texts, dictionary)
+    if failures:
+        error = failures[0][1]
+        detail = error.detail or f'It is a value of column "{column.name}".'
+        raise SqlError(error.sqlstate, error.message, detail, error.hint)
+    check_nulls(vector, column)
+    return vector

@@ -41,12 +41,14 @@ class KeyedDecoder:
 
 @dataclass(frozen=True, slots=True)
 class FilesStream:
-    """New files in a folder. ``most``: so many in one batch. ``decode`` says how they are read.
+    """New files in a folder, whose names end in ``suffix``. ``most``: so many in one batch. ``decode`` says how they
+    are read.
 
     Under an envelope a batch is read by one task, the files in the order of their modification times, then names.
     """
 
     folder: Path
+    suffix: str
     decode: FilesDecoder
     most: int
 
@@ -62,7 +64,7 @@ class FilesStream:
         reader = session.readStream.format("binaryFile").schema(
             "path string, modificationTime timestamp, length long, content binary"
         )
-        reader = reader.option("maxFilesPerTrigger", self.most).option("pathGlobFilter", f"*.{self.decode.format.name}")
+        reader = reader.option("maxFilesPerTrigger", self.most).option("pathGlobFilter", f"*{self.suffix}")
         literal = re.sub(r"([\[\]{}*?\\])", r"\\\1", str(self.folder))  # Spark would read these as patterns
         return reader.load(f"file://{literal}").select("path", "modificationTime")
 
