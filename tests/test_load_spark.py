@@ -28,6 +28,7 @@ from storage.load.executor import ENTRY, ROW, encoder, stream_schema
 from storage.load.source import Block, read_here
 from storage.load.spark import read_with_spark
 from storage.spark import session as spark_session
+from storage.spark.errors import spark_error
 from storage.spark.java import java_home
 from storage.spark.session import SparkSession, SparkSettings
 from tests.test_load import SECRET, decoded, parquet
@@ -149,6 +150,21 @@ def test_an_idle_session_stops_and_starts_anew(monkeypatch: pytest.MonkeyPatch) 
     lazy.stop()
     assert stopped.is_set()
     assert not lazy.running
+
+
+def test_a_missing_connector_is_no_reason_to_start_spark_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_session, "_start", lambda _: object())
+    monkeypatch.setattr(spark_session, "_stop", lambda _session, _remote: None)
+    spark = SparkSession()
+    missing = spark_error(
+        RuntimeError("java.lang.ClassNotFoundException: Class org.apache.hadoop.fs.s3a.S3AFileSystem")
+    )
+    assert (missing.sqlstate, missing.message) == ("58000", "Spark has no connector for these files")
+    for error, goes_on in ((missing, True), (spark_error(RuntimeError("gone")), False)):
+        with pytest.raises(SqlError), spark:
+            raise error
+        assert spark.running is goes_on
+    spark.stop()
 
 
 def packed(values: list[bytes]) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""The short form of ``tests/source_kills.py``: one kill of each side."""
+"""The short form of ``tests/source_kills.py``: one kill, of the server, with which the streams' driver goes too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.source_kills import run
 
 
 @pytest.mark.timeout(900)
-def test_a_kill_of_either_side_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    kills = run(tmp_path, 2, seed=3, kinds=("server", "driver"))
-    assert sum(kills.kinds.values()) == 2
+def test_a_kill_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    kills = run(tmp_path, 1, seed=3, kinds=("server",))
+    assert kills.kinds["server"] == 1
     assert kills.arrivals.ids > 0

@@ -15,6 +15,10 @@ ERROR_MARK: Final = "FRESHET-ERROR:"
 _CONNECTOR: Final = re.compile(r"ClassNotFoundException: (?:Class )?(\S*fs\S*)|No FileSystem for scheme \W?(\w+)")
 
 
+class ConnectorError(SqlError):
+    """58000: Spark itself is well, but lacks what would read or write this."""
+
+
 def spark_error(error: Exception) -> SqlError:
     """An executor's own SqlError if there is one in the text, else what Spark says in one line."""
     text = str(error)
@@ -26,9 +30,11 @@ def spark_error(error: Exception) -> SqlError:
     missing = _CONNECTOR.search(text)
     if missing is not None:
         what = missing[1] or f"{missing[2]}://"
-        return SqlError("58000", "Spark has no connector for these files", f"It looked for {what}.",
-                        "Give it one: PYSPARK_SUBMIT_ARGS='--packages GROUP:ARTIFACT:VERSION pyspark-shell' where the "
-                        "server starts, or the cluster's own configuration.")  # fmt: skip
+        return ConnectorError(
+            "58000", "Spark has no connector for these files", f"It looked for {what}.",
+            "Give it one: PYSPARK_SUBMIT_ARGS='--packages GROUP:ARTIFACT:VERSION pyspark-shell' where the "
+            "server starts, or the cluster's own configuration.",
+        )  # fmt: skip
     if "PATH_NOT_FOUND" in text:
         return SqlError("58P01", "the files are not there", detail=lines[0])
     return SqlError("58000", "Spark failed", detail=lines[0] if lines else type(error).__name__)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from ivm.errors import SqlError
 from storage.cancel import Cancel
-from storage.spark.errors import spark_error
+from storage.spark.errors import ConnectorError, spark_error
 from storage.spark.java import java_home
 from storage.spark.reach import check_reachable, own_address
 
@@ -77,7 +77,7 @@ class SparkSession:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         with self._lock:
             self._users -= 1
-            if isinstance(error, SqlError) and error.sqlstate == "58000":
+            if isinstance(error, SqlError) and error.sqlstate == "58000" and not isinstance(error, ConnectorError):
                 self._doubtful = True
             if self._doubtful and not self._users:  # its Java or its cluster may be gone: the next one finds out anew
                 self._stop_locked()

@@ -16,6 +16,7 @@ from storage.dictionary import Dictionary
 from storage.load.columnar import ColumnDecoder
 from storage.load.columns import LoadColumn
 from storage.load.source import Block
+from storage.spark.errors import ConnectorError
 from storage.streams.files import FilesDecoder, with_gone
 from storage.streams.json_rows import JsonRows, Messages
 
@@ -107,7 +108,7 @@ class KafkaStream:
 
 def no_connector() -> SqlError:
     """58000: Spark has no connector to Kafka."""
-    return SqlError(
+    return ConnectorError(
         "58000", "this Spark has no connector for Kafka",
         hint="Put the jars of spark-sql-kafka-0-10 (of Spark's own version) into pyspark's folder jars.",
     )  # fmt: skip
