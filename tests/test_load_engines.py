@@ -29,6 +29,7 @@ from storage.load.columnar import ColumnarFormat, ColumnarSource
 from storage.load.columns import LoadColumn, LoadedRows, load_schema
 from storage.load.json_rows import JsonFormat
 from storage.load.paths import RemoteFiles
+from storage.load.rejects import Rejects
 from storage.load.source import Source, read_here
 from storage.load.spark import read_with_spark
 from storage.load.text import TextFormat, TextSource
@@ -92,7 +93,7 @@ def hadoop_lines(data: bytes, cuts: list[int]) -> list[tuple[int, list[bytes]]]:
     return sorted(splits.items())
 
 
-def by_splits(source: TextSource, data: bytes, cuts: list[int], size: int) -> list[Any]:
+def by_splits(source: TextSource, data: bytes, cuts: list[int], size: int, rejects: Rejects | None = None) -> list[Any]:
     """What the executors do, without Spark: the first job's counts, then each split's batches of ``size`` lines."""
     path = source.files[0].as_uri()
     splits = hadoop_lines(data, cuts)
@@ -114,7 +115,7 @@ def by_splits(source: TextSource, data: bytes, cuts: list[int], size: int) -> li
             ]  # fmt: skip
             found.append((decode, batches))
     dictionary = Dictionary(SECRET)
-    blocks = [block for decode, batches in found for block in decode(batches, dictionary)]
+    blocks = [block for decode, batches in found for block in decode(batches, dictionary, rejects)]
     schema = load_schema(source.columns)
     loaded = [LoadedRows(pack(b.vectors, schema, b.size), pa.array([1] * b.size).to_numpy()) for b in blocks]
     return decoded(loaded, list(source.columns), dictionary)
@@ -266,6 +267,37 @@ def test_columnar_files_of_unlike_schemas(client: Client, folder: Path) -> None:
     uuids = pa.table({"u": pa.array([b"0123456789abcdef", None], pa.binary(16)), "b": [True, None], "f": [0.1, None]})
     pq.write_table(uuids, folder / "u.parquet")
     assert len(both(client, "u uuid, b bool, f float8", folder / "u.parquet", "FORMAT parquet")) == 2
+
+
+def test_rows_that_are_left_out(client: Client, folder: Path) -> None:
+    """The same ones by both engines, with the same reasons; or the same first one."""
+    bad = b"x,y\n4,\xff\n\n1,2,3\n" + numbered(300) + b"5\n,z\n9999999999,w\n-1,minus\n"
+    write(folder, {"a.csv": numbered(100) + bad, "b.csv": b"1,one\ny,two\n"})
+    pq.write_table(pa.table({"n": [1, None, 2**40, -3, 2**41]}), folder / "c.parquet")
+    client.run("CREATE TABLE r (n int NOT NULL CHECK (n > -1), t text)")
+
+    def load(columns: str, path: str, format_: str, engine: str, most: int) -> None:
+        options = f"FORMAT {format_}, ENGINE {engine}, MAX REJECTS {most}, LOAD_ID '{engine} {path}'"
+        command = f"COPY r {columns} FROM '{folder / path}' WITH ({options})"
+        client.server.run(client.work(command), timeout=250)
+
+    for columns, path, format_, count in (("(n, t)", "*.csv", "csv", 9), ("(n)", "c.parquet", "parquet", 4)):
+        found = []
+        for engine in ("local", "spark"):
+            load(columns, path, format_, engine, count)
+            found.append(client.rows("SELECT file, line, column_name, text, sqlstate, reason FROM freshet.rejects "
+                                     f"WHERE load_id = '{engine} {path}'"))  # fmt: skip
+        assert found[0] == found[1]
+        assert len(found[0]) == count
+    client.run("TRUNCATE r")
+    errors = []
+    for engine in ("local", "spark"):
+        with pytest.raises(SqlError) as raised:
+            load("", "?.csv", "csv", engine, 2)
+        errors.append(told_by(raised.value))
+    assert errors[0] == errors[1]
+    assert client.rows("SELECT count(*) FROM r") == [("0",)]
+    client.run("DROP TABLE r")
 
 
 def test_what_only_spark_reads(server: Server, client: Client, folder: Path) -> None:

@@ -100,8 +100,8 @@ class Sleep:
 class Slow(ColumnarSource):
     __slots__ = ()
 
-    def frames(self, session: Any) -> list[tuple[Any, Sleep]]:
-        return [(frame, Sleep()) for frame, _ in ColumnarSource.frames(self, session)]
+    def frames(self, session: Any, rejecting: bool = False) -> list[tuple[Any, Sleep]]:
+        return [(frame, Sleep()) for frame, _ in ColumnarSource.frames(self, session, rejecting)]
 
 
 def test_a_cancel_stops_the_job_and_leaves_the_session(session: SparkSession, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
+from sql.bind.copy_rejects import OF_REJECTS, most_rejects
 from sql.bind.ddl import home
 from sql.bind.dml import default, target
 from sql.bind.environment import Environment
@@ -27,8 +28,8 @@ _JDBC: Final = {
 }  # fmt: skip
 _KNOWN: Final = (
     "format", "delimiter", "null", "header", "quote", "escape", "force_quote", "force_not_null", "force_null",
-    "encoding", "freeze", "engine", "on_error", "default", "load_id", "mapping",
-    "array", *_JDBC,
+    "encoding", "freeze", "engine", "default", "load_id", "mapping",
+    "array", *OF_REJECTS, *_JDBC,
 )  # fmt: skip
 _OF_LINES: Final = (CopyFormat.TEXT, CopyFormat.CSV)
 _WIRE: Final = (CopyFormat.TEXT, CopyFormat.CSV, CopyFormat.BINARY)
@@ -70,7 +71,7 @@ def create_from(env: Environment, node: nodes_statements.CreateFromStatement) ->
         if format_ is None:
             raise SqlError("42601", "the path does not tell the format", hint="Say it: WITH (FORMAT csv).")
         given["format"] = (format_.value, node.at)
-    for name in ("force_null", "force_not_null", "force_quote", "load_id"):
+    for name in ("force_null", "force_not_null", "force_quote", "load_id", *OF_REJECTS):
         if name in given:
             raise unsupported(f"{name.upper()} in CREATE TABLE … FROM", "Create the table, and COPY into it.")
     options = tuple((name, value, at) for name, (value, at) in given.items())
@@ -166,7 +167,7 @@ def _options(node: nodes_statements.CopyStatement, all_names: Sequence[str], lis
     return CopyOptions(
         format_, delimiter, null, _header(given), quote, _one_byte(given, "escape", quote), listed_in("force_quote"),
         listed_in("force_not_null"), listed_in("force_null"), _engine(given),
-        _text(given, "load_id", "") or None, _mapping(given, listed),
+        _text(given, "load_id", "") or None, most_rejects(given, format_, node.to), _mapping(given, listed),
         given.get("array", (False, 0))[0] in (True, "true", "on", "1"),
         tuple((_JDBC[name], _text(given, name, "")) for name in _JDBC if name in given),
     )  # fmt: skip
@@ -191,9 +192,7 @@ def _check_format(given: Given, format_: CopyFormat, node: nodes_statements.Copy
     if node.path is not None and format_ in (_NOT_WRITTEN if node.to else (CopyFormat.BINARY,)):
         direction = "TO" if node.to else "FROM"
         raise unsupported(f"COPY {direction} a file with format {format_.value}", position=given["format"][1] + 1)
-    for name in (
-        name for name in ("engine", "mapping", "load_id", "max_rejects", "array") if node.to and name in given
-    ):
+    for name in (name for name in ("engine", "mapping", "load_id", "array") if node.to and name in given):
         raise SqlError("42601", f"COPY {name.upper()} is for COPY FROM only", position=given[name][1] + 1)
 
 
@@ -221,9 +220,8 @@ def _refuse(given: Given) -> None:
         value, at = given["encoding"]
         if str(value).lower().replace("-", "").replace("_", "") not in ("utf8", "unicode"):
             raise unsupported(f"encoding {value}", "Only UTF8 is.", at + 1)
-    for name in ("on_error", "default"):
-        if name in given:
-            raise unsupported(f"COPY option {name.upper()}", position=given[name][1] + 1)
+    if "default" in given:
+        raise unsupported("COPY option DEFAULT", position=given["default"][1] + 1)
 
 
 def _format(given: Given) -> CopyFormat:

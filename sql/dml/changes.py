@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from planner.context import Context
 from planner.scalar import Scalar
 from sql.catalog.catalog import Relation
 from sql.dml.conflict import upsert
-from sql.dml.constraints import check_conditions, duplicate_key, fit
+from sql.dml.constraints import CHECKED_ROWS, check_conditions, duplicate_key, fit
 from sql.dml.family import chosen_rows, new_rows, shares
 from sql.dml.foreign_keys import keep_references, rows_of
 from sql.dml.key_index import LATEST, KeyIndex, TableKey, chosen
@@ -25,8 +24,6 @@ from sql.engine.writer import Writer, ones
 from sql.statements.statements import Delete, Insert, OnConflict, Truncate, Update
 from storage.row_file import slices
 
-CHECKED_ROWS: Final = 1 << 18
-"""Rows that a condition is computed for at a time."""
 RunSource = Callable[[], RowSet]
 
 

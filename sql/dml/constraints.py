@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Final
+
 import numpy as np
 
 from ivm.errors import SqlError, Subject
@@ -14,6 +17,9 @@ from sql.catalog.catalog import Relation
 from sql.catalog.keys import Index
 from storage.dictionary import Dictionary
 from storage.text import format_text
+
+CHECKED_ROWS: Final = 1 << 18
+"""Rows that a condition is computed for at a time."""
 
 
 def fit(table: Relation, source: RowSet, dictionary: Dictionary, first: int = 0) -> Words:
@@ -64,6 +70,26 @@ def check_conditions(table: Relation, rows: Words, conditions: tuple[Scalar, ...
             f"Failing row contains {row_text(table, row, context.dictionary)}.",
             subject=Subject(table.schema_name, table.name, constraint=worst[1]),
         )  # fmt: skip
+
+
+def failing_rows(
+    table: Relation, rows: Words, conditions: tuple[Scalar, ...], context: Context
+) -> Iterator[tuple[int, str, SqlError]]:
+    """All rows that ``check_conditions`` is against, in order: where, their text, and its error for each."""
+    for start in range(0, len(rows), CHECKED_ROWS):
+        part = rows[start : start + CHECKED_ROWS]
+        columns = unpack(part, table.schema)
+        vectors, failures = evaluate(conditions, columns, len(part), context)
+        wrong = np.zeros(len(part), np.bool_)
+        for vector in vectors:
+            wrong |= vector.words == 0 if vector.nulls is None else (vector.words == 0) & ~vector.nulls
+        if failures is not None:
+            wrong[failures.rows] = True
+        for row in np.flatnonzero(wrong).tolist():
+            try:
+                check_conditions(table, part[row : row + 1], conditions, context)
+            except SqlError as error:
+                yield start + row, row_text(table, [_cell(v, row) for v in columns], context.dictionary), error
 
 
 def duplicate_key(table: Relation, index: Index, row: Words, dictionary: Dictionary) -> SqlError:

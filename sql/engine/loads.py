@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 from ivm.errors import SqlError
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from storage.cancel import Cancel
+from storage.load.rejects import Reject
 
-KEPT: Final = ("id", "relation", "table", "source", "engine", "started", "rows", "total", "finished")
+KEPT: Final = ("id", "relation", "table", "source", "engine", "started", "rows", "total", "rejected", "finished")
 """What stays of a committed load."""
 FORGOTTEN_AFTER: Final = 100
 """Loads that failed are shown until so many later ones have."""
+REJECTS_KEPT: Final = 10
+"""A table's rejects are those of its last so many loads that had any."""
 
 
 class LoadState(Enum):
@@ -36,7 +39,7 @@ class LoadState(Enum):
 class Load:
     """One load. ``relation``: the table's oid; times are µs since 2000.
 
-    ``rows``: read so far, then loaded; ``total``: of the files, where they tell.
+    ``rows``: read so far, then loaded; ``total``: of the files, where they tell; ``rejected``: how many rejects it had.
     """
 
     id: str
@@ -49,20 +52,28 @@ class Load:
     state: LoadState = LoadState.READING
     rows: int = 0
     total: int | None = None
+    rejected: int = 0
+    rejects: Sequence[Reject] = ()
     epoch: int | None = None
     finished: int | None = None
     error: str | None = None
     cancel: Cancel = field(default_factory=Cancel)
 
+    def reject(self, rejects: Sequence[Reject]) -> None:
+        """They are what it leaves out."""
+        self.rejects, self.rejected = sorted(rejects, key=lambda reject: reject.order), len(rejects)
+
     def to_json(self) -> dict[str, object]:
         """What stays of a committed load."""
-        return {name: getattr(self, name) for name in KEPT}
+        kept = {name: getattr(self, name) for name in KEPT}
+        return kept | {"rejects": [list(reject) for reject in self.rejects]} if self.rejects else kept
 
     @classmethod
-    def from_json(cls, found: Mapping[str, object], epoch: int) -> Load:
+    def from_json(cls, found: Mapping[str, Any], epoch: int) -> Load:
         """The inverse, as of the epoch that it was committed at."""
-        values = {name: found[name] for name in KEPT}
-        return cls(**values, backend=0, state=LoadState.COMMITTED, epoch=epoch)  # type: ignore[arg-type]
+        values: dict[str, Any] = {name: found[name] for name in KEPT if name in found}  # before rejects: not that
+        rejects = [Reject(*reject) for reject in found.get("rejects", ())]
+        return cls(**values, rejects=rejects, backend=0, state=LoadState.COMMITTED, epoch=epoch)
 
 
 class Loads:
@@ -81,6 +92,8 @@ class Loads:
                 load = Load.from_json(found, epoch)
                 if load.relation in known:
                     self._committed[load.relation, load.id] = load
+        for relation in known:
+            self._forget_rejects(relation)
 
     def committed(self, relation: int, id_: str) -> Load | None:
         """A table's committed load of this id. Asked in a job of the engine's thread, it is durable when that ends."""
@@ -91,6 +104,13 @@ class Loads:
         for load in loads:
             load.epoch, load.state = epoch, LoadState.COMMITTED
             self._committed[load.relation, load.id] = load
+            if load.rejects:
+                self._forget_rejects(load.relation)
+
+    def _forget_rejects(self, relation: int) -> None:
+        having = [load for load in self._committed.values() if load.relation == relation and load.rejects]
+        for load in sorted(having, key=lambda load: load.epoch or 0)[:-REJECTS_KEPT]:
+            load.rejects = ()
 
     @contextmanager
     def run(self, load: Load) -> Iterator[None]:

@@ -24,6 +24,7 @@ from sql.pgwire.messages import invalid_bytes
 from sql.statements.statements import CopyFormat, CopyOptions
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn
+from storage.load.rejects import BadValue, Rejects, bad_nulls, first_of_rows, without_rows
 from storage.load.source import Block
 from storage.load.text import TextStart
 from storage.text import parse_rows
@@ -37,6 +38,8 @@ SHOWN: Final = 100
 """Bytes of a line or field in an error's context, as Postgres cuts them."""
 _EOL: Final = {None: k.EOL_UNKNOWN, False: k.EOL_NL, True: k.EOL_CRNL}
 _INTEGER_BITS: Final = {Kind.INT2: 15, Kind.INT4: 31, Kind.INT8: 63, Kind.OID: 32}
+_OF_ONE_ROW: Final = (k.MISSING, k.EXTRA, k.BAD_FIELD)
+"""What stops the kernel at a row whose end is known."""
 _BYTES: Final = frozenset({Kind.TEXT, Kind.VARCHAR})
 
 
@@ -67,6 +70,9 @@ class CopyParser:
     ``start``: where the data begins when lines stand before. Errors are Postgres's (22P04, 22P02,
     22003, 22021, …), with its CONTEXT ("COPY t, line 3, column a: …") as the detail. The first error ends it: what
     was parsed before is void.
+
+    ``rejects``: takes rows with bad values, NULLs that a column does not take, too few or too many fields, bytes that
+    are not UTF-8. What leaves open where rows end (quotes, line ends, markers) stays an error.
     """
 
     def __init__(
@@ -77,6 +83,7 @@ class CopyParser:
         dictionary: Dictionary,
         style: TextStyle = DEFAULT_STYLE,
         start: TextStart | None = None,
+        rejects: Rejects | None = None,
     ) -> None:
         if options.format not in (CopyFormat.TEXT, CopyFormat.CSV):
             raise unsupported(f"COPY FROM STDIN with format {options.format.value}")
@@ -84,7 +91,7 @@ class CopyParser:
             raise unsupported("COPY of no columns")
         check_options(options)
         self.table, self.columns, self.options = table, tuple(columns), options
-        self._dictionary, self._style = dictionary, style
+        self._dictionary, self._style, self._rejects = dictionary, style, rejects
         self._shape = np.zeros(k.SHAPE_SIZE, np.int64)
         self._shape[k.CSV] = options.format is CopyFormat.CSV
         for index, text in ((k.DELIMITER, options.delimiter), (k.QUOTE, options.quote), (k.ESCAPE, options.escape)):
@@ -173,18 +180,72 @@ class CopyParser:
         spans = np.empty((width - integers, 2, room), np.int64)
         scratch = np.empty(len(data), np.uint8)
         lines = np.empty(room, np.int64)
+        before = state.copy()
         start, line = int(state[k.AT]), int(state[k.LINE])
         state[k.ROWS] = 0
         k.scan(data, self._shape, self._null, layout, words, nulls, spans, lines, scratch, state)
         rows, status = int(state[k.ROWS]), int(state[k.STATUS])
-        self._check_encoding(raw, data, start, int(state[k.AT]), line)
+        if self._rejects is None:
+            self._check_encoding(raw, data, start, int(state[k.AT]), line)
         if rows:
             block = _Block(data, words[:, :rows], nulls[:, :rows], spans[:, :, :rows], lines[:rows])
-            self._parts.append(self._vectors(block))
+            vectors, rows = self._kept(block, before, int(state[k.AT]))
+            self._parts.append(vectors)
             self.count += rows
-        if status not in (k.MORE, k.END, k.ROOM):
+        if status in (k.MORE, k.END, k.ROOM):
+            return status == k.ROOM
+        if self._rejects is None or status not in _OF_ONE_ROW:
             raise self._error(raw)
-        return status == k.ROOM
+        return self._pass_over(raw, data, self._rejects)
+
+    def _pass_over(self, raw: bytes, data: NDArray[np.uint8], rejects: Rejects) -> bool:
+        """Rejects the row that the kernel stopped at; whether there is more to scan."""
+        state = self._state
+        column = None
+        if state[k.STATUS] == k.BAD_FIELD:
+            column = self._name(int(state[k.COLUMN]))
+        row, line = raw[state[k.ROW_START] : state[k.ROW_END]], int(state[k.LINE])
+        bad = _invalid_at(row)
+        if bad >= 0:
+            rejects.add(invalid_bytes(row, bad), row.decode(errors="replace"), line)
+        else:
+            rejects.add(self._error(raw), row.decode(), line, column)
+        k.skip_line(data, self._shape, state)  # AT still stands before the row, whose lines are counted
+        state[k.LINE] = line
+        return bool(state[k.STATUS] == k.ROOM)
+
+    def _kept(self, block: _Block, before: Words, end: int) -> tuple[list[Vector], int]:
+        """The block's rows without those that are rejected. ``before``: the state where they begin; ``end``: where
+        they end."""
+        size = len(block.lines)
+        if self._rejects is None:
+            return self._vectors(block, unlike=False)[0], size
+        piece = block.data[int(before[k.AT]) : end]
+        unlike = not k.plain_ascii(piece) and _invalid_at(piece.tobytes()) >= 0
+        vectors, bad = self._vectors(block, unlike)
+        filled = [(i, column) for i, column in enumerate(self.columns) if column is not None]
+        for (i, column), vector in zip(filled, vectors, strict=True):
+            bad += bad_nulls(vector, column, i)
+        if not bad and not unlike:
+            return vectors, size
+        rows = self._raw_rows(block, before, size if unlike else max(value.row for value in bad) + 1)
+        for row, raw in enumerate(rows if unlike else ()):
+            at = _invalid_at(raw)
+            if at >= 0:
+                bad.append(BadValue(row, -1, invalid_bytes(raw, at)))
+        bad = first_of_rows(bad)
+        for row, i, error in bad:
+            name = None if i < 0 else self._name(i)
+            self._rejects.add(error, rows[row].decode(errors="replace"), int(block.lines[row]), name)
+        return without_rows(vectors, bad, size)
+
+    def _raw_rows(self, block: _Block, before: Words, count: int) -> list[bytes]:
+        """The bytes of the block's first rows, each as it was found before."""
+        state, rows = before.copy(), []
+        for _ in range(count):
+            k.skip_line(block.data, self._shape, state)
+            rows.append(block.data[state[k.ROW_START] : state[k.ROW_END]].tobytes())
+        return rows
 
     def _check_encoding(self, raw: bytes, data: NDArray[np.uint8], start: int, end: int, line: int) -> None:
         """22021 when whole rows are not UTF-8, or hold a zero byte."""
@@ -197,9 +258,11 @@ class CopyParser:
             error_ = invalid_bytes(piece, bad)
             raise SqlError(error_.sqlstate, error_.message, f"COPY {self.table}, line {line + lines + 1}")
 
-    def _vectors(self, block: _Block) -> list[Vector]:
-        """The block's columns. Of all the values that do not convert, the first by row and column is told."""
-        vectors, failures = [], []
+    def _vectors(self, block: _Block, unlike: bool) -> tuple[list[Vector], list[BadValue]]:
+        """The block's columns. Of all the values that do not convert, the first by row and column is raised, or all of
+        them are told. ``unlike``: the data is not all UTF-8."""
+        vectors: list[Vector] = []
+        failures: list[tuple[int, int, _Failed]] = []
         for i, column in enumerate(self.columns):
             if column is None:
                 continue
@@ -211,34 +274,32 @@ class CopyParser:
                 continue
             data, offsets = k.gather(block.data, self._shape, block.spans[place], absent)
             escaped = bool((block.spans[place, 1] < 0).any())
-            failed = _first_invalid(data, offsets) if escaped else None
-            if failed is None:
-                vector, failed = self._convert(column, data, offsets, mask)
-                vectors.append(vector)
-            if failed is not None:
-                failures.append((failed.row, i, failed))
-        if failures:
-            row, i, failed = min(failures, key=lambda f: f[:2])
-            raise self._in_field(failed.error, int(block.lines[row]), self._name(i), failed.text)
-        return vectors
+            invalid = _invalid_values(data, offsets) if escaped or unlike else []
+            if invalid:
+                data, offsets = _emptied(data, offsets, invalid)
+            vector, failed = self._convert(column, data, offsets, mask)
+            vectors.append(vector)
+            emptied = {failure.row for failure in invalid}
+            failures += [(f.row, i, f) for f in (*invalid, *(f for f in failed if f.row not in emptied))]
+        if failures and self._rejects is None:
+            row, i, first = min(failures, key=lambda f: f[:2])
+            raise self._in_field(first.error, int(block.lines[row]), self._name(i), first.text)
+        return vectors, [BadValue(row, i, failure.error) for row, i, failure in failures]
 
     def _convert(
         self, column: TableColumn | LoadColumn, data: NDArray[np.uint8], offsets: Words, mask: Mask | None
-    ) -> tuple[Vector, _Failed | None]:
+    ) -> tuple[Vector, list[_Failed]]:
         """A column that is not of integers: text is interned as it is, the rest goes through its input function."""
         if column.type.kind in _BYTES and column.type.precision is None:
             ids = self._dictionary.intern_packed(data, offsets)
-            return Vector(ids if mask is None else np.where(mask, 0, ids), mask), None
+            return Vector(ids if mask is None else np.where(mask, 0, ids), mask), []
         raw = data.tobytes()
         texts: list[str | None] = [raw[a:b].decode() for a, b in pairwise(offsets.tolist())]
         if mask is not None:
             for row in np.flatnonzero(mask).tolist():
                 texts[row] = None
         vector, failures = parse_rows(column.type, texts, self._dictionary, self._style)
-        if not failures:
-            return vector, None
-        row, error = failures[0]
-        return vector, _Failed(row, error, texts[row])
+        return vector, [_Failed(row, error, texts[row]) for row, error in failures]
 
     def _name(self, index: int) -> str:
         """What messages call a field."""
@@ -292,17 +353,26 @@ class CopyParser:
         return self._in_field(failures[0][1], line, column.name, text)
 
 
-def _first_invalid(data: NDArray[np.uint8], offsets: Words) -> _Failed | None:
-    """The first value that escapes made invalid UTF-8 (22021)."""
+def _invalid_values(data: NDArray[np.uint8], offsets: Words) -> list[_Failed]:
+    """The values that are not UTF-8 (22021): escapes have made them so where the row is."""
     if k.plain_ascii(data):
-        return None
-    raw = data.tobytes()
+        return []
+    raw, failed = data.tobytes(), []
     for row, (start, end) in enumerate(pairwise(offsets.tolist())):
         value = raw[start:end]
         bad = _invalid_at(value)
         if bad >= 0:
-            return _Failed(row, invalid_bytes(value, bad), None)
-    return None
+            failed.append(_Failed(row, invalid_bytes(value, bad), None))
+    return failed
+
+
+def _emptied(data: NDArray[np.uint8], offsets: Words, failed: list[_Failed]) -> tuple[NDArray[np.uint8], Words]:
+    """The values, with empty ones in the place of those that failed."""
+    sizes = np.diff(offsets)
+    gone = np.zeros(len(sizes), np.bool_)
+    gone[[failure.row for failure in failed]] = True
+    left = np.where(gone, 0, sizes)
+    return data[np.repeat(~gone, sizes)], np.concatenate([[0], np.cumsum(left)]).astype(np.int64)
 
 
 def _invalid_at(raw: bytes) -> int:

@@ -13,6 +13,7 @@ from sql.statements.statements import CopyFormat, CopyOptions
 from storage.codec import decode
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, match_names
+from storage.load.rejects import Rejects
 from storage.load.text import Fields, SampledValue, TextStart
 from storage.text_style import DEFAULT_STYLE, TextStyle
 
@@ -48,7 +49,7 @@ class CsvFormat:
         by_name = {column.source: column for column in columns}
         return tuple(by_name.get(name) for name in names)
 
-    def parser(self, start: TextStart, dictionary: Dictionary) -> CopyParser:
+    def parser(self, start: TextStart, dictionary: Dictionary, rejects: Rejects | None = None) -> CopyParser:
         names = [None if field is None else field.name for field in start.fields]
 
         def placed(positions: Sequence[int]) -> tuple[int, ...]:
@@ -58,7 +59,7 @@ class CsvFormat:
             self.options, header=self.options.header and not start.lines,
             force_null=placed(self.options.force_null), force_not_null=placed(self.options.force_not_null),
         )  # fmt: skip
-        return CopyParser(start.label, start.fields, options, dictionary, self.style, start)
+        return CopyParser(start.label, start.fields, options, dictionary, self.style, start, rejects)
 
     def sample(self, data: bytes, whole: bool) -> dict[str, list[SampledValue | None]]:
         first = data.partition(b"\n")[0]

@@ -19,10 +19,12 @@ from sql.engine.loads import Load, LoadState
 from sql.session.collected import Collected
 from sql.session.copy_in import gone, table_rows, write_load
 from sql.session.load_source import for_executors, load_columns, location_of, source_of
+from sql.session.rejecting import RowChecks, rejects_of, tell
 from sql.statements.statements import CopyFrom
 from storage.load.columns import LoadedRows, load_schema
 from storage.load.engine import choose_engine
 from storage.load.paths import Location
+from storage.load.rejects import Rejects
 from storage.load.source import Source, read_here
 from storage.row_file import FROM_ROWS, RowCollector
 from storage.text_style import TextStyle
@@ -50,6 +52,7 @@ async def load_file(session: Session, transaction: Transaction, statement: CopyF
             load.state = LoadState.COMMITTING
             known = await write_load(coordinator, transaction, statement.table, rows, context, load)
         if known is None:
+            tell(session, load)
             return load.rows
     session.notice(f'load "{load.id}" of table {load.table} was committed before: nothing is loaded again',
                    hint="Its rows are counted in freshet.loads.")  # fmt: skip
@@ -120,15 +123,21 @@ def _rows(
 ) -> Iterator[Words]:
     source = source_of(statement, location, for_executors(style) if load.engine == "spark" else style)
     load.total = source.check()
-    schema = load_schema(load_columns(statement))
-    for rows, diffs in _loaded(coordinator, source, context, load):
+    schema, rejects = load_schema(load_columns(statement)), rejects_of(statement)
+    checks = None if rejects is None else RowChecks(statement.table, rejects, context)
+    for rows, diffs in _loaded(coordinator, source, context, load, rejects):
         written = rows if (diffs == 1).all() else np.repeat(rows, diffs, axis=0)
-        yield table_rows(statement, unpack(written, schema), len(written), context)
+        found = table_rows(statement, unpack(written, schema), len(written), context)
+        yield found if checks is None else checks.passing(found)
+    if rejects is not None:
+        load.reject(rejects.found)
 
 
-def _loaded(coordinator: Coordinator, source: Source, context: Context, load: Load) -> Iterator[LoadedRows]:
+def _loaded(
+    coordinator: Coordinator, source: Source, context: Context, load: Load, rejects: Rejects | None
+) -> Iterator[LoadedRows]:
     if load.engine == "spark":
         from storage.load.spark import read_with_spark
 
-        return read_with_spark(coordinator.spark(), source, context.dictionary, cancel=load.cancel)
-    return read_here(source, context.dictionary)
+        return read_with_spark(coordinator.spark(), source, context.dictionary, cancel=load.cancel, rejects=rejects)
+    return read_here(source, context.dictionary, rejects)

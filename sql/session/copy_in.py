@@ -25,12 +25,14 @@ from sql.pgwire.copy import CopyParser
 from sql.pgwire.copy_binary import BinaryParser
 from sql.pgwire.file_formats import of_listed
 from sql.session.collected import Collected
+from sql.session.rejecting import RowChecks, load_of_stdin, rejects_of, tell
 from sql.statements.results import CommandResult
 from sql.statements.statements import CopyFormat, CopyFrom
-from storage.text_style import TextStyle
+from storage.load.rejects import Rejects
 
 if TYPE_CHECKING:
     from sql.coordination.coordinator import Coordinator
+    from sql.session.session import Session
 
 T = TypeVar("T")
 
@@ -38,22 +40,22 @@ T = TypeVar("T")
 class CopyIn:
     """``sql.statements.results.CopyReceiver``: parses beside the event loop, and writes when the data has ended."""
 
-    def __init__(
-        self, coordinator: Coordinator, transaction: Transaction, statement: CopyFrom, context: Context,
-        style: TextStyle,
-    ) -> None:  # fmt: skip
-        self._coordinator = coordinator
+    def __init__(self, session: Session, transaction: Transaction, statement: CopyFrom, context: Context) -> None:
+        self._session = session
+        self._coordinator = session.coordinator
         self._transaction = transaction
         self._statement = statement
         self._context = context
         table = statement.table
         columns = [table.columns[i] for i in statement.columns]
+        style = session.text_style
+        self._rejects = rejects_of(statement)
         options, dictionary = of_listed(statement.options, statement.columns), context.dictionary
         self._parser: CopyParser | BinaryParser
         if options.format is CopyFormat.BINARY:
             self._parser = BinaryParser(table.name, columns, dictionary, style)
         else:
-            self._parser = CopyParser(table.name, columns, options, dictionary, style)
+            self._parser = CopyParser(table.name, columns, options, dictionary, style, rejects=self._rejects)
 
     async def feed(self, data: bytes) -> None:
         """One piece of data. SqlError where it is bad."""
@@ -64,9 +66,21 @@ class CopyIn:
     async def finish(self) -> CommandResult:
         """The rows become the transaction's."""
         rows = await self._beside(self._rows)
-        table = self._statement.table
-        count = await write_rows(self._coordinator, self._transaction, table, rows, self._context)
+        count = await self._write(rows) if self._rejects is None else await self._write_load(rows, self._rejects)
         return CommandResult(f"COPY {count}")
+
+    async def _write(self, rows: Words) -> int:
+        table = self._statement.table
+        return await write_rows(self._coordinator, self._transaction, table, rows, self._context)
+
+    async def _write_load(self, rows: Words, rejects: Rejects) -> int:
+        load = load_of_stdin(self._session, self._statement)
+        load.reject(rejects.found)
+        with self._coordinator.engine.loads.run(load):
+            table, collected = self._statement.table, Collected(rows)
+            await write_load(self._coordinator, self._transaction, table, collected, self._context, load)
+        tell(self._session, load)
+        return load.rows
 
     async def fail(self, message: str) -> None:
         """The client gave up."""
@@ -74,7 +88,10 @@ class CopyIn:
 
     def _rows(self) -> Words:
         vectors, count = self._parser.finish()
-        return table_rows(self._statement, vectors, count, self._context)
+        rows = table_rows(self._statement, vectors, count, self._context)
+        if self._rejects is None:
+            return rows
+        return RowChecks(self._statement.table, self._rejects, self._context).passing(rows)
 
     async def _beside(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._coordinator.readers, work)

@@ -1,4 +1,4 @@
-"""freshet.loads: what was loaded, and what is being loaded."""
+"""freshet.loads and freshet.rejects: what was loaded, what is being loaded, and which rows were left out."""
 
 from __future__ import annotations
 
@@ -16,8 +16,16 @@ def load_rows(loads: Iterable[Load], names: Lookup) -> Iterator[Datums]:
         ended = load.state in (LoadState.COMMITTED, LoadState.FAILED, LoadState.CANCELLED)
         yield (
             load.id, table, load.source, load.engine, None if ended else load.backend, load.state.value, load.rows,
-            load.total, load.epoch, load.started, load.finished, load.error,
+            load.total, load.rejected, load.epoch, load.started, load.finished, load.error,
         )  # fmt: skip
+
+
+def reject_rows(loads: Iterable[Load], names: Lookup) -> Iterator[Datums]:
+    """freshet.rejects: the rows that committed loads have left out."""
+    for load, table in _shown(loads, names):
+        if load.state is LoadState.COMMITTED:
+            for reject in load.rejects:
+                yield (load.id, table, *reject)
 
 
 def _shown(loads: Iterable[Load], names: Lookup) -> Iterator[tuple[Load, str]]:

@@ -14,7 +14,7 @@ from sql.catalog.catalog import Relation
 from sql.catalog.search_path import Lookup, SearchPath
 from sql.engine.snapshot import Published
 from sql.session.holdings import arrangement_rows, shown_name, view_rows
-from sql.session.load_relations import load_rows
+from sql.session.load_relations import load_rows, reject_rows
 from sql.session.sinks import sink_rows
 from sql.session.vacuum import dictionary_row
 from sql.system.own import (
@@ -22,6 +22,7 @@ from sql.system.own import (
     DICTIONARY,
     HYDRATIONS,
     LOADS,
+    REJECTS,
     SINKS,
     SOURCES,
     SPARK_JOBS,
@@ -61,6 +62,8 @@ def own_rows(relation: Relation, session: Session, published: Published, diction
         return spark_jobs(session.coordinator.scattered, Lookup(published.catalog, path))
     if relation == LOADS:
         return load_rows(session.coordinator.engine.loads.all(), Lookup(published.catalog, path))
+    if relation == REJECTS:
+        return reject_rows(session.coordinator.engine.loads.all(), Lookup(published.catalog, path))
     if relation == SINKS:
         return sink_rows(session.coordinator, published, Lookup(published.catalog, path))
     if relation == SOURCES:

@@ -88,7 +88,7 @@ class Streams:
         if statement.path is not None:
             count = await load_file(session, transaction, statement, context)
             return CommandResult(f"COPY {count}")
-        receiver = CopyIn(session.coordinator, transaction, statement, context, session.text_style)
+        receiver = CopyIn(session, transaction, statement, context)
         binary = 1 if statement.options.format is CopyFormat.BINARY else 0
         return CopyInResult(len(statement.columns), binary, receiver)
 

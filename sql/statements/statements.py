@@ -135,7 +135,8 @@ class CopyFormat(Enum):
 class CopyOptions:
     """Options of COPY with Postgres's defaults for the format filled in (``null``: the NULL marker).
 
-    ``load_id``: a load of this id that was committed is not loaded again.
+    ``load_id``: a load of this id that was committed is not loaded again; ``max_rejects``: how many bad rows may be
+    left out, None where the first is an error.
     """
 
     format: CopyFormat = CopyFormat.TEXT
@@ -149,6 +150,7 @@ class CopyOptions:
     force_null: tuple[int, ...] = ()
     engine: str = "auto"
     load_id: str | None = None
+    max_rejects: int | None = None
     mapping: tuple[tuple[str, str], ...] = ()
     """Names in the file (or a CSV field's number), and the columns that they stand for."""
     array: bool = False

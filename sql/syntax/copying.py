@@ -96,6 +96,8 @@ class CopyGrammar(EmbeddingCursor):
         while True:
             at = self.token.start
             name = self.label()
+            if name == "max" and self.accept("rejects"):
+                name = "max_rejects"
             self.accept_symbol("=")
             options.append((name, self._mapping() if name == "mapping" else self._option_value(), at))
             if not self.accept_symbol(","):
@@ -129,6 +131,10 @@ class CopyGrammar(EmbeddingCursor):
         if token.kind is TokenKind.WORD and token.value in ("true", "on", "false", "off"):
             self.advance()
             return token.value in ("true", "on")
+        if token.value == "-" and self.accept_symbol("-"):
+            if self.token.kind is not TokenKind.NUMBER:
+                raise self.error()
+            return f"-{self.advance().value}"
         if token.kind in (TokenKind.END, TokenKind.SYMBOL):
             raise self.error()
         self.advance()

@@ -47,9 +47,15 @@ LOADS: Final = Relation(
     13980, "freshet", "loads", RelationKind.SYSTEM,
     (TableColumn("load_id", TEXT, False), TableColumn("relation", TEXT, False), TableColumn("source", TEXT, False),
      TableColumn("engine", TEXT, False), TableColumn("pid", INT4), TableColumn("state", TEXT, False),
-     TableColumn("rows", INT8, False), TableColumn("rows_total", INT8),
+     TableColumn("rows", INT8, False), TableColumn("rows_total", INT8), TableColumn("rejects", INT8, False),
      TableColumn("epoch", INT8), TableColumn("started", TIMESTAMPTZ, False), TableColumn("finished", TIMESTAMPTZ),
      TableColumn("error", TEXT)),
+)  # fmt: skip
+REJECTS: Final = Relation(
+    13981, "freshet", "rejects", RelationKind.SYSTEM,
+    (TableColumn("load_id", TEXT, False), TableColumn("relation", TEXT, False), TableColumn("file", TEXT),
+     TableColumn("line", INT8), TableColumn("column_name", TEXT), TableColumn("text", TEXT, False),
+     TableColumn("sqlstate", TEXT, False), TableColumn("reason", TEXT, False)),
 )  # fmt: skip
 SINKS: Final = Relation(
     13986, "freshet", "sinks", RelationKind.SYSTEM,
@@ -89,6 +95,7 @@ OWN_RELATIONS: Final = (
     STEPS,
     WORKERS,
     LOADS,
+    REJECTS,
     SINKS,
     SOURCES,
     SPARK_JOBS,

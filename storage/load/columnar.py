@@ -17,11 +17,13 @@ from pyarrow import orc
 
 from ivm.errors import SqlError
 from storage.dictionary import Dictionary
-from storage.load.arrow import check_type, column_vector
+from storage.load.arrow import check_type
+from storage.load.arrow_rejects import column_vectors, without_bad
 from storage.load.columns import LoadColumn, match_names
 from storage.load.partitions import NO_PARTITIONS, Partitions, partition_keys
 from storage.load.paths import RemoteFiles, local_path, spark_path
-from storage.load.source import Block, Decode
+from storage.load.rejects import Rejects
+from storage.load.source import Block, SourceDecode
 
 BATCH_ROWS: Final = 1 << 17
 
@@ -33,7 +35,8 @@ class ColumnarFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ColumnDecoder:
-    """Batches whose columns are those of the file, in order, and last, where there are ``partitions``, its path.
+    """Batches whose columns are those of the file, in order, and last, where there are ``partitions``, or ``paths``
+    says so, its path.
 
     ``types``: what the files say that the columns are, for a reader that shows them as something near: Spark has no
     nanoseconds, times of day or fixed widths.
@@ -42,23 +45,37 @@ class ColumnDecoder:
     columns: tuple[LoadColumn, ...]
     partitions: Partitions = NO_PARTITIONS
     types: tuple[pa.DataType, ...] | None = None
+    paths: bool = False
 
-    def __call__(self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary) -> Iterator[Block]:
+    def __call__(
+        self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary, rejects: Rejects | None = None
+    ) -> Iterator[Block]:
         for batch in batches:
-            if not self.partitions.keys:
-                yield self._block(batch, "", dictionary)
+            if not self.partitions.keys and not self.paths:
+                yield from self._block(batch, "", dictionary, rejects)
                 continue
             paths = batch.column(batch.num_columns - 1).dictionary_encode()
             for i, path in enumerate(paths.dictionary.to_pylist()):
                 of_path = batch if len(paths.dictionary) == 1 else batch.filter(pc.equal(paths.indices, i))
-                yield self._block(of_path, local_path(path), dictionary)
+                yield from self._block(of_path, local_path(path), dictionary, rejects)
 
-    def _block(self, batch: pa.RecordBatch, path: str, dictionary: Dictionary) -> Block:
-        given = {
-            column.name: column_vector(self._array(batch.column(i), i), column, dictionary)
-            for i, column in enumerate(self.partitions.rest(self.columns))
-        }
-        return Block(self.partitions.fill(self.columns, given, path, batch.num_rows, dictionary), batch.num_rows)
+    def _block(
+        self, batch: pa.RecordBatch, path: str, dictionary: Dictionary, rejects: Rejects | None
+    ) -> Iterator[Block]:
+        columns = self.partitions.rest(self.columns)
+        arrays = [self._array(batch.column(i), i) for i in range(len(columns))]
+        count = batch.num_rows
+        try:
+            given = column_vectors(arrays, columns, dictionary)
+        except SqlError:
+            if rejects is None:
+                raise
+            rejects.file = path or None
+            arrays, count = without_bad(arrays, columns, dictionary, rejects)
+            given = column_vectors(arrays, columns, dictionary)
+        if count:
+            filled = dict(zip((column.name for column in columns), given, strict=True))
+            yield Block(self.partitions.fill(self.columns, filled, path, count, dictionary), count)
 
     def _array(self, array: pa.Array, index: int) -> pa.Array:
         if self.types is None or array.type == self.types[index]:
@@ -103,20 +120,20 @@ class ColumnarSource:
                 count += rows_of(file)
         return count
 
-    def blocks(self, dictionary: Dictionary) -> Iterator[Block]:
+    def blocks(self, dictionary: Dictionary, rejects: Rejects | None = None) -> Iterator[Block]:
         if self.remote is not None:
             raise self.remote.not_here()
-        decode = ColumnDecoder(self.columns, self.partitions)
+        decode = ColumnDecoder(self.columns, self.partitions, paths=True)
         names = [column.source for column in self.partitions.rest(self.columns)]
         for path in self.files:
             with opened(self.format, path) as file:
                 batches = _batches(file, names, self.batch_rows)
-                yield from decode((_with_path(batch, path.as_uri()) for batch in batches), dictionary)
+                yield from decode((_with_path(batch, path.as_uri()) for batch in batches), dictionary, rejects)
 
-    def frames(self, session: Any) -> Sequence[tuple[Any, Decode]]:
+    def frames(self, session: Any, rejecting: bool = False) -> Sequence[tuple[Any, SourceDecode]]:
         """A frame for all files of one schema: Spark would read them all by the first one's."""
         if self.remote is not None:
-            return [self._remote_frame(session, self.remote)]
+            return [self._remote_frame(session, self.remote, rejecting)]
         rest = self.partitions.rest(self.columns)
         groups: dict[tuple[pa.DataType, ...], list[str]] = {}
         for path in self.files:
@@ -126,8 +143,8 @@ class ColumnarSource:
             groups.setdefault(types, []).append(spark_path(path))
         return [
             (
-                named_columns(self._frame(session, files), rest, self.partitions),
-                ColumnDecoder(self.columns, self.partitions, types),
+                named_columns(self._frame(session, files), rest, bool(self.partitions.keys) or rejecting),
+                ColumnDecoder(self.columns, self.partitions, types, rejecting),
             )
             for types, files in groups.items()
         ]
@@ -138,21 +155,21 @@ class ColumnarSource:
             reader = reader.option("orc.proleptic.gregorian.default", "true")
         return reader.load(list(files))
 
-    def _remote_frame(self, session: Any, remote: RemoteFiles) -> tuple[Any, Decode]:
+    def _remote_frame(self, session: Any, remote: RemoteFiles, rejecting: bool) -> tuple[Any, SourceDecode]:
         """What Spark says of the files is all that is known of them. Raises 42703."""
         found = self._frame(session, [remote.uri])
         paths = [remote.below(local_path(path)) for path in found.inputFiles()]
         partitions = replace(self.partitions, keys=partition_keys(paths))
         names = [name for name in found.columns if name not in partitions.keys]
         match_names(self.columns, [*names, *partitions.keys], remote.uri, self.ignore_extra)
-        chosen = named_columns(found, partitions.rest(self.columns), partitions)
-        return chosen, ColumnDecoder(self.columns, partitions)
+        chosen = named_columns(found, partitions.rest(self.columns), bool(partitions.keys) or rejecting)
+        return chosen, ColumnDecoder(self.columns, partitions, paths=rejecting)
 
 
-def named_columns(frame: Any, columns: Sequence[LoadColumn], partitions: Partitions) -> Any:
-    """The columns as c0, c1, …, and the path where partitions need it."""
+def named_columns(frame: Any, columns: Sequence[LoadColumn], paths: bool) -> Any:
+    """The columns as c0, c1, …, and the path if it is wanted."""
     quoted = [frame["`" + column.source.replace("`", "``") + "`"] for column in columns]
-    path = [frame["_metadata.file_path"].alias("path")] if partitions.keys else []
+    path = [frame["_metadata.file_path"].alias("path")] if paths else []
     return frame.select([column.alias(f"c{i}") for i, column in enumerate(quoted)] + path)
 
 

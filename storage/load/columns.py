@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ivm.errors import SqlError
 from ivm.rows import Vector, Words
@@ -44,7 +44,17 @@ def check_nulls(vector: Vector, column: LoadColumn) -> None:
         raise null_violation(column)
 
 
-def null_violation(column: LoadColumn) -> SqlError:
+class FilledColumn(Protocol):
+    """What a column is called that data fills, and whether it takes NULL."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def nullable(self) -> bool: ...
+
+
+def null_violation(column: FilledColumn) -> SqlError:
     """23502."""
     return SqlError("23502", f'null value in column "{column.name}" violates not-null constraint')
 

@@ -4,15 +4,16 @@ It knows Arrow only; Spark calls it through ``mapInArrow``. Executors need this 
 
 One stream carries both rows and dictionary entries, told apart by ``part``:
 
-    part    0 a row, 1 an entry
+    part    0 a row, 1 an entry, 2 a row that is left out
     place   int64: a hash of the whole row, or the entry's id; Spark partitions by it
     diff    how often the row occurs in the batch; 0 for an entry
     w0 …    the row's words; an entry has its id in w0
-    value   an entry's bytes; NULL for a row
+    value   an entry's bytes; a reject as JSON; NULL for a row
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -24,11 +25,13 @@ from ivm.rows import Words, pack
 from ivm.words import row_width
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, load_schema
-from storage.load.source import Block, Decode
+from storage.load.rejects import Reject, Rejects, TooManyRejects
+from storage.load.source import Block, Decode, SourceDecode
 from storage.spark.errors import marked
 
 ROW: Final = 0
 ENTRY: Final = 1
+REJECT: Final = 2
 
 
 def stream_schema(columns: Sequence[LoadColumn]) -> pa.Schema:
@@ -60,9 +63,29 @@ def encoder(
     return encode
 
 
+def rejecting_encoder(
+    columns: Sequence[LoadColumn], decode: SourceDecode, secret: bytes, id_bits: int, most: int
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """As ``encoder``, with the rows that are left out. ``most``: how many the load may have.
+
+    A task that finds more stops there: by the first ones of each task the driver knows the load's first.
+    """
+
+    def encode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rejects = Rejects("", most)
+        encoded = encoder(columns, lambda given, dictionary: decode(given, dictionary, rejects), secret, id_bits)
+        yield from encoded(batches)
+        if rejects.found:
+            yield _reject_batch(rejects.found, columns)
+
+    return encode
+
+
 def _marking(blocks: Iterator[Block]) -> Iterator[Block]:
     try:
         yield from blocks
+    except TooManyRejects:  # the driver will say so
+        return
     except SqlError as error:
         raise marked(error) from error
 
@@ -82,6 +105,19 @@ def _entry_batch(
     buffers = [None, pa.py_buffer(np.ascontiguousarray(offsets)), pa.py_buffer(np.ascontiguousarray(data))]
     values = pa.LargeBinaryArray.from_buffers(pa.large_binary(), count, buffers).cast(pa.binary())
     return _batch(ENTRY, ids, zeros, [*words, values], columns)
+
+
+def _reject_batch(rejects: Sequence[Reject], columns: Sequence[LoadColumn]) -> pa.RecordBatch:
+    count = len(rejects)
+    zeros = np.zeros(count, np.int64)
+    values = pa.array([json.dumps(reject, ensure_ascii=False).encode() for reject in rejects], pa.binary())
+    return _batch(REJECT, zeros, zeros + 1, [*[zeros] * stream_width(columns), values], columns)
+
+
+def rejects_of(table: pa.Table) -> list[Reject]:
+    """Of the stream's columns diff and value: the inverse."""
+    diffs, values = table.column("diff").to_pylist(), table.column("value").to_pylist()
+    return [Reject(*json.loads(value)) for value, diff in zip(values, diffs, strict=True) for _ in range(diff)]
 
 
 def _batch(part: int, place: Words, diff: Words, rest: Sequence[Any], columns: Sequence[LoadColumn]) -> pa.RecordBatch:

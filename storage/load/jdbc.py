@@ -12,9 +12,9 @@ from ivm.errors import SqlError
 from storage.dictionary import Dictionary
 from storage.load.columnar import ColumnDecoder, named_columns
 from storage.load.columns import LoadColumn, match_names
-from storage.load.partitions import NO_PARTITIONS
 from storage.load.paths import resolve_path
-from storage.load.source import Block, Decode
+from storage.load.rejects import Rejects
+from storage.load.source import Block, SourceDecode
 
 _SERVERS: Final = ("postgresql", "mysql", "mariadb", "sqlserver", "oracle", "db2")
 _DERBY: Final = re.compile(r"jdbc:derby:(?://[^/;]+/|(?P<folder>[^;:/][^;:]*|/[^/;][^;]*)$)", re.IGNORECASE)
@@ -52,16 +52,16 @@ class JdbcSource:
     def check(self) -> None:
         """Asks nothing of the database."""
 
-    def blocks(self, dictionary: Dictionary) -> Iterator[Block]:
+    def blocks(self, dictionary: Dictionary, rejects: Rejects | None = None) -> Iterator[Block]:
         raise SqlError("0A000", "a database is read by Spark only")
 
-    def frames(self, session: Any) -> Sequence[tuple[Any, Decode]]:
+    def frames(self, session: Any, rejecting: bool = False) -> Sequence[tuple[Any, SourceDecode]]:
         """One frame, with as many partitions as the options say. Raises 42703."""
         reader = session.read.format("jdbc").option("url", self.url).option("preferTimestampNTZ", "true")
         frame = reader.options(**self.options).load()
         columns = tuple(_named(column, frame.columns) for column in self.columns)
         match_names(columns, frame.columns, "the database's answer", self.ignore_extra)
-        return [(named_columns(frame, columns, NO_PARTITIONS), ColumnDecoder(self.columns))]
+        return [(named_columns(frame, columns, paths=False), ColumnDecoder(self.columns))]
 
 
 def _named(column: LoadColumn, names: Sequence[str]) -> LoadColumn:

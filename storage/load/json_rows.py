@@ -9,12 +9,13 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from ivm.errors import SqlError
 from ivm.words import Kind
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn
+from storage.load.rejects import BadValue, Rejects, bad_nulls, first_of_rows, without_rows
 from storage.load.source import Block
 from storage.load.text import Fields, SampledValue, TextStart
 from storage.text import parse_rows
@@ -64,8 +65,8 @@ class JsonFormat:
         """The columns themselves: objects name their values."""
         return tuple(columns)
 
-    def parser(self, start: TextStart, dictionary: Dictionary) -> JsonParser:
-        return JsonParser(start, self, dictionary)
+    def parser(self, start: TextStart, dictionary: Dictionary, rejects: Rejects | None = None) -> JsonParser:
+        return JsonParser(start, self, dictionary, rejects)
 
     def sample(self, data: bytes, whole: bool) -> dict[str, list[SampledValue | None]]:
         found: dict[str, list[SampledValue | None]] = {}
@@ -108,10 +109,24 @@ def _sampled(value: Any) -> SampledValue | None:
             return SampledValue("", "nested")
 
 
+class _Refused(NamedTuple):
+    """A row that is left out: its line or element, why, and how it stands in the file."""
+
+    line: int
+    error: SqlError
+    text: str
+    column: str | None = None
+
+
 class JsonParser:
     """``storage.load.text.RowParser`` for objects."""
 
-    def __init__(self, start: TextStart, format_: JsonFormat, dictionary: Dictionary) -> None:
+    def __init__(
+        self, start: TextStart, format_: JsonFormat, dictionary: Dictionary, rejects: Rejects | None = None
+    ) -> None:
+        self._rejects = rejects
+        self._refused: list[_Refused] = []
+        self._sources: list[str] = []
         self._label, self._line, self._format, self._dictionary = start.label, start.lines, format_, dictionary
         self._columns = [field for field in start.fields if field is not None]
         self._waiting: list[bytes] = []
@@ -130,20 +145,33 @@ class JsonParser:
         self._objects(whole)
 
     def take(self) -> Block:
-        lines, texts = self._lines, self._texts
-        self._lines, self._texts = [], [[] for _ in self._columns]
-        failed: list[tuple[int, int, SqlError]] = []
+        lines, texts, sources = self._lines, self._texts, self._sources
+        self._lines, self._texts, self._sources = [], [[] for _ in self._columns], []
+        bad: list[BadValue] = []
         vectors = []
         for i, column in enumerate(self._columns):
             vector, failures = parse_rows(column.type, texts[i], self._dictionary, self._format.style)
             vectors.append(vector)
-            failed += [(row, i, error) for row, error in failures[:1]]
-        if failed:
-            row, i, error = min(failed, key=lambda failure: failure[:2])
+            bad += [BadValue(row, i, error) for row, error in failures]
+            if self._rejects is not None:
+                bad += bad_nulls(vector, column, i)
+        bad = first_of_rows(bad)
+        if bad and self._rejects is None:
+            row, i, error = bad[0]
             text = _shorten(texts[i][row] or "")
             where = f'{self._where(lines[row])}, column {self._columns[i].name}: "{text}"'
             raise SqlError(error.sqlstate, error.message, where, error.hint)
-        return Block(vectors, len(lines))
+        for row, i, error in bad:
+            self._refused.append(_Refused(lines[row], error, sources[row], self._columns[i].name))
+        self._reject()
+        return Block(*without_rows(vectors, bad, len(lines))) if bad else Block(vectors, len(lines))
+
+    def _reject(self) -> None:
+        """Tells of what was refused since the last time, in the file's order. Raises TooManyRejects."""
+        refused, self._refused = self._refused, []
+        for line, error, text, column in sorted(refused, key=lambda row: row.line):
+            assert self._rejects is not None, "else the first is raised"
+            self._rejects.add(error, text, line, column)
 
     def finish(self) -> Block:
         data = b"".join(self._waiting)
@@ -157,9 +185,14 @@ class JsonParser:
     def _objects(self, data: bytes) -> None:
         for line in data.split(b"\n"):
             self._line += 1
-            text = self._decoded(line).strip()
-            if text:
-                self._add(self._parsed(text))
+            try:
+                text = self._decoded(line).strip()
+                if text:
+                    self._add(self._parsed(text), text)
+            except SqlError as error:
+                if self._rejects is None:
+                    raise
+                self._refused.append(_Refused(self._line, error, line.decode(errors="replace").strip()))
 
     def _array(self, data: bytes) -> None:
         text = self._decoded(data).strip()
@@ -169,7 +202,13 @@ class JsonParser:
                            "Leave the option ARRAY out for a file with an object on each line.")  # fmt: skip
         for item in found:
             self._line += 1
-            self._add(item)
+            source = "" if self._rejects is None else _source(item)
+            try:
+                self._add(item, source)
+            except SqlError as error:
+                if self._rejects is None:
+                    raise
+                self._refused.append(_Refused(self._line, error, source))
 
     def _where(self, line: int) -> str:
         return f"COPY {self._label}, {'element' if self._format.array else 'line'} {line}"
@@ -191,7 +230,7 @@ class JsonParser:
                 hint = "A file that is one array is read with the option ARRAY."
             raise SqlError("22P02", "invalid input syntax for type json", where, hint) from None
 
-    def _add(self, item: Any) -> None:
+    def _add(self, item: Any, source: str) -> None:
         if not isinstance(item, dict):
             hint = "A file that is one array is read with the option ARRAY." if isinstance(item, list) else None
             raise SqlError("22P04", "a row must be a JSON object", self._where(self._line), hint)
@@ -202,9 +241,12 @@ class JsonParser:
                         "42703", f'the target has no column "{_shorten(key)}"', self._where(self._line),
                         "Name the columns to load to leave the others out: COPY table (column, ...) FROM ...",
                     )  # fmt: skip
+        found = [(i, self._text(item.get(key), self._columns[i])) for key, i in self._known.items()]
         self._lines.append(self._line)
-        for key, i in self._known.items():
-            self._texts[i].append(self._text(item.get(key), self._columns[i]))
+        for i, text in found:
+            self._texts[i].append(text)
+        if self._rejects is not None:
+            self._sources.append(source)
 
     def _text(self, value: Any, column: LoadColumn) -> str | None:
         try:
@@ -240,6 +282,14 @@ def _text_of(value: Any, kind: Kind) -> str | None:
             text = format_json(_exact(value))
             text.encode()
             return text
+
+
+def _source(item: Any) -> str:
+    """An element of an array, as JSON."""
+    try:
+        return format_json(_exact(item))
+    except (SqlError, UnicodeEncodeError):
+        return json.dumps(item)
 
 
 def _element(item: Any) -> str:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from ivm.rows import Vector, pack
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, LoadedRows, load_schema
+from storage.load.rejects import Rejects
 
 
 class Block(NamedTuple):
@@ -26,6 +27,14 @@ class Decode(Protocol):
     def __call__(self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary) -> Iterator[Block]: ...
 
 
+class SourceDecode(Protocol):
+    """``Decode`` that can go on after a bad row. ``rejects``: takes them; without it the first one is an error."""
+
+    def __call__(
+        self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary, rejects: Rejects | None = None
+    ) -> Iterator[Block]: ...
+
+
 class Source(Protocol):
     """Files or a database's table, and the columns to fill from it."""
 
@@ -35,16 +44,18 @@ class Source(Protocol):
     def check(self) -> int | None:
         """Finds what can be found wrong before the first row is read; the number of rows if it is known."""
 
-    def blocks(self, dictionary: Dictionary) -> Iterator[Block]:
-        """The rows in order, read here; values are interned in the dictionary."""
+    def blocks(self, dictionary: Dictionary, rejects: Rejects | None = None) -> Iterator[Block]:
+        """The rows in order, read here; values are interned in the dictionary. ``rejects``: as for
+        ``SourceDecode``."""
 
-    def frames(self, session: Any) -> Sequence[tuple[Any, Decode]]:
-        """The rows as DataFrames of a Spark session, each with what decodes its batches."""
+    def frames(self, session: Any, rejecting: bool = False) -> Sequence[tuple[Any, SourceDecode]]:
+        """The rows as DataFrames of a Spark session, each with what decodes its batches. ``rejecting``: with what
+        rejects tell of a row's place too."""
 
 
-def read_here(source: Source, dictionary: Dictionary) -> Iterator[LoadedRows]:
+def read_here(source: Source, dictionary: Dictionary, rejects: Rejects | None = None) -> Iterator[LoadedRows]:
     """The source's rows in order, a batch at a time, each with diff 1."""
     source.check()
     schema = load_schema(source.columns)
-    for vectors, count in source.blocks(dictionary):
+    for vectors, count in source.blocks(dictionary, rejects):
         yield LoadedRows(pack(vectors, schema, count), np.ones(count, np.int64))

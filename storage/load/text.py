@@ -17,7 +17,8 @@ from storage.load.columns import LoadColumn, check_nulls
 from storage.load.compression import chunks
 from storage.load.partitions import NO_PARTITIONS, Partitions
 from storage.load.paths import RemoteFiles
-from storage.load.source import Block, Decode
+from storage.load.rejects import Rejects
+from storage.load.source import Block, SourceDecode
 
 Fields = tuple[LoadColumn | None, ...]
 """What the fields of a line are, in order; None is passed over. For JSON: the columns, in any order."""
@@ -69,7 +70,9 @@ class TextFormat(Protocol):
     def fields(self, first: bytes, columns: Sequence[LoadColumn], file: str) -> Fields:
         """What a file's fields are, by its first line. Raises 42703."""
 
-    def parser(self, start: TextStart, dictionary: Dictionary) -> RowParser: ...
+    def parser(self, start: TextStart, dictionary: Dictionary, rejects: Rejects | None = None) -> RowParser:
+        """``rejects``: takes the bad rows, those with a NULL that a column does not take too; without it the first one
+        is an error."""
 
     def sample(self, data: bytes, whole: bool) -> dict[str, list[SampledValue | None]]:
         """The values of a file's first bytes by the columns' names, in order. ``whole``: they are all of it."""
@@ -89,7 +92,7 @@ class TextSource:
     def check(self) -> None:
         """Opens no file: how many rows there are is known at the end."""
 
-    def blocks(self, dictionary: Dictionary) -> Iterator[Block]:
+    def blocks(self, dictionary: Dictionary, rejects: Rejects | None = None) -> Iterator[Block]:
         if self.remote is not None:
             raise self.remote.not_here()
         filled = TextColumns(self.columns, self.partitions)
@@ -98,10 +101,12 @@ class TextSource:
             if first is None:
                 continue
             fields = self.format.fields(first, filled.of_file, path.name)
-            parser = self.format.parser(TextStart(self.label(path.name), fields), dictionary)
+            if rejects is not None:
+                rejects.file = str(path)
+            parser = self.format.parser(TextStart(self.label(path.name), fields), dictionary, rejects)
             yield from filled.blocks(parser, fields, pieces, str(path), dictionary)
 
-    def frames(self, session: Any) -> Sequence[tuple[Any, Decode]]:
+    def frames(self, session: Any, rejecting: bool = False) -> Sequence[tuple[Any, SourceDecode]]:
         from storage.load import text_spark
 
         return text_spark.frames(session, self)

@@ -21,7 +21,8 @@ from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn
 from storage.load.partitions import partition_keys
 from storage.load.paths import local_path, spark_path
-from storage.load.source import Block, Decode
+from storage.load.rejects import Rejects
+from storage.load.source import Block, SourceDecode
 from storage.load.text import TextColumns, TextFormat, TextSource, TextStart, last_newline
 from storage.spark.session import functions
 
@@ -60,13 +61,17 @@ class TextDecoder:
     parts: Mapping[tuple[str, int], _Part]
     whole: bool = False
 
-    def __call__(self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary) -> Iterator[Block]:
+    def __call__(
+        self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary, rejects: Rejects | None = None
+    ) -> Iterator[Block]:
         runs = (run for batch in batches for run in self._runs(batch))
         for key, values in groupby(runs, key=lambda run: run[0]):
             part = self.parts.get(key)
             if part is None:
                 raise _changed(key[0])
-            parser = self.format.parser(part.start, dictionary)
+            if rejects is not None:
+                rejects.file = local_path(key[0])
+            parser = self.format.parser(part.start, dictionary, rejects)
             pieces = _pieces((lines for _, lines in values), part, key[0])
             yield from self.columns.blocks(parser, part.start.fields, pieces, local_path(key[0]), dictionary)
 
@@ -107,7 +112,7 @@ def _changed(path: str) -> SqlError:
     return SqlError("58000", f'"{local_path(path)}" changed while it was read', hint="Run the statement again.")
 
 
-def frames(session: Any, source: TextSource) -> Sequence[tuple[Any, Decode]]:
+def frames(session: Any, source: TextSource) -> Sequence[tuple[Any, SourceDecode]]:
     """The frames of a source of text, of files that are cut and of those that are not."""
     remote = source.remote
     lines = _lines(session, [spark_path(path) for path in source.files] if remote is None else [remote.uri])
@@ -116,7 +121,7 @@ def frames(session: Any, source: TextSource) -> Sequence[tuple[Any, Decode]]:
         keys = partition_keys([remote.below(local_path(split.path)) for split in splits])
         source = replace(source, partitions=replace(source.partitions, keys=keys))
     decoders = planned(splits, source)
-    chosen: list[tuple[Any, Decode]] = []
+    chosen: list[tuple[Any, SourceDecode]] = []
     for decode in decoders:
         paths = sorted({path for path, _ in decode.parts})
         frame = lines.where(lines["path"].isin(*paths)) if len(decoders) > 1 else lines

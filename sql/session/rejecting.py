@@ -1,0 +1,61 @@
+"""COPY … WITH (MAX REJECTS n): what the server's side of it does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ivm.rows import Words
+from planner.context import Context
+from planner.scalar import Scalar
+from sql.bind.constraints import check_conditions
+from sql.catalog.catalog import Relation
+from sql.dml.constraints import failing_rows
+from sql.engine.clock import POSTGRES_EPOCH, wall_clock
+from sql.engine.loads import Load
+from sql.statements.statements import CopyFrom
+from storage.load.rejects import Reject, Rejects, shortened
+
+if TYPE_CHECKING:
+    from sql.session.session import Session
+
+
+class RowChecks:
+    """The table's CHECK constraints, for rows that have been read: those that fail are rejects without a line, since
+    Spark brings rows sorted."""
+
+    def __init__(self, table: Relation, rejects: Rejects, context: Context) -> None:
+        self._table, self._rejects, self._context = table, rejects, context
+        self._conditions: tuple[Scalar, ...] = check_conditions(table) if table.checks else ()
+
+    def passing(self, rows: Words) -> Words:
+        """The rows that meet them (NULL passes). Raises TooManyRejects."""
+        if not self._conditions:
+            return rows
+        kept = np.ones(len(rows), np.bool_)
+        for row, text, error in failing_rows(self._table, rows, self._conditions, self._context):
+            kept[row] = False
+            self._rejects.take([Reject(None, None, None, shortened(text), error.sqlstate, error.message)])
+        return rows if kept.all() else rows[kept]
+
+
+def rejects_of(statement: CopyFrom) -> Rejects | None:
+    """What takes the statement's bad rows; None where the first one is an error."""
+    most = statement.options.max_rejects
+    return None if most is None else Rejects(statement.table.name, most)
+
+
+def load_of_stdin(session: Session, statement: CopyFrom) -> Load:
+    """Rejects belong to a load: for COPY FROM STDIN too."""
+    started, table = wall_clock(), statement.table
+    load_id = f"{started:x}-{session.backend_id}"
+    return Load(load_id, table.oid, table.name, "STDIN", "local", session.backend_id, started - POSTGRES_EPOCH)
+
+
+def tell(session: Session, load: Load) -> None:
+    """The notice after a load that has left rows out."""
+    if load.rejected:
+        what = "1 row was" if load.rejected == 1 else f"{load.rejected} rows were"
+        quoted = load.id.replace("'", "''")
+        session.notice(f"{what} rejected", hint=f"SELECT * FROM freshet.rejects WHERE load_id = '{quoted}';")
