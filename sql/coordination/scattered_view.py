@@ -25,6 +25,7 @@ from planner.scatter_step import Report
 from sql.catalog.catalog import Relation
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.engine.persist import Persistence
+from sql.engine.retries import pause_after
 from sql.engine.served import Contents, Served, ordinals_of
 from sql.engine.snapshot import Published
 from sql.engine.timeline import Timeline
@@ -34,8 +35,7 @@ from storage.stored import History
 
 KEPT_JOBS: Final = 100
 FIRST_PAUSE: Final = 1.0
-LONGEST_PAUSE: Final = 60.0
-"""Seconds before a job that failed is tried again; they double."""
+"""Seconds before a job that failed once is tried again."""
 MOST_WAITING: Final = 2_000_000
 """Updates that wait in memory; more of them are read from the store when their job begins."""
 TOLD_APART: Final = 60.0
@@ -322,7 +322,7 @@ class ScatteredView:
             self.running = self.reading = False
             self.failures += 1
             self.error = error
-            self._again_at = time.monotonic() + min(FIRST_PAUSE * 2 ** (self.failures - 1), LONGEST_PAUSE)
+            self._again_at = time.monotonic() + pause_after(self.failures, FIRST_PAUSE)
         number = 0 if self.manifest is None else self.manifest.number
         self.jobs.append(Job(number + 1, started, time.monotonic() - began, seen, 0, updates, error=error))
 

@@ -23,6 +23,7 @@ from sql.catalog.catalog import Catalog, Relation, RelationKind
 from sql.catalog.sink import Sink, sink_of, source_of
 from sql.ddl.sinks import check_source, layout_of
 from sql.engine.group import Delta
+from sql.engine.retries import pause_after
 from sql.engine.snapshot import Published
 from storage.dictionary import Dictionary
 from storage.sinks.envelope import Layout
@@ -40,7 +41,6 @@ PROGRESS_SECONDS: Final = 30.0
 """How often a sink says that there was nothing, at most."""
 LEAST_PAUSE: Final = 0.005
 FIRST_PAUSE: Final = 0.5
-LONGEST_PAUSE: Final = 60.0
 END_SECONDS: Final = 2.0
 
 
@@ -115,7 +115,7 @@ class _Run:
         self._target: Target | None = None
         """Open, unless something has gone wrong."""
         self._committed = 0.0
-        self._pause = FIRST_PAUSE
+        self._failures = 0
         self.standing = Standing()
         self.task = asyncio.ensure_future(self._go_on())
 
@@ -139,12 +139,13 @@ class _Run:
             if not sink.paused:
                 try:
                     await loop.run_in_executor(self._threads, self._advance, self._relation)
-                    self._pause = FIRST_PAUSE
+                    self._failures = 0
                 except Exception as error:  # of the disk, Spark, or ours: the sink says so, and tries again
                     if self._stop.is_set():
                         return
                     self._note(error)
-                    pause, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE)
+                    self._failures += 1
+                    pause = pause_after(self._failures, FIRST_PAUSE)
             try:
                 await asyncio.wait_for(self._wake.wait(), pause)
             except TimeoutError:

@@ -27,6 +27,7 @@ from sql.coordination.prepared import StaleError
 from sql.coordination.transaction import Transaction
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.engine.group import Delta
+from sql.engine.retries import pause_after
 from sql.engine.snapshot import Published
 from sql.session.ingest import Batch, Progress, Target, ingest, progress_in, target_of
 from sql.session.session import Session
@@ -42,9 +43,8 @@ if TYPE_CHECKING:
 
     from sql.coordination.coordinator import Coordinator
 
-FIRST_WAIT: Final = 1.0
-LONGEST_WAIT: Final = 60.0
-"""Seconds from a failure to the next try: twice as long each time."""
+FIRST_PAUSE: Final = 1.0
+"""Seconds from a first failure to the next try."""
 JOIN_SECONDS: Final = 2.0
 
 Datums = tuple[object, ...]
@@ -226,9 +226,8 @@ class Running:
         status.error, status.failed_at = error, wall_clock() - POSTGRES_EPOCH
         status.behind = status.behind or status.failed_at
         status.enter("failed")
-        wait = min(LONGEST_WAIT, FIRST_WAIT * 2**status.failures)
         status.failures += 1
-        self._stop.wait(wait)
+        self._stop.wait(pause_after(status.failures, FIRST_PAUSE))
 
     def _attempt(self) -> None:
         catalog = self._coordinator.engine.published.catalog
