@@ -25,6 +25,26 @@ class FatalStorageError(Exception):
     """
 
 
+def sync_path(path: Path) -> None:
+    """Returns when what a file holds, or which names a folder has, is on disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def replace_file(path: Path, text: str) -> None:
+    """The file has this text when it returns; whatever happens before, that or what it had."""
+    unfinished = path.with_name(f"{path.name}.part")
+    with unfinished.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)
+    sync_path(path.parent)
+
+
 class AppendFile(Protocol):
     """A file open for appending. Not thread-safe."""
 
@@ -136,11 +156,7 @@ class RealFiles:
         path.unlink()
 
     def sync_folder(self, folder: Path) -> None:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_path(folder)
 
 
 class _ForgetfulAppendFile:

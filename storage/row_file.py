@@ -16,6 +16,7 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import Words
+from storage.files import sync_path
 
 FOLDER: Final = "loads"
 FROM_ROWS: Final = 1 << 20
@@ -100,7 +101,8 @@ class RowCollector:
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()
-            _sync_folder(self._path.parent)
+            for folder in (self._path.parent, self._path.parent.parent):
+                sync_path(folder)
         except OSError as error:
             raise SqlError("53100", f"the rows of the load cannot be kept: {error}") from error
         file = RowFile(self._path, self.count, self._width, self._checksum)
@@ -126,12 +128,3 @@ def slices(count: int, size: int) -> Iterator[slice]:
     """0 … count in pieces."""
     for start in range(0, count, size):
         yield slice(start, min(count, start + size))
-
-
-def _sync_folder(folder: Path) -> None:
-    for path in (folder, folder.parent):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

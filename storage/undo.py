@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from storage.files import sync_path
+
 _MAGIC: Final = b"FRESHUN1"
 _HEAD: Final = 12_288
 """Bytes of the file's three headers; blocks follow. The headers change when a checkpoint is done, and only then."""
@@ -47,7 +49,7 @@ def save(path: Path, descriptor: int, blocks: Sequence[int], block_size: int) ->
         file.flush()
         os.fsync(file.fileno())
     new.replace(undo)
-    _sync_folder(path.parent)
+    sync_path(path.parent)
 
 
 def forget(path: Path) -> None:
@@ -81,11 +83,3 @@ def _put_back(descriptor: int, body: memoryview, count: int, block_size: int) ->
         os.pwrite(descriptor, body[place : place + block_size], _HEAD + block * block_size)
         place += block_size
     os.fsync(descriptor)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

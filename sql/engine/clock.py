@@ -7,11 +7,12 @@ begins above it.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
+
+from storage.files import replace_file
 
 LEASE_AHEAD: Final = 2_000_000
 """µs by which the ceiling is raised. Small, since epochs after a crash begin at it, ahead of the wall clock."""
@@ -63,17 +64,7 @@ class EpochClock:
         self._ceiling = ceiling
         if self._path is None:
             return
-        temporary = self._path.with_suffix(".new")
-        with temporary.open("w") as file:
-            file.write(str(ceiling))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self._path)
-        folder = os.open(self._path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        replace_file(self._path, str(ceiling))
 
 
 def _read_lease(path: Path) -> int:

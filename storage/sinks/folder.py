@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from ivm.errors import SqlError
+from storage.files import sync_path
 from storage.sinks.envelope import Layout
 from storage.sinks.manifest import FOLDER, Entry, SinkFile, entry_from_json, taken
 from storage.sinks.target import FILE_ROWS, Part, SinkFormat
@@ -55,7 +56,7 @@ class FolderTarget:
             for part in parts:
                 files.append(self._file(f"{stem}-{len(files):04}.{self._format.value}", layout, part, parts))
             if files:
-                _sync(self._folder)
+                sync_path(self._folder)
         return tuple(files)
 
     def commit(self, entry: Entry) -> None:
@@ -73,7 +74,7 @@ class FolderTarget:
                 raise taken(str(self._folder)) from None
             finally:
                 hidden.unlink()
-            _sync(self._log)
+            sync_path(self._log)
         self._last = entry.version
 
     def _file(self, name: str, layout: Layout, first: Part, rest: Iterator[Part]) -> SinkFile:
@@ -108,11 +109,3 @@ def _is_beyond(found: re.Match[str], last: Entry | None) -> bool:
     if last is None or int(found[1]) != last.generation:
         return last is None or int(found[1]) > last.generation
     return found[2] != "snapshot" and int(found[2]) >= last.upto
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -11,7 +11,6 @@ again or is left half done changes nothing.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from ivm.errors import SqlError
+from storage.files import replace_file
 
 _NAME: Final = "manifest.json"
 
@@ -76,17 +76,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     told["layers"] = {
         place: [(layer.file, layer.rows, layer.size) for layer in some] for place, some in manifest.layers.items()
     }
-    unfinished = folder / f"{_NAME}.part"
-    with unfinished.open("w") as file:
-        json.dump(told, file)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(folder / _NAME)
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
+    replace_file(folder / _NAME, json.dumps(told))
 
 
 def clean(folder: Path, manifest: Manifest) -> int:

@@ -9,7 +9,6 @@ written down about a batch is synced to disk before the batch is handed over.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +19,7 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 
 from ivm.errors import SqlError
+from storage.files import sync_path
 from storage.load.columns import LoadColumn
 from storage.load.executor import encoder, stream_width
 from storage.load.source import Decode
@@ -145,13 +145,5 @@ def sync_batch(checkpoint: Path, number: int) -> None:
     for folder in logs:
         for name in (*names, str(number), f"{number}.compact"):
             if (folder / name).is_file():
-                _sync(folder / name)
-        _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+                sync_path(folder / name)
+        sync_path(folder)
