@@ -15,6 +15,7 @@ from planner import hydrate_by, render_spark
 from storage.spark.session import SparkSession, SparkSettings
 from tests.sessions import Client, Server
 from tests.spark_fake import FakeSpark
+from tests.spark_local import Lent
 from tests.test_hydration import VIEWS, change
 
 QUERIES = VIEWS | {
@@ -191,7 +192,7 @@ def test_ids_that_clash_leave_the_view_to_the_server(
 def test_spark_itself_does_the_same(server: Server, pair: tuple[Client, Client], local_spark: SparkSession) -> None:
     """Real frames: words there and back, and values that executors intern."""
     a, _ = pair
-    server.coordinator._spark = local_spark
+    server.coordinator._spark = Lent(local_spark, local_spark.settings)  # type: ignore[assignment]
     server.start(a.work(f"CREATE MATERIALIZED VIEW v WITH (HYDRATE = spark) AS {QUERIES['texts']}")).result(300)
     a.run("INSERT INTO u VALUES (5, 'five')")
     assert recomputed(a, QUERIES["texts"])
