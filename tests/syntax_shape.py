@@ -17,9 +17,13 @@ def shape(node: object) -> str:
     parts = [type(node).__name__]
     for field in fields(node):
         value = getattr(node, field.name)
-        if field.name not in ("at", "text_at") and value is not None and value is not False and value != ():
+        if field.name not in ("at", "text_at") and _is_there(value, field.default):
             parts.append(shape(value) if field.default is MISSING else f"{field.name}={shape(value)}")
     return "(" + " ".join(parts) + ")"
+
+
+def _is_there(value: object, default: object) -> bool:
+    return value is not None and value is not False and value != () and (default is MISSING or value != default)
 
 
 def main() -> None:
