@@ -96,6 +96,22 @@ def test_a_read_waits_for_the_job_that_covers_its_time(client: Client) -> None:
     assert client.rows("SELECT count(*), sum(n) FROM v WHERE city LIKE 'CITY%'")
 
 
+def test_what_stood_at_the_beginning_is_let_go(server: Server, client: Client) -> None:
+    """A root keeps every arrangement of its moment: only the first job has a use for it, and none after a restart."""
+    client.run(VIEW)
+    assert same(client)
+    (view,) = server.coordinator.scattered.views.values()
+    assert view.published is None
+    assert view.waiting == 0
+    server.restart()
+    client = server.client()
+    client.run("DELETE FROM orders WHERE id = 1")
+    assert same(client)
+    (view,) = server.coordinator.scattered.views.values()
+    assert view.published is None
+    assert view.waiting == 0
+
+
 def test_commits_while_a_job_runs_are_one_next_job(client: Client, frames: type[Frames]) -> None:
     """And nothing waits for it but who reads the view."""
     client.run(VIEW)

@@ -85,7 +85,8 @@ class _Taken:
 class ScatteredView:
     """``note`` and ``take_in`` are for the threads that publish, ``run`` for the jobs' one, everything else for any.
 
-    ``published``: what stood when it began; a folder without a manifest starts with what the tables held then.
+    ``published``: what stood when it began, until the folder has a manifest: the first job starts with what the tables
+    held then. Kept longer it would keep all of the engine's state of that moment.
     ``recovering``: the folder may be of an earlier life of the server.
     """
 
@@ -95,7 +96,7 @@ class ScatteredView:
     dictionary: Dictionary
     timeline: Timeline
     persistence: Persistence | None
-    published: Published
+    published: Published | None
     recovering: bool = False
     manifest: Manifest | None = None
     served: Served | None = None
@@ -107,8 +108,12 @@ class ScatteredView:
     reading: bool = False
     """Whether it has ids of the dictionary that ``words`` does not tell."""
     _contents: Contents | None = None
+    _began: int = 0
+    """The epoch of what stood when it began."""
     _seen: int = 0
     _pending: Changes = field(default_factory=dict)
+    _count: int = 0
+    """How many updates are pending."""
     _first: int | None = None
     """The epoch of the oldest change that waits."""
     _spilled: bool = False
@@ -120,7 +125,8 @@ class ScatteredView:
     """When which ordinal was covered."""
 
     def __post_init__(self) -> None:
-        self._seen = self.published.epoch
+        assert self.published is not None
+        self._began = self._seen = self.published.epoch
 
     # -- what comes ----------------------------------------------------------------------------------------------
 
@@ -131,6 +137,7 @@ class ScatteredView:
                 history = changes.get(relation)
                 if history is not None and len(history.diffs):
                     self._pending.setdefault(relation, []).append(history)
+                    self._count += len(history.diffs)
                     oldest = int(history.epochs.min())
                     self._first = oldest if self._first is None else min(self._first, oldest)
             self._seen = epoch
@@ -138,9 +145,8 @@ class ScatteredView:
 
     def _spill(self) -> None:
         """Keeps no more in memory than may wait there; with the lock."""
-        many = sum(len(h.diffs) for some in self._pending.values() for h in some) > MOST_WAITING
-        if self.persistence is not None and (self._spilled or many):
-            self._pending, self._spilled = {}, True
+        if self.persistence is not None and (self._spilled or self._count > MOST_WAITING):
+            self._pending, self._count, self._spilled = {}, 0, True
 
     @property
     def covered(self) -> int:
@@ -167,8 +173,7 @@ class ScatteredView:
     def waiting(self) -> int:
         """How many updates are not served yet."""
         with self._lock:
-            parts = [self._pending, {} if self._taken is None else self._taken.changes]
-            return sum(len(h.diffs) for changes in parts for some in changes.values() for h in some)
+            return self._count + (0 if self._taken is None else _updates(self._taken.changes))
 
     @property
     def size(self) -> int:
@@ -212,15 +217,17 @@ class ScatteredView:
         found = read_manifest(self.folder) if self.recovering else None
         missed = None
         if found is not None and found.plan == self.spread.name:
-            missed = self._missed(found.epoch, self.published.epoch)
+            missed = self._missed(found.epoch, self._began)
         if found is None or missed is None:
             shutil.rmtree(self.folder, ignore_errors=True)
             return self.spread.empty()
         with self._lock:
             for relation, history in missed.items():
                 self._pending[relation] = [history, *self._pending.get(relation, [])]
+                self._count += len(history.diffs)
                 oldest = int(history.epochs.min())
                 self._first = oldest if self._first is None else min(self._first, oldest)
+        self.published = None
         return found
 
     def _missed(self, epoch: int, upto: int) -> dict[int, History] | None:
@@ -242,11 +249,11 @@ class ScatteredView:
         with self._lock:
             taken = self._taken = _Taken(self._pending, self._seen, self._first)
             spilled, self._spilled = self._spilled, False
-            self._pending, self._first = {}, None
+            self._pending, self._count, self._first = {}, 0, None
         if not spilled:
             return
         assert self.manifest is not None
-        after = self.manifest.epoch if self.manifest.number else self.published.epoch
+        after = self.manifest.epoch if self.manifest.number else self._began
         missed = self._missed(after, taken.epoch)
         if missed is None:
             raise SqlError("58000", f"the history that {self.relation.name} is to be made of is gone",
@@ -264,7 +271,7 @@ class ScatteredView:
         made = self._made(read_output(self.folder, self.spread, deltas, self.dictionary), changed.epochs, taken.epoch)
         write_manifest(self.folder, done.manifest)
         clean(self.folder, done.manifest)
-        self.manifest, self.error, self.failures = done.manifest, None, 0
+        self.manifest, self.published, self.error, self.failures = done.manifest, None, None, 0
         held = sum(1 for layers in done.manifest.layers.values() if layers)
         seconds = time.monotonic() - began
         number = done.manifest.number
@@ -275,15 +282,11 @@ class ScatteredView:
     def _given(self, before: Manifest, taken: _Taken) -> Given:
         if before.number:
             return given(self.spread, taken.changes)
-        changes = {i: [self._held(i), *taken.changes.get(i, [])] for i in self.spread.tables}
-        changed = given(self.spread, changes, self.published.epoch)
+        assert self.published is not None, "nothing was applied yet"
+        changes = {i: [_held(self.published, i), *taken.changes.get(i, [])] for i in self.spread.tables}
+        changed = given(self.spread, changes, self._began)
         changed.blocks |= self.spread.constants(Context(self.dictionary))
         return changed
-
-    def _held(self, relation: int) -> History:
-        """What a table held when the view began."""
-        rows, diffs = self.published.rows(relation, self.published.ordinal)
-        return History(rows, np.full(len(rows), self.published.epoch, np.int64), diffs)
 
     def _again(self, manifest: Manifest) -> Made:
         """What the folder has, to be served once more."""
@@ -316,6 +319,7 @@ class ScatteredView:
             if taken is not None:
                 for relation, histories in taken.changes.items():
                     self._pending[relation] = [*histories, *self._pending.get(relation, [])]
+                self._count += _updates(taken.changes)
                 self._first = self._first if taken.first is None else taken.first
                 self._spilled |= taken.first is not None and not taken.changes
                 self._spill()
@@ -353,11 +357,21 @@ class ScatteredView:
         """From which epoch on a restart would need its tables' updates."""
         if self.manifest is not None:
             return self.manifest.epoch
-        return 0 if self.recovering else self.published.epoch
+        return 0 if self.recovering else self._began
 
     def remove(self) -> None:
         """The view is gone, and its folder goes."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _held(published: Published, relation: int) -> History:
+    """What a table held when the view began."""
+    rows, diffs = published.rows(relation, published.ordinal)
+    return History(rows, np.full(len(rows), published.epoch, np.int64), diffs)
+
+
+def _updates(changes: Changes) -> int:
+    return sum(len(h.diffs) for some in changes.values() for h in some)
 
 
 def _timeless(block: Block) -> Block:
