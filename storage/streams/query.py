@@ -23,7 +23,7 @@ from storage.files import sync_path
 from storage.load.columns import LoadColumn
 from storage.load.executor import encoder, stream_width
 from storage.load.source import Decode
-from storage.spark.errors import spark_error
+from storage.spark.errors import ERROR_MARK, spark_error
 
 LOOK_SECONDS: Final = 0.2
 
@@ -127,7 +127,7 @@ def failure(error: Exception) -> SqlError:
     if isinstance(error, SqlError):
         return error
     if isinstance(error, OSError) or type(error).__module__.startswith("py4j"):
-        if "FRESHET-ERROR:" in str(error):
+        if ERROR_MARK in str(error):
             return spark_error(error)
         return SqlError("58000", "Spark has gone away", f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
     return spark_error(error)
