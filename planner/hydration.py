@@ -17,7 +17,7 @@ from ivm.fill import Contents, Standing, fill, keeping, standing
 from ivm.graph import Errors, NodeId
 from ivm.rows import Words
 from planner.context import Context
-from planner.physical import Constants, LoopVariable, Node, Plan, inputs
+from planner.physical import Constants, LoopVariable, Plan, inputs, reached
 from planner.render import Installed, constant_rows
 from planner.render_spark import Hydration, Progress
 from storage.spark.session import SparkSession
@@ -62,20 +62,10 @@ class Border:
 
     def find(self) -> None:
         """Walks from the plan's roots to it."""
-        plan = self.plan
-        bodies = dict(plan.connections)
-        todo = [plan.rows] if plan.errors is None else [plan.rows, plan.errors]
-        seen: set[NodeId] = set()
-        while todo:
-            number = todo.pop()
-            if number not in seen:
-                seen.add(number)
-                if not self._is_there(number, plan.nodes[number]):
-                    todo += inputs(plan.nodes[number])
-                    todo += [bodies[number]] if number in bodies else []
+        reached(self.plan, self._is_there)
 
-    def _is_there(self, number: NodeId, node: Node) -> bool:
-        place = self.places[number]
+    def _is_there(self, number: NodeId) -> bool:
+        node, place = self.plan.nodes[number], self.places[number]
         if place is None:
             self.absent.add(number)
             return True

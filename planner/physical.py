@@ -8,7 +8,7 @@ Equal nodes are one node: building goes through ``Builder``, which looks each up
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from typing import Protocol, assert_never
 
@@ -377,19 +377,27 @@ class Builder:
         return prune(Plan(tuple(self.nodes), tuple(self.widths), scopes, connections, rows, errors, flow.schema))
 
 
-def prune(plan: Plan) -> Plan:
-    """The plan without nodes that nothing reads, renumbered."""
+def reached(plan: Plan, ends: Callable[[NodeId], bool]) -> set[NodeId]:
+    """The nodes that the plan's roots need, variables' bodies too; not what is only read by a node where it ``ends``,
+    which is asked once of each."""
     bodies = dict(plan.connections)
-    used: set[NodeId] = set()
+    found: set[NodeId] = set()
     todo = [plan.rows] if plan.errors is None else [plan.rows, plan.errors]
     while todo:
         number = todo.pop()
-        if number in used:
+        if number in found:
             continue
-        used.add(number)
-        todo += inputs(plan.nodes[number])
-        if number in bodies:
-            todo.append(bodies[number])
+        found.add(number)
+        if not ends(number):
+            todo += inputs(plan.nodes[number])
+            if number in bodies:
+                todo.append(bodies[number])
+    return found
+
+
+def prune(plan: Plan) -> Plan:
+    """The plan without nodes that nothing reads, renumbered."""
+    used = reached(plan, lambda _: False)
     place = {old: NodeId(new) for new, old in enumerate(sorted(used))}
     nodes = tuple(with_inputs(plan.nodes[i], place) for i in place)
     return Plan(

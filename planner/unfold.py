@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from ivm.graph import Arrange, DeltaJoin, Errors, Gather, Join, Lookup, NodeId, Order, Project, Threshold
 from planner import moves
-from planner.physical import Constants, Group, Node, Plan, Table, inputs, with_inputs
+from planner.physical import Constants, Group, Node, Plan, Table, inputs, reached, with_inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,8 @@ class _Unfolding:
 
     def run(self) -> Unfolded:
         plan = self.plan
-        for number in sorted(self._reached()):
+        bodies = dict(self.plan.connections)
+        for number in sorted(reached(self.plan, lambda n: self._is_source(n) and n not in bodies)):
             self.place[number] = self._placed(number)
         origin = {new: old for old, new in self.place.items()}
         connections = tuple((self.place[v], self.place[b]) for v, b in plan.connections if v in self.place)
@@ -58,19 +59,6 @@ class _Unfolding:
         node = self.plan.nodes[number]
         of_constants = isinstance(node, Errors) and isinstance(self.plan.nodes[node.input], Constants)
         return number in self.given or of_constants or not inputs(node)
-
-    def _reached(self) -> set[NodeId]:
-        plan = self.plan
-        bodies = dict(plan.connections)
-        todo = [plan.rows] if plan.errors is None else [plan.rows, plan.errors]
-        found: set[NodeId] = set()
-        while todo:
-            number = todo.pop()
-            if number not in found:
-                found.add(number)
-                if not self._is_source(number) or number in bodies:
-                    todo += [*inputs(plan.nodes[number]), *([bodies[number]] if number in bodies else [])]
-        return found
 
     def _placed(self, number: NodeId) -> NodeId:
         node, width = self.plan.nodes[number], self.plan.widths[number]
