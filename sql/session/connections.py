@@ -6,8 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from sql.catalog.connection import Connection
-from sql.session.source_streams import check_database, source_folder
+from sql.session.source_streams import source_folder
 from sql.statements.connections import CreateSource
+from storage.load.jdbc import check_url
 
 if TYPE_CHECKING:
     from sql.coordination.coordinator import Coordinator
@@ -24,4 +25,4 @@ def _check(coordinator: Coordinator, connection: Connection) -> None:
     if connection.system == "files" and isinstance(path, str):
         source_folder(connection, coordinator.files)
     if connection.system == "jdbc" and isinstance(url, str):
-        check_database(url, coordinator.files)
+        check_url(url, coordinator.files)

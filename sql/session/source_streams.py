@@ -13,6 +13,7 @@ from sql.session.ingest import Target
 from sql.session.load_source import COLUMNAR
 from sql.statements.statements import CopyFormat, CopyOptions
 from storage.load.columnar import ColumnarFormat
+from storage.load.jdbc import check_url
 from storage.load.json_rows import JsonFormat
 from storage.load.paths import resolve_path
 from storage.load.text import TextFormat
@@ -23,7 +24,6 @@ from storage.streams.query import Stream
 from storage.streams.systems import FilesStream, KafkaStream, RateStream, kafka_options
 
 MOST_FILES: Final = 1000
-_DERBY: Final = "jdbc:derby:"
 
 
 def stream_of(target: Target, folders: Sequence[Path]) -> Stream:
@@ -56,10 +56,9 @@ def file_format(connection: Connection, rows: JsonRows) -> ColumnarFormat | Text
 
 
 def poll_of(target: Target, folders: Sequence[Path]) -> JdbcPoll:
-    """What a source FROM JDBC polls. Raises 42501 for an embedded database outside of --files."""
+    """What a source FROM JDBC polls. Raises what ``check_url`` does."""
     connection = target.connection
-    url = _text(connection, "url")
-    check_database(url, folders)
+    url = check_url(_text(connection, "url"), folders)
     options = {"url": url, "dbtable": _text(connection, "table"), "preferTimestampNTZ": "true"}
     for name in ("driver", "user", "password"):
         value = connection.option(name)
@@ -75,15 +74,6 @@ def source_folder(connection: Connection, folders: Sequence[Path]) -> Path:
     if not path.is_dir():
         raise SqlError("42809", f'"{path}" is not a folder', hint="A source takes every new file in a folder.")
     return path
-
-
-def check_database(url: str, folders: Sequence[Path]) -> None:
-    """42501 for a Derby database, whose driver opens files in Spark's own Java, outside of the folders."""
-    if not url.lower().startswith(_DERBY):
-        return
-    place = url[len(_DERBY) :].partition(";")[0]
-    if not place.startswith("//"):  # a server's
-        resolve_path(place.removeprefix("directory:"), folders)
 
 
 def _text(connection: Connection, name: str) -> str:
