@@ -10,6 +10,7 @@ import shutil
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -24,12 +25,14 @@ from planner.scatter import Given, Spread, apply, given, read_output
 from planner.scatter_step import Report
 from sql.catalog.catalog import Relation
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
-from sql.engine.persist import Persistence
+from sql.engine.persist import DEFAULT_RETAIN, Persistence
 from sql.engine.retries import pause_after
 from sql.engine.served import Contents, Served, ordinals_of
 from sql.engine.snapshot import Published
 from sql.engine.timeline import Timeline
 from storage.dictionary import Dictionary
+from storage.spark.blocks import take_into
+from storage.spark.changes import read_changes, told
 from storage.spark.manifest import Manifest, clean, read_manifest, write_manifest
 from storage.stored import History
 
@@ -42,6 +45,8 @@ TOLD_APART: Final = 60.0
 """For how many seconds the commits that a job covered can be told apart: a transaction may read them as of then."""
 
 Changes = dict[int, list[History]]
+Follower = Callable[[History | None, int, Served], None]
+"""Gets what the rows have changed by, up to which epoch everything is known now, and the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,12 @@ class Made:
     epoch: int
     contents: Contents
     served: Served | None = None
+
+    @property
+    def history(self) -> History:
+        """The rows' updates at their epochs."""
+        rows, times, diffs = self.blocks[0].arrays()
+        return History(rows, self.epochs[times - 1], diffs[:, 0])
 
 
 @dataclass(slots=True)
@@ -102,6 +113,7 @@ class ScatteredView:
     served: Served | None = None
     error: SqlError | None = None
     failures: int = 0
+    followers: list[Follower] = field(default_factory=list)
     jobs: deque[Job] = field(default_factory=lambda: deque(maxlen=KEPT_JOBS))
     gone: bool = False
     running: bool = False
@@ -152,10 +164,14 @@ class ScatteredView:
     def covered(self) -> int:
         """The epoch up to which the served rows are right; 0 before there are any."""
         with self._lock:
-            if self.served is None:
-                return 0
-            missing = [self._first, None if self._taken is None else self._taken.first]
-            return min((first - 1 for first in missing if first is not None), default=self._seen)
+            return self._covered_now()
+
+    def _covered_now(self) -> int:
+        """With the lock."""
+        if self.served is None:
+            return 0
+        missing = [self._first, None if self._taken is None else self._taken.first]
+        return min((first - 1 for first in missing if first is not None), default=self._seen)
 
     @property
     def due(self) -> bool:
@@ -269,15 +285,27 @@ class ScatteredView:
         deltas = [report.delta for report in done.reports if report.delta is not None]
         self.reading = True
         made = self._made(read_output(self.folder, self.spread, deltas, self.dictionary), changed.epochs, taken.epoch)
-        write_manifest(self.folder, done.manifest)
-        clean(self.folder, done.manifest)
-        self.manifest, self.published, self.error, self.failures = done.manifest, None, None, 0
-        held = sum(1 for layers in done.manifest.layers.values() if layers)
+        manifest = self._told(before, done.manifest, made.history)
+        write_manifest(self.folder, manifest)
+        clean(self.folder, manifest)
+        self.manifest, self.published, self.error, self.failures = manifest, None, None, 0
+        held = sum(1 for layers in manifest.layers.values() if layers)
         seconds = time.monotonic() - began
-        number = done.manifest.number
+        number = manifest.number
         commits = len(changed.epochs)
         self.jobs.append(Job(number, started, seconds, taken.epoch, commits, changed.count, done.reports, held))
         return made
+
+    def _told(self, before: Manifest, manifest: Manifest, history: History) -> Manifest:
+        """With what its job has changed. What the view began with is no change of it."""
+        after = before.epoch if before.number else self._began
+        later = history.epochs > after
+        history = History(history.rows[later], history.epochs[later], history.diffs[later])
+        if self.persistence is not None:
+            floor = self.persistence.retention(self.relation.id)
+        else:
+            floor = wall_clock() - (self.relation.retain or DEFAULT_RETAIN)
+        return told(manifest, self.folder, history, after, floor, self.dictionary)
 
     def _given(self, before: Manifest, taken: _Taken) -> Given:
         if before.number:
@@ -343,7 +371,50 @@ class ScatteredView:
         with self._lock:
             self.served, self._contents, self._taken = served, made.contents, None
             self.running = self.reading = False
+            for follower in self.followers:
+                follower(made.history, self._covered_now(), served)
         self._covered.append((time.monotonic(), served.upper))
+
+    # -- who follows it ------------------------------------------------------------------------------------------
+
+    def follow(self, follower: Follower) -> tuple[Served, int]:
+        """The rows, and the epoch that they are right up to; the follower gets all that comes after, in order. On any
+        thread; it is called with a lock held, and must not ask back. 42P01, 55000: there are none."""
+        with self._lock:
+            if self.served is None:
+                raise SqlError("55000", f"materialized view {self.relation.name} has no rows yet", hint="Try again.")
+            self.followers.append(follower)
+            return self.served, self._covered_now()
+
+    def tell(self, follower: Follower, noted: int = 0, now: int = 0) -> None:
+        """Tells up to which epoch everything is known: up to ``now`` if nothing is missing up to ``noted``."""
+        with self._lock:
+            if self.served is not None:
+                covered = self._covered_now()
+                follower(None, max(covered, now) if covered >= noted else covered, self.served)
+
+    @property
+    def standing(self) -> tuple[Served | None, int]:
+        """The rows, and the epoch that they are right up to."""
+        with self._lock:
+            return self.served, self._covered_now()
+
+    @property
+    def since(self) -> int:
+        """The epoch after which all changes of the rows are kept."""
+        return self._began if self.manifest is None else self.manifest.since
+
+    def changes(self, after: int, upto: int) -> Iterator[History]:
+        """The updates of the rows with after < epoch <= upto, each row once for an epoch, a part at a time and whole
+        epochs in order; the caller keeps a generation of the dictionary. 22023: they are not kept (any more)."""
+        manifest = self.manifest
+        lost = SqlError("22023", f"the changes of {self.relation.name} are kept only after {self.since}")
+        if manifest is None or after < manifest.since:
+            raise lost
+        try:
+            yield from read_changes(manifest, self.folder, after, upto, take_into(self.dictionary))
+        except FileNotFoundError:
+            raise lost from None
 
     def _keep(self) -> int:
         """The ordinal up to which nothing needs to be told apart any more."""

@@ -11,21 +11,20 @@ import asyncio
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ivm.errors import SqlError
-from ivm.words import Schema
-from planner.row_errors import first_error
 from sql.catalog.catalog import Catalog, Relation, RelationKind
 from sql.catalog.sink import Sink, sink_of, source_of
+from sql.coordination.sink_sources import ScatteredSource, SinkSource, StoredSource
 from sql.ddl.sinks import check_source, layout_of
 from sql.engine.group import Delta
 from sql.engine.retries import pause_after
 from sql.engine.snapshot import Published
-from storage.dictionary import Dictionary
+from storage.duck import Store
 from storage.sinks.envelope import Layout
 from storage.sinks.folder import FolderTarget
 from storage.sinks.manifest import Entry, EntryKind, SinkFile, Totals
@@ -166,15 +165,19 @@ class _Run:
         if persistence is None:
             return
         target = self._target or self._opened(sink)
-        upto, published = persistence.store.committed(), engine.published
+        stored, published = persistence.store.committed(), engine.published
         source = published.catalog.relations.get(source_of(relation))
-        if source is None or upto < max(source.created, relation.created):
+        if source is None:
             return
         check_source(source)
-        if (waits := _standing_error(engine.dictionary, published, source)) is not None:
-            self.standing = replace(self.standing, state="waiting", error=waits)
+        changes = self._changes(source, persistence.store, stored, published)
+        if changes is None or changes.upto < max(source.created, relation.created):
             return
-        round_ = _Round(self._coordinator, relation, sink, source, target, self._stop)
+        upto = changes.upto
+        if (error := changes.error(engine.dictionary)) is not None:
+            self.standing = replace(self.standing, state="waiting", error=_waits(error, source))
+            return
+        round_ = _Round(self._coordinator, relation, sink, source, changes, target, self._stop)
         last, seen = self.standing.last, self.standing.epoch or 0
         before = last
         if last is None or not round_.goes_on(last):
@@ -187,6 +190,14 @@ class _Run:
             self._committed = time.monotonic()
         persistence.holds[relation.id] = last.upto
         self.standing = Standing("running", last, max(upto, last.upto))
+
+    def _changes(self, source: Relation, store: Store, upto: int, published: Published) -> SinkSource | None:
+        """What there is to read; None: nothing yet."""
+        if not source.parts:
+            return StoredSource(store, source.id, upto, published)
+        among = self._coordinator.scattered.among([source.id])
+        served, upto = among[0].standing if among else (None, 0)
+        return None if served is None else ScatteredSource(among[0], served, upto)
 
     def _is_late(self) -> bool:
         return time.monotonic() - self._committed > PROGRESS_SECONDS
@@ -216,6 +227,7 @@ class _Round:
     relation: Relation
     sink: Sink
     source: Relation
+    changes: SinkSource
     target: Target
     stop: threading.Event
 
@@ -243,7 +255,7 @@ class _Round:
         if whole:
             files = self.target.write(stem_of(generation, None, start), layout, self._parts(layout, None, start))
             first = replace(first, files=files, totals=Totals().plus(files))
-        elif start < self._since():
+        elif start < self.changes.since:
             raise self._lost(start)
         self.target.commit(first)
         return first
@@ -266,13 +278,10 @@ class _Round:
         return entry
 
     def _parts(self, layout: Layout, after: int | None, upto: int) -> Iterator[Part]:
-        engine = self.coordinator.engine
-        assert engine.persistence is not None, "a server has a store"
+        engine, snapshot = self.coordinator.engine, after is None
         hold = engine.dictionary.generation  # before words are read: their values stay
-        store, snapshot = engine.persistence.store, after is None
-        order = _sorting(layout.schema, layout.key)
         try:
-            for changes in layout.grouped(store.changes(self.source.id, after, upto, order)):
+            for changes in layout.grouped(self.changes.read(after, upto, layout)):
                 if self.stop.is_set():
                     raise SqlError("57P01", "the sink is ending")
                 scratch = engine.dictionary.scratch()
@@ -284,29 +293,14 @@ class _Round:
         finally:
             del hold
 
-    def _since(self) -> int:
-        engine = self.coordinator.engine
-        assert engine.persistence is not None, "a server has a store"
-        return engine.persistence.store.since(self.source.id)
-
     def _lost(self, after: int) -> SqlError:
         name = self.source.name
         return SqlError(
             "55000", f'the history of "{name}" after {after} is not kept any more',
-            f"It is kept from {self._since()} on: the sink was behind for longer than its RETAIN HISTORY, or the view "
-            "was down.",
+            f"It is kept from {self.changes.since} on: the sink was behind for longer than its RETAIN HISTORY, or the "
+            "view was down.",
             f"ALTER SINK {self.relation.name} RESTART writes all rows anew, as another generation.",
         )  # fmt: skip
-
-
-def _sorting(schema: Schema, key: Sequence[int]) -> tuple[str, ...]:
-    """A key's columns as the store sorts them: words, and null bits where there are some."""
-    parts = []
-    for i in key:
-        parts.append(f"w{i}")
-        if schema[i].nullable:
-            parts.append(f"(w{len(schema) + i // 64} >> {i % 64}) & 1")
-    return tuple(parts)
 
 
 def _told(relation: Relation, source: Relation, sink: Sink, layout: Layout) -> dict[str, object]:
@@ -317,18 +311,8 @@ def _told(relation: Relation, source: Relation, sink: Sink, layout: Layout) -> d
     return {**names, "format": sink.format.value, "envelope": sink.envelope.value, "key": key, "columns": columns}
 
 
-def _standing_error(dictionary: Dictionary, published: Published, source: Relation) -> str | None:
-    """Why nobody knows what the view's rows are, if so."""
-    if source.id in published.failures:
-        error = published.failures[source.id]
-        return f"{error.sqlstate}: {error.message}"
-    version = published.errors(source.id)
-    if version is None or not version.count:
-        return None
-    rows, _ = version.rows_at(published.ordinal)
-    if not len(rows):
-        return None
-    error = first_error(rows, dictionary)
+def _waits(error: SqlError, source: Relation) -> str:
+    """Why nobody knows what the view's rows are."""
     return f"{error.sqlstate}: {error.message} (in {source.name}); the sink goes on when it has healed"
 
 

@@ -78,8 +78,6 @@ def check_source(relation: Relation) -> None:
         what = "is partitioned" if relation.partitioning is not None else "has tables that inherit from it"
         raise SqlError("0A000", f'a sink of "{relation.name}", which {what}',
                        hint=f"Create a materialized view: SELECT * FROM {relation.name}.")  # fmt: skip
-    if relation.parts:
-        raise SqlError("0A000", f'a sink of "{relation.name}", which Spark maintains, is not supported')
     if relation.temporary:
         raise SqlError("0A000", f'a sink of "{relation.name}", which goes with its session')
 

@@ -128,6 +128,10 @@ class Persistence:
         assert self._applier is not None, "started"
         self._applier.flush()
 
+    def retention(self, relation: int) -> int:
+        """The epoch up to which nobody needs a relation's history."""
+        return self._retention(relation, self.store.high_water())
+
     def forget(self) -> None:
         """Gives up history that nobody retains, and rows that are gone with it."""
         water = self.store.high_water()

@@ -28,7 +28,7 @@ from sql.engine.counts import count_row
 from sql.engine.overlay import OverlaidSnapshot, Pending
 from sql.engine.persist import DEFAULT_RETAIN
 from sql.engine.served import Served, ServedHistory, ServedSnapshot
-from sql.engine.snapshot import HistorySnapshot, MemorySnapshot, Published
+from sql.engine.snapshot import HistorySnapshot, MemorySnapshot, Published, SystemRows
 from sql.session.state import SessionState, system_words
 
 if TYPE_CHECKING:
@@ -112,10 +112,11 @@ def epoch_of(expr: Scalar, context: Context, what: str = "AS OF") -> int:
 
 def standing_error(published: Published, relation: int, ordinal: int, dictionary: Dictionary) -> SqlError | None:
     """The first of a view's errors as of an ordinal."""
-    return _first_of(published.errors(relation), ordinal, dictionary)
+    return first_of(published.errors(relation), ordinal, dictionary)
 
 
-def _first_of(errors: Version | None, ordinal: int, dictionary: Dictionary) -> SqlError | None:
+def first_of(errors: Version | None, ordinal: int, dictionary: Dictionary) -> SqlError | None:
+    """The first of some error rows as of an ordinal."""
     if errors is None or not errors.count:
         return None
     rows, _ = errors.rows_at(ordinal)
@@ -179,7 +180,7 @@ class Reading:
             failure = published.failures.get(relation)
             served = self.served.get(relation)
             if served is not None:
-                failure = _first_of(served.errors, self.moment.ordinal, self.context.dictionary)
+                failure = first_of(served.errors, self.moment.ordinal, self.context.dictionary)
             elif failure is None and not self.moment.history:
                 failure = standing_error(published, relation, self.moment.ordinal, self.context.dictionary)
             if failure is not None:
@@ -197,20 +198,29 @@ class Reading:
         def rows(relation: int) -> Words:
             return system_words(relation, self.state, published, self.context.dictionary)
 
-        if self.moment.history:
-            persistence = self.coordinator.engine.persistence
-            assert persistence is not None, "history is kept in the store"
-            if self.moment.epoch > persistence.applied_epoch:
-                persistence.flush()
-            if self.served:
-                return ServedHistory(persistence.store, self.moment.epoch, published.catalog, rows,
-                                     served=self.served, by=self.moment.ordinal)  # fmt: skip
-            return HistorySnapshot(persistence.store, self.moment.epoch, published.catalog, rows)
         if self.pending is not None:
             return OverlaidSnapshot(published, self.moment.ordinal, rows, self.ignore_errors, self.pending)
-        if self.served:
-            return ServedSnapshot(published, self.moment.ordinal, rows, self.ignore_errors, self.served)
-        return MemorySnapshot(published, self.moment.ordinal, rows, self.ignore_errors)
+        return snapshot_of(self.moment, self.coordinator, rows, self.ignore_errors, self.served)
+
+
+def snapshot_of(
+    moment: Moment, coordinator: Coordinator, system: SystemRows, ignore_errors: bool = False,
+    served: Mapping[int, Served] | None = None,
+) -> MemorySnapshot | HistorySnapshot:  # fmt: skip
+    """What there is at a moment. ``served``: the views that Spark maintains."""
+    published = moment.published
+    if moment.history:
+        persistence = coordinator.engine.persistence
+        assert persistence is not None, "history is kept in the store"
+        if moment.epoch > persistence.applied_epoch:
+            persistence.flush()
+        if served:
+            store, catalog = persistence.store, published.catalog
+            return ServedHistory(store, moment.epoch, catalog, system, served=served, by=moment.ordinal)
+        return HistorySnapshot(persistence.store, moment.epoch, published.catalog, system)
+    if served:
+        return ServedSnapshot(published, moment.ordinal, system, ignore_errors, served)
+    return MemorySnapshot(published, moment.ordinal, system, ignore_errors)
 
 
 def _quick(node: Node) -> bool:

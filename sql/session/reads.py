@@ -92,7 +92,7 @@ class Reads:
             context = replace(context, epoch=moment.epoch)
         served: Mapping[int, Served] = {}
         if session.coordinator.scattered.views:
-            moment, served = await self._served(prepared.inputs, moment, statement)
+            moment, served = await self.served(prepared.inputs, moment, statement.as_of is not None)
             context = replace(context, epoch=moment.epoch)
         ignore = session.settings.boolean("ignore_view_errors")
         count = None
@@ -105,11 +105,12 @@ class Reads:
         self._check_views(reading)
         return reading
 
-    async def _served(
-        self, inputs: frozenset[int], moment: Moment, statement: Query
+    async def served(
+        self, inputs: frozenset[int], moment: Moment, fixed: bool = False
     ) -> tuple[Moment, Mapping[int, Served]]:
-        """The inputs that Spark maintains, once they cover the moment; or, where the session may read what is stale,
-        an earlier moment that they cover already. 0A000: after writes of the transaction's own; 55000: too old."""
+        """The inputs that Spark maintains, once they cover the moment; or, where the session may read what is stale and
+        the moment is not ``fixed``, an earlier one that they cover already. 0A000: after writes of the transaction's
+        own; 55000: too old."""
         coordinator = self._session.coordinator
         views = coordinator.scattered.among(inputs)
         if not views:
@@ -124,7 +125,7 @@ class Reads:
         limit = 1000 * self._session.settings.milliseconds("max_staleness")
         covered = min(view.covered for view in views)
         stale = moment.epoch > covered > coordinator.engine.clock.now() - limit
-        if limit and statement.as_of is None and stale:
+        if limit and not fixed and stale:
             moment = await moment_of(coordinator, moment.published, inputs, covered)
         timeline = coordinator.engine.timeline
         ordinal = timeline.ordinal(moment.epoch)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Final
 
 from ivm.errors import SqlError, unsupported
-from ivm.rows import RowSet
+from ivm.rows import RowSet, Words
 from planner.context import Bounds, Context
 from sql.coordination.prepared import Prepared, StaleError, output_columns
 from sql.pgwire.copy_writer import CopyWriter
@@ -16,8 +16,8 @@ from sql.session.copy_files import load_file
 from sql.session.copy_in import CopyIn
 from sql.session.copy_to_files import file_to_write, write_file
 from sql.session.portal import Rows
-from sql.session.query import epoch_of
-from sql.session.state import SessionState
+from sql.session.query import epoch_of, present, snapshot_of
+from sql.session.state import SessionState, system_words
 from sql.session.subscription import Subscription
 from sql.session.verify import verify
 from sql.session.verify_dictionary import verify_dictionary
@@ -213,20 +213,28 @@ class Streams:
         published = await transaction.snapshot()
         if published.catalog.lacks([statement.view.id]):
             raise StaleError
-        dictionary = session.coordinator.engine.dictionary.scratch()
+        coordinator, view = session.coordinator, statement.view
+        dictionary = coordinator.engine.dictionary.scratch()
         state = SessionState(session, published.catalog)
         context = Context(dictionary)
-        snapshot = self._executor.snapshot(published, context, state)
-        if statement.view.parts:
-            raise unsupported("VERIFY of a materialized view that Spark maintains",
-                              hint="Compare it with its query: SELECT … EXCEPT ALL SELECT …")  # fmt: skip
-        if statement.view.id in published.failures:
-            raise published.failures[statement.view.id]
+        if view.id in published.failures:
+            raise published.failures[view.id]
+        moment, served = await self._executor.reads.served(frozenset({view.id}), present(published))
         cancel = threading.Event()
-        bounds = Bounds(cancel, session.coordinator.budget)
-        rows = await session.coordinator.read(
-            lambda: verify(statement.view, published, snapshot, context, bounds), cancel
-        )
+        bounds = Bounds(cancel, coordinator.budget)
+
+        def system(relation: int) -> Words:
+            return system_words(relation, state, published, dictionary)
+
+        def work() -> RowSet:
+            snapshot = snapshot_of(moment, coordinator, system)
+            if view.id in served:
+                held = served[view.id].rows.rows_at(moment.ordinal)
+            else:
+                held = published.rows(view.id, published.ordinal)
+            return verify(view, held, published, snapshot, context, bounds)
+
+        rows = await coordinator.read(work, cancel)
         columns = output_columns(statement, session)
         assert columns is not None
         return RowsResult(columns, rows, f"VERIFY {len(rows)}", dictionary, formats=request.formats)

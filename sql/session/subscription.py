@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from ivm.batch import Block
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet, Vector, Words, pack, unpack
+from ivm.shards import sorted_block
 from ivm.words import BOOL, INT8, ColumnType, Schema
 from planner.logical import Get, Project, Rel
 from planner.logical import schema as schema_of
@@ -22,9 +25,11 @@ from planner.scalar import Column
 from planner.traverse import gets
 from sql.catalog.catalog import Catalog
 from sql.coordination.prepared import StaleError, subscribe_columns
+from sql.coordination.scattered_view import ScatteredView
 from sql.engine.group import Delta
+from sql.engine.served import Served
 from sql.engine.snapshot import Published, plan_maintained
-from sql.session.query import in_view, moment_of, oldest_epoch, standing_error
+from sql.session.query import first_of, in_view, moment_of, oldest_epoch, standing_error
 from sql.settings.maintainable import check_maintainable
 from sql.settings.settings import Settings
 from sql.statements.results import Notice
@@ -79,6 +84,8 @@ class Subscription:
         """What changed meanwhile."""
         self._relation = -1
         self._temporary = False
+        self._view: ScatteredView | None = None
+        """What is followed, where Spark maintains it: it comes after the commits that change it."""
         self._inputs: frozenset[int] = frozenset()
         """What is read: when one of these goes, or is altered, nothing more is known."""
         self._families: dict[int, tuple[int, ...]] = {}
@@ -110,6 +117,10 @@ class Subscription:
         stored = isinstance(rel, Get)
         if as_of is not None and not stored:
             raise unsupported("SUBSCRIBE … AS OF on a query that is no relation", "Create a materialized view of it.")
+        if isinstance(rel, Get) and (among := self._coordinator.scattered.among([rel.relation])):
+            self._view = among[0]
+            await self._follow(self._view, as_of)
+            return
         published = await self._coordinator.submit(lambda: self._attach(rel))
         if as_of is None and (error := self._error_in(published)) is not None:
             raise error
@@ -171,6 +182,47 @@ class Subscription:
             self._put(change)
         self._reached = max(self._reached, published.epoch)
 
+    async def _follow(self, view: ScatteredView, as_of: int | None) -> None:
+        """What Spark maintains: its rows once they cover the present, or ``as_of``; then what each job has changed."""
+        coordinator, engine = self._coordinator, self._coordinator.engine
+        published = engine.published
+        if as_of is not None:
+            published = (await moment_of(coordinator, published, [view.relation.id], as_of)).published
+        await coordinator.scattered.covers(view, published.epoch)
+
+        def attach() -> tuple[Served, int]:
+            self._relation = view.relation.id
+            self._inputs = frozenset({self._relation})
+            if engine.catalog.lacks(self._inputs):
+                raise StaleError
+            engine.listeners.append(self._listen)
+            return view.follow(self._told)
+
+        served, covered = await coordinator.submit(attach)
+        if as_of is None and (error := self._error_of(served)) is not None:
+            raise error
+        rows, diffs = served.rows.rows_at(served.upper)
+        if as_of is None or as_of >= covered:
+            self._snapshot(rows, diffs, covered if as_of is None else as_of)
+        else:
+            await self._from_changes(view, as_of, covered, rows, diffs)
+        self._reached = max(self._reached, covered)
+        self._reach(self._reached)
+
+    async def _from_changes(self, view: ScatteredView, as_of: int, covered: int, rows: Words, diffs: Words) -> None:
+        """The rows at an older epoch, which are those of ``covered`` less what has changed since, and that."""
+        parts = await asyncio.to_thread(lambda: list(view.changes(as_of, covered)))
+        held = sorted_block(Block.of(
+            np.concatenate([rows, *(part.rows for part in parts)]), np.zeros(len(diffs) + _rows(parts), np.int64),
+            np.concatenate([diffs, *(-part.diffs for part in parts)]).reshape(-1, 1),
+        )).arrays()  # fmt: skip
+        came = list(self._waiting)
+        self._waiting.clear()
+        self._size = 0
+        self._snapshot(held[0], held[2][:, 0], as_of)
+        for item in (*parts, *came):
+            self._put(item)
+
     def _snapshot(self, rows: Words, diffs: Words, epoch: int) -> None:
         """The snapshot comes before what was handed over meanwhile."""
         if self.statement.snapshot:
@@ -185,6 +237,9 @@ class Subscription:
         known = published.catalog.relations
         gone = not known.keys() >= self._inputs
         gone = gone or any(i not in known or known[i].children != c for i, c in self._families.items())
+        if self._view is not None:
+            self._view.tell(partial(self._told, gone=gone))
+            return
         broken = None if gone else self._error_in(published)
         self._loop.call_soon_threadsafe(self._deliver, history, delta.epoch, failure, gone, broken, published.hold)
 
@@ -193,6 +248,16 @@ class Subscription:
         if not self._ignore_errors:
             error = standing_error(published, self._relation, published.ordinal, self.dictionary)
         return None if error is None else in_view(error, published.catalog, self._relation)
+
+    def _told(self, history: History | None, covered: int, served: Served, gone: bool = False) -> None:
+        """On any thread, by the view that Spark maintains: in the order in which it comes to know."""
+        broken = None if gone else self._error_of(served)
+        hold = self.dictionary.generation
+        self._loop.call_soon_threadsafe(self._deliver, history, covered, None, gone, broken, hold)
+
+    def _error_of(self, served: Served) -> SqlError | None:
+        error = None if self._ignore_errors else first_of(served.errors, served.upper, self.dictionary)
+        return None if error is None else in_view(error, self._coordinator.engine.catalog, self._relation)
 
     def _deliver(
         self, history: History | None, epoch: int, failure: SqlError | None, gone: bool, broken: SqlError | None,
@@ -219,9 +284,15 @@ class Subscription:
     def warning(self) -> Notice | None:
         """Why nothing comes, while what is subscribed to has an error."""
         if self._broken is None:
-            return None
+            return self._delay()
         message = f"nothing is said of what changes until this error is gone: {self._broken.message}"
         return Notice("WARNING", "01000", message, self._broken.detail, self._broken.hint)
+
+    def _delay(self) -> Notice | None:
+        if self._view is None or (error := self._view.error) is None:
+            return None
+        message = f"materialized view {self._view.relation.name} is behind: {error.message}"
+        return Notice("WARNING", "01000", message, error.detail, "It is tried again; see freshet.spark_jobs.")
 
     def _put(self, item: History | _Progress) -> None:
         if isinstance(item, History):
@@ -267,8 +338,10 @@ class Subscription:
         """Time passes without commits: tell it where that is asked for."""
         if self.statement.progress or self._up_to is not None:
             now = self._coordinator.engine.clock.now()
-            await self._coordinator.published_at_least(now)
-            if not self._ended and self._broken is None:
+            published = await self._coordinator.published_at_least(now)
+            if self._view is not None:
+                self._view.tell(self._told, published.epoch, now)
+            elif not self._ended and self._broken is None:
                 self._reach(now)
 
     def take(self, count: int | None = None) -> RowSet:
@@ -312,11 +385,17 @@ class Subscription:
 
     def _detach(self) -> None:
         engine = self._coordinator.engine
+        if self._view is not None and self._told in self._view.followers:
+            self._view.followers.remove(self._told)
         if self._listen in engine.listeners:
             engine.listeners.remove(self._listen)
             if self._temporary:
                 engine.flush()
                 engine.drop_relation(self._relation)
+
+
+def _rows(parts: list[History]) -> int:
+    return sum(len(part.diffs) for part in parts)
 
 
 def families(catalog: Catalog, inputs: frozenset[int]) -> dict[int, tuple[int, ...]]:

@@ -18,7 +18,7 @@ from planner.run import run
 from planner.transform.pipeline import optimize
 from sql.catalog.catalog import Relation
 from sql.engine.definition import definition_rel
-from sql.engine.snapshot import GivenSnapshot, MemorySnapshot, Published, StoredIndexes
+from sql.engine.snapshot import GivenSnapshot, HistorySnapshot, MemorySnapshot, Published, StoredIndexes
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class _Recompute:
     """Plans run over a snapshot."""
 
     published: Published
-    snapshot: MemorySnapshot
+    snapshot: MemorySnapshot | HistorySnapshot
     context: Context
     bounds: Bounds
 
@@ -37,8 +37,12 @@ class _Recompute:
         return pack(computed.columns(), row, len(computed))
 
 
-def verify(view: Relation, published: Published, snapshot: MemorySnapshot, context: Context, bounds: Bounds) -> RowSet:
-    """The rows that differ, with ``diff``: how often more (or less) a row stands in the view than in a recompute.
+def verify(
+    view: Relation, held: tuple[Words, Words], published: Published, snapshot: MemorySnapshot | HistorySnapshot,
+    context: Context, bounds: Bounds,
+) -> RowSet:  # fmt: skip
+    """The rows that differ, with ``diff``: how often more (or less) a row stands in the view than in a recompute over
+    the snapshot. ``held``: the view's rows and their diffs at that moment.
 
     What the view's joins with PROCTIME() have found is primary data: the recompute reads it, after it was checked to be
     of exactly the rows that these joins read (XX001).
@@ -50,20 +54,25 @@ def verify(view: Relation, published: Published, snapshot: MemorySnapshot, conte
         rel = reading(rel)
         for lock in locks_in(rel):
             _check_found(view, lock, found[lock.found], recompute)
-    rows, diffs = published.rows(view.id, published.ordinal)
-    rows, diffs = _difference(rows, diffs, recompute.rows(rel, view.schema))
+    rows, diffs = _difference(*held, recompute.rows(rel, view.schema))
     result = (*view.schema, ColumnType(INT8, False))
     return RowSet(pack([*unpack(rows, view.schema), Vector(diffs)], result, len(rows)), result)
 
 
 def _found(view: Relation, published: Published) -> dict[int, tuple[Words, Words]]:
     """What the view's joins with PROCTIME() keep: (rows of ``kept_schema``, diffs) by the relation that is read."""
-    kept = published.stored[view.id].locks
+    stored = published.stored.get(view.id)
+    kept = {} if stored is None else stored.locks
     return {-name: published.root[lock.output].rows_at(published.ordinal) for name, lock in kept.items()}
 
 
-def _given(snapshot: MemorySnapshot, rows: dict[int, tuple[Words, Words]]) -> MemorySnapshot:
-    return GivenSnapshot(snapshot.published, snapshot.at, snapshot.system, given=rows) if rows else snapshot
+def _given(
+    snapshot: MemorySnapshot | HistorySnapshot, rows: dict[int, tuple[Words, Words]]
+) -> MemorySnapshot | HistorySnapshot:
+    if not rows:
+        return snapshot
+    assert isinstance(snapshot, MemorySnapshot), "locked joins are read at the present"
+    return GivenSnapshot(snapshot.published, snapshot.at, snapshot.system, given=rows)
 
 
 def _check_found(view: Relation, lock: Locked, found: tuple[Words, Words], recompute: _Recompute) -> None:

@@ -2,6 +2,7 @@
 
     manifest.json         the files of every part as of an epoch; replaced by a rename: the old one or the new
     parts/…               files of the parts' traces, and of the view's own rows
+    changes/…             what the view's rows have changed by, for those who follow it
     jobs/<name>/…         what a job is given, and what it reports; gone when the next one has been applied
 
 A job writes files under names of its own. Nobody reads them before a manifest names them: a job that fails, is tried
@@ -32,6 +33,15 @@ class Layer:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """A file of the view's own updates, of so many ``rows``, at epochs after the file before it up to ``upto``."""
+
+    file: str
+    upto: int
+    rows: int
+
+
 Layers = Mapping[int, tuple[Layer, ...]]
 """By place (``planner.places``): the files whose sum a part holds."""
 
@@ -39,18 +49,22 @@ Layers = Mapping[int, tuple[Layer, ...]]
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """What counts after job ``number``: everything up to ``epoch`` has been applied. ``plan``: of what plan these are
-    the parts; ``parts``: how many each fragment has."""
+    the parts; ``parts``: how many each fragment has. ``changes``: all that the view's rows have changed by after the
+    epoch ``since``, oldest first."""
 
     number: int
     epoch: int
     plan: str
     parts: int
     layers: dict[int, tuple[Layer, ...]] = field(default_factory=dict)
+    changes: tuple[Changes, ...] = ()
+    since: int = 0
 
     @property
     def files(self) -> set[str]:
         """Every file that counts."""
-        return {layer.file for layers in self.layers.values() for layer in layers}
+        layers = {layer.file for layers in self.layers.values() for layer in layers}
+        return layers | {changes.file for changes in self.changes}
 
 
 def read_manifest(folder: Path) -> Manifest | None:
@@ -62,7 +76,9 @@ def read_manifest(folder: Path) -> Manifest | None:
     except ValueError as error:
         raise SqlError("XX001", "a scattered view's manifest is damaged", str(error)) from error
     layers = {int(place): tuple(Layer(*layer) for layer in some) for place, some in found.pop("layers").items()}
-    manifest = Manifest(**found, layers=layers)
+    changes = tuple(Changes(*some) for some in found.pop("changes", ()))
+    found.setdefault("since", found["epoch"])  # a folder from before changes were kept
+    manifest = Manifest(**found, layers=layers, changes=changes)
     missing = sorted(file for file in manifest.files if not (folder / file).exists())
     if missing:
         raise SqlError("XX001", "a scattered view's folder is damaged", f"{missing[0]} is missing in {folder}")
@@ -76,13 +92,15 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     told["layers"] = {
         place: [(layer.file, layer.rows, layer.size) for layer in some] for place, some in manifest.layers.items()
     }
+    told["changes"] = [(changes.file, changes.upto, changes.rows) for changes in manifest.changes]
     replace_file(folder / _NAME, json.dumps(told))
 
 
 def clean(folder: Path, manifest: Manifest) -> int:
     """Removes what does not count: files of older generations and of jobs that failed; how many. No job runs."""
     kept = manifest.files
-    gone = [p for p in (folder / "parts").glob("*") if f"parts/{p.name}" not in kept]
+    found = [path for name in ("parts", "changes") for path in (folder / name).glob("*")]
+    gone = [path for path in found if f"{path.parent.name}/{path.name}" not in kept]
     for path in gone:
         path.unlink(missing_ok=True)
     shutil.rmtree(folder / "jobs", ignore_errors=True)
