@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 DEMO_FLAGS := $(if $(DEMO_EXIT),--exit) $(if $(LOAD),--load $(LOAD)) $(if $(PORT),--port $(PORT))
 
-.PHONY: demo tpch test lint types layers bench rivals pictures server requirements cluster histories blocks joins proctime aggregates priorities laws chaos crashes spark-kills sink-kills source-kills clean
+.PHONY: demo tpch test lint types layers bench rivals pictures server requirements cluster histories blocks joins proctime aggregates priorities laws chaos crashes spark-kills spark-hydration sink-kills source-kills clean
 
 demo: $(VENV)/server.done $(if $(filter spark,$(LOAD)),$(VENV)/test.done)
 	$(PY) -m examples.debian.demo $(DEMO_FLAGS)
@@ -85,6 +85,11 @@ chaos: $(VENV)/test.done
 # kill -9 of executors of a two-worker cluster, then of the server, during loads.
 spark-kills: $(VENV)/test.done
 	$(PY) -m tests.spark_kills --executors $(or $(COUNT),50) --servers $(or $(SERVERS),20)
+
+# Views hydrated by Spark on a cluster hold what the engine's own hydration gives, arrangement by arrangement: the demo's,
+# W1, W3, W8, TPC-H's. NAMES="demo W1" for some of them; FLAGS="--shrink 10 --scale 0.01" for less data.
+spark-hydration: $(VENV)/test.done
+	$(PY) -m tests.twin_hydration $(NAMES) $(FLAGS)
 
 crashes: $(VENV)/test.done
 	$(PY) -m tests.crashes --kills $(or $(COUNT),100)

@@ -12,7 +12,7 @@ nothing and takes the rows of tables; the last one is the output, where the plan
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -160,8 +160,8 @@ class _Cutting:
 
     def cut(self) -> Cut:
         self.scopes = innermost_loops(self.plan)
+        self._find_levels()
         for number, node in enumerate(self.plan.nodes):
-            self.levels.append(self._level(node))
             self.diff_widths.append(self._diff_width(NodeId(number), node))
             if isinstance(node, Keyed):
                 self._unite(NodeId(number))
@@ -181,17 +181,37 @@ class _Cutting:
         rows, *errors = fragments[-1].ports
         return Cut(fragments, sources, rows, errors[0] if errors else None)
 
+    def _find_levels(self) -> None:
+        """Once more while something that leaves a loop, which is as late as all that is in the loop, comes later."""
+        nodes, before = self.plan.nodes, None
+        self.levels = [0] * len(nodes)
+        while self.levels != before:
+            before = self.levels.copy()
+            for number, node in enumerate(nodes):
+                self.levels[number] = self._level(node)
+
     def _level(self, node: Node) -> int:
         match node:
+            case Leave() | Overflow():
+                return max(self.levels[i] for i in self._inside(self.scopes[node.input]))
             case Table() | TableErrors() | Constants() | LoopVariable():
                 return 0
             case Arrange():
                 return self._collected(node.input) + 1
             case Group() | Threshold() | Join() | AsOf():
                 return max(self.levels[i] for i in inputs(node))
-            case Map() | Project() | Errors() | Concat() | Negate() | Consolidate() | Leave() | Delay() | Overflow():
+            case Map() | Project() | Errors() | Concat() | Negate() | Consolidate() | Delay():
                 return max(self._collected(i) for i in inputs(node))
         raise unsupported(f"keeping a {type(node).__name__} in parts by key")
+
+    def _inside(self, loop: int | None) -> Iterator[NodeId]:
+        """The nodes of a loop and of those in it."""
+        for number, innermost in enumerate(self.scopes):
+            around = innermost
+            while around is not None and around != loop:
+                around = self.plan.scopes[around].parent
+            if around is not None:
+                yield NodeId(number)
 
     def _collected(self, number: NodeId) -> int:
         """The level at which a node's rows are there as a collection: an arrangement's before they are arranged."""

@@ -25,7 +25,7 @@ Row = tuple[str | None, ...]
 class Server:
     """A coordinator over a data folder; ``restart`` closes it in order and opens it again.
 
-    ``lent``: a Spark to use that goes on when the server ends.
+    ``lent``: a Spark to use that goes on when the server ends. ``patience``: seconds that anything may take.
     """
 
     def __init__(
@@ -38,9 +38,10 @@ class Server:
         tuning: Tuning | None = None,
         spark: SparkSettings | None = None,
         lent: SparkSession | None = None,
+        patience: float = 240,
     ) -> None:
         self.folder, self.files, self.python, self.memory = folder, files, python, memory
-        self.places, self.tuning, self.lent = places, tuning, lent
+        self.places, self.tuning, self.lent, self.patience = places, tuning, lent, patience
         self.spark = spark if lent is None else replace(lent.settings, shared=None)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -61,8 +62,8 @@ class Server:
             coordinator._spark = cast("SparkSession", Lent(self.lent, coordinator._own_folder()))
         return coordinator
 
-    def run(self, work: Coroutine[Any, Any, T], timeout: float = 240) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout)
+    def run(self, work: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout or self.patience)
 
     def start(self, work: Coroutine[Any, Any, T]) -> Any:
         """A future of work that goes on beside the test."""

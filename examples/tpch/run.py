@@ -7,42 +7,24 @@ fresh folder, loads, creates, changes, and verifies every view by a recompute. O
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 import psycopg
 
 from examples.terminal import Progress, quantile, step, table, title
+from examples.tpch.oracle import Oracle
 from examples.tpch.refresh import changes, comes, goes
+from examples.tpch.script import TABLES, make_files, statements, views
 
-HERE: Final = Path(__file__).parent
-ROOT: Final = HERE.parents[1]
-TABLES: Final = ("region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem")
-
-
-def statements(name: str) -> list[str]:
-    """A script's statements, without their comments."""
-    lines = (HERE / name).read_text().splitlines()
-    text = "\n".join(line for line in lines if not line.startswith("--"))
-    return [s.strip() for s in text.split(";") if s.strip()]
-
-
-def views() -> dict[str, str]:
-    """The 22 statements, by the view's name."""
-    return {s.split()[3]: s for s in statements("views.sql")}
-
-
-def make_files(scale: float, folder: Path) -> None:
-    """The eight tables as Parquet files, unless they are there."""
-    if all((folder / f"{name}.parquet").exists() for name in TABLES):
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    maker = Path(sys.executable).with_name("tpchgen-cli")
-    subprocess.run([maker, "parquet", "-s", f"{scale:g}", f"--output-dir={folder}"], check=True)
+ROOT: Final = Path(__file__).parents[2]
 
 
 def start_server(folder: Path, files: Path, flags: list[str]) -> tuple[subprocess.Popen[str], str]:
@@ -54,9 +36,15 @@ def start_server(folder: Path, files: Path, flags: list[str]) -> tuple[subproces
     for line in server.stderr:
         print(f"  {line.rstrip()}", flush=True)
         if line.startswith("ready on "):
+            threading.Thread(target=_show, args=(server.stderr,), daemon=True).start()
             port = line.split()[2].rstrip(",").rpartition(":")[2]
             return server, f"host=127.0.0.1 port={port} user=freshet dbname=freshet"
     raise SystemExit(f"the server ended with status {server.wait()} before it was ready")
+
+
+def _show(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(f"  {line.rstrip()}", flush=True)
 
 
 def load(connection: psycopg.Connection, files: Path, engine: str) -> None:
@@ -80,12 +68,14 @@ def create_views(connection: psycopg.Connection, by: str) -> None:
             outcome.result = f"{count[0]:,} rows" if count else ""
 
 
-def change(connection: psycopg.Connection, rounds: int) -> None:
+def change(connection: psycopg.Connection, rounds: int, oracle: Oracle | None) -> None:
     """Rounds of refreshing: what comes, what goes and what is corrected are a transaction each."""
     progress = Progress(rounds, "rounds")
     seconds: dict[str, list[float]] = {"orders that come": [], "orders that go": [], "corrections": []}
     for number in range(1, rounds + 1):
         for said, made in zip(seconds.values(), (comes, goes, changes), strict=True):
+            if oracle is not None:
+                oracle.change(made(number))
             started = time.perf_counter()
             with connection.transaction():
                 for statement in made(number):
@@ -108,6 +98,27 @@ def verify(connection: psycopg.Connection) -> bool:
     return right
 
 
+def compare(connection: psycopg.Connection, oracle: Oracle) -> bool:
+    """Every view against the oracle's answer; whether all were the same."""
+    right = True
+    for name in views():
+        with step(f"{name} against DuckDB") as outcome:
+            count, unlike = oracle.difference(connection, name)
+            outcome.result = f"{count:,} rows, {unlike:,} differ"
+            right &= not unlike
+    return right
+
+
+def show_memory(server: subprocess.Popen[str]) -> None:
+    """What the server takes, and what it has taken at most, where the system tells."""
+    status = Path(f"/proc/{server.pid}/status")
+    if status.exists():
+        found = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        now, most = (int(found[key].split()[0]) / 2**20 for key in ("VmRSS", "VmHWM"))
+        load = f"{os.getloadavg()[0]:.1f}"
+        print(f"  the server takes {now:.1f} GiB, at most {most:.1f} GiB until now; load average {load}", flush=True)
+
+
 def main() -> None:
     """Flags → the whole run; its status says whether every view was right."""
     parser = argparse.ArgumentParser(description="TPC-H's 22 queries as maintained views")
@@ -115,6 +126,7 @@ def main() -> None:
     parser.add_argument("--engine", choices=("auto", "local", "spark"), default="auto", help="who reads the files")
     parser.add_argument("--hydrate", choices=("auto", "local", "spark"), default="local", help="who fills the views")
     parser.add_argument("--rounds", type=int, default=10, help="of changes (default: 10)")
+    parser.add_argument("--oracle", action="store_true", help="compare with DuckDB's answers too")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "tpch", help="for files and data")
     options, flags = parser.parse_known_args()
     files = options.folder / f"sf{options.scale:g}"
@@ -122,15 +134,23 @@ def main() -> None:
     make_files(options.scale, files)
     title("A server on a fresh folder")
     server, dsn = start_server(options.folder / "data", files, flags)
+    oracle = Oracle(files, options.folder) if options.oracle else None
     with psycopg.connect(dsn, autocommit=True) as connection:
         title("Loading")
         load(connection, files, options.engine)
+        show_memory(server)
         title("The 22 views (examples/tpch/views.sql)")
         create_views(connection, options.hydrate)
+        show_memory(server)
         title("Orders come and go")
-        change(connection, options.rounds)
+        change(connection, options.rounds, oracle)
+        show_memory(server)
         title("Every view against a recompute from the tables")
         right = verify(connection)
+        if oracle is not None:
+            title("Every view against DuckDB's answer over the same tables and changes")
+            right &= compare(connection, oracle)
+        show_memory(server)
     server.terminate()
     status = server.wait(timeout=60)
     print(f"  the server ended with status {status}", flush=True)

@@ -1,0 +1,55 @@
+"""What a new view's arrangements hold, in a form in which two ways of hydrating it can be compared."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.batch import Block
+from ivm.detached import Detached
+from ivm.fill import keeping
+from ivm.graph import NodeId
+from ivm.scheduler import Operator
+from ivm.shards import sorted_block
+from ivm.time import all_bits
+from planner.render import Installed
+
+Held = dict[int, list[Block]]
+"""By the plan's numbers (-1: the rows, -2: the errors): what each spine holds, sorted and consolidated; times are loop
+vectors."""
+
+
+def held(flow: Detached, installed: Installed) -> Held:
+    """The contents of all that is new and kept."""
+    places: dict[int, NodeId | None] = dict(enumerate(installed.places))
+    places |= {-1: installed.output, -2: installed.errors}
+    found = {}
+    for number, place in places.items():
+        if place is not None and keeping(flow, place):
+            found[number] = _spines(flow._operators.get(place) or flow._seconds[place])
+    return found
+
+
+def _spines(operator: Operator) -> list[Block]:
+    mask = (1 << all_bits(operator.scope.shape)) - 1
+    found = []
+    for spine in operator.spines():
+        rows, times, diffs = spine.contents(1 << 20).arrays()
+        found.append(sorted_block(Block.of(rows, times & mask, diffs), spine.order))
+    return found
+
+
+def different(one: Held, other: Held) -> list[int]:
+    """The plan's numbers whose contents are not the same."""
+    return sorted(n for n in one.keys() | other.keys() if not _same(one.get(n), other.get(n)))
+
+
+def _same(one: list[Block] | None, other: list[Block] | None) -> bool:
+    if one is None or other is None or len(one) != len(other):
+        return False
+    pairs = zip(one, other, strict=True)
+    return all(np.array_equal(a, b) for x, y in pairs for a, b in zip(x.arrays(), y.arrays(), strict=True))
+
+
+def updates(contents: Held) -> int:
+    """How many updates all of it has."""
+    return sum(block.n for blocks in contents.values() for block in blocks)
