@@ -359,6 +359,15 @@ def test_create_table() -> None:
     assert [(c.name, c.nullable, c.default) for c in create.columns] == [("a", False, None), ("b", False, "'x'")]
 
 
+@pytest.mark.parametrize("of", ["table x (a int)", "table x", "materialized view x"])
+@pytest.mark.parametrize("period", ["0 s", "-1 s"])
+def test_some_history_is_kept(of: str, period: str) -> None:
+    query = "" if "(" in of else "as select 1"
+    with pytest.raises(SqlError, match="RETAIN HISTORY") as found:
+        bind_statement(f"create {of} with (retain history for '{period}') {query}", CATALOG)
+    assert found.value.sqlstate == "22023"
+
+
 def test_a_view_s_limit_is_part_of_its_plan() -> None:
     view = bind_statement("create materialized view v as select b from t order by a limit 2", CATALOG).statement
     assert isinstance(view, definitions.CreateView)

@@ -181,6 +181,7 @@ def test_what_a_sink_may_be(server: Server) -> None:
         ("CREATE SINK k FROM t INTO 'k' WITH (WHAT = 1)", "42601"),
         ("CREATE SINK k FROM t INTO 'k' WITH (EVERY = 'soon')", "22007"),
         ("CREATE SINK k FROM t INTO 'k' WITH (EVERY = '-1 s')", "22023"),
+        ("CREATE SINK k FROM t INTO 'k' WITH (RETAIN HISTORY FOR '0 s')", "22023"),
         ("CREATE SINK k FROM t INTO 'k' ENVELOPE UPSERT", "42P10"),
         ("CREATE SINK k FROM t INTO 'k' ENVELOPE UPSERT KEY (b)", "42703"),
         ("CREATE SINK k FROM t INTO 'k' FORMAT csv ENVELOPE DEBEZIUM KEY (a)", "0A000"),

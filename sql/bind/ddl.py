@@ -31,10 +31,19 @@ DAY: Final = 86_400_000_000
 _UNSTORABLE: Final = (Kind.UNKNOWN, Kind.RECORD, Kind.VOID)
 
 
-def retention(text: str | None, what: str = "RETAIN HISTORY") -> int | None:
-    """``RETAIN HISTORY FOR`` in microseconds; a month counts 30 days. Raises 22007, 22023."""
+def retention(text: str | None) -> int | None:
+    """``RETAIN HISTORY FOR`` in microseconds. Raises as ``duration`` does, and 22023 for 0, as Materialize does."""
     if text is None:
         return None
+    found = duration(text, "RETAIN HISTORY")
+    if not found:
+        hint = "The shortest is '1 microsecond'; without the option an hour is kept."
+        raise SqlError("22023", "RETAIN HISTORY cannot be set to 0", hint=hint)
+    return found
+
+
+def duration(text: str, what: str) -> int:
+    """An interval in microseconds; a month counts 30 days. ``what`` is for messages. Raises 22007, 22023."""
     datum = parse_datum(INTERVAL, text)
     assert isinstance(datum, tuple)
     months, days, microseconds = datum

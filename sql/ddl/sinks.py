@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ivm.errors import SqlError
-from sql.bind.ddl import retention
+from sql.bind.ddl import duration, retention
 from sql.catalog.catalog import LABELS, Relation, RelationKind
 from sql.catalog.search_path import Lookup, check_creatable, no_schema
 from sql.catalog.sink import EVERY, RETAIN, Sink, sink_of, with_sink
@@ -35,13 +35,13 @@ def sink_options(statement: CreateSink) -> Sink:
         if name in given:
             raise SqlError("42601", "conflicting or redundant options", position=at + 1)
         given[name] = option
-    key = given.get("key", ("key", (), 0))[1]
+    key, every = given.get("key", ("key", (), 0))[1], _interval(given, "every")
     sink = Sink(
         statement.uri, secrets.token_hex(8), SinkFormat(_choice(given, "format", [f.value for f in SinkFormat])),
         Envelope(_choice(given, "envelope", ["changelog", "upsert", "debezium"])),
         (key,) if isinstance(key, str) else key if isinstance(key, tuple) else (),
         _boolean(given, "snapshot"), _by_spark(given, statement.uri),
-        _duration(given, "every", EVERY), _duration(given, "retain history", RETAIN),
+        EVERY if every is None else duration(every, "EVERY"), retention(_interval(given, "retain history")) or RETAIN,
     )  # fmt: skip
     if sink.envelope is Envelope.DEBEZIUM and sink.format is SinkFormat.CSV:
         raise SqlError("0A000", "ENVELOPE DEBEZIUM needs rows inside rows, which FORMAT csv does not have",
@@ -161,13 +161,11 @@ def _boolean(given: Mapping[str, SinkOption], name: str) -> bool:
     return value
 
 
-def _duration(given: Mapping[str, SinkOption], name: str, otherwise: int) -> int:
-    if name not in given:
-        return otherwise
-    _, value, at = given[name]
-    if not isinstance(value, str):
+def _interval(given: Mapping[str, SinkOption], name: str) -> str | None:
+    _, value, at = given.get(name, (name, None, 0))
+    if value is not None and not isinstance(value, str):
         raise SqlError("42601", f"{name} requires an interval", position=at + 1)
-    return retention(value, name.upper()) or 0
+    return value
 
 
 def _by_spark(given: Mapping[str, SinkOption], uri: str) -> bool:
