@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -161,6 +162,31 @@ def test_headers_and_line_ends() -> None:
     assert parse(b"a\n", [INT4], CopyOptions(header=True)) == []
     assert parse(b"", [INT4], header) == []
     assert parse(b"1\n\\.\ngarbage", [INT4], TEXTS) == [[1]]
+
+
+@pytest.mark.parametrize(
+    ("data", "csv", "message"),
+    [
+        (b'a,"b,""c"\n1,2\n', True, None),
+        (b'a\tb,"c\r\n1\t2\r\n', False, None),
+        (b"a,b\n1,2\n", True, 'column name mismatch in header line field 2: got "b", expected "b,"c"'),
+        (b"A\tb\n", False, 'column name mismatch in header line field 1: got "A", expected "a"'),
+        (b"a,\n", True, 'column name mismatch in header line field 2: got null value (""), expected "b,"c"'),
+        (b"a\n1,2\n", True, "wrong number of fields in header line: got 1, expected 2"),
+        (b"a\tb\tc\n", False, "wrong number of fields in header line: got 3, expected 2"),
+    ],
+)
+def test_a_header_that_must_match(data: bytes, csv: bool, message: str | None) -> None:
+    options = replace(CSV if csv else TEXTS, header=True, match_header=True)
+    parser = CopyParser("t", [TableColumn("a", INT4), TableColumn('b,"c', INT4)], options, DICTIONARY)
+    parser.feed(data)
+    if message is None:
+        assert parser.finish().size == 1
+        return
+    with pytest.raises(SqlError) as raised:
+        parser.finish()
+    assert (raised.value.sqlstate, raised.value.message) == ("22P04", message)
+    assert (raised.value.detail or "").startswith("COPY t, line 1: ")
 
 
 @pytest.mark.parametrize(

@@ -165,8 +165,8 @@ def _options(node: nodes_statements.CopyStatement, all_names: Sequence[str], lis
         return _positions(given, name, all_names, listed)
 
     return CopyOptions(
-        format_, delimiter, null, _header(given), quote, _one_byte(given, "escape", quote), listed_in("force_quote"),
-        listed_in("force_not_null"), listed_in("force_null"), _engine(given),
+        format_, delimiter, null, *_header(given, node.to), quote, _one_byte(given, "escape", quote),
+        listed_in("force_quote"), listed_in("force_not_null"), listed_in("force_null"), _engine(given),
         _text(given, "load_id", "") or None, most_rejects(given, format_, node.to), _mapping(given, listed),
         given.get("array", (False, 0))[0] in (True, "true", "on", "1"),
         tuple((_JDBC[name], _text(given, name, "")) for name in _JDBC if name in given),
@@ -253,16 +253,23 @@ def _one_byte(given: Given, name: str, otherwise: str) -> str:
     return value
 
 
-def _header(given: Given) -> bool:
+def _header(given: Given, to: bool) -> tuple[bool, bool]:
+    """Whether there is a header, and whether it is to name the columns."""
     value, at = given.get("header", (False, 0))
     if isinstance(value, bool):
-        return value
-    if str(value).lower() == "match":
-        raise unsupported("HEADER MATCH", position=at + 1)
-    if str(value).lower() in ("true", "on", "1"):
-        return True
-    if str(value).lower() in ("false", "off", "0"):
-        return False
+        return value, False
+    match str(value).lower():
+        case "true" | "on" | "1":
+            return True, False
+        case "false" | "off" | "0":
+            return False, False
+        case "match" if to:
+            raise SqlError("0A000", 'cannot use "match" with HEADER in COPY TO', position=at + 1)
+        case "match" if "mapping" in given:
+            hint = "MAPPING finds the columns by their names in the header."
+            raise SqlError("42601", "conflicting or redundant options", hint=hint, position=at + 1)
+        case "match":
+            return True, True
     raise SqlError("42601", 'header requires a Boolean value or "match"', position=at + 1)
 
 

@@ -19,6 +19,7 @@ from ivm.rows import Mask, Vector, Words
 from ivm.words import Kind
 from sql.catalog.catalog import TableColumn
 from sql.pgwire import copy_kernels as k
+from sql.pgwire.copy_header import check_header
 from sql.pgwire.copy_out import check_options
 from sql.pgwire.messages import invalid_bytes
 from sql.statements.statements import CopyFormat, CopyOptions
@@ -167,6 +168,10 @@ class CopyParser:
         if status not in (k.ROOM, k.END):
             raise self._error(raw)
         self._header = False
+        if self.options.match_header:
+            line = raw[self._state[k.ROW_START] : self._state[k.ROW_END]]
+            where = f'COPY {self.table}, line 1: "{_shorten(line.decode(errors="replace"))}"'
+            check_header(line, [self._name(i) for i in range(len(self.columns))], self.options, where)
         self._ended = bool(status == k.END)
         return not self._ended
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ivm.errors import SqlError
 from ivm.words import TEXT
 from sql.pgwire.copy import CopyParser
-from sql.pgwire.messages import text_of
+from sql.pgwire.copy_header import split_line
 from sql.statements.statements import CopyFormat, CopyOptions
 from storage.codec import decode
 from storage.dictionary import Dictionary
@@ -93,27 +93,3 @@ def of_listed(options: CopyOptions, columns: Sequence[int]) -> CopyOptions:
 
     force_null, force_not_null = placed(options.force_null), placed(options.force_not_null)
     return replace(options, force_null=force_null, force_not_null=force_not_null)
-
-
-def split_line(line: bytes, options: CopyOptions) -> list[str]:
-    """The fields of one line, such as a header, without quotes. Raises 22P04 for a quote that is not closed."""
-    text = text_of(line.removesuffix(b"\r"))
-    if options.format is not CopyFormat.CSV:
-        return text.split(options.delimiter)
-    fields: list[str] = []
-    current, quoted, at = "", False, 0
-    while at < len(text):
-        c, following = text[at], text[at + 1 : at + 2]
-        if quoted and c == options.escape and following and following in (options.escape, options.quote):
-            current, at = current + following, at + 1
-        elif c == options.quote:
-            quoted = not quoted
-        elif c == options.delimiter and not quoted:
-            fields.append(current)
-            current = ""
-        else:
-            current += c
-        at += 1
-    if quoted:
-        raise SqlError("22P04", "unterminated CSV quoted field", f'The line is "{text[:100]}".')
-    return [*fields, current]

@@ -143,6 +143,8 @@ class CopyOptions:
     delimiter: str = "\t"
     null: str = "\\N"
     header: bool = False
+    match_header: bool = False
+    """The header is to name the columns, in order."""
     quote: str = '"'
     escape: str = '"'
     force_quote: tuple[int, ...] = ()
