@@ -291,8 +291,8 @@ class Applier:
 class Recovered:
     """What a restart finds: the store as of ``high_water``, and the commits of the log after it, oldest first.
 
-    ``relations``: the ids kept and their width in words; ``loads``: epochs by load id, the tail's included;
-    ``sequences``: where they stood at the high water.
+    ``relations``: the ids kept and their width in words; ``loads``: what is known of the loads of a commit, by its
+    epoch, the tail's included; ``sequences``: where they stood at the high water.
     """
 
     store: Store
@@ -300,7 +300,7 @@ class Recovered:
     catalog: bytes | None
     entries: Entries
     relations: dict[int, int]
-    loads: dict[str, int]
+    loads: dict[int, str]
     tail: tuple[tuple[int, CommitRecord], ...]
     sequences: tuple[SequenceMark, ...] = ()
 
@@ -338,7 +338,7 @@ def recover(store: Store, log: CommitLog, rows: Path = Path()) -> Recovered:
             raise SqlError("XX001", f"log record {sequence} has epoch {record.epoch}, not after {epoch}")
         epoch = record.epoch
         if record.load is not None:
-            loads[record.load] = epoch
+            loads[epoch] = record.load
         tail.append((sequence, record))
     remove_others(rows, (u.file.path for _, record in tail for u in record.updates if u.file is not None))
     return Recovered(

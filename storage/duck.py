@@ -137,10 +137,10 @@ class Store:
             value = _one(cursor, "SELECT catalog FROM state")[0]
         return None if value is None else bytes(value)
 
-    def loads(self) -> dict[str, int]:
-        """The epochs of the loads that were committed, by load id."""
+    def loads(self) -> dict[int, str]:
+        """What is known of the loads of a commit, by its epoch."""
         with self._reading() as cursor:
-            return {str(load): int(epoch) for load, epoch in cursor.execute("SELECT load, epoch FROM loads").fetchall()}
+            return {int(epoch): str(load) for load, epoch in cursor.execute("SELECT load, epoch FROM loads").fetchall()}
 
     def sequences(self) -> tuple[SequenceMark, ...]:
         """Where every sequence stands, as of the high water."""
@@ -411,7 +411,10 @@ class Store:
         if len(batch.entries.ids):
             self._insert("dictionary", {"id": batch.entries.ids, "value": _binary(batch.entries)})
         if batch.loads:
-            self._connection.executemany("INSERT INTO loads VALUES (?, ?)", [list(load) for load in batch.loads])
+            self._connection.executemany("DELETE FROM loads WHERE epoch = ?", [[epoch] for epoch in batch.loads])
+            known = [[text, epoch] for epoch, text in batch.loads.items() if text is not None]
+            if known:
+                self._connection.executemany("INSERT INTO loads VALUES (?, ?)", known)
         if batch.sequences:
             self._connection.executemany("DELETE FROM sequences WHERE storage = ?", [[m[0]] for m in batch.sequences])
             self._connection.executemany("INSERT INTO sequences VALUES (?, ?, ?)", [list(m) for m in batch.sequences])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -48,6 +48,7 @@ class Batch:
     """Every change of the commits above the store's high water up to ``high_water``, tables and views together.
 
     ``log_sequence``: the log record that ends it. ``catalog``: the whole catalog as of then, None when unchanged.
+    ``loads``: what is known of the loads of a commit, by its epoch, from now on; None: nothing any more.
     ``sequences``: where those that moved stand, the last one of each counts. ``leaving``: ids of dictionary entries
     that go before ``entries`` come; no update of this batch or an earlier one names them, unless they come again.
     ``files``: of rows, not needed any more once this is in the store.
@@ -60,7 +61,7 @@ class Batch:
     catalog: bytes | None = None
     created: tuple[StoredRelation, ...] = ()
     dropped: tuple[int, ...] = ()
-    loads: tuple[tuple[str, int], ...] = ()
+    loads: Mapping[int, str | None] = field(default_factory=dict)
     sequences: tuple[SequenceMark, ...] = ()
     leaving: Words = field(default_factory=lambda: NO_WORDS)
     files: tuple[Path, ...] = ()
@@ -94,7 +95,7 @@ def merge_batches(batches: Sequence[Batch]) -> Batch:
         catalogs[-1] if catalogs else None,
         tuple(relation for batch in batches for relation in batch.created),
         tuple(relation for batch in batches for relation in batch.dropped),
-        tuple(load for batch in batches for load in batch.loads),
+        dict(load for batch in batches for load in batch.loads.items()),
         tuple({mark.storage: mark for batch in batches for mark in batch.sequences}.values()),
         np.concatenate([batch.leaving for batch in batches]),
         tuple(file for batch in batches for file in batch.files),

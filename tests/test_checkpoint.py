@@ -52,7 +52,7 @@ def batch_of(epoch: int, sequence: int) -> Batch:
     _, rows, diffs, _ = updates_of(epoch)
     view = History(np.array([[epoch]]), np.array([epoch]), np.array([1]))
     histories = {1: History(rows, np.full(len(rows), epoch), diffs), 2: view}
-    loads = ((f"load {epoch}", epoch),)
+    loads = {epoch: f"load {epoch}"}
     return Batch(epoch, sequence, histories, entry_of(epoch), f"catalog {epoch}".encode(), loads=loads)
 
 
@@ -102,7 +102,7 @@ def check_recovered(folder: Path, at_least: int, log: CommitLog | None = None) -
     assert [record.epoch for _, record in found.tail] == list(range(found.high_water + 1, found.last_epoch + 1))
     assert +rows == expected_rows(found.last_epoch)
     assert sorted(np.concatenate(values)) == [2 * epoch + 1 for epoch in range(1, found.last_epoch + 1)]
-    assert found.loads == {f"load {epoch}": epoch for epoch in range(1, found.last_epoch + 1)}
+    assert found.loads == {epoch: f"load {epoch}" for epoch in range(1, found.last_epoch + 1)}
     store.close()
     return found.last_epoch
 

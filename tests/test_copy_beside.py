@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ivm.errors import SqlError
-from sql.statements.results import CommandResult, CopyInResult
-from tests.sessions import Client, Server
+from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, Result, RowsResult
+from tests.sessions import Client, Row, Server, text_rows
 
 
 @pytest.fixture
@@ -35,6 +35,43 @@ def copied(client: Client, other: Client, change: str) -> str | None:
         client.server.run(client.session.fail())
         return error.sqlstate
     return None
+
+
+def test_how_far_a_copy_is(server: Server) -> None:
+    client, other = server.client(), server.client()
+    client.run("CREATE TABLE t (a int, b text)")
+    shown = "SELECT relid::regclass::text, command, type, bytes_processed, bytes_total, tuples_processed"
+    shown += " FROM pg_stat_progress_copy"
+    lines = b"1\tx\n" * (1 << 18)
+
+    async def copy_in() -> list[Row]:
+        async for result in client.session.simple("COPY t FROM STDIN"):
+            assert isinstance(result, CopyInResult)
+            await result.feed(lines)
+            (told,) = await other.work(shown)
+            await result.finish()
+        return rows_of(told)
+
+    async def copy_out() -> list[Row]:
+        found = []
+        async for result in client.session.simple("COPY t TO STDOUT"):
+            assert isinstance(result, CopyOutResult)
+            async for _ in result.data:
+                found += rows_of((await other.work(shown))[0])
+        return found
+
+    def rows_of(result: Result) -> list[Row]:
+        assert isinstance(result, RowsResult)
+        return text_rows(result)
+
+    assert server.run(copy_in()) == [("t", "COPY FROM", "PIPE", str(len(lines)), "0", str(1 << 18))]
+    sent = server.run(copy_out())
+    assert sent[-1] == ("-", "COPY TO", "PIPE", str(len(lines)), "0", str(1 << 18))
+    assert len(sent) > 1
+    assert other.rows(shown) == []
+    assert client.state("COPY t FROM STDIN WITH (FORMAT nothing)") == "22023"
+    assert copied(client, other, "DROP TABLE t") == "42P01"
+    assert other.rows(shown) == []
 
 
 @pytest.mark.parametrize(

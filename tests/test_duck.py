@@ -90,13 +90,13 @@ def test_everything_survives_a_reopening(tmp_path: Path) -> None:
     assert len(secret) == 16
     store.create_relation(7, 0)
     values = {3: b"abc", 5: b"", -7: bytes(range(256))}
-    store.apply(Batch(9, 4, {1: history(((1,), 9, 1))}, entries(values), b'{"a": 1}', loads=(("load 'one'", 9),)))
+    store.apply(Batch(9, 4, {1: history(((1,), 9, 1))}, entries(values), b'{"a": 1}', loads={9: "load 'one'"}))
     store.apply(Batch(10, 5, {7: History(np.zeros((2, 0), np.int64), np.array([10, 10]), np.array([1, 1]))}))
     store.close()
     store = Store.open(tmp_path)
     assert (store.secret, store.high_water(), store.log_sequence()) == (secret, 10, 5)
     assert store.catalog() == b'{"a": 1}'
-    assert store.loads() == {"load 'one'": 9}
+    assert store.loads() == {9: "load 'one'"}
     assert unpacked(store.dictionary()) == values
     assert store.relations() == {7: 0, 1: 1}
     assert contents(store.rows(1)) == {(1,): 1}

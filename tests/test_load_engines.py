@@ -24,17 +24,21 @@ from ivm.rows import pack
 from ivm.words import BOOL, DATE, INT4, NUMERIC, TEXT, TIMESTAMPTZ, UUID, Kind, SqlType
 from sql.pgwire.file_formats import CsvFormat
 from sql.statements.statements import CopyFormat, CopyOptions
+from storage.cancel import Cancel
 from storage.dictionary import Dictionary
 from storage.load.columnar import ColumnarFormat, ColumnarSource
 from storage.load.columns import LoadColumn, LoadedRows, load_schema
+from storage.load.infer import FoundColumn, columns_of_arrow, columns_of_text
+from storage.load.infer_spark import columns_by_spark
 from storage.load.json_rows import JsonFormat
-from storage.load.paths import RemoteFiles
+from storage.load.paths import LocalFiles, RemoteFiles, locate
 from storage.load.rejects import Rejects
 from storage.load.source import Source, read_here
 from storage.load.spark import read_with_spark
 from storage.load.text import TextFormat, TextSource
 from storage.load.text_spark import Split, planned
 from storage.spark.session import SparkSession
+from storage.text_style import DEFAULT_STYLE
 from tests.loading import Outcome, outcome, write
 from tests.profiles import scaled
 from tests.sessions import Client, Server
@@ -300,6 +304,45 @@ def test_rows_that_are_left_out(client: Client, folder: Path) -> None:
     client.run("DROP TABLE r")
 
 
+def test_spark_finds_the_columns_that_are_found_here(server: Server, folder: Path) -> None:
+    write(folder, {"c/k=1/a b.csv": b"n,x\n" + b"1,2.5\n" * 20_000, "c/k=2/b.csv": b"n,y\n8,2024-02-29\n",
+                   "j/[a].jsonl": b'{"n": 1, "d": {}}\n{"x": "y"}\n', "e/a.csv": b"\n"})  # fmt: skip
+    (folder / "p/k=x").mkdir(parents=True)
+    table = pa.table({
+        "i": pa.array([1], pa.int32()), "n": [Decimal("1.50")], "f": [1.5], "t": ["x"], "b": [b"x"], "y": [True],
+        "d": [date(2024, 2, 29)], "at": [datetime(2024, 2, 29)], "tz": [datetime(2024, 2, 29, tzinfo=UTC)], "l": [[1]],
+    })  # fmt: skip
+    pq.write_table(table, folder / "p/k=x/a.parquet")
+    orc.write_table(table.drop_columns(["at", "tz"]), folder / "a.orc")
+    csv = CsvFormat(CopyOptions(CopyFormat.CSV, ",", "", header=True), ())
+    spark = server.coordinator.spark()
+
+    def elsewhere(path: str) -> tuple[tuple[()], RemoteFiles]:
+        return (), RemoteFiles(f"file:{folder}/{path}")
+
+    def pairs(found: list[FoundColumn]) -> list[tuple[str, SqlType | None]]:
+        return [(column.name, column.type) for column in found]
+
+    for path, format_ in (("c", csv), ("j", JsonFormat(False, False))):
+        files, remote = elsewhere(path)
+        local = locate(path, [folder], (".csv", ".jsonl"))
+        assert isinstance(local, LocalFiles)
+        source = TextSource("t", files, (), format_, remote=remote)
+        assert columns_by_spark(spark, source, DEFAULT_STYLE, Cancel()) == columns_of_text(
+            local, format_, DEFAULT_STYLE
+        )
+    for path, of in (("p", ColumnarFormat.PARQUET), ("a.orc", ColumnarFormat.ORC)):
+        files, remote = elsewhere(path)
+        local = locate(path, [folder], (".parquet",))
+        assert isinstance(local, LocalFiles)
+        found = columns_by_spark(spark, ColumnarSource(of, files, (), remote=remote), DEFAULT_STYLE, Cancel())
+        assert pairs(found) == pairs(columns_of_arrow(local, of, DEFAULT_STYLE))
+    files, remote = elsewhere("e")
+    with pytest.raises(SqlError) as raised:
+        columns_by_spark(spark, TextSource("t", files, (), csv, remote=remote), DEFAULT_STYLE, Cancel())
+    assert raised.value.sqlstate == "22P04"
+
+
 def test_what_only_spark_reads(server: Server, client: Client, folder: Path) -> None:
     """Folders by URI: their partitions, schemas and headers are known on Spark's side only."""
     write(folder, {"c/k=1/a.csv": b"n,x\n" + numbered(200), "c/k=2/b.csv": b"x,n\n8,7\n"})
@@ -341,3 +384,23 @@ def test_a_database(server: Server, client: Client, folder: Path) -> None:
     query = "FORMAT jdbc, QUERY 'SELECT ID, PRICE FROM ITEMS WHERE ID < 2', MAPPING (\"ID\" AS n)"
     assert outcome(client, "n int, price numeric(10,2)", url, query) == [("0", "0.00"), ("1", "0.25")]
     assert outcome(client, "id int", url, "FORMAT jdbc, DBTABLE 'ITEMS'")[0] == "42703"
+
+    def made(options: str) -> Outcome:
+        try:
+            client.server.run(client.work(f"CREATE TABLE t FROM '{url}' WITH ({options})"), timeout=250)
+            assert client.rows("SELECT load_id, engine, state, rows FROM freshet.loads WHERE load_id = 'made'") == [
+                ("made", "spark", "committed", "100")
+            ]
+            return client.sorted("SELECT * FROM t")
+        finally:
+            client.run("DROP TABLE IF EXISTS t")
+
+    assert made("DBTABLE 'ITEMS', LOAD_ID 'made'") == found
+    named = made("FORMAT jdbc, DBTABLE 'ITEMS', LOAD_ID 'made', MAPPING (id AS n, \"NAME\" AS \"Name\")")
+    assert Counter(named) == Counter((str(i), name) for i, name, _, _ in rows)
+    with pytest.raises(SqlError) as raised:
+        made("DBTABLE 'ITEMS', MAPPING (zz AS n)")
+    assert raised.value.sqlstate == "42703"
+    with pytest.raises(SqlError) as raised:
+        client.run("CREATE TABLE t FROM 's3a://bucket/a.csv'")
+    assert (raised.value.sqlstate, raised.value.message) == ("58000", "Spark has no connector for these files")

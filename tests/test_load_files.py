@@ -87,6 +87,21 @@ def test_fields_by_position_by_number_and_by_header(client: Client, folder: Path
     assert outcome(client, "y int, x text", f"{folder}/b.csv", forced, "(x)") == [(None, "")]
 
 
+def test_a_header_that_must_match(client: Client, folder: Path) -> None:
+    write(
+        folder, {"1/a.csv": b"n,t\n1,x\n", "1/b.csv": b"n,t\n2,y\n", "2/a.csv": b"n,t\n1,x\n", "2/b.csv": b"t,n\nz,3\n"}
+    )
+    matched = "FORMAT csv, HEADER MATCH"
+    assert outcome(client, "n int, t text", f"{folder}/1", matched) == [("1", "x"), ("2", "y")]
+    assert outcome(client, "n int, t text", f"{folder}/2", matched) == (
+        "22P04", 'column name mismatch in header line field 1: got "t", expected "n"',
+        'COPY t, file "b.csv", line 1: "t,n"',
+    )  # fmt: skip
+    assert outcome(client, "t text, n int", f"{folder}/1", matched, "(n, t)") == [("x", "1"), ("y", "2")]
+    assert outcome(client, "n int, t text", f"{folder}/1", f"{matched}, MAPPING (n AS n)")[0] == "42601"
+    assert client.state("COPY (SELECT 1) TO STDOUT WITH (HEADER MATCH)") == "0A000"
+
+
 def test_json_lines(client: Client, folder: Path) -> None:
     lines = (
         b'{"n": 1, "t": "\\u00fc\\n", "d": "2024-02-29", "m": 12345678901234567890.5, '
@@ -249,7 +264,49 @@ def test_a_table_is_made_in_the_transaction_or_not_at_all(client: Client, folder
     assert client.state("CREATE TABLE t FROM 'data'") == "42601"
     assert client.state("CREATE TABLE t FROM '/etc/passwd' WITH (FORMAT csv)") == "42501"
     assert client.state(f"CREATE TABLE t FROM '{folder}/a.csv' WITH (HEADER, MAPPING (zz AS b))") == "42703"
-    assert client.state("CREATE TABLE t FROM 's3a://b/a.parquet'") == "0A000"
+    assert client.state("CREATE TABLE t FROM 's3a://b/a.parquet' WITH (ENGINE local)") == "0A000"
+
+
+def test_a_table_that_is_made_is_a_load(client: Client, folder: Path) -> None:
+    """It has rejects, and is the same load when it is tried again: in its transaction, and after its commit."""
+    write(folder, {"a.csv": b"1,a\n2,b\n" + b"3,x\n" * 10_000 + b"4\n"})
+    made = f"CREATE TABLE t FROM '{folder}/a.csv' WITH (MAX REJECTS 1, LOAD_ID 'first')"
+    shown = "SELECT load_id, relation, state, rows, rejects FROM freshet.loads WHERE load_id = 'first'"
+    assert client.state(made.replace("MAX REJECTS 1", "MAX REJECTS 0")) == "22P04"
+    assert client.rows(shown) == [("first", "t", "failed", "10002", "0")]
+    for end in ("ROLLBACK", "COMMIT"):
+        client.run("BEGIN")
+        assert client.run(made) == "COPY 10002"
+        assert client.run(made) == "COPY 0"
+        client.run(end)
+    client.notices()
+    for statement in (made, made.replace("t FROM", "IF NOT EXISTS t FROM")):
+        assert client.run(statement) == "COPY 0"
+        assert [n.message for n in client.notices()] == [
+            'load "first" of table t was committed before: nothing is loaded again'
+        ]
+    assert client.run(f"COPY t FROM '{folder}/a.csv' WITH (FORMAT csv, LOAD_ID 'first')") == "COPY 0"
+    assert client.state(made.replace("'first'", "'second'")) == "42P07"
+    assert client.rows(shown)[-1] == ("first", "t", "committed", "10002", "1")
+    assert client.rows("SELECT load_id, relation, line, sqlstate FROM freshet.rejects") == [
+        ("first", "t", "10003", "22P04")
+    ]
+    assert client.run(f"CREATE TABLE u FROM '{folder}/a.csv' WITH (LOAD_ID 'first') WITH NO DATA") == "CREATE TABLE"
+    assert client.rows("SELECT count(*) FROM freshet.loads WHERE relation = 'u'") == [("0",)]
+    client.run("DROP TABLE t, u")
+
+
+def test_columns_without_a_type_here_can_be_left_out(client: Client, folder: Path) -> None:
+    pq.write_table(pa.table({"a": [1, 2], "many": [[1], [2, 3]]}), folder / "a.parquet")
+    error = client.error(f"CREATE TABLE t FROM '{folder}/a.parquet'")
+    assert (error.sqlstate, error.message) == (
+        "0A000", 'column "many" is of type list<element: int64>, for which there is no type here'
+    )  # fmt: skip
+    assert client.run(f"CREATE TABLE t FROM '{folder}/a.parquet' WITH (MAPPING (a AS a))") == "COPY 2"
+    assert client.rows(f"EXPLAIN COPY t (a) FROM '{folder}/a.parquet' WITH (FORMAT parquet)")[-1] == (
+        "  a bigint <- a (int64)",
+    )
+    client.run("DROP TABLE t")
 
 
 def test_a_table_is_made_for_json_parquet_and_orc(client: Client, folder: Path) -> None:

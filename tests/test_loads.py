@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ivm.errors import SqlError
+from sql.engine import loads
 from sql.session import copy_files
 from storage.record import CommitRecord, Update, decode_record, encode_record, opened
 from storage.row_file import FROM_ROWS, RowCollector
@@ -156,6 +157,44 @@ class Held:
         monkeypatch.setattr(copy_files, "_rows", held)
 
 
+def test_loads_that_nobody_has_named_are_forgotten(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In memory and in the store: of a table the latest stay, and those with a LOAD_ID until the table goes."""
+    monkeypatch.setattr(loads, "FORGOTTEN_AFTER", 3)
+    client = server.client()
+    table(client)
+    table(client, "u")
+    load(client, "named")
+    load(client, None, "u")
+    for _ in range(5):
+        load(client, None)
+    client.run("BEGIN")
+    load(client, None)
+    load(client, "of two")
+    client.run("COMMIT")
+    load(client, None, more=", MAX REJECTS 5")
+    shown = "SELECT relation, count(*), count(*) FILTER (WHERE load_id LIKE '%named%' OR load_id = 'of two')"
+    shown += " FROM freshet.loads GROUP BY relation ORDER BY 1"
+    for _ in range(2):
+        assert client.rows(shown) == [("t", "5", "2"), ("u", "1", "0")]
+        server.restart()
+        client = server.client()
+    assert len(stored(server)) == 5
+    for _ in range(4):
+        load(client, None, "u")
+    assert load(client) == "COPY 100"
+    client.run("DROP TABLE t")
+    assert client.rows(shown) == [("u", "3", "0")]
+    server.restart()
+    assert len(stored(server)) == 3
+    assert server.client().rows(shown) == [("u", "3", "0")]
+
+
+def stored(server: Server) -> dict[int, str]:
+    persistence = server.coordinator.engine.persistence
+    assert persistence is not None
+    return persistence.store.loads()
+
+
 def test_the_table_goes_or_someone_loads_the_same_meanwhile(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     held = Held(monkeypatch)
     client, other = server.client(), server.client()
@@ -186,6 +225,20 @@ def test_a_cancelled_load_can_be_tried_again(server: Server, monkeypatch: pytest
     held.go.set()
     assert load(other) == "COPY 100"
     assert other.rows(COUNT) == [("100",)]
+
+
+def test_how_far_a_load_is(server: Server, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Held(monkeypatch)
+    client, other = server.client(), server.client()
+    table(client)
+    running = server.start(client.work("COPY t FROM 'x.parquet' WITH (FORMAT parquet)"))
+    assert held.reached.wait(20)
+    shown = "SELECT pid, relid::regclass::text, command, type, bytes_total, tuples_processed FROM pg_stat_progress_copy"
+    pid, size = str(client.session.backend_id), str((files / "x.parquet").stat().st_size)
+    assert other.rows(shown) == [(pid, "t", "COPY FROM", "FILE", size, "0")]
+    held.go.set()
+    running.result(20)
+    assert other.rows(shown) == []
 
 
 def many(files: Path, count: int) -> None:

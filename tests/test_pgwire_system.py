@@ -12,7 +12,7 @@ from sql.catalog.keys import INDEX_BASE
 from sql.catalog.search_path import DEFAULT_PATH
 from sql.system.functions import SystemFunctions
 from sql.system.relations import ROWS, depends_on_session, rows, system_relations
-from sql.system.state import CursorInfo, SessionInfo, StatementInfo
+from sql.system.state import CopyInfo, CursorInfo, SessionInfo, StatementInfo
 from storage import codec
 from storage.dictionary import Dictionary
 
@@ -57,6 +57,9 @@ class State:
 
     def sessions(self) -> list[SessionInfo]:
         return [SessionInfo(7, "me", "db", "psql", "active", "select 1", 5, 6)]
+
+    def copies(self) -> list[CopyInfo]:
+        return [CopyInfo(7, 16384, False, "PIPE", 10, 0, 3, 1)]
 
 
 FUNCTIONS = SystemFunctions(State(), {"timezone": "UTC"}.get, 7)

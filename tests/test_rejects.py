@@ -230,8 +230,6 @@ def test_bad_options(client: Client, options: str, state: str) -> None:
 
 def test_rejects_are_for_copy_from(client: Client, folder: Path) -> None:
     assert client.state("COPY t TO STDOUT WITH (MAX REJECTS 1)") == "42601"
-    (folder / "a.csv").write_text("1\n")
-    assert client.state("CREATE TABLE u FROM 'a.csv' WITH (MAX REJECTS 1)") == "0A000"
 
 
 # The same rejects wherever a file is cut.

@@ -53,7 +53,7 @@ def _copy_from(env: Environment, node: nodes_statements.CopyStatement) -> CopyFr
     defaults = tuple(
         default(env, c) if c.default is not None or c.generated is not None else None for c in table.columns
     )
-    return CopyFrom(table, columns, defaults, options, node.path)
+    return CopyFrom(table, columns, defaults, options, node.path, bool(node.columns))
 
 
 _BY_SUFFIX: Final = {
@@ -65,13 +65,15 @@ _BY_SUFFIX: Final = {
 def create_from(env: Environment, node: nodes_statements.CreateFromStatement) -> CreateTableFrom:
     """CREATE TABLE … FROM; the format is told by the name's end where no option says it."""
     given = {name: (value, at) for name, value, at in node.options}
+    if "format" not in given and node.path.lower().startswith("jdbc:"):
+        given["format"] = (CopyFormat.JDBC.value, node.at)
     if "format" not in given:
         name = re.sub(r"\.(gz|bz2|zst|snappy)$", "", node.path.lower())
         format_ = _BY_SUFFIX.get(name[name.rfind(".") :])
         if format_ is None:
             raise SqlError("42601", "the path does not tell the format", hint="Say it: WITH (FORMAT csv).")
         given["format"] = (format_.value, node.at)
-    for name in ("force_null", "force_not_null", "force_quote", "load_id", *OF_REJECTS):
+    for name in ("force_null", "force_not_null", "force_quote"):
         if name in given:
             raise unsupported(f"{name.upper()} in CREATE TABLE … FROM", "Create the table, and COPY into it.")
     options = tuple((name, value, at) for name, (value, at) in given.items())

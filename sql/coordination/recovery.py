@@ -49,7 +49,7 @@ def restore(persistence: Persistence, clock: EpochClock, progress: Progress, bud
         _replay(engine, sequence, replace(record, updates=tuple(map(opened, record.updates))))
     if found.tail:
         engine.flush_replayed(found.tail[-1][0])
-    engine.loads.restore(found.loads, (relation.oid for relation in engine.catalog.relations.values()))
+    engine.loads.restore(found.loads, {relation.oid for relation in engine.catalog.relations.values()})
     engine.republish()
     _drop_temporary(engine)
     return engine

@@ -259,6 +259,8 @@ class Engine:
         change = catalog.to_json() if catalog is not self.catalog else None
         self.admit(CommitRecord(epoch, kept, self.entries.to_log(), change, loads_text(loads)), catalog, dropped)
         self.loads.commit(loads, epoch)
+        if change is not None:
+            self.loads.keep({relation.oid for relation in catalog.relations.values()})
         return epoch
 
     def admit(self, record: CommitRecord, catalog: Catalog, dropped: list[int]) -> None:
@@ -420,7 +422,8 @@ class Engine:
             delta.epoch, sequence, stored, entries, self.catalog.to_json() if changed else None,
             created_relations(before, known) + self.locks.created(before, known) + revived,
             dropped_relations(before, self.catalog.relations), sequences=tuple(self._marks.values()),
-            loads=tuple((r.load, r.epoch) for r in group.records if r.load is not None), leaving=leaving,
+            loads={r.epoch: r.load for r in group.records if r.load is not None} | self.loads.changed(),
+            leaving=leaving,
             files=tuple(u.file.path for r in group.records for u in r.updates if u.file is not None),
         )  # fmt: skip
         self._marks.clear()

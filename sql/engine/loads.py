@@ -1,14 +1,15 @@
 """Loads of files: those that run, and those that were committed, which are the same load when they are tried again.
 
 What is known of a committed load is a JSON text of its commit's log record and, later, of the store: it stands exactly
-when the rows do. Loads are told apart by their id within their table, for as long as the table is there.
+when the rows do. Loads are told apart by their id within their table. Those that a client has named are known for as
+long as the table is there; no other can be tried again, so that of them the latest are shown, and that is all.
 """
 
 from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -19,10 +20,13 @@ from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from storage.cancel import Cancel
 from storage.load.rejects import Reject
 
-KEPT: Final = ("id", "relation", "table", "source", "engine", "started", "rows", "total", "rejected", "finished")
+KEPT: Final = (
+    "id", "relation", "table", "source", "engine", "started", "rows", "total", "rejected", "finished", "named",
+)  # fmt: skip
 """What stays of a committed load."""
 FORGOTTEN_AFTER: Final = 100
-"""Loads that failed are shown until so many later ones have."""
+"""A load without a LOAD_ID is shown until its table has so many later ones, one that failed until so many later ones
+have."""
 REJECTS_KEPT: Final = 10
 """A table's rejects are those of its last so many loads that had any."""
 
@@ -37,9 +41,10 @@ class LoadState(Enum):
 
 @dataclass(slots=True, eq=False)
 class Load:
-    """One load. ``relation``: the table's oid; times are µs since 2000.
+    """One load. ``relation``: the table's oid, 0 before there is one; times are µs since 2000.
 
-    ``rows``: read so far, then loaded; ``total``: of the files, where they tell; ``rejected``: how many rejects it had.
+    ``rows``: read so far, then loaded; ``total``: of the files, where they tell; ``rejected``: how many rejects it had;
+    ``named``: whether its statement has a LOAD_ID.
     """
 
     id: str
@@ -49,6 +54,7 @@ class Load:
     engine: str
     backend: int
     started: int
+    named: bool = True
     state: LoadState = LoadState.READING
     rows: int = 0
     total: int | None = None
@@ -63,6 +69,11 @@ class Load:
         """They are what it leaves out."""
         self.rejects, self.rejected = sorted(rejects, key=lambda reject: reject.order), len(rejects)
 
+    def join(self, loads: list[Load], rows: int) -> None:
+        """Its rows are part of a transaction now, with those ``loads``."""
+        self.rows, self.finished = rows, wall_clock() - POSTGRES_EPOCH
+        loads.append(self)
+
     def to_json(self) -> dict[str, object]:
         """What stays of a committed load."""
         kept = {name: getattr(self, name) for name in KEPT}
@@ -76,46 +87,91 @@ class Load:
         return cls(**values, rejects=rejects, backend=0, state=LoadState.COMMITTED, epoch=epoch)
 
 
+@dataclass(slots=True)
+class _OfTable:
+    """A table's committed loads. ``unnamed``: without rejects that are kept; the oldest first, as are ``rejecting``."""
+
+    known: dict[str, Load] = field(default_factory=dict)
+    unnamed: deque[Load] = field(default_factory=deque)
+    rejecting: deque[Load] = field(default_factory=deque)
+
+    def add(self, load: Load) -> list[Load]:
+        """Those of which less is known from now on."""
+        self.known[load.id] = load
+        less = []
+        if load.rejects:
+            self.rejecting.append(load)
+            if len(self.rejecting) <= REJECTS_KEPT:
+                return []
+            load = self.rejecting.popleft()
+            load.rejects = ()
+            less.append(load)
+        if not load.named:
+            self.unnamed.append(load)
+            if len(self.unnamed) > FORGOTTEN_AFTER:
+                less.append(self.unnamed.popleft())
+                del self.known[less[-1].id]
+        return less
+
+
 class Loads:
     """All loads that the server knows. Committed ones change on the engine's thread, the others on the event loop's."""
 
     def __init__(self) -> None:
-        self._committed: dict[tuple[int, str], Load] = {}
-        self._running: dict[tuple[int, str], Load] = {}
+        self._committed: dict[int, _OfTable] = {}
+        self._commits: dict[int, list[Load]] = {}
+        """Those that are known, by the epoch of their commit."""
+        self._changed: set[int] = set()
+        self._running: dict[tuple[int | str, str], Load] = {}
         self._ended: deque[Load] = deque(maxlen=FORGOTTEN_AFTER)
 
-    def restore(self, texts: Mapping[str, int], relations: Iterable[int]) -> None:
-        """Those that the store and the log know, by their texts with their epochs, for the tables that are there."""
-        known = set(relations)
-        for text, epoch in texts.items():
-            for found in json.loads(text):
-                load = Load.from_json(found, epoch)
-                if load.relation in known:
-                    self._committed[load.relation, load.id] = load
-        for relation in known:
-            self._forget_rejects(relation)
+    def restore(self, texts: Mapping[int, str], relations: Container[int]) -> None:
+        """Those that the store and the log know, by the epochs of their commits, for the tables that are there."""
+        for epoch in sorted(texts):
+            found = [Load.from_json(load, epoch) for load in json.loads(texts[epoch])]
+            if any(load.relation not in relations for load in found):
+                self._changed.add(epoch)
+            self._remember([load for load in found if load.relation in relations], epoch)
 
     def committed(self, relation: int, id_: str) -> Load | None:
         """A table's committed load of this id. Asked in a job of the engine's thread, it is durable when that ends."""
-        return self._committed.get((relation, id_))
+        of_table = self._committed.get(relation)
+        return None if of_table is None else of_table.known.get(id_)
 
     def commit(self, loads: Iterable[Load], epoch: int) -> None:
         """They are part of the commit of this epoch."""
         for load in loads:
             load.epoch, load.state = epoch, LoadState.COMMITTED
-            self._committed[load.relation, load.id] = load
-            if load.rejects:
-                self._forget_rejects(load.relation)
+        self._remember(list(loads), epoch)
 
-    def _forget_rejects(self, relation: int) -> None:
-        having = [load for load in self._committed.values() if load.relation == relation and load.rejects]
-        for load in sorted(having, key=lambda load: load.epoch or 0)[:-REJECTS_KEPT]:
-            load.rejects = ()
+    def _remember(self, loads: list[Load], epoch: int) -> None:
+        if loads:
+            self._commits[epoch] = loads
+        for load in loads:
+            for less in self._committed.setdefault(load.relation, _OfTable()).add(load):
+                self._changed.add(less.epoch or 0)
+
+    def keep(self, relations: Container[int]) -> None:
+        """The tables that are there: what is known of others' loads goes."""
+        for relation in [relation for relation in self._committed if relation not in relations]:
+            self._changed |= {load.epoch or 0 for load in self._committed.pop(relation).known.values()}
+
+    def changed(self) -> dict[int, str | None]:
+        """What is known of the loads of earlier commits, by epoch, where it is less than at the last call; None:
+        nothing. For the store."""
+        found: dict[int, str | None] = {}
+        for epoch in self._changed:
+            known = [load for load in self._commits.get(epoch, ()) if self.committed(load.relation, load.id) is load]
+            found[epoch] = loads_text(known)
+            if not known:
+                self._commits.pop(epoch, None)
+        self._changed.clear()
+        return found
 
     @contextmanager
     def run(self, load: Load) -> Iterator[None]:
         """For as long as the load runs. 55006: it does already."""
-        key = load.relation, load.id
+        key = load.relation or load.table, load.id
         if key in self._running:
             raise SqlError("55006", f'load "{load.id}" of table {load.table} is running already')
         self._running[key] = load
@@ -137,7 +193,8 @@ class Loads:
 
     def all(self) -> list[Load]:
         """Committed, failed and running ones, by when they started."""
-        found = {id(load): load for load in (*list(self._committed.values()), *self._ended, *self._running.values())}
+        committed = [load for of_table in list(self._committed.values()) for load in list(of_table.known.values())]
+        found = {id(load): load for load in (*committed, *self._ended, *self._running.values())}
         return sorted(found.values(), key=lambda load: (load.started, load.id))
 
 

@@ -74,7 +74,8 @@ class CsvFormat:
                                hint="Create the table yourself, and COPY into it.")  # fmt: skip
         dictionary = Dictionary(bytes(16))
         fields = tuple(LoadColumn(name, TEXT) for name in names)
-        parser = self.parser(TextStart("the file", fields), dictionary)
+        passed_over = Rejects("the file", len(data))  # the load will say what is wrong with them
+        parser = self.parser(TextStart("the file", fields), dictionary, passed_over)
         parser.feed(data)
         parser.parse()
         block = parser.finish() if whole else parser.take()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
@@ -13,14 +13,16 @@ from ivm.errors import SqlError
 from ivm.rows import Words, unpack
 from ivm.words import row_width
 from planner.context import Context
+from sql.catalog.catalog import Relation
 from sql.coordination.transaction import Transaction
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.engine.loads import Load, LoadState
 from sql.session.collected import Collected
 from sql.session.copy_in import gone, table_rows, write_load
+from sql.session.copying import load_progress
 from sql.session.load_source import for_executors, load_columns, location_of, source_of
 from sql.session.rejecting import RowChecks, rejects_of, tell
-from sql.statements.statements import CopyFrom
+from sql.statements.statements import CopyFrom, CopyOptions
 from storage.load.columns import LoadedRows, load_schema
 from storage.load.engine import choose_engine
 from storage.load.paths import Location
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from sql.coordination.coordinator import Coordinator
     from sql.session.session import Session
 
+T = TypeVar("T")
+
 LOOK_SECONDS: Final = 0.5
 """How soon a load notices that its table was dropped."""
 
@@ -43,8 +47,9 @@ async def load_file(session: Session, transaction: Transaction, statement: CopyF
     42501: outside of --files; 58P01: not there; 55006: a load of the same id runs; 42P01: the table was dropped.
     """
     coordinator = session.coordinator
-    location, load = await new_load(session, statement)
+    location, load = await new_load(session, statement.path, statement.options, statement.table)
     loads = coordinator.engine.loads
+    session.copying = load_progress(load, location)
     with loads.run(load):
         known = await coordinator.submit(lambda: loads.committed(load.relation, load.id))
         if known is None:
@@ -54,20 +59,24 @@ async def load_file(session: Session, transaction: Transaction, statement: CopyF
         if known is None:
             tell(session, load)
             return load.rows
-    session.notice(f'load "{load.id}" of table {load.table} was committed before: nothing is loaded again',
+    return loaded_before(session, load.id, load.table)
+
+
+def loaded_before(session: Session, id_: str, table: str) -> int:
+    """Says so: 0 rows."""
+    session.notice(f'load "{id_}" of table {table} was committed before: nothing is loaded again',
                    hint="Its rows are counted in freshet.loads.")  # fmt: skip
     return 0
 
 
-async def new_load(session: Session, statement: CopyFrom) -> tuple[Location, Load]:
-    """What the statement reads, and the load that it is. Raises 42501, 58P01, 0A000."""
-    table, options = statement.table, statement.options
-    assert statement.path is not None
-    location = await asyncio.to_thread(location_of, statement.path, options.format, session.coordinator.files)
+async def new_load(session: Session, path: str | None, options: CopyOptions, table: Relation) -> tuple[Location, Load]:
+    """What a statement reads, and the load that it is. Raises 42501, 58P01, 0A000."""
+    assert path is not None
+    location = await asyncio.to_thread(location_of, path, options.format, session.coordinator.files)
     engine = "spark" if choose_engine(options.engine, location).spark else "local"
-    id_ = options.load_id or f"{wall_clock():x}-{session.backend_id}"
-    started = wall_clock() - POSTGRES_EPOCH
-    return location, Load(id_, table.oid, table.name, statement.path, engine, session.backend_id, started)
+    now, backend = wall_clock(), session.backend_id
+    id_, named = options.load_id or f"{now:x}-{backend}", options.load_id is not None
+    return location, Load(id_, table.oid, table.name, path, engine, backend, now - POSTGRES_EPOCH, named)
 
 
 async def read_rows(
@@ -80,10 +89,11 @@ async def read_rows(
     def read() -> Collected:
         return _collected(coordinator, statement, _rows(coordinator, statement, location, context, style, load), load)
 
-    return await _beside(coordinator, load, read)
+    return await read_beside(coordinator, load, read)
 
 
-async def _beside(coordinator: Coordinator, load: Load, read: Callable[[], Collected]) -> Collected:
+async def read_beside(coordinator: Coordinator, load: Load, read: Callable[[], T]) -> T:
+    """On another thread; stopped when the statement is cancelled, or the load's table dropped (42P01)."""
     there = _is_there(coordinator, load)  # else its own transaction has created it
     reading = asyncio.ensure_future(asyncio.to_thread(read))
     try:

@@ -18,7 +18,6 @@ from sql.coordination.prepared import StaleError
 from sql.coordination.transaction import Transaction
 from sql.dml.changes import Changer
 from sql.dml.constraints import fit
-from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.engine.loads import Load
 from sql.engine.writer import Writer
 from sql.pgwire.copy import CopyParser
@@ -28,6 +27,7 @@ from sql.session.collected import Collected
 from sql.session.rejecting import RowChecks, load_of_stdin, rejects_of, tell
 from sql.statements.results import CommandResult
 from sql.statements.statements import CopyFormat, CopyFrom
+from sql.system.state import CopyInfo
 from storage.load.rejects import Rejects
 
 if TYPE_CHECKING:
@@ -57,11 +57,18 @@ class CopyIn:
         else:
             self._parser = CopyParser(table.name, columns, options, dictionary, style, rejects=self._rejects)
 
+        self._progress = CopyInfo(session.backend_id, table.oid, False, "PIPE")
+        session.copying = lambda: self._progress
+
     async def feed(self, data: bytes) -> None:
         """One piece of data. SqlError where it is bad."""
         self._parser.feed(data)
         if self._parser.ready:
             await self._beside(self._parser.parse)
+        progress = self._progress
+        progress.done, progress.rows = progress.done + len(data), self._parser.count
+        if self._rejects is not None:
+            progress.skipped = len(self._rejects.found)
 
     async def finish(self) -> CommandResult:
         """The rows become the transaction's."""
@@ -118,20 +125,24 @@ async def write_load(
 
     def work(writer: Writer) -> Load | None:
         with collected.entering(writer) as rows:
-            before = [other for other in writer.loads if (other.relation, other.id) == (load.relation, load.id)]
-            known = before[0] if before else writer.engine.loads.committed(load.relation, load.id)
+            known = before(writer, load.relation, load.id)
             if known is not None:
                 return known
             writer.engine.check_room()
             Changer(writer, coordinator.keys, context).insert_rows(_still(writer.catalog, table), rows)
-        load.rows, load.finished = len(rows), wall_clock() - POSTGRES_EPOCH
-        writer.loads.append(load)
+        load.join(writer.loads, len(rows))
         return None
 
     try:
         return await transaction.write(work)
     finally:
         collected.give_up()
+
+
+def before(writer: Writer, relation: int, id_: str) -> Load | None:
+    """A table's load of this id that was committed, or is part of this transaction, if there is one."""
+    own = [load for load in writer.loads if (load.relation, load.id) == (relation, id_)]
+    return own[0] if own else writer.engine.loads.committed(relation, id_)
 
 
 def gone(name: str) -> SqlError:

@@ -6,14 +6,19 @@ import asyncio
 import os
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
+import numpy as np
+
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet
+from ivm.words import Schema, row_width
 from sql.pgwire.copy_writer import CopyWriter
 from sql.statements.statements import CopyFormat, CopyTo
+from sql.system.state import CopyInfo
 from storage.dictionary import Dictionary
 from storage.sinks.envelope import Field, to_batch
 from storage.sinks.manifest import FOLDER, taken
@@ -21,6 +26,8 @@ from storage.sinks.target import PART_ROWS, SinkFormat, scheme_of, writable_path
 from storage.sinks.writer import DataWriter, translated
 from storage.text_style import TextStyle
 
+Parts = Callable[[BinaryIO], Iterable[RowSet]]
+"""The rows, a part at a time, for the file that they go to."""
 _OF_SINKS: Final = {CopyFormat.PARQUET: SinkFormat.PARQUET, CopyFormat.JSON: SinkFormat.JSONL}
 
 
@@ -38,17 +45,19 @@ def file_to_write(statement: CopyTo, places: Sequence[str]) -> Path:
 
 
 async def write_file(
-    path: Path, statement: CopyTo, names: Sequence[str], rows: RowSet, dictionary: Dictionary, style: TextStyle
-) -> None:
+    path: Path, statement: CopyTo, names: Sequence[str], rows: RowSet, dictionary: Dictionary, style: TextStyle,
+    progress: CopyInfo,
+) -> None:  # fmt: skip
     """Writes the rows under a hidden name and renames it, so that there is all of it, or what was there before.
 
     58P01, 42501, 53100, 58030; 42701: names that the format needs to be distinct are not.
     """
     writer: Callable[[BinaryIO], None]
+    parts = partial(_parts, rows, progress)
     if statement.options.format in _OF_SINKS:
-        writer = _fields(statement.options.format, names, rows, dictionary)
+        writer = _fields(statement.options.format, names, rows.schema, parts, dictionary)
     else:
-        writer = _lines(statement, names, rows, dictionary, style)
+        writer = _lines(statement, names, parts, dictionary, style)
     stop = threading.Event()
     try:
         await asyncio.to_thread(_written, path, writer, stop)
@@ -74,18 +83,20 @@ def _written(path: Path, write: Callable[[BinaryIO], None], stop: threading.Even
             raise
 
 
-def _parts(rows: RowSet) -> Iterator[RowSet]:
+def _parts(rows: RowSet, progress: CopyInfo, file: BinaryIO) -> Iterator[RowSet]:
+    """Says of each part when it has been written."""
     for start in range(0, len(rows), PART_ROWS):
         yield RowSet(rows.rows[start : start + PART_ROWS], rows.schema)
+        progress.rows, progress.done = min(len(rows), start + PART_ROWS), file.tell()
 
 
 def _lines(
-    statement: CopyTo, names: Sequence[str], rows: RowSet, dictionary: Dictionary, style: TextStyle
+    statement: CopyTo, names: Sequence[str], parts: Parts, dictionary: Dictionary, style: TextStyle
 ) -> Callable[[BinaryIO], None]:
     def write(file: BinaryIO) -> None:
         writer = CopyWriter(statement.options, names, dictionary)
         file.write(writer.header())
-        for part in _parts(rows):
+        for part in parts(file):
             file.write(writer.rows(part, style))
         file.write(writer.trailer())
 
@@ -93,7 +104,7 @@ def _lines(
 
 
 def _fields(
-    format_: CopyFormat, names: Sequence[str], rows: RowSet, dictionary: Dictionary
+    format_: CopyFormat, names: Sequence[str], schema: Schema, parts: Parts, dictionary: Dictionary
 ) -> Callable[[BinaryIO], None]:
     for i, name in enumerate(names):
         if name in names[:i]:
@@ -105,9 +116,9 @@ def _fields(
         return tuple(Field(n, c, v) for n, c, v in zip(names, part.schema, part.columns(), strict=True))
 
     def write(file: BinaryIO) -> None:
-        schema = to_batch(fields(RowSet(rows.rows[:0], rows.schema)), scratch).schema
-        with DataWriter(file, _OF_SINKS[format_], schema) as writer:
-            for part in _parts(rows):
+        none = RowSet(np.zeros((0, row_width(schema)), np.int64), schema)
+        with DataWriter(file, _OF_SINKS[format_], to_batch(fields(none), scratch).schema) as writer:
+            for part in parts(file):
                 writer.write(fields(part), scratch)
 
     return write

@@ -1,80 +1,137 @@
-"""CREATE TABLE … FROM 'uri': the columns as the files tell them, and their rows, in one change; EXPLAIN COPY."""
+"""CREATE TABLE … FROM 'uri': the columns as the files or the database tell them, and their rows, in one change; EXPLAIN
+COPY."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
-from sql.coordination.prepared import Prepared
+from sql.coordination.prepared import Prepared, StaleError
+from sql.engine.loads import Load, LoadState
 from sql.engine.writer import Writer
 from sql.session.collected import Collected
-from sql.session.copy_files import new_load, read_rows
-from sql.session.load_schema import explain_load, table_columns
+from sql.session.copy_files import loaded_before, new_load, read_beside, read_rows
+from sql.session.copy_in import before
+from sql.session.copying import load_progress
+from sql.session.load_schema import explain_load, local_columns, table_columns
+from sql.session.load_source import source_of
 from sql.session.reads import Request
+from sql.session.rejecting import tell
 from sql.session.state import SessionState
 from sql.statements.definitions import CreateTable
 from sql.statements.results import CommandResult, Notice
 from sql.statements.statements import CopyFrom, CreateTableFrom
+from storage.load.infer import FoundColumn
+from storage.load.paths import LocalFiles, Location
 
 if TYPE_CHECKING:
     from sql.session.execute import Executor
     from sql.session.session import Session
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """What the files say. ``rows`` None: they are not wanted."""
+class TableFrom:
+    """One statement that makes a table and fills it."""
 
-    columns: tuple[TableColumn, ...] = ()
-    rows: Collected | None = None
+    def __init__(
+        self, session: Session, executor: Executor, statement: CreateTableFrom, prepared: Prepared, request: Request
+    ) -> None:
+        assert session.transaction is not None, "a statement runs in a transaction"
+        self._session, self._executor, self._transaction = session, executor, session.transaction
+        self._statement, self._prepared, self._request = statement, prepared, request
+        self._key = statement.schema_name, statement.name
+        self._notices: list[Notice] = []
 
+    async def run(self) -> CommandResult:
+        """Raises 42P07 before anything is read, unless the table is of this very load, which was committed before; then
+        what inferring the columns, loading and creating raise."""
+        try:
+            if self._key in self._transaction.catalog.names:
+                return await self._there_already()
+            return await self._read()
+        finally:
+            self._session.notices += self._notices
 
-async def create_from(
-    session: Session, executor: Executor, statement: CreateTableFrom, prepared: Prepared, request: Request
-) -> CommandResult:
-    """Raises 42P07 before anything is read; then what inferring the columns, loading and creating raise."""
-    transaction = session.transaction
-    assert transaction is not None, "a statement runs in a transaction"
-    known = (statement.schema_name, statement.name) in transaction.catalog.names
-    read = _Read() if known else await _read(session, executor, statement, request)
-    notices: list[Notice] = []
+    async def _there_already(self) -> CommandResult:
+        id_ = self._statement.options.load_id
 
-    def work(writer: Writer) -> str:
-        prepared.check_current(writer.catalog)
-        writer.engine.check_room()
-        changer = executor.changer(writer, request)
-        definition = CreateTable(
-            statement.schema_name, statement.name, read.columns, if_not_exists=statement.if_not_exists
-        )
-        table = executor.definer(writer, prepared, notices.append).create_table(definition, changer)
-        if table is None or read.rows is None:
-            return "CREATE TABLE"
-        with read.rows.entering(writer) as rows:
-            changer.insert_rows(table, rows)
-        return f"COPY {len(rows)}"
+        def work(writer: Writer) -> bool:
+            self._prepared.check_current(writer.catalog)
+            there = writer.catalog.names.get(self._key)
+            if there is None:
+                raise StaleError
+            if id_ is not None and before(writer, there.oid, id_) is not None:
+                return True
+            self._create(writer, ())
+            return False
 
-    try:
-        return CommandResult(await transaction.write(work))
-    finally:
-        session.notices += notices
-        if read.rows is not None:
-            read.rows.give_up()
+        if not await self._transaction.write(work):
+            return CommandResult("CREATE TABLE")
+        assert id_ is not None
+        return CommandResult(f"COPY {loaded_before(self._session, id_, self._statement.name)}")
 
+    async def _read(self) -> CommandResult:
+        session, statement = self._session, self._statement
+        table = Relation(0, *self._key, RelationKind.TABLE, ())
+        location, load = await new_load(session, statement.path, statement.options, table)
+        session.copying = load_progress(load, location)
+        with session.coordinator.engine.loads.run(load):
+            columns = table_columns(statement, await self._found(location, load))
+            rows = None if statement.with_no_data else await self._rows(columns, location, load)
+            load.state = LoadState.COMMITTING
+            tag = await self._write(columns, rows, load)
+        tell(session, load)
+        return CommandResult(tag)
 
-async def _read(session: Session, executor: Executor, statement: CreateTableFrom, request: Request) -> _Read:
-    transaction, coordinator, style = session.transaction, session.coordinator, session.text_style
-    assert transaction is not None, "a statement runs in a transaction"
-    columns = await asyncio.to_thread(table_columns, statement, coordinator.files, style)
-    if statement.with_no_data:
-        return _Read(columns)
-    table = Relation(0, statement.schema_name, statement.name, RelationKind.TABLE, columns)
-    load = CopyFrom(table, tuple(range(len(columns))), (None,) * len(columns), statement.options, statement.path)
-    state = SessionState(session, transaction.catalog)
-    context = executor.reads.context(coordinator.engine.dictionary, request, 0, state)
-    location, running = await new_load(session, load)
-    return _Read(columns, await read_rows(session, load, location, context, running))
+    async def _found(self, location: Location, load: Load) -> Sequence[FoundColumn]:
+        statement, coordinator, style = self._statement, self._session.coordinator, self._session.text_style
+
+        def read() -> Sequence[FoundColumn]:
+            if isinstance(location, LocalFiles):
+                return local_columns(statement.options, location, style)
+            from storage.load.infer_spark import columns_by_spark
+
+            source = source_of(self._copy(()), location, style)
+            return columns_by_spark(coordinator.spark(), source, style, load.cancel)
+
+        return await read_beside(coordinator, load, read)
+
+    def _copy(self, columns: tuple[TableColumn, ...]) -> CopyFrom:
+        """The load of a table of these columns."""
+        statement, count = self._statement, len(columns)
+        table = Relation(0, *self._key, RelationKind.TABLE, columns)
+        return CopyFrom(table, tuple(range(count)), (None,) * count, statement.options, statement.path)
+
+    async def _rows(self, columns: tuple[TableColumn, ...], location: Location, load: Load) -> Collected:
+        state = SessionState(self._session, self._transaction.catalog)
+        dictionary = self._session.coordinator.engine.dictionary
+        context = self._executor.reads.context(dictionary, self._request, 0, state)
+        return await read_rows(self._session, self._copy(columns), location, context, load)
+
+    async def _write(self, columns: tuple[TableColumn, ...], collected: Collected | None, load: Load) -> str:
+        def work(writer: Writer) -> str:
+            self._prepared.check_current(writer.catalog)
+            writer.engine.check_room()
+            table = self._create(writer, columns)
+            if table is None or collected is None:
+                return "CREATE TABLE"
+            with collected.entering(writer) as rows:
+                self._executor.changer(writer, self._request).insert_rows(table, rows)
+            load.relation = table.oid
+            load.join(writer.loads, len(rows))
+            return f"COPY {len(rows)}"
+
+        try:
+            return await self._transaction.write(work)
+        finally:
+            if collected is not None:
+                collected.give_up()
+
+    def _create(self, writer: Writer, columns: tuple[TableColumn, ...]) -> Relation | None:
+        definition = CreateTable(*self._key, columns, if_not_exists=self._statement.if_not_exists)
+        changer = self._executor.changer(writer, self._request)
+        return self._executor.definer(writer, self._prepared, self._notices.append).create_table(definition, changer)
 
 
 async def explained_load(session: Session, statement: CopyFrom) -> list[str]:

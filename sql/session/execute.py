@@ -48,7 +48,7 @@ from sql.engine.writer import Writer
 from sql.parse import StatementText
 from sql.session.connections import check_reachable
 from sql.session.control import run_control
-from sql.session.create_from import create_from, explained_load
+from sql.session.create_from import TableFrom, explained_load
 from sql.session.python import allow_python
 from sql.session.reads import LIGHT_ROWS, Reads, Request
 from sql.session.sinks import prepared_sink
@@ -165,7 +165,7 @@ class Executor:
             case Explain():
                 return self._explain(statement)
             case CreateTableFrom():
-                return await create_from(self._session, self, statement, prepared, request)
+                return await TableFrom(self._session, self, statement, prepared, request).run()
             case Execute():
                 return await self._execute(statement, request)
             case CopyFrom() | CopyTo() | Subscribe() | Declare() | Fetch() | Close() | Verify() | VerifyDictionary():

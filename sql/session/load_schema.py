@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ivm.errors import SqlError
@@ -10,37 +10,47 @@ from sql.catalog.catalog import TableColumn
 from sql.session.load_source import COLUMNAR, load_columns, location_of, source_of, text_format
 from sql.statements.statements import CopyFormat, CopyFrom, CopyOptions, CreateTableFrom
 from storage.load.columnar import ColumnarSource
+from storage.load.columns import alike
 from storage.load.engine import choose_engine, shown_bytes
 from storage.load.infer import FoundColumn, columns_of_arrow, columns_of_text
-from storage.load.paths import LocalFiles, Location
+from storage.load.paths import LocalFiles
 from storage.text_style import TextStyle
 from storage.type_names import format_type
 
 
-def found_columns(options: CopyOptions, location: Location, style: TextStyle) -> list[FoundColumn]:
-    """The columns of the files, all of them, by the files' own names. Raises what reading them raises, and 0A000."""
-    if not isinstance(location, LocalFiles):
-        hint = "Create the table, and COPY into it."
-        raise SqlError("0A000", f'the columns of "{location.uri}" are not known here', hint=hint)
+def local_columns(options: CopyOptions, location: LocalFiles, style: TextStyle) -> list[FoundColumn]:
+    """The columns of the files, all of them, by the files' own names. Raises what reading them raises."""
     if options.format in COLUMNAR:
         return columns_of_arrow(location, COLUMNAR[options.format], style)
     return columns_of_text(location, text_format(options, (), (), style), style)
 
 
-def table_columns(statement: CreateTableFrom, folders: tuple[Path, ...], style: TextStyle) -> tuple[TableColumn, ...]:
-    """The columns of a new table: those of the files, or those that MAPPING names. 42703: a file has no such column."""
+def table_columns(statement: CreateTableFrom, found: Sequence[FoundColumn]) -> tuple[TableColumn, ...]:
+    """The columns of a new table: those that were found, or those that MAPPING names. Raises 42703, and 0A000 for a
+    type that has no counterpart."""
     options = statement.options
-    found = found_columns(options, location_of(statement.path, options.format, folders), style)
     if not options.mapping:
-        return tuple(TableColumn(c.name, c.type, c.nullable) for c in found)
+        names = [c.name for c in found]
+        if options.format is CopyFormat.JDBC and all(name == name.upper() for name in names):
+            names = [name.lower() for name in names]  # that is how it folds names; ours are folded so
+        return tuple(_table_column(name, c) for name, c in zip(names, found, strict=True))
     numbered = options.format in (CopyFormat.CSV, CopyFormat.TEXT) and not options.header
     by_name = {str(i + 1) if numbered and c.what == "text" else c.name: c for i, c in enumerate(found)}
-    for name, _ in options.mapping:
-        if name not in by_name:
-            detail = f"Their columns are {', '.join(by_name)}."
-            raise SqlError("42703", f'the files have no column "{name}"', detail)
-    pairs = ((column, by_name[name]) for name, column in options.mapping)
-    return tuple(TableColumn(column, found_.type, found_.nullable) for column, found_ in pairs)
+    chosen: list[TableColumn] = []
+    for name, column in options.mapping:
+        known = alike(list(by_name), name) if options.format is CopyFormat.JDBC else name
+        if known not in by_name:
+            detail = f"The columns are {', '.join(by_name)}."
+            raise SqlError("42703", f'there is no column "{name}" in "{statement.path}"', detail)
+        chosen.append(_table_column(column, by_name[known]))
+    return tuple(chosen)
+
+
+def _table_column(name: str, found: FoundColumn) -> TableColumn:
+    if found.type is None:
+        message = f'column "{found.name}" is of type {found.what}, for which there is no type here'
+        raise SqlError("0A000", message, hint="Leave it out: CREATE TABLE ... WITH (MAPPING (other AS other, ...)).")
+    return TableColumn(name, found.type, found.nullable)
 
 
 def explain_load(statement: CopyFrom, folders: tuple[Path, ...], style: TextStyle) -> list[str]:
@@ -56,7 +66,7 @@ def explain_load(statement: CopyFrom, folders: tuple[Path, ...], style: TextStyl
         rows = source.check() if isinstance(source, ColumnarSource) else None
         known = "rows unknown before they are read" if rows is None else f"{rows} rows"
         lines.append(f"  input: {files}, {shown_bytes(location.size)}, {known}")
-        lines += _columns(statement, found_columns(statement.options, location, style))
+        lines += _columns(statement, local_columns(statement.options, location, style))
     return lines
 
 

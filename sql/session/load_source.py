@@ -48,7 +48,7 @@ def load_columns(statement: CopyFrom) -> tuple[LoadColumn, ...]:
 def source_of(statement: CopyFrom, location: Location, style: TextStyle) -> Source:
     """What the statement reads. 22023: partition columns that differ among the files."""
     options, columns = statement.options, load_columns(statement)
-    listed = len(columns) < len(statement.table.columns) or bool(options.mapping)
+    listed = statement.listed or bool(options.mapping)
     if options.format is CopyFormat.JDBC:
         assert isinstance(location, RemoteFiles), "a database's URL"
         return JdbcSource(location.uri, dict(options.jdbc), columns, listed)

@@ -50,7 +50,8 @@ def load_of_stdin(session: Session, statement: CopyFrom) -> Load:
     """Rejects belong to a load: for COPY FROM STDIN too."""
     started, table = wall_clock(), statement.table
     load_id = f"{started:x}-{session.backend_id}"
-    return Load(load_id, table.oid, table.name, "STDIN", "local", session.backend_id, started - POSTGRES_EPOCH)
+    started -= POSTGRES_EPOCH
+    return Load(load_id, table.oid, table.name, "STDIN", "local", session.backend_id, started, named=False)
 
 
 def tell(session: Session, load: Load) -> None:

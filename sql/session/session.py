@@ -32,7 +32,7 @@ from sql.settings.settings import Settings
 from sql.statements.queries import OutputColumn
 from sql.statements.results import CommandResult, EmptyResult, Notice, Result, RowsResult
 from sql.statements.statements import Begin, Commit, Modes, Rollback, Savepoint, Show, Statement
-from sql.system.state import SessionInfo
+from sql.system.state import CopyInfo, SessionInfo
 from storage.text_style import DEFAULT_STYLE, TextStyle
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ class Session:
         self.statements: dict[str, NamedStatement] = {}
         self.portals: dict[str, Portal] = {}
         self.cursors = Cursors()
+        self.copying: Callable[[], CopyInfo] | None = None
+        """Tells how far the COPY that runs has come."""
         self.signalled: Callable[[bool], None] | None = None
         self._executor = Executor(self)
         self._loop = asyncio.get_running_loop()
@@ -216,6 +218,7 @@ class Session:
     async def fail(self) -> None:
         """After an error: an explicit transaction is failed until its end, an implicit one is rolled back."""
         self._stop_timer()
+        self.copying = None
         transaction = self.transaction
         if transaction is None:
             return
@@ -358,6 +361,7 @@ class Session:
     async def _run(self, prepared: Prepared, request: Request) -> Result:
         """One statement, with its timeout, in its transaction."""
         self.coordinator.note(self)
+        self.copying = None
         statement = prepared.bound.statement
         if self._failed and not _allowed_when_failed(statement):
             raise replace_error(_ABORTED)
@@ -543,6 +547,7 @@ class Session:
 
     def _leave(self) -> None:
         """The session waits for its client; in an open transaction only so long."""
+        self.copying = None
         if self.transaction is None or not self.transaction.explicit:
             return
         milliseconds = self.settings.milliseconds("idle_in_transaction_session_timeout")

@@ -15,7 +15,7 @@ from sql.session.sequences import SequenceFunctions
 from sql.system import relations as system
 from sql.system.functions import SystemFunctions
 from sql.system.own import OWN_RELATIONS
-from sql.system.state import CursorInfo, SessionInfo, StatementInfo
+from sql.system.state import CopyInfo, CursorInfo, SessionInfo, StatementInfo
 from storage.codec import encode
 from storage.dictionary import Dictionary
 
@@ -61,6 +61,10 @@ class SessionState(SequenceFunctions, SystemFunctions):
 
     def sessions(self) -> Sequence[SessionInfo]:
         return [s.info() for s in self.session.coordinator.sessions]
+
+    def copies(self) -> Sequence[CopyInfo]:
+        told = [session.copying for session in self.session.coordinator.sessions]
+        return [tell() for tell in told if tell is not None]
 
     def cursors(self) -> Sequence[CursorInfo]:
         return [CursorInfo(c.name, c.text, c.hold, c.scrollable, c.created) for c in self.session.cursors.all()]

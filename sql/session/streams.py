@@ -35,6 +35,7 @@ from sql.statements.statements import (
     Verify,
     VerifyDictionary,
 )
+from sql.system.state import CopyInfo
 
 if TYPE_CHECKING:
     from sql.session.execute import Executor
@@ -99,9 +100,11 @@ class Streams:
         names = [c.name for c in query.columns]
         session = self._session
         readers, style = session.coordinator.readers, session.text_style
+        progress = CopyInfo(session.backend_id, 0, True, "PIPE" if path is None else "FILE")
+        session.copying = lambda: progress
         if path is not None:
             with session.interruptible():
-                await write_file(path, statement, names, rows, reading.context.dictionary, style)
+                await write_file(path, statement, names, rows, reading.context.dictionary, style, progress)
             return CommandResult(f"COPY {len(rows)}")
         writer = CopyWriter(statement.options, names, reading.context.dictionary)
 
@@ -116,6 +119,7 @@ class Streams:
                     continue
                 with session.interruptible():
                     chunk = await loop.run_in_executor(readers, writer.rows, part, style)
+                progress.done, progress.rows = progress.done + len(chunk), progress.rows + len(part)
                 yield chunk
             if trailer := writer.trailer():
                 yield trailer
@@ -127,10 +131,10 @@ class Streams:
         session = self._session
         names = [c.name for c in subscription.columns]
         writer = CopyWriter(statement.options, names, subscription.dictionary)
-        count = 0
+        progress = CopyInfo(session.backend_id, 0, True, "PIPE")
+        session.copying = lambda: progress
 
         async def chunks() -> AsyncIterator[bytes]:
-            nonlocal count
             try:
                 if header := writer.header():
                     yield header
@@ -138,15 +142,16 @@ class Streams:
                     with session.interruptible():
                         await subscription.wait(None)
                     rows = subscription.take(CHUNK_ROWS)
-                    count += len(rows)
                     if len(rows):
-                        yield writer.rows(rows, session.text_style)
+                        chunk = writer.rows(rows, session.text_style)
+                        progress.done, progress.rows = progress.done + len(chunk), progress.rows + len(rows)
+                        yield chunk
                 if trailer := writer.trailer():
                     yield trailer
             finally:
                 subscription.close()
 
-        return CopyOutResult(len(names), writer.format, chunks(), lambda: f"COPY {count}")
+        return CopyOutResult(len(names), writer.format, chunks(), lambda: f"COPY {progress.rows}")
 
     async def _subscribe(self, statement: Subscribe, request: Request) -> Subscription:
         session = self._session

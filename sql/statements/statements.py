@@ -163,7 +163,8 @@ class CopyOptions:
 
 @dataclass(frozen=True, slots=True)
 class CopyFrom:
-    """``columns``: positions in the table, in the data's order. ``path`` None: STDIN."""
+    """``columns``: positions in the table, in the data's order; ``listed``: the statement names them. ``path`` None:
+    STDIN."""
 
     table: Relation
     columns: tuple[int, ...]
@@ -171,6 +172,7 @@ class CopyFrom:
     """For every column of the table: its default, cast to its type (None: NULL)."""
     options: CopyOptions
     path: str | None = None
+    listed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,16 @@ def pg_stat_activity(state: SystemState) -> Iterator[Datums]:
         )  # fmt: skip
 
 
+def pg_stat_progress_copy(state: SystemState) -> Iterator[Datums]:
+    row = definition("pg_catalog", "pg_stat_progress_copy").row
+    for copy in state.copies():
+        yield row(
+            pid=copy.backend_id, datid=DATABASE, datname=state.database, relid=copy.relation,
+            command="COPY TO" if copy.to else "COPY FROM", type=copy.target, bytes_processed=copy.done,
+            bytes_total=copy.size, tuples_processed=copy.rows, tuples_excluded=0, tuples_skipped=copy.skipped,
+        )  # fmt: skip
+
+
 def pg_cursors(state: SystemState) -> Iterator[Datums]:
     row = definition("pg_catalog", "pg_cursors").row
     for cursor in state.cursors():

@@ -21,7 +21,9 @@ _MODULES: Final = (
     ("pg_catalog", pg_types),
     ("information_schema", information_schema),
 )
-_LIVE: Final = ("pg_settings", "pg_stat_activity", "pg_cursors", "pg_prepared_statements", "pg_sequences")
+_LIVE: Final = (
+    "pg_settings", "pg_stat_activity", "pg_stat_progress_copy", "pg_cursors", "pg_prepared_statements", "pg_sequences",
+)  # fmt: skip
 
 RowsOf = Callable[[SystemState], Iterable[Datums]]
 

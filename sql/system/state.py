@@ -57,6 +57,21 @@ class StatementInfo:
     by_sql: bool
 
 
+@dataclass(slots=True)
+class CopyInfo:
+    """A COPY that runs. ``relation``: its oid, 0 for a query's rows; ``target``: FILE or PIPE; ``size``: in bytes, 0
+    where it is not known; ``skipped``: rows that were left out because they are bad."""
+
+    backend_id: int
+    relation: int
+    to: bool
+    target: str
+    done: int = 0
+    size: int = 0
+    rows: int = 0
+    skipped: int = 0
+
+
 class SystemState(Protocol):
     """What rows are computed from: one catalog, and the session that asks. ``sql.session.session`` implements it."""
 
@@ -90,6 +105,7 @@ class SystemState(Protocol):
         ...
 
     def sessions(self) -> Sequence[SessionInfo]: ...
+    def copies(self) -> Sequence[CopyInfo]: ...
     def cursors(self) -> Sequence[CursorInfo]: ...
     def prepared_statements(self) -> Sequence[StatementInfo]: ...
     def sequence_state(self, relation: Relation) -> tuple[int, int, bool]:

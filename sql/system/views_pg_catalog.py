@@ -74,4 +74,6 @@ VIEWS: Final = """
     client_hostname text, client_port int4, backend_start timestamptz, backend_xmin oid, state text, sent_lsn text,
     write_lsn text, flush_lsn text, replay_lsn text, write_lag interval, flush_lag interval, replay_lag interval,
     sync_priority int4, sync_state text, reply_time timestamptz
+12322 pg_stat_progress_copy v: pid int4, datid oid, datname name, relid oid, command text, type text,
+    bytes_processed int8, bytes_total int8, tuples_processed int8, tuples_excluded int8, tuples_skipped int8
 """

@@ -143,13 +143,14 @@ class ColumnarSource:
             groups.setdefault(types, []).append(spark_path(path))
         return [
             (
-                named_columns(self._frame(session, files), rest, bool(self.partitions.keys) or rejecting),
+                named_columns(self.frame(session, files), rest, bool(self.partitions.keys) or rejecting),
                 ColumnDecoder(self.columns, self.partitions, types, rejecting),
             )
             for types, files in groups.items()
         ]
 
-    def _frame(self, session: Any, files: Sequence[str]) -> Any:
+    def frame(self, session: Any, files: Sequence[str]) -> Any:
+        """Files, as Spark's reader takes them, in a frame of its own."""
         reader = session.read.format(self.format.name.lower())
         if self.format is ColumnarFormat.ORC:  # dates before 1582 as they are read here, unless the file says otherwise
             reader = reader.option("orc.proleptic.gregorian.default", "true")
@@ -157,7 +158,7 @@ class ColumnarSource:
 
     def _remote_frame(self, session: Any, remote: RemoteFiles, rejecting: bool) -> tuple[Any, SourceDecode]:
         """What Spark says of the files is all that is known of them. Raises 42703."""
-        found = self._frame(session, [remote.uri])
+        found = self.frame(session, [remote.uri])
         paths = [remote.below(local_path(path)) for path in found.inputFiles()]
         partitions = replace(self.partitions, keys=partition_keys(paths))
         names = [name for name in found.columns if name not in partitions.keys]

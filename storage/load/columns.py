@@ -59,6 +59,12 @@ def null_violation(column: FilledColumn) -> SqlError:
     return SqlError("23502", f'null value in column "{column.name}" violates not-null constraint')
 
 
+def alike(names: Sequence[str], name: str) -> str | None:
+    """The name itself, or the only one that differs in case alone: databases fold names their own way."""
+    found = [n for n in names if n.lower() == name.lower()]
+    return name if name in names else found[0] if len(found) == 1 else None
+
+
 def match_names(columns: Sequence[LoadColumn], found: Sequence[str], file: str, ignore_extra: bool) -> None:
     """Checks that the file has every column once, and no others unless they are to be ignored. Raises 42703."""
     for column in columns:

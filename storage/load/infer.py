@@ -66,10 +66,11 @@ _NUMBERS: Final = (INT8, NUMERIC, FLOAT8)
 
 @dataclass(frozen=True, slots=True)
 class FoundColumn:
-    """A column of files. ``nullable``: unless the files say that it never is NULL. ``what``: as EXPLAIN calls it."""
+    """A column of files. ``type``: None where there is none here; ``nullable``: unless the files say that it never is
+    NULL; ``what``: as EXPLAIN calls it."""
 
     name: str
-    type: SqlType
+    type: SqlType | None
     nullable: bool
     what: str
 
@@ -77,22 +78,31 @@ class FoundColumn:
 def columns_of_text(location: LocalFiles, format_: TextFormat, style: TextStyle) -> list[FoundColumn]:
     """The columns of text files, by a sample of their values. Raises 22P04 for files without any, and what reading
     raises."""
+    starts = (_start_of(path) for path in location.files[:SAMPLE_FILES])
+    return columns_of_samples(starts, format_, location.files[0].name, location.relative(), style)
+
+
+def columns_of_samples(
+    starts: Iterable[tuple[bytes, bool]], format_: TextFormat, name: str, paths: Sequence[str], style: TextStyle
+) -> list[FoundColumn]:
+    """``starts``: first bytes of files, each with whether they are all; ``name``: what messages call the files;
+    ``paths``: of all files, from the root on. Raises 22P04."""
     samples: dict[str, list[SampledValue | None]] = {}
-    for path in location.files[:SAMPLE_FILES]:
-        for name, values in format_.sample(*_start_of(path)).items():
-            samples.setdefault(name, []).extend(values)
+    for data, whole in starts:
+        for column, values in format_.sample(data, whole).items():
+            samples.setdefault(column, []).extend(values)
     if not samples:
-        raise SqlError("22P04", f'"{location.files[0].name}" has no columns', hint="Its first row is empty.")
-    found = [FoundColumn(name, type_of(values, style), True, "text") for name, values in samples.items()]
-    return _with_partitions(found, location, style)
+        raise SqlError("22P04", f'"{name}" has no columns', hint="Its first row is empty.")
+    found = [FoundColumn(column, type_of(values, style), True, "text") for column, values in samples.items()]
+    return with_partitions(found, paths, style)
 
 
 def columns_of_arrow(location: LocalFiles, format_: ColumnarFormat, style: TextStyle) -> list[FoundColumn]:
-    """The columns of Parquet or ORC files, by the first one's schema. Raises 0A000: a type has no counterpart."""
+    """The columns of Parquet or ORC files, by the first one's schema."""
     with opened(format_, location.files[0]) as file:
         fields = list(schema_of(file))
-    found = [FoundColumn(f.name, sql_type(f.type, f.name), f.nullable, str(f.type)) for f in fields]
-    return _with_partitions(found, location, style)
+    found = [FoundColumn(f.name, sql_type(f.type), f.nullable, str(f.type)) for f in fields]
+    return with_partitions(found, location.relative(), style)
 
 
 def _start_of(path: Path) -> tuple[bytes, bool]:
@@ -105,8 +115,8 @@ def _start_of(path: Path) -> tuple[bytes, bool]:
     return data, True
 
 
-def _with_partitions(found: Sequence[FoundColumn], location: LocalFiles, style: TextStyle) -> list[FoundColumn]:
-    paths = location.relative()
+def with_partitions(found: Sequence[FoundColumn], paths: Sequence[str], style: TextStyle) -> list[FoundColumn]:
+    """The columns, and those that the names of folders in the files' paths are."""
     keys = partition_keys(paths)
     values = [partition_values(path) for path in paths] if keys else []
     of_folders = [
@@ -170,13 +180,13 @@ _PLAIN: Final[dict[pa.DataType, SqlType]] = {
 }  # fmt: skip
 
 
-def sql_type(found: pa.DataType, name: str) -> SqlType:
-    """Ours for one of Arrow's. Raises 0A000 for what has none: lists, structures, durations."""
+def sql_type(found: pa.DataType) -> SqlType | None:
+    """Ours for one of Arrow's. None: lists, structures and durations have none."""
     types = pa.types
     if types.is_dictionary(found):
-        return sql_type(found.value_type, name)
+        return sql_type(found.value_type)
     if isinstance(found, pa.BaseExtensionType):
-        return UUID if found.extension_name == "arrow.uuid" else sql_type(found.storage_type, name)
+        return UUID if found.extension_name == "arrow.uuid" else sql_type(found.storage_type)
     if found in _PLAIN:
         return _PLAIN[found]
     if types.is_decimal(found):
@@ -185,9 +195,4 @@ def sql_type(found: pa.DataType, name: str) -> SqlType:
         return TIMESTAMP if found.tz is None else TIMESTAMPTZ
     if types.is_time(found):
         return TIME
-    if types.is_fixed_size_binary(found):
-        return BYTEA
-    raise SqlError(
-        "0A000", f'column "{name}" of the file is of type {found}, for which there is no type here',
-        hint="Leave it out: CREATE TABLE ... WITH (MAPPING (other AS other, ...)).",
-    )  # fmt: skip
+    return BYTEA if types.is_fixed_size_binary(found) else None

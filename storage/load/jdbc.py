@@ -11,7 +11,7 @@ from typing import Any, Final
 from ivm.errors import SqlError
 from storage.dictionary import Dictionary
 from storage.load.columnar import ColumnDecoder, named_columns
-from storage.load.columns import LoadColumn, match_names
+from storage.load.columns import LoadColumn, alike, match_names
 from storage.load.paths import resolve_path
 from storage.load.rejects import Rejects
 from storage.load.source import Block, SourceDecode
@@ -57,13 +57,17 @@ class JdbcSource:
 
     def frames(self, session: Any, rejecting: bool = False) -> Sequence[tuple[Any, SourceDecode]]:
         """One frame, with as many partitions as the options say. Raises 42703."""
-        reader = session.read.format("jdbc").option("url", self.url).option("preferTimestampNTZ", "true")
-        frame = reader.options(**self.options).load()
+        frame = self.frame(session)
         columns = tuple(_named(column, frame.columns) for column in self.columns)
         match_names(columns, frame.columns, "the database's answer", self.ignore_extra)
         return [(named_columns(frame, columns, paths=False), ColumnDecoder(self.columns))]
 
+    def frame(self, session: Any) -> Any:
+        """The database's answer with its own columns."""
+        reader = session.read.format("jdbc").option("url", self.url).option("preferTimestampNTZ", "true")
+        return reader.options(**self.options).load()
+
 
 def _named(column: LoadColumn, names: Sequence[str]) -> LoadColumn:
-    alike = [name for name in names if name.lower() == column.source.lower()]
-    return column if column.source in names or len(alike) != 1 else replace(column, found=alike[0])
+    found = alike(names, column.source)
+    return column if found in (None, column.source) else replace(column, found=found)

@@ -192,6 +192,11 @@ def spark_path(path: Path) -> str:
     return "file://" + _PATTERN.sub(r"\\\g<0>", str(path))
 
 
+def spark_uri(path: str) -> str:
+    """A file that Spark gives as a URI, as Spark takes it."""
+    return _PATTERN.sub(r"\\\g<0>", unquote(path))
+
+
 def local_path(path: str) -> str:
     """A path as people write it: Spark gives it as a URI."""
     return unquote(path).removeprefix("file://").removeprefix("file:")

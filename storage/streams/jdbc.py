@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from ivm.errors import SqlError
-from storage.load.columns import LoadColumn
+from storage.load.columns import LoadColumn, alike
 from storage.spark.session import functions
 from storage.streams.json_rows import JsonRows
 from storage.streams.query import encoded, failure
@@ -71,14 +71,12 @@ def _literal(text: str, frame: Any, column: Any) -> Any:
 
 
 def _found(names: list[str], name: str) -> str:
-    """The database's column of that name; databases fold names their own way. Raises 42703."""
-    folded = [n for n in names if n.lower() == name.lower()]
-    if name in names:
-        return name
-    if len(folded) != 1:
+    """The database's column of that name, in any case. Raises 42703."""
+    found = alike(names, name)
+    if found is None:
         raise SqlError("42703", f'the table has no column "{name}"', f"Its columns are {', '.join(names)}.",
                        "Name the columns to fill: INTO table (column, ...).")  # fmt: skip
-    return folded[0]
+    return found
 
 
 def _quoted(name: str) -> str:
