@@ -13,6 +13,7 @@ What is shown must be what comes, but for what varies by nature, and by rule:
 - in the columns ``VARYING`` values differ from run to run: each shown one stands for one real one;
 - in the columns ``SIZES`` any number, or size in bytes, stands for another;
 - ``Time:`` is a duration: psql's own, not compared;
+- right after ``\! sleep`` the statement is asked again for up to a minute, until it answers as shown;
 - where only tags come (``INSERT 0 1``), they may be left away.
 """
 
@@ -22,7 +23,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import sleep
+from time import monotonic, sleep
 
 from ivm.errors import SqlError
 from sql.catalog.column_types import type_oid
@@ -38,6 +39,8 @@ PROMPT = re.compile(r"(\w*)=> ?(.*)")
 RIGHT = frozenset({20, 21, 23, 26, 28, 29, 700, 701, 790, 1700})
 """OIDs of the types that psql aligns to the right."""
 ELISION = "…"
+AGAIN_SECONDS = 0.25
+PATIENCE = 60.0
 
 
 @dataclass(slots=True)
@@ -224,9 +227,15 @@ def pieces(line: str, ends: list[int]) -> list[str]:
     return [found[0].rstrip()] if len(found) == 1 else [piece.strip() for piece in found]
 
 
-def play(page: Path, server: Server) -> Iterator[tuple[Step, list[str], bool]]:
-    """Each statement, what came, and whether that is what the page shows."""
-    sessions, comparison = Sessions(server, page.parent), Comparison()
+def play(page: Path, server: Server, patience: float = PATIENCE) -> Iterator[tuple[Step, list[str], bool]]:
+    """Each statement, what came, and whether that is what the page shows. ``patience``: seconds after ``\\! sleep``."""
+    sessions, comparison, until = Sessions(server, page.parent), Comparison(), 0.0
     for step in steps(page.read_text()):
+        before = dict(comparison.stands_for)
         real = sessions.answer(step)
-        yield step, real, step.shown is None or comparison.agree(step.shown, real)
+        while not (agrees := step.shown is None or comparison.agree(step.shown, real)) and monotonic() < until:
+            sleep(AGAIN_SECONDS)
+            comparison.stands_for = dict(before)
+            real = sessions.answer(step)
+        until = monotonic() + patience if step.text.startswith("\\! sleep") else 0.0
+        yield step, real, agrees

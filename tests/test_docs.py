@@ -1,19 +1,22 @@
 """The documentation says what is so: every statement of its pages is run, and answers as the page shows.
 
 ``python -m tests.test_docs PAGE …`` writes what came into pages where they show something else; read the difference.
+``--spark URL --shared DIR`` has the pages that are about Spark say what another one than ``local[2]`` gives.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
 from ivm import workers
-from tests.psql_pages import ELISION, Comparison, Step, play, steps
+from sql.session.sources import Sources
+from storage.spark.session import SparkSession, SparkSettings
+from tests.psql_pages import ELISION, PATIENCE, Comparison, Step, play, steps
 from tests.sessions import Server
 
 ROOT = Path(__file__).parents[1]
@@ -23,29 +26,44 @@ PAGES = {
 }
 NOT_RUN = {
     "docs/hydration.md": "views over ten million rows, half a minute; tests/test_hydration.py has smaller ones",
-    "docs/sources.md": "a source runs beside the session, on Spark; tests/test_sources.py has more of the same",
     "docs/memory.md": "a server with a limit of its own, and a gigabyte; tests/test_memory.py has 8 MiB",
 }
 WORKERS = {"docs/cores.md": 2}
 """Pages that are about a server with more than one."""
+ON_SPARK = ("docs/sources.md", "docs/spark.md")
+"""Pages that have Spark do something."""
+LOCAL = SparkSettings("local[2]", memory="800m")
 RUN = [name for name, page in PAGES.items() if name not in NOT_RUN and list(steps(page.read_text()))]
 
 
-def differences(page: Path, folder: Path) -> list[tuple[Step, list[str]]]:
-    """The statements that give something else than the page shows, with what they give."""
+def differences(
+    page: Path, folder: Path, lent: SparkSession | None = None, spark: SparkSettings = LOCAL, patience: float = PATIENCE
+) -> list[tuple[Step, list[str]]]:
+    """The statements that give something else than the page shows, with what they give. ``lent``: as ``Server`` has it;
+    without it the server starts the Spark of ``spark``."""
     workers.use(WORKERS.get(str(page.relative_to(ROOT)), 1))
-    server = Server(folder, files=(ROOT / "docs" / "data",), python=True, places=(str(folder / "out"),))
+    out = folder / "out"
+    (out / "arriving").mkdir(parents=True)
+    server = Server(folder / "data", (ROOT / "docs" / "data", out), True, places=(str(out),), spark=spark, lent=lent)
+    server.run(begin(server))
     try:
-        return [(step, real) for step, real, agrees in play(page, server) if not agrees]
+        return [(step, real) for step, real, agrees in play(page, server, patience) if not agrees]
     finally:
         server.close()
         workers.use(1)
 
 
+async def begin(server: Server) -> None:
+    """Has the page's sources run."""
+    Sources(server.coordinator)
+
+
 @pytest.mark.parametrize("name", RUN)
-def test_page(name: str, tmp_path: Path) -> None:
+def test_page(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """What each statement of a page gives is what the page shows."""
-    wrong = [f"line {step.line}: {step.text}\n" + "\n".join(real) for step, real in differences(PAGES[name], tmp_path)]
+    lent = request.getfixturevalue("local_spark") if name in ON_SPARK else None
+    found = differences(PAGES[name], tmp_path, lent)
+    wrong = [f"line {step.line}: {step.text}\n" + "\n".join(real) for step, real in found]
     assert not wrong
 
 
@@ -98,11 +116,11 @@ def test_what_varies_is_compared_by_rule() -> None:
     assert not agree([*plan[:3], " b", plan[4]], plan)
 
 
-def rewrite(page: Path) -> None:
+def rewrite(page: Path, spark: SparkSettings) -> None:
     """Puts what came in the place of what was shown otherwise."""
     lines = page.read_text().splitlines()
     with TemporaryDirectory() as folder:
-        wrong = differences(page.resolve(), Path(folder))
+        wrong = differences(page.resolve(), Path(folder), spark=spark, patience=5)
     for step, real in reversed(wrong):
         assert step.shown is not None
         after = step.first + len(step.shown)
@@ -112,5 +130,10 @@ def rewrite(page: Path) -> None:
 
 
 if __name__ == "__main__":
-    for argument in sys.argv[1:]:
-        rewrite(Path(argument))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spark", default=LOCAL.master)
+    parser.add_argument("--shared", type=Path)
+    parser.add_argument("pages", nargs="+", type=Path)
+    options = parser.parse_args()
+    for given in options.pages:
+        rewrite(given, SparkSettings(options.spark, options.shared, memory=LOCAL.memory))

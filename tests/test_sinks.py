@@ -190,6 +190,8 @@ def test_what_a_sink_may_be(server: Server) -> None:
     ):  # fmt: skip
         assert client.state(text) == state, text
     assert client.rows("SELECT * FROM freshet.sinks") == []
+    assert client.state("CREATE SINK k FROM odd INTO 'a/b/c'") == "42701"
+    assert list((server.folder.parent / "out").iterdir()) == [], "what fails leaves no folder"
 
 
 def test_a_sink_keeps_its_view_and_is_no_relation_to_read(server: Server) -> None:

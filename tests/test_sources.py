@@ -188,6 +188,9 @@ def test_kafka_without_its_connector_says_so(client: Client, server: Server) -> 
         jars = str(session.sparkContext._jsc.sc().listJars()) + str(list(Path(pyspark.__file__).parent.glob("jars/*")))
     if "spark-sql-kafka" not in jars:
         assert error == "58000: this Spark has no connector for Kafka"
+        ((detail,),) = client.rows("SELECT detail FROM freshet.sources WHERE source = 'kafkas'")
+        assert f"needs the package org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}." in str(detail)
+        assert "PYSPARK_SUBMIT_ARGS" in str(detail)
     client.run("DROP SOURCE kafkas")
 
 

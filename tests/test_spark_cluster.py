@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
@@ -16,6 +17,7 @@ from storage.spark.cluster import LocalCluster
 from storage.spark.reach import addresses, check_reachable
 from storage.spark.session import SparkSession, SparkSettings
 from tests.program import Program
+from tests.source_waits import drop_in
 from tests.spark_cluster import connect, shared
 
 __all__ = ["connect", "shared"]
@@ -38,9 +40,19 @@ def files(tmp_path: Path) -> Path:
     return folder
 
 
-def load_both_ways(url: str, files: Path, shared: Path, data: Path) -> None:
+Connection = psycopg.Connection[tuple[object, ...]]
+
+
+def load_both_ways(
+    url: str,
+    files: Path,
+    shared: Path,
+    data: Path,
+    then: Callable[[Connection, Path], None] | None = None,
+) -> None:
+    """``then``: what else the same server is to do."""
     program = Program(data, "--files", str(files.parent), "--spark", url, "--spark-shared", str(shared),
-                      "--spark-memory", "500MiB")  # fmt: skip
+                      "--sinks", str(files.parent), "--spark-memory", "500MiB")  # fmt: skip
     try:
         with program.connect() as client:
             for table, engine in (("here", "local"), ("there", "spark")):
@@ -58,6 +70,8 @@ def load_both_ways(url: str, files: Path, shared: Path, data: Path) -> None:
             client.execute("CREATE TABLE small (id smallint, note text, amount smallint)")
             with pytest.raises(psycopg.errors.NumericValueOutOfRange):
                 client.execute(f"COPY small FROM '{files}' WITH (FORMAT parquet, ENGINE spark)")
+            if then is not None:
+                then(client, files.parent)
         assert program.terminate() == 0
     finally:
         program.kill()
@@ -82,8 +96,40 @@ def test_a_cluster_without_room_is_said(
     assert not greedy.running
 
 
-def test_spark_connect_loads_what_the_local_path_loads(connect: str, files: Path, shared: Path, tmp_path: Path) -> None:
-    load_both_ways(connect, files, shared, tmp_path / "data")
+def until(client: Connection, text: str, wanted: list[tuple[object, ...]]) -> None:
+    """Until a query's rows are these."""
+    end = time.monotonic() + 240
+    while (found := client.execute(text).fetchall()) != wanted:  # type: ignore[call-overload]
+        assert time.monotonic() < end, f"{found}, {client.execute('TABLE freshet.sources').fetchall()}"
+        time.sleep(0.1)
+
+
+def all_that_spark_does(client: Connection, folder: Path) -> None:
+    """Sources, hydration, sinks and a view that Spark maintains."""
+    (folder / "bag").mkdir()
+    drop_in(folder / "bag" / "1.csv", "1,a\n2,b\n")
+    client.execute("CREATE TABLE bag (id int, note text)")
+    client.execute("CREATE MATERIALIZED VIEW kept WITH (MAINTAIN = spark, PARTITIONS = 2) AS SELECT note, count(*) AS n"
+                   " FROM bag GROUP BY note")  # fmt: skip
+    client.execute("CREATE SINK k FROM bag INTO 'k' WITH (ENGINE = spark, EVERY = '100 ms')")
+    client.execute("CREATE SOURCE bags FROM FILES (PATH 'bag', FORMAT csv) INTO bag WITH (TRIGGER = '200 ms')")
+    until(client, "SELECT * FROM bag ORDER BY id", [(1, "a"), (2, "b")])
+    drop_in(folder / "bag" / "2.csv", "3,a\nx,b\n")
+    until(client, "SELECT error FROM freshet.sources", [('22P02: invalid input syntax for type integer: "x"',)])
+    drop_in(folder / "bag" / "2.csv", "3,a\n4,b\n")
+    until(client, "SELECT count(*) FROM bag", [(4,)])
+    client.execute("CREATE MATERIALIZED VIEW joined WITH (HYDRATE = spark) AS SELECT a.note, count(*) AS n FROM bag a"
+                   " JOIN bag b ON a.note = b.note GROUP BY a.note")  # fmt: skip
+    assert client.execute("VERIFY MATERIALIZED VIEW joined").fetchall() == []
+    assert client.execute("SELECT * FROM joined ORDER BY note").fetchall() == [("a", 4), ("b", 4)]
+    assert client.execute("SELECT * FROM kept ORDER BY note").fetchall() == [("a", 2), ("b", 2)]
+    until(client, "SELECT rows, error FROM freshet.sinks", [(4, None)])
+    client.execute("DROP SOURCE bags")
+    client.execute("DROP TABLE bag CASCADE")
+
+
+def test_spark_connect_does_what_the_local_path_does(connect: str, files: Path, shared: Path, tmp_path: Path) -> None:
+    load_both_ways(connect, files, shared, tmp_path / "data", all_that_spark_does)
 
 
 @pytest.mark.parametrize("scheme", ["spark", "sc"])

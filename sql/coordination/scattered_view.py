@@ -11,6 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -433,6 +434,8 @@ class ScatteredView:
     def remove(self) -> None:
         """The view is gone, and its folder goes."""
         shutil.rmtree(self.folder, ignore_errors=True)
+        with suppress(OSError):  # other views have theirs beside it
+            self.folder.parent.rmdir()
 
 
 def _held(published: Published, relation: int) -> History:

@@ -28,6 +28,7 @@ from storage.load.engine import choose_engine
 from storage.load.paths import Location
 from storage.load.rejects import Rejects
 from storage.load.source import Source, read_here
+from storage.passwords import hide_passwords
 from storage.row_file import FROM_ROWS, RowCollector
 from storage.text_style import TextStyle
 
@@ -76,7 +77,9 @@ async def new_load(session: Session, path: str | None, options: CopyOptions, tab
     engine = "spark" if choose_engine(options.engine, location).spark else "local"
     now, backend = wall_clock(), session.backend_id
     id_, named = options.load_id or f"{now:x}-{backend}", options.load_id is not None
-    return location, Load(id_, table.oid, table.name, path, engine, backend, now - POSTGRES_EPOCH, named)
+    return location, Load(
+        id_, table.oid, table.name, hide_passwords(path), engine, backend, now - POSTGRES_EPOCH, named
+    )
 
 
 async def read_rows(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,22 +23,34 @@ if TYPE_CHECKING:
     from sql.coordination.coordinator import Coordinator
 
 
-async def prepared_sink(coordinator: Coordinator, statement: SinkStatement) -> SinkStatement:
-    """The statement with the place that its URI means, a folder of this machine made if need be.
+@asynccontextmanager
+async def prepared_sink(coordinator: Coordinator, statement: SinkStatement) -> AsyncIterator[SinkStatement]:
+    """The statement with the place that its URI means, a folder of this machine made if need be, which goes again if
+    the statement fails.
 
     42501: outside of ``--sinks``; 55006: another sink's; 58P01, 58030: it cannot be made.
     """
     if not isinstance(statement, CreateSink):
-        return statement
+        yield statement
+        return
     sink_options(statement)
     if scheme_of(statement.uri) not in ("", "file"):
-        return replace(statement, uri=writable_uri(statement.uri, coordinator.places))
+        yield replace(statement, uri=writable_uri(statement.uri, coordinator.places))
+        return
     path = writable_path(statement.uri, coordinator.places)
-    await asyncio.to_thread(_made, path)
-    return replace(statement, uri=str(path))
+    made = await asyncio.to_thread(_made, path)
+    try:
+        yield replace(statement, uri=str(path))
+    except BaseException:
+        for folder in made:
+            with suppress(OSError):  # somebody else has begun to use it
+                folder.rmdir()
+        raise
 
 
-def _made(path: Path) -> None:
+def _made(path: Path) -> list[Path]:
+    """The folders that were made, the innermost first."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
         path.mkdir(parents=True, exist_ok=True)
         if (path / FOLDER).exists():
@@ -48,6 +61,7 @@ def _made(path: Path) -> None:
         raise SqlError("42809", f'"{path}" is not a folder') from None
     except OSError as error:
         raise SqlError("58030", f'could not create "{path}": {error.strerror}') from error
+    return missing
 
 
 def sink_rows(coordinator: Coordinator, published: Published, names: Lookup) -> Iterator[tuple[object, ...]]:

@@ -8,13 +8,16 @@ that drops or pauses them, or drops their table.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import shutil
 import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import wait
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -37,6 +40,7 @@ from storage.load.columns import LoadColumn
 from storage.streams.arrived import arrived_rows
 from storage.streams.jdbc import poll
 from storage.streams.query import LOOK_SECONDS, Arrived, run_query
+from storage.streams.remote import run_remote
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,7 +82,7 @@ class Sources:
         self._loop = asyncio.get_running_loop()
         persistence = coordinator.engine.persistence
         self._temporary = None if persistence is not None else tempfile.mkdtemp(prefix="freshet-sources-")
-        folder = persistence.folder / "sources" if persistence is not None else Path(str(self._temporary))
+        folder = checkpoints_folder(coordinator) if persistence is not None else Path(str(self._temporary))
         self._folder = folder.resolve()
         self._running: dict[int, Running] = {}
         self._own: Session | None = None
@@ -148,6 +152,17 @@ class Sources:
                     shutil.rmtree(folder, ignore_errors=True)
 
 
+def checkpoints_folder(coordinator: Coordinator) -> Path:
+    """Where Spark notes what batches are made of: in the data folder; where its driver is another machine's, in the
+    folder that it shares with this server."""
+    engine, settings = coordinator.engine, coordinator.spark().settings
+    assert engine.persistence is not None, "a server has a store"
+    if settings.remote:
+        assert coordinator.shared is not None, "Spark Connect has one"
+        return coordinator.shared / f"sources-{hashlib.sha256(engine.dictionary.secret).hexdigest()[:12]}"
+    return engine.persistence.folder / "sources"
+
+
 def _shown(source: Relation, published: Published, names: Lookup, status: Status, coordinator: Coordinator) -> Datums:
     assert source.connection is not None, "a source"
     table = published.catalog.relations[source.dependencies[0]]
@@ -155,7 +170,7 @@ def _shown(source: Relation, published: Published, names: Lookup, status: Status
     now = wall_clock() - POSTGRES_EPOCH
     behind = None if status.state == "paused" else 0 if status.behind is None else max(0, now - status.behind)
     error = None if status.error is None else f"{status.error.sqlstate}: {status.error.message}"
-    detail = None if status.error is None else status.error.detail
+    detail = None if status.error is None else " ".join(filter(None, (status.error.detail, status.error.hint))) or None
     return (
         names.shown(source), names.shown(table), source.connection.system, status.state, status.since,
         None if done is None else done.batch, 0 if done is None else done.rows,
@@ -204,6 +219,8 @@ class Running:
         self._stop.wait()
         if self._remove:
             shutil.rmtree(self._checkpoint, ignore_errors=True)
+            with suppress(OSError):  # other sources have theirs in it
+                self._checkpoint.parent.rmdir()
 
     def _try(self) -> None:
         """Runs the source until it is to stop, or fails; then waits a while, longer each time."""
@@ -244,18 +261,16 @@ class Running:
         coordinator = self._coordinator
         self._checkpoint.mkdir(parents=True, exist_ok=True)
         spark = coordinator.spark()
-        if spark.settings.master.startswith("sc://"):
-            raise SqlError(
-                "0A000", f"sources FROM {target.connection.system.upper()} need a Spark of this server's own",
-                "Under Spark Connect batches are handed over in a process of the Connect server.",
-                "Start the server with a master of local[*] or spark://…",
-            )  # fmt: skip
         stream = stream_of(target, coordinator.files)
         secret = coordinator.engine.dictionary.secret
         with spark as session:
             if self.status.state == "starting":
                 self.status.enter("running")
-            run_query(
+            run = run_query
+            if spark.settings.remote:
+                assert spark.settings.shared is not None, "Spark Connect has one"
+                run = partial(run_remote, shared=spark.settings.shared)
+            run(
                 session, stream, secret, self._checkpoint, target.connection.trigger,
                 lambda arrived: self._take(target, stream.columns, arrived), self._look, self._stop,
             )  # fmt: skip

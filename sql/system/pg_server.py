@@ -11,6 +11,7 @@ from sql.system.definitions import Datums, definition
 from sql.system.pg_routines import PYTHON_LANGUAGE
 from sql.system.pg_types import function_oids
 from sql.system.state import DATABASE, OWNER, SystemState
+from storage.passwords import hide_passwords
 
 _UTF8: Final = 6
 _TABLESPACE: Final = 1663
@@ -67,7 +68,8 @@ def pg_stat_activity(state: SystemState) -> Iterator[Datums]:
             datid=DATABASE, datname=session.database, pid=session.backend_id, usesysid=OWNER, usename=session.user,
             application_name=session.application_name, backend_start=session.started,
             xact_start=session.transaction_started, query_start=session.query_started,
-            state_change=session.query_started, state=session.state, query=session.query,
+            state_change=session.query_started, state=session.state,
+            query=hide_passwords(session.query),
             backend_type="client backend",
         )  # fmt: skip
 
@@ -95,7 +97,7 @@ def pg_prepared_statements(state: SystemState) -> Iterator[Datums]:
     row = definition("pg_catalog", "pg_prepared_statements").row
     for prepared in state.prepared_statements():
         yield row(
-            name=prepared.name, statement=prepared.statement, prepare_time=prepared.created,
+            name=prepared.name, statement=hide_passwords(prepared.statement), prepare_time=prepared.created,
             parameter_types=tuple(type_oid(t) for t in prepared.types), from_sql=prepared.by_sql, generic_plans=0,
             custom_plans=0,
         )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Final
 
 from ivm.errors import SqlError
 from storage.load.paths import LocalFiles, Location, RemoteFiles
+from storage.passwords import hide_passwords
 
 SPARK_BYTES: Final = 512 << 20
 """From how many bytes of files on, as they are stored, ``auto`` takes Spark: its start and its jobs take seconds that
@@ -25,7 +26,7 @@ class Choice:
 def choose_engine(wanted: str, location: Location | None) -> Choice:
     """The engine for a location; None: a database, which only Spark reads. Raises 0A000 where ``local`` cannot."""
     if not isinstance(location, LocalFiles):
-        what = f'"{location.uri}"' if isinstance(location, RemoteFiles) else "a database"
+        what = f'"{hide_passwords(location.uri)}"' if isinstance(location, RemoteFiles) else "a database"
         if wanted == "local":
             hint = "Leave the option ENGINE out, or write ENGINE spark."
             raise SqlError("0A000", f"{what} is read by Spark only", hint=hint)

@@ -15,6 +15,7 @@ from storage.load.columns import LoadColumn, alike, match_names
 from storage.load.paths import resolve_path
 from storage.load.rejects import Rejects
 from storage.load.source import Block, SourceDecode
+from storage.passwords import hide_passwords
 
 _SERVERS: Final = ("postgresql", "mysql", "mariadb", "sqlserver", "oracle", "db2")
 _DERBY: Final = re.compile(r"jdbc:derby:(?://[^/;]+/|(?P<folder>[^;:/][^;:]*|/[^/;][^;]*)$)", re.IGNORECASE)
@@ -25,19 +26,33 @@ def check_url(url: str, folders: Sequence[Path]) -> str:
 
     Raises 22023 for what is no JDBC URL, 0A000 for other databases: many can be told to read any file; 42501, 58P01.
     """
-    scheme = re.match(r"jdbc:([a-z0-9]+):", url, re.IGNORECASE)
+    scheme, shown = re.match(r"jdbc:([a-z0-9]+):", url, re.IGNORECASE), hide_passwords(url)
     if scheme is None:
-        raise SqlError("22023", f'"{url}" is no JDBC URL', hint="Write jdbc:postgresql://HOST/DATABASE, for instance.")
+        raise SqlError(
+            "22023", f'"{shown}" is no JDBC URL', hint="Write jdbc:postgresql://HOST/DATABASE, for instance."
+        )
     if scheme[1].lower() in _SERVERS:
         return url
     derby = _DERBY.match(url)
     if derby is None:
         known = ", ".join(("derby", *_SERVERS))
-        raise SqlError("0A000", f'no database is read by "{url}"', hint=f"Databases are: {known}; Derby's folder "
+        raise SqlError("0A000", f'no database is read by "{shown}"', hint=f"Databases are: {known}; Derby's folder "
                        "is named without attributes.")  # fmt: skip
     if derby["folder"] is None:
         return url
     return f"jdbc:derby:{resolve_path(derby['folder'], folders)}"
+
+
+def check_folder(session: Any, url: str) -> None:
+    """Raises 0A000 for a Derby folder where executors are other Javas than the driver: only one can open it."""
+    derby, master = _DERBY.match(url), str(session.conf.get("spark.master"))
+    if derby is not None and derby["folder"] is not None and not master.startswith("local"):
+        raise SqlError(
+            "0A000", f"a folder of Derby cannot be read by {master}",
+            "Only one Java can open it, and the executors are others.",
+            "Have Derby's network server open it and write jdbc:derby://HOST/…, or start this server with "
+            "--spark local[*].",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +71,15 @@ class JdbcSource:
         raise SqlError("0A000", "a database is read by Spark only")
 
     def frames(self, session: Any, rejecting: bool = False) -> Sequence[tuple[Any, SourceDecode]]:
-        """One frame, with as many partitions as the options say. Raises 42703."""
+        """One frame, with as many partitions as the options say. Raises 42703, 0A000."""
         frame = self.frame(session)
         columns = tuple(_named(column, frame.columns) for column in self.columns)
         match_names(columns, frame.columns, "the database's answer", self.ignore_extra)
         return [(named_columns(frame, columns, paths=False), ColumnDecoder(self.columns))]
 
     def frame(self, session: Any) -> Any:
-        """The database's answer with its own columns."""
+        """The database's answer with its own columns. Raises 0A000 as ``check_folder``."""
+        check_folder(session, self.url)
         reader = session.read.format("jdbc").option("url", self.url).option("preferTimestampNTZ", "true")
         return reader.options(**self.options).load()
 

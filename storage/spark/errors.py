@@ -7,6 +7,7 @@ import re
 from typing import Final
 
 from ivm.errors import SqlError
+from storage.passwords import hide_passwords
 
 ERROR_MARK: Final = "FRESHET-ERROR:"
 """What stands before an error's JSON in the text of an exception that crosses from an executor to the driver."""
@@ -26,7 +27,7 @@ def spark_error(error: Exception) -> SqlError:
     if start >= 0:
         values, _ = json.JSONDecoder().raw_decode(text[start + len(ERROR_MARK) :])
         return SqlError(*values)
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [hide_passwords(line) for line in text.splitlines() if line.strip()]
     missing = _CONNECTOR.search(text)
     if missing is not None:
         what = missing[1] or f"{missing[2]}://"

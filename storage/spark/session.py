@@ -22,6 +22,8 @@ from storage.spark.reach import check_reachable, own_address
 _ROOT: Final = Path(__file__).resolve().parent.parent.parent
 _BATCH_BYTES: Final = 1 << 26
 """Of a batch on its way to Python: records that hold blocks of updates are large, and an Arrow array ends at 2 GiB."""
+CONNECT_TRIES: Final = 5
+"""How often a Connect server is asked again, in 5 s or so."""
 EXECUTOR_SECONDS: Final = 30.0
 """For how long a cluster may take to give a new session its first executor."""
 
@@ -48,6 +50,11 @@ class SparkSettings:
         if self.shared is None and not self.master.startswith("local"):
             raise SqlError("22023", f"executors of {self.master} need a folder that they share with the server",
                            hint="Name it with --spark-shared DIR.")  # fmt: skip
+
+    @property
+    def remote(self) -> bool:
+        """Whether the driver is a Spark Connect server's."""
+        return self.master.startswith("sc://")
 
 
 class SparkSession:
@@ -106,7 +113,7 @@ class SparkSession:
             self._timer.cancel()
         if self._session is not None:
             session, self._session, self._doubtful = self._session, None, False
-            _stop(session, _is_remote(self.settings))
+            _stop(session, self.settings.remote)
 
 
 def frame_of(session: Any, table: Any) -> Any:
@@ -138,7 +145,7 @@ def _start(settings: SparkSettings) -> Any:
     if not settings.master.startswith("local"):
         check_reachable(settings.master)
     builder = Session.builder.appName("freshet")
-    builder = builder.remote(settings.master) if _is_remote(settings) else builder.master(settings.master)
+    builder = builder.remote(settings.master) if settings.remote else builder.master(settings.master)
     for key, value in _options(settings).items():
         builder = builder.config(key, value)
     with _environment(settings):
@@ -148,7 +155,16 @@ def _start(settings: SparkSettings) -> Any:
             raise spark_error(error) from error
     if settings.master.startswith("spark://"):
         _await_executor(session, settings)
+    if settings.remote:
+        _give_up_soon(session)
     return session
+
+
+def _give_up_soon(session: Any) -> None:
+    """A Connect server that does not answer any more is an error within seconds; pyspark would try for ten minutes."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    session.client.set_retry_policies([DefaultPolicy(max_retries=CONNECT_TRIES, max_backoff=2000)])
 
 
 def _await_executor(session: Any, settings: SparkSettings) -> None:
@@ -185,10 +201,6 @@ def tagged(session: Any, tag: str, cancel: Cancel) -> Iterator[None]:
             remove(tag)
 
 
-def _is_remote(settings: SparkSettings) -> bool:
-    return settings.master.startswith("sc://")
-
-
 def _options(settings: SparkSettings) -> dict[str, str]:
     options = {
         "spark.sql.session.timeZone": "UTC",
@@ -200,7 +212,7 @@ def _options(settings: SparkSettings) -> dict[str, str]:
         "spark.sql.parquet.compression.codec": "lz4_raw",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     }
-    if not _is_remote(settings):
+    if not settings.remote:
         options |= {
             "spark.driver.memory": settings.memory,
             "spark.driver.defaultJavaOptions": f"-Dderby.stream.error.file={os.devnull}",  # else ./derby.log
@@ -226,7 +238,7 @@ def _environment(settings: SparkSettings) -> Iterator[None]:
     """What Spark's launcher reads from the environment, for as long as it starts."""
     before = dict(os.environ)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    if not _is_remote(settings):
+    if not settings.remote:
         os.environ["JAVA_HOME"] = str(java_home(settings.cache))
         os.environ["SPARK_LOCAL_IP"] = own_address(settings.master)
     try:

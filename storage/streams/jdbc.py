@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from ivm.errors import SqlError
 from storage.load.columns import LoadColumn, alike
+from storage.load.jdbc import check_folder
 from storage.spark.session import functions
 from storage.streams.json_rows import JsonRows
 from storage.streams.query import encoded, failure
@@ -45,10 +46,11 @@ class Polled(NamedTuple):
 def poll(session: Any, source: JdbcPoll, after: str | None, secret: bytes) -> Polled | None:
     """The rows above a position, in the order of the column polled by, at least one; None where there are none.
 
-    Raises 42703 for a column that the table lacks, 42804 for a type that does not fit, 58000 where the database or
-    Spark fails.
+    Raises 42703 for a column that the table lacks, 0A000 as ``check_folder``, 42804 for a type that does not fit, 58000
+    where the database or Spark fails.
     """
     try:
+        check_folder(session, dict(source.options)["url"])
         frame = session.read.format("jdbc").options(**dict(source.options)).load()
         names = frame.columns
         by = frame[_quoted(_found(names, source.by))]

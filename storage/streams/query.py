@@ -86,7 +86,7 @@ def run_query(
             raise
 
     try:
-        started = _start(session, stream, each, checkpoint, trigger)
+        started = start_query(session, stream, each, checkpoint, trigger)
         try:
             _watch(started, stream, look, stop)
         finally:
@@ -96,7 +96,8 @@ def run_query(
             raise (failures[0] if failures else failure(error)) from error
 
 
-def _start(session: Any, stream: Stream, each: Callable[[Any, int], None], checkpoint: Path, trigger: int) -> Any:
+def start_query(session: Any, stream: Stream, each: Callable[[Any, int], None], checkpoint: Path, trigger: int) -> Any:
+    """The running query, each of whose batches goes to ``each``. Raises what ``Stream.check`` does."""
     stream.check()
     writer = stream.frame(session).writeStream.foreachBatch(each).option("checkpointLocation", f"file://{checkpoint}")
     return writer.trigger(processingTime=f"{trigger // 1000} milliseconds").start()
@@ -105,28 +106,42 @@ def _start(session: Any, stream: Stream, each: Callable[[Any, int], None], check
 def _watch(query: Any, stream: Stream, look: Callable[[bool], None], stop: Event) -> None:
     """Returns when the query is to stop; raises why it has ended by itself."""
     while not stop.wait(LOOK_SECONDS):
-        if not query.isActive:
-            raise query.exception() or SqlError("58000", "Spark has ended the stream")
-        stream.check()
-        status = query.status
-        look(bool(status["isDataAvailable"]) or not str(status["message"]).startswith("Waiting"))
+        look_at(query, stream, look)
+
+
+def look_at(query: Any, stream: Stream, look: Callable[[bool], None]) -> None:
+    """Tells how a query does; raises why it has ended by itself."""
+    if not query.isActive:
+        raise query.exception() or SqlError("58000", "Spark has ended the stream")
+    stream.check()
+    status = query.status
+    look(bool(status["isDataAvailable"]) or not str(status["message"]).startswith("Waiting"))
 
 
 def encoded(frame: Any, columns: Sequence[LoadColumn], decode: Decode, secret: bytes) -> pa.Table:
     """A frame's rows, encoded on executors, as one Arrow table in the frame's order. Raises as ``run_query``."""
-    words = "".join(f"w{i} long, " for i in range(stream_width(columns)))
-    schema = f"part int, place long, diff long, {words}value binary"
     try:
-        return frame.mapInArrow(encoder(tuple(columns), decode, secret), schema).toArrow()
+        return _encoding(frame, columns, decode, secret).toArrow()
     except Exception as error:
         raise failure(error) from error
+
+
+def encoded_frame(frame: Any, stream: Stream, secret: bytes) -> Any:
+    """The frame of a batch's rows, as executors encode them."""
+    return _encoding(frame, stream.columns, stream.decode, secret)
+
+
+def _encoding(frame: Any, columns: Sequence[LoadColumn], decode: Decode, secret: bytes) -> Any:
+    words = "".join(f"w{i} long, " for i in range(stream_width(columns)))
+    schema = f"part int, place long, diff long, {words}value binary"
+    return frame.mapInArrow(encoder(tuple(columns), decode, secret), schema)
 
 
 def failure(error: Exception) -> SqlError:
     """Any error of a query as ours."""
     if isinstance(error, SqlError):
         return error
-    if isinstance(error, OSError) or type(error).__module__.startswith("py4j"):
+    if isinstance(error, OSError) or type(error).__module__.startswith(("py4j", "grpc")):
         if ERROR_MARK in str(error):
             return spark_error(error)
         return SqlError("58000", "Spark has gone away", f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -20,6 +20,8 @@ from storage.spark.errors import ConnectorError
 from storage.streams.files import FilesDecoder, with_gone
 from storage.streams.json_rows import JsonRows, Messages
 
+_SCALA: Final = "2.13"
+"""Of every Spark from 4 on."""
 GONE = LoadColumn("", BOOL, nullable=False)
 """Under an envelope rows end with this: whether their key goes."""
 
@@ -96,9 +98,10 @@ class KafkaStream:
     def frame(self, session: Any) -> Any:
         try:
             frame = session.readStream.format("kafka").options(**self.options).load()
+            frame.schema  # noqa: B018  (Spark Connect looks for the connector when it is asked for this)
         except Exception as error:
             if "data source: kafka" in str(error).lower():
-                raise no_connector() from error
+                raise no_connector(session.version) from error
             raise
         return frame.select(frame["value"].cast("string"), frame["key"].cast("string"))
 
@@ -106,11 +109,13 @@ class KafkaStream:
         return frame
 
 
-def no_connector() -> SqlError:
-    """58000: Spark has no connector to Kafka."""
+def no_connector(version: str) -> SqlError:
+    """58000: Spark, of this version, has no connector to Kafka."""
+    package = f"org.apache.spark:spark-sql-kafka-0-10_{_SCALA}:{version}"
     return ConnectorError(
-        "58000", "this Spark has no connector for Kafka",
-        hint="Put the jars of spark-sql-kafka-0-10 (of Spark's own version) into pyspark's folder jars.",
+        "58000", "this Spark has no connector for Kafka", f"Spark {version} needs the package {package}.",
+        f"Start the server (for sc://, the Connect server) with it: PYSPARK_SUBMIT_ARGS='--packages {package} "
+        "pyspark-shell'; or put its jars, and those that it needs, into pyspark's folder jars.",
     )  # fmt: skip
 
 

@@ -1,0 +1,200 @@
+"""A Structured Streaming query of Spark Connect: its batches come to this process by way of the shared folder.
+
+What ``foreachBatch`` calls runs in a Python process of the Connect server, which cannot call this one. There a batch
+is encoded by executors into files of a folder that belongs to this run of the query; an *offer* beside them says that
+they are there, and the *answer* to it that they are durable here, so that Spark may take the batch for done, or that
+they were refused. All that ``storage.streams.query`` says of batches that come again holds here too. A run whose folder
+is gone ends: that of a server that was killed is removed when the server starts again, before it has Spark go on.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from threading import Event
+from time import monotonic, sleep
+from typing import Any, Final
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ivm.errors import SqlError
+from storage.load.executor import stream_schema
+from storage.streams.query import (
+    LOOK_SECONDS,
+    Arrived,
+    Stream,
+    Take,
+    encoded_frame,
+    failure,
+    look_at,
+    query_id,
+    start_query,
+    sync_batch,
+)
+
+ASK_SECONDS: Final = 0.02
+PATIENCE: Final = 1800.0
+"""Seconds without an answer after which the Connect server's side gives up, and with it the query: a server that went
+away for good. The batch comes again."""
+OPEN: Final = "open"
+"""There for as long as the run is wanted."""
+_OFFER: Final = "offer.json"
+_ANSWER: Final = "answer.json"
+TAKEN: Final = "taken"
+REFUSED: Final = "refused"
+ALONE: Final = "alone"
+"""Encode the batch once more, by one task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """What ``foreachBatch`` calls, on the Connect server's side. ``folder``: of this run."""
+
+    stream: Stream
+    secret: bytes
+    folder: Path
+
+    def __call__(self, batch: Any, number: int) -> None:
+        frame = self.stream.batch(batch)
+        answer = self._hand_over(frame, number)
+        if answer == ALONE:
+            answer = self._hand_over(frame.coalesce(1), number)
+        if answer != TAKEN:  # Spark is not to take the batch for done
+            raise InterruptedError("the server has not taken the batch")
+
+    def _hand_over(self, frame: Any, number: int) -> str:
+        name, error = f"{number}-{uuid4().hex}", None
+        try:
+            encoded_frame(frame, self.stream, self.secret).write.parquet((self.folder / name).as_uri())
+        except Exception as raised:
+            found = failure(raised)
+            error = [found.sqlstate, found.message, found.detail, found.hint]
+        if (self.folder / OPEN).exists():
+            _put(self.folder / _OFFER, {"name": name, "number": number, "error": error})
+        until = monotonic() + PATIENCE
+        while monotonic() < until and (self.folder / OPEN).exists():
+            answer = _got(self.folder / _ANSWER)
+            if answer is not None and answer["name"] == name:
+                return str(answer["answer"])
+            sleep(ASK_SECONDS)
+        shutil.rmtree(self.folder, ignore_errors=True)  # which executors have made again
+        return REFUSED
+
+
+@dataclass(slots=True)
+class Inbox:
+    """The server's side of a run's folder."""
+
+    folder: Path
+    stream: Stream
+    answered: str = ""
+
+    def offer(self) -> dict[str, Any] | None:
+        """One that has no answer yet. Raises the error that it tells of."""
+        found = _got(self.folder / _OFFER)
+        if found is None or found["name"] == self.answered:
+            return None
+        if found["error"] is not None:
+            self.answer(found, REFUSED)
+            raise SqlError(*found["error"])
+        return found
+
+    def answer(self, offer: dict[str, Any], answer: str) -> None:
+        """Says what became of an offer."""
+        self.answered = offer["name"]
+        _put(self.folder / _ANSWER, {"name": offer["name"], "answer": answer})
+
+    def rows(self, offer: dict[str, Any]) -> pa.Table:
+        """What is offered, in the frame's order: a task's file is named by the task's number."""
+        folder = self.folder / offer["name"]
+        tables = [pq.read_table(path, partitioning=None) for path in sorted(folder.glob("part-*.parquet"))]
+        shutil.rmtree(folder)
+        return pa.concat_tables(tables) if tables else stream_schema(self.stream.columns).empty_table()
+
+    def alone(self, offer: dict[str, Any], stop: Event) -> pa.Table:
+        """The batch of an offer, encoded by one task."""
+        self.answer(offer, ALONE)
+        while not stop.wait(ASK_SECONDS):
+            again = self.offer()
+            if again is not None:
+                offer.update(again)
+                return self.rows(again)
+        raise SqlError("57P01", "the source is ending")
+
+
+def run_remote(
+    session: Any, stream: Stream, secret: bytes, checkpoint: Path, trigger: int, take: Take,
+    look: Callable[[bool], None], stop: Event, shared: Path,
+) -> None:  # fmt: skip
+    """As ``storage.streams.query.run_query``, over Spark Connect. ``shared``: a folder that its driver and executors
+    see too, by the same path; so they must ``checkpoint``."""
+    try:
+        with _folder(shared) as folder:
+            inbox = Inbox(folder, stream)
+            started = start_query(session, stream, Handover(stream, secret, folder), checkpoint, trigger)
+            try:
+                _watch(started, stream, inbox, checkpoint, take, look, stop)
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)  # what waits for an answer ends, so that the query can
+                started.stop()
+    except Exception as error:
+        if not stop.is_set():
+            raise failure(error) from error
+
+
+def _watch(
+    query: Any, stream: Stream, inbox: Inbox, checkpoint: Path, take: Take, look: Callable[[bool], None], stop: Event
+) -> None:
+    """Takes batches until the query is to stop; raises why it has ended by itself."""
+    next_look = 0.0
+    while not stop.wait(ASK_SECONDS):
+        offer = inbox.offer()
+        if offer is not None:
+            _take(offer, inbox, checkpoint, take, stop)
+        if monotonic() >= next_look:
+            look_at(query, stream, look)
+            next_look = monotonic() + LOOK_SECONDS
+
+
+def _take(offer: dict[str, Any], inbox: Inbox, checkpoint: Path, take: Take, stop: Event) -> None:
+    try:
+        number = int(offer["number"])
+        sync_batch(checkpoint, number)
+        take(Arrived(query_id(checkpoint), number, inbox.rows(offer), partial(inbox.alone, offer, stop)))
+    except BaseException:
+        inbox.answer(offer, REFUSED)
+        raise
+    inbox.answer(offer, TAKEN)
+
+
+@contextmanager
+def _folder(shared: Path) -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="freshet-source-", dir=shared))
+    (folder / OPEN).touch()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _put(path: Path, found: dict[str, Any]) -> None:
+    """Writes a note that is there whole or not at all; it need not outlive a loss of power."""
+    unfinished = path.with_name(f".{path.name}.{uuid4().hex}")
+    unfinished.write_text(json.dumps(found))
+    unfinished.replace(path)
+
+
+def _got(path: Path) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    return found

@@ -1,0 +1,81 @@
+"""The processes of this machine, for tests that kill some of them: who is below whom, and who works."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+LOOK_SECONDS: Final = 0.1
+LEAST_TICKS: Final = 3
+"""Of a hundredth of a second, while it is looked at: less than that a Java uses that has nothing to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """``ticks``: CPU time that it has used."""
+
+    pid: int
+    words: tuple[str, ...]
+    ticks: int
+
+    @property
+    def is_java(self) -> bool:
+        return bool(self.words) and self.words[0].endswith("java")
+
+    @property
+    def is_executor(self) -> bool:
+        """Java of an executor of a standalone cluster."""
+        return self.is_java and any(word.endswith("CoarseGrainedExecutorBackend") for word in self.words)
+
+    @property
+    def is_worker(self) -> bool:
+        """One of Spark's Python workers, or the process that forks them."""
+        return "pyspark.daemon" in self.words
+
+
+def below(pid: int) -> list[Process]:
+    """The processes below one."""
+    children: dict[int, list[tuple[int, int]]] = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = path.joinpath("stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        children.setdefault(int(fields[1]), []).append((int(path.name), int(fields[11]) + int(fields[12])))
+    found: list[Process] = []
+    waiting = list(children.get(pid, ()))
+    while waiting:
+        child, ticks = waiting.pop()
+        waiting += children.get(child, ())
+        try:
+            words = tuple(Path(f"/proc/{child}/cmdline").read_text().split("\0"))
+        except OSError:
+            continue
+        found.append(Process(child, words, ticks))
+    return found
+
+
+def executors(workers: Iterable[int]) -> list[int]:
+    """The executors below a cluster's workers."""
+    return [process.pid for worker in workers for process in below(worker) if process.is_executor]
+
+
+def busiest(pids: Iterable[int], with_children: bool = True) -> int | None:
+    """The one that uses the most CPU, with all that is below it; None: none of them has anything to do."""
+    before = {pid: _used(pid, with_children) for pid in pids}
+    time.sleep(LOOK_SECONDS)
+    used = {pid: _used(pid, with_children) - ticks for pid, ticks in before.items()}
+    best = max(used, key=lambda pid: used[pid], default=None)
+    return best if best is not None and used[best] >= LEAST_TICKS else None
+
+
+def _used(pid: int, with_children: bool) -> int:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    below_it = sum(process.ticks for process in below(pid)) if with_children else 0
+    return int(fields[11]) + int(fields[12]) + below_it
