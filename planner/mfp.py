@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from planner.row_errors import error_words
 from planner.scalar import Column, Scalar
 from planner.traverse import column_types, columns_of
 from storage.text import format_text
+
+SHOWN_COLUMNS: Final = 8
+"""Of a row that fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +174,10 @@ def unpack_used(rows: Words, schema: Schema, used: frozenset[int]) -> list[Vecto
 def row_text(row: Words, schema: Schema, context: Context) -> str:
     """A row as people read it, at most eight columns of it."""
     parts = []
-    for column, vector in list(zip(schema, unpack(row, schema), strict=True))[:8]:
+    for column, vector in list(zip(schema, unpack(row, schema), strict=True))[:SHOWN_COLUMNS]:
         (text,) = format_text(column.type, vector, context.dictionary)
         parts.append("null" if text is None else text.decode())
-    return f"({', '.join(parts)}{', ...' if len(schema) > 8 else ''})"
+    return f"({', '.join(parts)}{', ...' if len(schema) > SHOWN_COLUMNS else ''})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,9 @@ from planner.context import Context
 from planner.fragment import FIRST, Cut, Fragment, cut
 from planner.physical import Group, Plan, innermost_loops, inputs
 from planner.rounds import Due, Rounds
-from planner.spark_work import FRAME, VALUES, Environment, Work, output_folder, part_folder, read_values
+from planner.spark_work import FRAME, VALUES, Environment, Slice, Work, output_folder, part_folder, read_values
 from planner.unfold import Unfolded, unfold
+from planner.words_read import words_read
 from storage.dictionary import Dictionary
 from storage.load.paths import spark_path
 from storage.spark.blocks import encode_entries, read_block, write_blocks
@@ -88,7 +89,7 @@ class Hydration:
     _step: int = 0
     _updates: int = 0
     _given_words: int = 0
-    _slices: list[tuple[NodeId, Path]] = field(default_factory=list)
+    _slices: list[Slice] = field(default_factory=list)
     _values: list[Path] = field(default_factory=list)
     _waiting: dict[Due, list[Path]] = field(default_factory=dict)
 
@@ -98,12 +99,15 @@ class Hydration:
         found = {unfolded.sources[node]: standing for node, standing in given.items() if node in unfolded.sources}
         weights = {source: standing.diff_width for source, standing in found.items()}
         self._cut = cut(unfolded.plan, unfolded.kept, weights, loops=True)
+        read = words_read(unfolded.plan, unfolded.kept)
         for source, standing in found.items():
-            self._write_source(source, standing.contents())
+            self._write_source(source, standing.contents(), tuple(sorted(read[source])) or (0,))
         self.check()
 
-    def _write_source(self, source: NodeId, block: Block) -> None:
-        rows, _, diffs = block.arrays()
+    def _write_source(self, source: NodeId, block: Block, words: tuple[int, ...]) -> None:
+        """``words``: those of its rows that are read; at least one."""
+        whole, _, diffs = block.arrays()
+        rows = whole if len(words) == block.width else np.ascontiguousarray(whole[:, words])
         self._write_values(source, rows)
         for k, start in enumerate(range(0, block.n, SLICE_ROWS)):
             self.check()
@@ -111,7 +115,7 @@ class Hydration:
             path = self.folder / "sources" / f"{source}-{k}.arrow"
             piece = Block.of(rows[start:stop], np.zeros(stop - start, np.int64), diffs[start:stop])
             write_blocks(path, [piece], durable=False)
-            self._slices.append((source, path))
+            self._slices.append(Slice(source, path, words, block.width))
         self._updates += block.n
         self._given_words += rows.size + block.n + diffs.size
 

@@ -106,10 +106,30 @@ def read_values(path: Path) -> list[Entries]:
 
 
 @dataclass(frozen=True, slots=True)
+class Slice:
+    """Rows for a port, in a file that has only the ``words`` that are read, of ``width`` in all: the others are 0."""
+
+    port: NodeId
+    path: Path
+    words: tuple[int, ...]
+    width: int
+
+    def read(self) -> Block:
+        """The rows in their whole width."""
+        block = read_block(self.path)
+        if block.width == self.width:
+            return block
+        narrow, times, diffs = block.arrays()
+        rows = np.zeros((block.n, self.width), np.int64)
+        rows[:, self.words] = narrow
+        return Block.of(rows, times, diffs)
+
+
+@dataclass(frozen=True, slots=True)
 class Work:
     """One step: what waits for some fragments at one loop ``vector``, and what they make of it.
 
-    ``slices``: for the first step, its port and file, by the task's number. ``traces``: for each of the ``fragments``
+    ``slices``: for the first step, what it reads, by the task's number. ``traces``: for each of the ``fragments``
     how many it has; ``kept``: which of them are written. ``again``: whether other steps go on with what this one leaves
     in traces. ``output``: the number of the fragment that nothing runs: the plan's rows.
     """
@@ -120,7 +140,7 @@ class Work:
     step: int
     environment: Environment
     output: int
-    slices: tuple[tuple[NodeId, Path], ...] = ()
+    slices: tuple[Slice, ...] = ()
     traces: tuple[int, ...] = ()
     kept: tuple[frozenset[int], ...] = ()
     again: tuple[bool, ...] = ()
@@ -167,8 +187,8 @@ class Work:
         for batch in batches:
             if self.slices:
                 for number in batch.column(0).to_pylist():
-                    port, path = self.slices[number]
-                    found[FIRST, number][port].append(read_block(path))
+                    slice_ = self.slices[number]
+                    found[FIRST, number][slice_.port].append(slice_.read())
                 continue
             heads = (batch.column(name).to_pylist() for name in ("fragment", "part", "port"))
             for fragment, part, port, cell in zip(*heads, batch.column("block"), strict=True):
