@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from ivm.errors import SqlError
+from ivm.operators import linear
 from planner.logical import Rel
 from tests.planner_bench import Row, World
 from tests.planner_queries import LOOPS, NESTED, PLAIN, TABLES
@@ -74,6 +75,15 @@ def histories(queries: dict[str, Rel], seed: int) -> Iterator[tuple[World, str, 
 def test_views_equal_recompute(queries: dict[str, Rel], seed: int) -> None:
     """At every step: the view, a one-shot run from scratch and the naive interpreter agree."""
     for world, name, view, rel in histories(queries, seed):
+        expected = outcome(lambda: world.model(rel))  # noqa: B023
+        assert maintained(world, view) == expected, name
+        assert outcome(lambda: world.query(rel)) == expected, name  # noqa: B023
+
+
+def test_large_blocks_are_mapped_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As above, with parts of two rows."""
+    monkeypatch.setattr(linear, "AT_ONCE", 2)
+    for world, name, view, rel in histories(PLAIN, 2):
         expected = outcome(lambda: world.model(rel))  # noqa: B023
         assert maintained(world, view) == expected, name
         assert outcome(lambda: world.query(rel)) == expected, name  # noqa: B023

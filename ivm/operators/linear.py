@@ -12,13 +12,16 @@ from ivm.core import Core
 from ivm.graph import FormulaFunction, Gather, RowFunction
 from ivm.kernels.blocks import SAME
 from ivm.kernels.formula import map_block
+from ivm.kernels.memory import B_COUNT
 from ivm.kernels.program import CONCAT, CONSOLIDATE, ERRORS, GIVEN, MAP, NEGATE, PROJECT
 from ivm.operators.base import check_gather, program, refill
 from ivm.scheduler import Operator, Scope
-from ivm.shards import copied, gathered, sort_into
+from ivm.shards import copied, gathered, sort_into, sorted_block
 
 ROOM: Final = 512
 """For how many rows a map in a loop has room from the start; where it has less, Python makes more."""
+AT_ONCE: Final = 1 << 17
+"""Rows that a function gets at once."""
 
 
 class InputOperator(Operator):
@@ -182,26 +185,45 @@ class FlatMapOperator(Operator):
         return made
 
     def _evaluate(self, given: Block) -> bool:
+        """A large block part by part: what the function needs on its way, weights above all, is large beside the rows.
+
+        Weighed rows are added up part by part too, where that leaves less than half: groups have many rows, or few.
+        """
         rows, times, diffs = given.arrays()
+        parts: list[Block] = []
+        wrong: list[tuple[Words, Words, Words]] = []
+        adding_up = self.diff_width > 1 and given.n > AT_ONCE
+        for start in range(0, given.n, AT_ONCE):
+            chosen = slice(start, start + AT_ONCE)
+            part = self._part(rows[chosen], times[chosen], diffs[chosen], wrong)
+            if adding_up:
+                made, part = part.n, sorted_block(part)
+                adding_up = part.n < made // 2
+            parts.append(part)
+        self.out = parts[0] if len(parts) == 1 else _joined(parts)
+        if wrong:
+            refill(self.errors, *(np.concatenate(arrays) for arrays in zip(*wrong, strict=True)))
+        return bool(wrong) or self.out.n > 0
+
+    def _part(self, rows: Words, times: Words, diffs: Words, wrong: list[tuple[Words, Words, Words]]) -> Block:
+        """What the function makes of these; rows that fail come to ``wrong``."""
         mapped = self._function(rows)
         origin = mapped.source
         assert mapped.rows.shape[1] == self.width
         assert origin is not None or len(mapped.rows) == len(rows)
-        if origin is not None:
-            out_times, out_diffs = times[origin], diffs[origin]
-        else:
-            out_times, out_diffs = times.copy(), diffs.copy()
-        if mapped.weights is not None:
-            out_diffs = out_diffs * mapped.weights.reshape(len(mapped.rows), self.diff_width)
-        else:
-            assert self.diff_width == 1
-        self.out = Block.of(mapped.rows, out_times, out_diffs)
         if mapped.errors is not None and len(mapped.errors):
             assert mapped.error_source is not None
-            wrong = mapped.error_source
-            refill(self.errors, mapped.errors.reshape(-1, 1), times[wrong], diffs[wrong])
-            return True
-        return self.out.n > 0
+            failed = mapped.error_source
+            wrong.append((mapped.errors.reshape(-1, 1), times[failed], diffs[failed]))
+        if origin is not None:
+            times, diffs = times[origin], diffs[origin]
+        else:
+            times, diffs = times.copy(), diffs.copy()
+        if mapped.weights is not None:
+            diffs = diffs * mapped.weights.reshape(len(mapped.rows), self.diff_width)
+        else:
+            assert self.diff_width == 1
+        return Block.of(mapped.rows, times, diffs)
 
     def instruction(self, program: Program) -> Instruction | None:
         formula = self._ask()
@@ -219,6 +241,18 @@ class FlatMapOperator(Operator):
         self.out = self._own
         self.out.clear()
         self.errors.clear()
+
+
+def _joined(parts: list[Block]) -> Block:
+    """All of their updates; the parts are used up."""
+    out = Block(parts[0].width, parts[0].diff_width, max(sum(part.n for part in parts), 1))
+    parts.reverse()
+    while parts:
+        part = parts.pop()
+        start, out.n = out.n, out.n + part.n
+        out.rows[start : out.n], out.times[start : out.n], out.diffs[start : out.n] = part.arrays()
+    out.d[B_COUNT] = out.n
+    return out
 
 
 class ErrorsOperator(Operator):
