@@ -37,11 +37,26 @@ ROOT = Path(__file__).parents[1]
 @contextmanager
 def server() -> Iterator[str]:
     """A fresh server in a folder that goes away; its DSN."""
+    with started() as running:
+        yield running.dsn
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server: where it listens, and its process."""
+
+    dsn: str
+    process: int
+
+
+@contextmanager
+def started(flags: Sequence[str] = ()) -> Iterator[Running]:
+    """A fresh server, with flags of its own, in a folder that goes away."""
     folder = Path(tempfile.mkdtemp(prefix="freshet-bench-"))
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
-    command = [sys.executable, "server.py", "--data", str(folder), "--port", str(port)]
+    command = [sys.executable, "server.py", "--data", str(folder), "--port", str(port), *flags]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
@@ -49,7 +64,7 @@ def server() -> Iterator[str]:
             if line.startswith("ready on "):
                 break
         threading.Thread(target=process.stderr.read, daemon=True).start()
-        yield f"host=127.0.0.1 port={port} user=bench dbname=bench"
+        yield Running(f"host=127.0.0.1 port={port} user=bench dbname=bench", process.pid)
     finally:
         process.terminate()
         process.wait(30)

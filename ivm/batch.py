@@ -217,13 +217,7 @@ class Batch:
         n = block.n
         single = n > 64 and (bool(uniform(block.d)) if merged is None else merged.uniform)
         if single:
-            small = Block(block.width, 1, 1)
-            small.times[0] = block.times[0]
-            small.diffs[0] = 1
-            rows = block.rows[:n].copy() if merged is None else block.rows
-            small._rows = rows
-            small.d[B_ROWS] = address(rows)
-            block = small
+            block = _once(block.rows[:n].copy() if merged is None else block.rows, int(block.times[0]))
         elif block.room - n > max(64, n >> 2) and n <= _CUT:
             block = _cut(block)
         self.n = n
@@ -253,6 +247,18 @@ class Batch:
         self.ranks: Words | None = None
         if merged is not None and merged.ranks is not None and not single:
             self._ranked(merged.ranks[: rank_words(n)].copy())
+
+    @classmethod
+    def of_rows(cls, rows: Words, fenced: bool) -> Batch:
+        """Ascending, distinct rows, each once, at time 0 until it is ``stamped``. They are read where they are, in a
+        file for example. Cost: a look at each row for the filter, where one is worth while."""
+        block = _once(rows, 0)
+        block.n = len(rows)
+        return cls(block, fenced, Merged(_NO_BITS, _NO_BITS, None, uniform=True))
+
+    def stamp(self, time: int) -> None:
+        """Gives all its updates another time, before anybody reads them."""
+        self._block.times[:] = time
 
     def _ranked(self, ranks: Words) -> None:
         self.ranks = ranks
@@ -308,6 +314,16 @@ def filter_words(n: int, width: int) -> Words:
 
 
 _NO_BITS: Final = np.zeros(0, np.int64)
+
+
+def _once(rows: Words, time: int) -> Block:
+    """Rows with one time, and one diff of 1, for all of them."""
+    block = Block(rows.shape[1], 1, 1)
+    block.times[0] = time
+    block.diffs[0] = 1
+    block._rows = rows
+    block.d[B_ROWS] = address(rows)
+    return block
 
 
 def _cut(block: Block) -> Block:

@@ -17,7 +17,6 @@ from ivm.errors import SqlError, unsupported
 from ivm.kernels.blocks import ENTER, LEAVE, SAME
 from ivm.operators.arrange import ArrangeOperator
 from ivm.operators.asof import AsOfOperator
-from ivm.operators.base import program
 from ivm.operators.delta_join import DeltaJoinOperator
 from ivm.operators.join import JoinOperator
 from ivm.operators.linear import (
@@ -40,7 +39,7 @@ from ivm.operators.loop import (
 )  # fmt: skip
 from ivm.operators.reduce import ReduceOperator
 from ivm.scheduler import Operator, Scope
-from ivm.shards import copied, gathered, sorted_block
+from ivm.shards import copied, sorted_block
 
 Memo = dict[int, Block]
 """Contents of operators, by identity."""
@@ -191,13 +190,8 @@ def _kept(core: Core, operator: Operator) -> Block | None:
     if operator.spine is not None:
         return operator.spine.contents(core.since)
     for consumer in operator.consumers:
-        if isinstance(consumer, ArrangeOperator):
-            back = consumer.recover()
-            if back is not None:
-                held = consumer.kept.contents(core.since)
-                block = Block(operator.width, operator.diff_width, max(held.n, 1))
-                block.n = gathered(held, block, program(back, held.width, 0))
-                return block
+        if isinstance(consumer, ArrangeOperator) and consumer.recover() is not None:
+            return consumer.restored(consumer.kept.contents(core.since))
     return None
 
 

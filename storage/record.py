@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ivm.batch import Batch
 from ivm.errors import SqlError
 from ivm.rows import Words
 from storage.row_file import RowFile
@@ -60,12 +61,14 @@ class Update(NamedTuple):
     """What one commit does to one relation: ``rows`` int64[n, width], ``diffs`` int64[n], none of them 0.
 
     ``file``: has the rows, whose diffs are 1; its name is in the log's record in the place of them.
+    ``arranged``: they are also a batch, made beside the engine, of the relation's own arrangement.
     """
 
     relation: int
     rows: Words
     diffs: Words
     file: RowFile | None = None
+    arranged: Batch | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
+from tempfile import TemporaryFile
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -52,68 +54,59 @@ class RowFile(NamedTuple):
             raise SqlError("XX001", f"the rows of a load are damaged: {self.path}")
 
 
-class RowCollector:
-    """Takes rows a batch at a time; from ``FROM_ROWS`` rows on they are in a file."""
+class RowWriter:
+    """Writes a ``RowFile``, from the first row to the last."""
 
-    def __init__(self, folder: Path | None, width: int, limit: int = FROM_ROWS) -> None:
-        """``folder``: None where there is no data folder; then all stays in memory."""
-        self._folder, self._width, self._limit = folder, width, limit
-        self._parts: list[Words] = []
-        self._file: BinaryIO | None = None
-        self._path: Path | None = None
-        self._checksum = 0
-        self.count = 0
+    def __init__(self, folder: Path, width: int) -> None:
+        folder.mkdir(exist_ok=True)
+        self._path = folder / f"{os.urandom(12).hex()}.rows"
+        self._file = self._path.open("xb")
+        self._width = width
+        self._checksum = self._count = 0
 
-    def add(self, rows: Words) -> None:
-        """int64[n, width]."""
-        self.count += len(rows)
-        if self._file is None and (self._folder is None or self.count <= self._limit):
-            self._parts.append(rows)
-            return
-        if self._file is None:
-            assert self._folder is not None
-            self._folder.mkdir(exist_ok=True)
-            self._path = self._folder / f"{os.urandom(12).hex()}.rows"
-            self._file = self._path.open("xb")
-            parts, self._parts = self._parts, []
-            for part in parts:
-                self._write(part)
-        self._write(rows)
-
-    def _write(self, rows: Words) -> None:
-        assert self._file is not None
+    def write(self, rows: Words) -> None:
+        """int64[n, width]. Raises 53100."""
         assert rows.shape[1] == self._width, "rows as wide as the table"
         data = np.ascontiguousarray(rows, "<i8").reshape(-1).view(np.uint8).data
         self._checksum = zlib.crc32(data, self._checksum)
-        try:
+        self._count += len(rows)
+        with kept():
             self._file.write(data)
-        except OSError as error:
-            raise SqlError("53100", f"the rows of the load cannot be kept: {error}") from error
 
-    def finish(self) -> tuple[Words, RowFile | None]:
-        """All rows, in order, and the file that has them, durable, if there is one."""
-        if self._file is None:
-            parts = self._parts
-            rows = parts[0] if len(parts) == 1 else np.concatenate([np.zeros((0, self._width), np.int64), *parts])
-            return rows, None
-        assert self._path is not None
-        try:
+    def finish(self) -> RowFile:
+        """What was written, durable. Raises 53100."""
+        with kept():
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()
             for folder in (self._path.parent, self._path.parent.parent):
                 sync_path(folder)
-        except OSError as error:
-            raise SqlError("53100", f"the rows of the load cannot be kept: {error}") from error
-        file = RowFile(self._path, self.count, self._width, self._checksum)
-        return file.rows(), file
+        return RowFile(self._path, self._count, self._width, self._checksum)
 
     def discard(self) -> None:
-        """They are not wanted after all."""
-        self._parts.clear()
-        if self._file is not None and self._path is not None:
-            self._file.close()
-            self._path.unlink(missing_ok=True)
+        """It is not wanted after all."""
+        self._file.close()
+        self._path.unlink(missing_ok=True)
+
+
+def scratch_rows(folder: Path, rows: Words) -> Words:
+    """The rows in a file that has no name and goes with the array: memory that the kernel may take back. 53100."""
+    if not rows.size:
+        return rows
+    folder.mkdir(exist_ok=True)
+    with kept(), TemporaryFile(dir=folder) as file:
+        file.write(np.ascontiguousarray(rows, "<i8").reshape(-1).view(np.uint8).data)
+        file.flush()
+        return np.asarray(np.memmap(file, "<i8", "r", shape=rows.shape))
+
+
+@contextmanager
+def kept() -> Iterator[None]:
+    """Errors of the disk inside are 53100."""
+    try:
+        yield
+    except OSError as error:
+        raise SqlError("53100", f"the rows of the load cannot be kept: {error}") from error
 
 
 def remove_others(folder: Path, kept: Iterable[Path]) -> None:

@@ -27,6 +27,8 @@ def history_of(parts: Sequence[tuple[int, Update]]) -> History:
     rows = np.concatenate([u.rows for _, u in parts]) if len(parts) > 1 else parts[0][1].rows
     diffs = np.concatenate([u.diffs for _, u in parts]) if len(parts) > 1 else parts[0][1].diffs
     counts = [len(u.rows) for _, u in parts]
+    if len(parts) == 1:  # in no memory: a load may be large
+        return History(rows, np.broadcast_to(np.int64(parts[0][0]), len(rows)), diffs)
     return History(rows, np.repeat(np.array([epoch for epoch, _ in parts], np.int64), counts), diffs)
 
 
@@ -51,7 +53,7 @@ class Batch:
     ``loads``: what is known of the loads of a commit, by its epoch, from now on; None: nothing any more.
     ``sequences``: where those that moved stand, the last one of each counts. ``leaving``: ids of dictionary entries
     that go before ``entries`` come; no update of this batch or an earlier one names them, unless they come again.
-    ``files``: of rows, not needed any more once this is in the store.
+    ``files``: of rows, not needed any more once this is in the store; ``filed``: how many updates are in them.
     """
 
     high_water: int
@@ -65,6 +67,7 @@ class Batch:
     sequences: tuple[SequenceMark, ...] = ()
     leaving: Words = field(default_factory=lambda: NO_WORDS)
     files: tuple[Path, ...] = ()
+    filed: int = 0
 
     @property
     def size(self) -> int:
@@ -73,9 +76,11 @@ class Batch:
 
     @property
     def pressing(self) -> int:
-        """Those for which commits are held back when too many wait: not what new relations have from the start."""
+        """Those for which commits are held back when too many wait, for their memory: not what new relations have from
+        the start, nor what is in files."""
         first = {relation.id for relation in self.created}
-        return sum(len(history.diffs) for relation, history in self.relations.items() if relation not in first)
+        found = sum(len(history.diffs) for relation, history in self.relations.items() if relation not in first)
+        return max(0, found - self.filed)
 
 
 def merge_batches(batches: Sequence[Batch]) -> Batch:
@@ -99,6 +104,7 @@ def merge_batches(batches: Sequence[Batch]) -> Batch:
         tuple({mark.storage: mark for batch in batches for mark in batch.sequences}.values()),
         np.concatenate([batch.leaving for batch in batches]),
         tuple(file for batch in batches for file in batch.files),
+        sum(batch.filed for batch in batches),
     )
 
 

@@ -42,9 +42,10 @@ from storage import codec
 from storage.dictionary import Dictionary
 from storage.load.arrow import check_type, column_vector
 from storage.load.columnar import ColumnarFormat, ColumnarSource
-from storage.load.columns import LoadColumn, LoadedRows, load_schema
+from storage.load.columns import LoadColumn, load_schema
 from storage.load.paths import LocalFiles, RemoteFiles, locate, resolve_path
 from storage.load.source import read_here
+from storage.sorted_rows import Run
 from tests.profiles import scaled
 
 SECRET = b"0123456789abcdef"
@@ -201,13 +202,13 @@ def contents(files: list[Path], columns: list[LoadColumn], size: int = 1000) -> 
     return decoded(batches, columns, dictionary)
 
 
-def decoded(batches: list[LoadedRows], columns: list[LoadColumn], dictionary: Dictionary) -> list[tuple[Any, ...]]:
+def decoded(batches: list[Run], columns: list[LoadColumn], dictionary: Dictionary) -> list[tuple[Any, ...]]:
     found: list[tuple[Any, ...]] = []
-    for rows, diffs in batches:
-        vectors = unpack(rows, load_schema(columns))
+    for run in batches:
+        vectors = unpack(run.rows, load_schema(columns))
         values = [codec.decode(c.type, v, dictionary) for c, v in zip(columns, vectors, strict=True)]
-        for row, diff in zip(zip(*values, strict=True), diffs.tolist(), strict=True):
-            found += [row] * diff
+        for row, count in zip(zip(*values, strict=True), run.times.tolist(), strict=True):
+            found += [row] * count
     return found
 
 

@@ -27,7 +27,7 @@ from sql.statements.statements import CopyFormat, CopyOptions
 from storage.cancel import Cancel
 from storage.dictionary import Dictionary
 from storage.load.columnar import ColumnarFormat, ColumnarSource
-from storage.load.columns import LoadColumn, LoadedRows, load_schema
+from storage.load.columns import LoadColumn, load_schema
 from storage.load.infer import FoundColumn, columns_of_arrow, columns_of_text
 from storage.load.infer_spark import columns_by_spark
 from storage.load.json_rows import JsonFormat
@@ -37,6 +37,7 @@ from storage.load.source import Source, read_here
 from storage.load.spark import read_with_spark
 from storage.load.text import TextFormat, TextSource
 from storage.load.text_spark import Split, planned
+from storage.sorted_rows import Run
 from storage.spark.session import SparkSession
 from storage.text_style import DEFAULT_STYLE
 from tests.loading import Outcome, outcome, write
@@ -121,7 +122,7 @@ def by_splits(source: TextSource, data: bytes, cuts: list[int], size: int, rejec
     dictionary = Dictionary(SECRET)
     blocks = [block for decode, batches in found for block in decode(batches, dictionary, rejects)]
     schema = load_schema(source.columns)
-    loaded = [LoadedRows(pack(b.vectors, schema, b.size), pa.array([1] * b.size).to_numpy()) for b in blocks]
+    loaded = [Run(pack(b.vectors, schema, b.size)) for b in blocks]
     return decoded(loaded, list(source.columns), dictionary)
 
 

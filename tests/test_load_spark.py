@@ -21,10 +21,10 @@ from ivm.errors import SqlError
 from ivm.words import INT4, INT8, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
 from storage.cancel import Cancel
 from storage.dictionary import Dictionary
-from storage.load.columnar import ColumnarFormat, ColumnarSource, ColumnDecoder
+from storage.load.columnar import ColumnarFormat, ColumnarSource
 from storage.load.columns import LoadColumn
 from storage.load.entries import replace_ids, take_entries
-from storage.load.executor import ENTRY, ROW, encoder, stream_schema
+from storage.load.rejects import Rejects
 from storage.load.source import Block, read_here
 from storage.load.spark import read_with_spark
 from storage.spark import session as spark_session
@@ -81,8 +81,9 @@ def test_spark_loads_what_the_local_path_loads(session: SparkSession, tmp_path: 
     dictionary = Dictionary(SECRET)
     batches = list(read_with_spark(session, parquet(files, COLUMNS), dictionary))
     assert Counter(decoded(batches, COLUMNS, dictionary)) == local(files)
-    for rows, diffs in batches:
-        assert (diffs > 0).all()
+    for run in batches:
+        rows = run.rows
+        assert (run.times > 0).all()
         assert rows.tolist() == sorted(rows.tolist()), "a run is sorted"
         assert len(np.unique(rows, axis=0)) == len(rows), "and consolidated"
     assert (session.settings.cache / "java" / "bin" / "java").exists()
@@ -91,7 +92,9 @@ def test_spark_loads_what_the_local_path_loads(session: SparkSession, tmp_path: 
 class Sleep:
     """A decoder whose batches take for ever."""
 
-    def __call__(self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary) -> Iterator[Block]:
+    def __call__(
+        self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary, rejects: Rejects | None = None
+    ) -> Iterator[Block]:
         for batch in batches:
             time.sleep(600)
             yield Block([], batch.num_rows)
@@ -183,32 +186,6 @@ def test_errors_on_executors_are_errors_of_the_statement(session: SparkSession, 
     assert raised.value.sqlstate == "42804"
 
 
-def test_the_stream_of_an_executor() -> None:
-    columns = [LoadColumn("t", TEXT), LoadColumn("n", INT4, nullable=False)]
-    batches = [
-        pa.record_batch([pa.array(["a", None, "b"]), pa.array([1, 2, 3], pa.int32())], ["t", "n"]),
-        pa.record_batch([pa.array(["b"]), pa.array([3], pa.int32())], ["t", "n"]),
-    ]
-    found = list(encoder(columns, ColumnDecoder(tuple(columns)), SECRET)(batches))
-    assert all(batch.schema == stream_schema(columns) for batch in found)
-    table = pa.Table.from_batches(found).to_pylist()
-    assert [row["part"] for row in table] == [ROW] * 3 + [ENTRY] * 2 + [ROW]
-    a, b = Dictionary(SECRET).intern([b"a", b"b"]).tolist()
-    assert {(row["w0"], row["place"], row["value"]) for row in table if row["part"] == ENTRY} == {
-        (a, a, b"a"),
-        (b, b, b"b"),
-    }
-    assert [(row["w0"], row["w1"], row["w2"]) for row in table if row["part"] == ROW] == [
-        (a, 1, 0),
-        (0, 2, 1),
-        (b, 3, 0),
-        (b, 3, 0),
-    ]
-    places = [row["place"] for row in table if row["part"] == ROW]
-    assert places[2] == places[3]
-    assert len(set(places)) == 3
-
-
 def test_remapping_replaces_ids_only() -> None:
     columns = [LoadColumn("t", TEXT), LoadColumn("n", INT8), LoadColumn("d", NUMERIC)]
     rows = np.array([[7, 7, 9, 0], [9, 9, 8, 0], [11, 11, 11, 0]], np.int64)
@@ -257,12 +234,13 @@ def test_one_id_for_two_values_is_noticed() -> None:
     """Executors that saw different values may propose one id for both: rows cannot be told apart, so None."""
     dictionary = Dictionary(SECRET)
     (a, b) = dictionary.intern([b"a", b"b"]).tolist()
-    tables = [
-        pa.table({"w0": pa.array(ids, pa.int64()), "value": pa.array(values, pa.binary())})
-        for ids, values in (([a, 5], [b"a", b"c"]), ([a, b], [b"a", b"b"]), ([], []))
+    batches = [
+        pa.table({"id": pa.array(ids, pa.int64()), "value": pa.array(values, pa.binary())})
+        for ids, values in (([a, 5], [b"a", b"c"]), ([b], [b"b"]), ([], []))
     ]
-    taken = take_entries(tables, dictionary)
+    taken = take_entries(batches, dictionary)
     assert taken is not None
     (c,) = dictionary.intern([b"c"]).tolist()
     assert [words.tolist() for words in taken] == [[5], [c]]
-    assert take_entries([*tables, pa.table({"w0": [b], "value": pa.array([b"other"])})], dictionary) is None
+    clash = pa.table({"id": pa.array([7, 7]), "value": pa.array([b"b", b"other"])})
+    assert take_entries([*batches, clash], dictionary) is None

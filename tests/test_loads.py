@@ -15,8 +15,9 @@ import pytest
 from ivm.errors import SqlError
 from sql.engine import loads
 from sql.session import copy_files
+from storage.load.collector import KeyOrder, RowCollector, Sorted
 from storage.record import CommitRecord, Update, decode_record, encode_record, opened
-from storage.row_file import FROM_ROWS, RowCollector
+from storage.row_file import FROM_ROWS
 from tests.program import Program
 from tests.sessions import Client, Server
 
@@ -305,12 +306,13 @@ def test_rows_in_a_file_survive_a_kill(tmp_path: Path, files: Path) -> None:
 
 
 def test_a_record_with_rows_in_a_file(tmp_path: Path) -> None:
-    collector = RowCollector(tmp_path / "loads", 2, limit=3)
+    collector = RowCollector(tmp_path / "loads", KeyOrder((0, 1), 2), limit=3)
     for start in (0, 2, 4):
         collector.add(np.arange(start * 2, start * 2 + 4).reshape(2, 2))
-    rows, file = collector.finish()
+    found = collector.finish()
+    assert isinstance(found, Sorted)
+    rows, file = found.rows, found.file
     assert rows.tolist() == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11]]
-    assert file is not None
     record = CommitRecord(5, (Update(7, rows, np.ones(6, np.int64), file), Update(8, rows[:1], np.array([3]))))
     text = encode_record(record)
     found = decode_record(text, tmp_path / "loads")

@@ -23,10 +23,11 @@ from sql.session.ingest import Batch, Progress, ingest, target_of
 from sql.session.source_streams import file_format
 from storage.codec import decode
 from storage.dictionary import Dictionary
+from storage.load.columnar import ColumnDecoder
 from storage.load.columns import LoadColumn, load_schema
-from storage.load.executor import encoder, stream_schema
 from storage.load.source import Block
 from storage.streams.arrived import arrived_rows
+from storage.streams.encoded import ENTRY, ROW, encoder, stream_schema
 from storage.streams.files import FilesDecoder
 from storage.streams.json_rows import JsonRows, Messages
 from storage.streams.systems import encoded_columns, kafka_options
@@ -55,6 +56,26 @@ def refused(rows: JsonRows, *values: str | None, keys: Sequence[str | None] | No
     with pytest.raises(SqlError) as raised:
         of_json(rows, *values, keys=keys)
     return raised.value.sqlstate
+
+
+def test_the_stream_of_an_executor() -> None:
+    columns = [LoadColumn("t", TEXT), LoadColumn("n", INT4, nullable=False)]
+    batches = [
+        pa.record_batch([pa.array(["a", None, "b"]), pa.array([1, 2, 3], pa.int32())], ["t", "n"]),
+        pa.record_batch([pa.array(["b"]), pa.array([3], pa.int32())], ["t", "n"]),
+    ]
+    found = list(encoder(columns, ColumnDecoder(tuple(columns)), SECRET)(batches))
+    assert all(batch.schema == stream_schema(columns) for batch in found)
+    table = pa.Table.from_batches(found).to_pylist()
+    assert [row["part"] for row in table] == [ROW] * 3 + [ENTRY] * 2 + [ROW]
+    a, b = Dictionary(SECRET).intern([b"a", b"b"]).tolist()
+    assert {(row["w0"], row["value"]) for row in table if row["part"] == ENTRY} == {(a, b"a"), (b, b"b")}
+    assert [(row["w0"], row["w1"], row["w2"]) for row in table if row["part"] == ROW] == [
+        (a, 1, 0),
+        (0, 2, 1),
+        (b, 3, 0),
+        (b, 3, 0),
+    ]
 
 
 def test_an_objects_members_are_columns_and_numbers_keep_their_digits() -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from ivm.batch import Block, Words, address
+from ivm.batch import Batch, Block, Words, address
 from ivm.compiled import Instruction, Program
 from ivm.core import Core
 from ivm.graph import Gather
@@ -28,7 +28,7 @@ _COPIED: Final = 1024
 class ArrangeOperator(Operator):
     """Keeps its input as [key | val] in a spine. Cost of a pass: sorting the delta, and the spine's insert."""
 
-    __slots__ = ("_gathered", "_order", "_program", "gather", "kept", "source")
+    __slots__ = ("_gathered", "_given", "_order", "_program", "gather", "kept", "source")
 
     ARRANGED = True
 
@@ -51,12 +51,32 @@ class ArrangeOperator(Operator):
         self._order = self.kept.order
         self._program = None if is_identity(how, source.width) else program(how, source.width, 0)
         self._gathered = Block(self.width, self.diff_width)
+        self._given: tuple[Batch, Block | None] | None = None
 
     @property
     def primary(self) -> bool:
         return self.source.primary
 
+    def give(self, batch: Batch, block: Block | None) -> None:
+        """What the next step brings, as it is kept, and for its readers, if there are any, as a block. Nothing else
+        comes in that step."""
+        self._given = batch, block
+        self.scope.changed(self)
+        self.wake()
+
+    def _take(self, batch: Batch, block: Block | None) -> bool:
+        self._given = None
+        self.scope.changed(self)
+        self.source.taken()
+        self.kept.touched(0)
+        self.kept.adopt(batch)
+        if block is not None:
+            self.out = block
+        return block is not None
+
     def run(self, vector: int) -> bool:
+        if self._given is not None:
+            return self._take(*self._given)
         if self._order:
             self.core.refresh()  # operators before this one may have interned values in this very pass
         given = self.source.out
@@ -95,6 +115,8 @@ class ArrangeOperator(Operator):
         return error is None
 
     def instruction(self, program: Program) -> Instruction | None:
+        if self._given is not None:
+            return None
         return Instruction(ARRANGE, program.row(self.source), None, self._words())
 
     def _words(self) -> list[int]:
@@ -110,6 +132,16 @@ class ArrangeOperator(Operator):
     def recover(self) -> Gather | None:
         """How to get the input's rows back from the arrangement's, if that is possible."""
         return inverse(self.gather, self.source.width)
+
+    def restored(self, block: Block) -> Block:
+        """A block of the arrangement's rows as the input has them, which loses nothing; for one more reader."""
+        back = self.recover()
+        assert back is not None, "an arrangement that loses nothing"
+        if is_identity(back, self.width):
+            return Block.of(*block.arrays())
+        made = Block(self.source.width, self.diff_width, max(block.n, 1))
+        made.n = gathered(block, made, program(back, self.width, 0))
+        return made
 
 
 class OutputOperator(ArrangeOperator):

@@ -54,6 +54,14 @@ class InputOperator(Operator):
         out.n = out.d[0] = end
         self.fed = True
 
+    def give(self, block: Block) -> None:
+        """As ``feed``, of all that the next step brings: the block is not copied."""
+        assert not self.out.n, "nothing else is fed"
+        self.out = block
+        self.scope.changed(self)
+        self.fed = True
+        self.wake()
+
     def run(self, vector: int) -> bool:
         return self.out.n > 0
 

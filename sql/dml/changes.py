@@ -13,6 +13,7 @@ from ivm.words import OID, ColumnType, Schema
 from planner.context import Context
 from planner.scalar import Scalar
 from sql.catalog.catalog import Relation
+from sql.catalog.keys import Check
 from sql.dml.conflict import upsert
 from sql.dml.constraints import CHECKED_ROWS, check_conditions, duplicate_key, fit
 from sql.dml.family import chosen_rows, new_rows, shares
@@ -63,7 +64,7 @@ class Changer:
 
     def insert_conflicting(self, table: Relation, conflict: OnConflict, rows: Words) -> Words:
         """Adds rows, or does what ON CONFLICT says; the rows that are new or changed."""
-        self._check_conditions(table, rows)
+        self.check_conditions(table, rows)
         if conflict.changed is not None:
             return self._upsert(table, conflict, rows)
         rows = self._unheld(table, conflict, rows)
@@ -75,7 +76,7 @@ class Changer:
         if table.partitioning is not None:
             insert_routed(self, table, rows)
             return
-        self._check_conditions(table, rows)
+        self.check_conditions(table, rows)
         self._check_keys(table, rows[:0], rows)
         self.apply(table, rows[:0], rows)
 
@@ -86,7 +87,7 @@ class Changer:
 
     def check_rows(self, table: Relation, old: Words, new: Words) -> None:
         """23514, 23505 for rows that have found their partition, in the place of the old ones."""
-        self._check_conditions(table, new, routed=True)
+        self.check_conditions(table, new, routed=True)
         self._check_keys(table, old, new)
 
     def _unheld(self, table: Relation, conflict: OnConflict, rows: Words) -> Words:
@@ -100,14 +101,16 @@ class Changer:
 
     def _upsert(self, table: Relation, conflict: OnConflict, rows: Words) -> Words:
         done = upsert(table, conflict, rows, self.keys, self.context, self.writer.settle, self._values())
-        self._check_conditions(table, done.new)
+        self.check_conditions(table, done.new)
         self._check_keys(table, done.old, done.new)
         self.apply(table, done.old, done.new, done.new[done.updates])
         return done.new
 
-    def _check_conditions(self, table: Relation, rows: Words, routed: bool = False) -> None:
+    def check_conditions(self, table: Relation, rows: Words, routed: bool = False, met: tuple[Check, ...] = ()) -> None:
+        """23514 for the first row that fails a CHECK, or is not within its partition's bounds unless it is ``routed``;
+        ``met``: the rows have met these."""
         conditions = self.keys.rules(table).conditions
-        if conditions:
+        if conditions and met != table.checks:
             for part in slices(len(rows), CHECKED_ROWS):
                 check_conditions(table, rows[part], conditions, self.context)
         if table.bound is not None and not routed:
@@ -143,7 +146,7 @@ class Changer:
         if len(kept) < len(old):
             source, old = RowSet(source.rows[kept], source.schema), old[kept]
         new = fit(table, source, self.context.dictionary, first=width)
-        self._check_conditions(table, new)
+        self.check_conditions(table, new)
         self._check_keys(table, old, new)
         self.apply(table, old, new, new)
         if statement.returning is None:
@@ -169,7 +172,7 @@ class Changer:
             once = self.once(table, share.old)
             kept.append(share.places[once])
             new = new_rows(statement, share, source, kept[-1], self.context.dictionary)
-            self._check_conditions(table, new)
+            self.check_conditions(table, new)
             self._check_keys(table, share.old[once], new)
             self.apply(table, share.old[once], new, new)
         found = chosen_rows(source, kept)
@@ -222,7 +225,7 @@ class Changer:
     def update_rows(self, table: Relation, old: Words, columns: list[Vector]) -> None:
         """Puts other rows, given as columns, in the place of rows that are there."""
         new = rows_of(self, table, columns)
-        self._check_conditions(table, new)
+        self.check_conditions(table, new)
         self._check_keys(table, old, new)
         self.apply(table, old, new, new)
 

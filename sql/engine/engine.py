@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from ivm.batch import Batch as ArrangedBatch
 from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
 from ivm.graph import NodeId
@@ -84,6 +85,8 @@ class Engine:
         """While a light statement runs on the event loop's thread: nothing may be stepped."""
         self.touched: set[int] = set()
         """The tables that were fed since the last step."""
+        self.whole: set[int] = set()
+        """Those of them that nothing else may be fed to before they are stepped."""
         self.steps = 0
         """How often the dataflow was stepped: what was fed before the last step is in ``head``."""
         self.times = StepTimes()
@@ -133,6 +136,7 @@ class Engine:
                 raise TooLongHereError
             self.unstepped = False
             self.touched.clear()
+            self.whole.clear()
             self.steps += 1
             begun = thread_time_ns()
             try:
@@ -159,6 +163,17 @@ class Engine:
         self.dataflow.feed(self.renderer.input(relation), rows, ordinal, diffs)
         self.unstepped = True
         self.touched.add(relation)
+
+    def feed_arranged(self, relation: int, batch: ArrangedBatch, ordinal: int) -> None:
+        """As ``feed``, of what a table's own arrangement keeps as it is: all that the table is fed in one step."""
+        if self.dictionary.guarded:
+            self.dictionary.see(batch.rows)
+        node = self.renderer.arrangement(relation, ())
+        assert node is not None, "a table has its arrangement"
+        self.dataflow.feed_arranged(self.renderer.input(relation), node, batch, ordinal)
+        self.unstepped = True
+        self.touched.add(relation)
+        self.whole.add(relation)
 
     def add_table(self, table: Relation) -> None:
         """A table's input and arrangement, empty."""
@@ -418,13 +433,13 @@ class Engine:
         revived = tuple(map(stored_relation, back.values())) + self.locks.created({}, back)
         changed |= bool(revived)
         self.failing.revived.clear()
+        files = [u.file for r in group.records for u in r.updates if u.file is not None]
         batch = Batch(
             delta.epoch, sequence, stored, entries, self.catalog.to_json() if changed else None,
             created_relations(before, known) + self.locks.created(before, known) + revived,
             dropped_relations(before, self.catalog.relations), sequences=tuple(self._marks.values()),
             loads={r.epoch: r.load for r in group.records if r.load is not None} | self.loads.changed(),
-            leaving=leaving,
-            files=tuple(u.file.path for r in group.records for u in r.updates if u.file is not None),
+            leaving=leaving, files=tuple(file.path for file in files), filed=sum(file.size for file in files),
         )  # fmt: skip
         self._marks.clear()
         self.persistence.apply(batch, self.catalog)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ivm.batch import Batch
 from ivm.errors import unsupported
 from ivm.rows import Words
 from ivm.trace import Version
@@ -64,13 +65,10 @@ class Writer:
         if len(rows):
             self.updates.append(Update(relation, rows, diffs))
 
-    def keep_in(self, rows: Words, file: RowFile) -> None:
-        """The file has these rows, which were added: it goes with them if they are taken back."""
-        found = [i for i, update in enumerate(self.updates) if update.rows is rows]
-        for i in found:
-            self.updates[i] = self.updates[i]._replace(file=file)
-        if not found:  # other rows were added in their place, or none
-            file.path.unlink(missing_ok=True)
+    def add_arranged(self, relation: int, rows: Words, file: RowFile, batch: Batch) -> None:
+        """More rows of a table, each once, which are in a file that goes with them if they are taken back, and a batch
+        of the table's own arrangement; constraints have been checked."""
+        self.updates.append(Update(relation, rows, np.broadcast_to(np.int64(1), len(rows)), file, batch))
 
     def settle(self) -> None:
         """Feed and step everything so far."""
@@ -258,7 +256,13 @@ class Writer:
         self.fed = len(self.updates)
 
     def _feed_one(self, update: Update) -> None:
-        self.engine.feed(update.relation, update.rows, update.diffs, self.ordinal)
+        engine, relation = self.engine, update.relation
+        if relation in (engine.whole if update.arranged is None else engine.touched):
+            engine.failing.settle_tentative()
+        if update.arranged is None:
+            engine.feed(relation, update.rows, update.diffs, self.ordinal)
+        else:
+            engine.feed_arranged(relation, update.arranged, self.ordinal)
 
 
 def ones(count: int, value: int = 1) -> Words:

@@ -8,23 +8,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ivm.errors import SqlError
-from ivm.rows import Words
+from sql.catalog.keys import Check
 from sql.engine.writer import Writer
-from storage.row_file import RowFile
+from storage.load.collector import Few, Sorted
 
 
 @dataclass(slots=True)
 class Collected:
-    """``rows`` int64[n, width]. The file goes with the rows: whoever takes them first, the engine's job that adds them
-    or the statement that gives up, decides about it."""
+    """``checks``: the table's, which the rows have met. The file goes with the rows: whoever takes them first, the
+    engine's job that adds them or the statement that gives up, decides about it."""
 
-    rows: Words
-    file: RowFile | None = None
+    rows: Few | Sorted
+    checks: tuple[Check, ...] = ()
     _taken: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
-    def entering(self, writer: Writer) -> Iterator[Words]:
-        """Inside, they may be added to a table; then the file is the writer's. 57014: the statement has given up."""
+    def entering(self, writer: Writer) -> Iterator[Few | Sorted]:
+        """Inside, they may be added to a table; the file is the writer's if it has taken it. 57014: the statement has
+        given up."""
         if not self._taken.acquire(blocking=False):
             raise SqlError("57014", "canceling statement due to user request")
         try:
@@ -32,8 +33,8 @@ class Collected:
         except BaseException:
             self._remove()
             raise
-        if self.file is not None:
-            writer.keep_in(self.rows, self.file)
+        if isinstance(self.rows, Sorted) and all(update.file is not self.rows.file for update in writer.updates):
+            self._remove()
 
     def give_up(self) -> None:
         """The statement has ended: what nobody has taken goes."""
@@ -41,5 +42,5 @@ class Collected:
             self._remove()
 
     def _remove(self) -> None:
-        if self.file is not None:
-            self.file.path.unlink(missing_ok=True)
+        if isinstance(self.rows, Sorted):
+            self.rows.file.path.unlink(missing_ok=True)

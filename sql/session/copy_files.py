@@ -11,10 +11,10 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import Words, unpack
-from ivm.words import row_width
 from planner.context import Context
 from sql.catalog.catalog import Relation
 from sql.coordination.transaction import Transaction
+from sql.dml.loading import order_of
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.engine.loads import Load, LoadState
 from sql.session.collected import Collected
@@ -23,13 +23,15 @@ from sql.session.copying import load_progress
 from sql.session.load_source import for_executors, load_columns, location_of, source_of
 from sql.session.rejecting import RowChecks, rejects_of, tell
 from sql.statements.statements import CopyFrom, CopyOptions
-from storage.load.columns import LoadedRows, load_schema
+from storage.load.collector import RowCollector
+from storage.load.columns import load_schema
 from storage.load.engine import choose_engine
 from storage.load.paths import Location
 from storage.load.rejects import Rejects
 from storage.load.source import Source, read_here
 from storage.passwords import hide_passwords
-from storage.row_file import FROM_ROWS, RowCollector
+from storage.row_file import FROM_ROWS
+from storage.sorted_rows import Run
 from storage.text_style import TextStyle
 
 if TYPE_CHECKING:
@@ -115,40 +117,47 @@ def _is_there(coordinator: Coordinator, load: Load) -> bool:
     return any(r.oid == load.relation for r in coordinator.engine.published.catalog.relations.values())
 
 
-def _collected(coordinator: Coordinator, statement: CopyFrom, parts: Iterator[Words], load: Load) -> Collected:
+def _collected(coordinator: Coordinator, statement: CopyFrom, parts: Iterator[Run], load: Load) -> Collected:
     """All rows, and the file that has them where they are many."""
     persistence = coordinator.engine.persistence
     folder = None if persistence is None else persistence.row_files
-    collector = RowCollector(folder, row_width(statement.table.row_schema), FROM_ROWS)
-    try:
-        for rows in parts:
-            load.cancel.check()
-            collector.add(rows)
-            load.rows = collector.count
-        return Collected(*collector.finish())
-    except BaseException:
-        collector.discard()
-        raise
+    table = statement.table
+    collector = RowCollector(folder, order_of(table), FROM_ROWS)
+    for rows, counts in parts:
+        load.cancel.check()
+        collector.add(rows, counts)
+        load.rows = collector.count
+    return Collected(collector.finish(load.cancel.check), table.checks)
 
 
 def _rows(
     coordinator: Coordinator, statement: CopyFrom, location: Location, context: Context, style: TextStyle, load: Load
-) -> Iterator[Words]:
+) -> Iterator[Run]:
+    """Whole rows of the table that have met its CHECKs."""
     source = source_of(statement, location, for_executors(style) if load.engine == "spark" else style)
     load.total = source.check()
-    schema, rejects = load_schema(load_columns(statement)), rejects_of(statement)
-    checks = None if rejects is None else RowChecks(statement.table, rejects, context)
-    for rows, diffs in _loaded(coordinator, source, context, load, rejects):
-        written = rows if (diffs == 1).all() else np.repeat(rows, diffs, axis=0)
-        found = table_rows(statement, unpack(written, schema), len(written), context)
-        yield found if checks is None else checks.passing(found)
+    table, rejects = statement.table, rejects_of(statement)
+    checks = RowChecks(table, rejects, context)
+    for run in _loaded(coordinator, source, context, load, rejects):
+        rows = _whole_rows(statement, run.rows, context)
+        if checks.conditions:  # of each row that is left out there is a reject
+            yield Run(checks.passing(rows if run.counts is None else np.repeat(rows, run.counts, axis=0)))
+        else:
+            yield Run(rows, run.counts)
     if rejects is not None:
         load.reject(rejects.found)
 
 
+def _whole_rows(statement: CopyFrom, rows: Words, context: Context) -> Words:
+    table, schema = statement.table, load_schema(load_columns(statement))
+    if statement.columns == tuple(range(len(table.columns))) and schema == table.row_schema:
+        return rows
+    return table_rows(statement, unpack(rows, schema), len(rows), context)
+
+
 def _loaded(
     coordinator: Coordinator, source: Source, context: Context, load: Load, rejects: Rejects | None
-) -> Iterator[LoadedRows]:
+) -> Iterator[Run]:
     if load.engine == "spark":
         from storage.load.spark import read_with_spark
 

@@ -18,6 +18,7 @@ from sql.coordination.prepared import StaleError
 from sql.coordination.transaction import Transaction
 from sql.dml.changes import Changer
 from sql.dml.constraints import fit
+from sql.dml.loading import insert_load
 from sql.engine.loads import Load
 from sql.engine.writer import Writer
 from sql.pgwire.copy import CopyParser
@@ -28,6 +29,7 @@ from sql.session.rejecting import RowChecks, load_of_stdin, rejects_of, tell
 from sql.statements.results import CommandResult
 from sql.statements.statements import CopyFormat, CopyFrom
 from sql.system.state import CopyInfo
+from storage.load.collector import Few
 from storage.load.rejects import Rejects
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ class CopyIn:
         load = load_of_stdin(self._session, self._statement)
         load.reject(rejects.found)
         with self._coordinator.engine.loads.run(load):
-            table, collected = self._statement.table, Collected(rows)
+            table, collected = self._statement.table, Collected(Few(rows))
             await write_load(self._coordinator, self._transaction, table, collected, self._context, load)
         tell(self._session, load)
         return load.rows
@@ -129,8 +131,9 @@ async def write_load(
             if known is not None:
                 return known
             writer.engine.check_room()
-            Changer(writer, coordinator.keys, context).insert_rows(_still(writer.catalog, table), rows)
-        load.join(writer.loads, len(rows))
+            changer = Changer(writer, coordinator.keys, context)
+            insert_load(changer, _still(writer.catalog, table), rows, collected.checks)
+        load.join(writer.loads, rows.count)
         return None
 
     try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.coordination.prepared import Prepared, StaleError
+from sql.dml.loading import insert_load
 from sql.engine.loads import Load, LoadState
 from sql.engine.writer import Writer
 from sql.session.collected import Collected
@@ -117,10 +118,10 @@ class TableFrom:
             if table is None or collected is None:
                 return "CREATE TABLE"
             with collected.entering(writer) as rows:
-                self._executor.changer(writer, self._request).insert_rows(table, rows)
+                insert_load(self._executor.changer(writer, self._request), table, rows, collected.checks)
             load.relation = table.oid
-            load.join(writer.loads, len(rows))
-            return f"COPY {len(rows)}"
+            load.join(writer.loads, rows.count)
+            return f"COPY {rows.count}"
 
         try:
             return await self._transaction.write(work)

@@ -11,11 +11,13 @@ from planner.context import Context
 from planner.scalar import Scalar
 from sql.bind.constraints import check_conditions
 from sql.catalog.catalog import Relation
-from sql.dml.constraints import failing_rows
+from sql.dml import constraints
+from sql.dml.constraints import CHECKED_ROWS
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.engine.loads import Load
 from sql.statements.statements import CopyFrom
 from storage.load.rejects import Reject, Rejects, shortened
+from storage.row_file import slices
 
 if TYPE_CHECKING:
     from sql.session.session import Session
@@ -23,18 +25,22 @@ if TYPE_CHECKING:
 
 class RowChecks:
     """The table's CHECK constraints, for rows that have been read: those that fail are rejects without a line, since
-    Spark brings rows sorted."""
+    Spark brings rows sorted; without ``rejects`` the first one is an error."""
 
-    def __init__(self, table: Relation, rejects: Rejects, context: Context) -> None:
+    def __init__(self, table: Relation, rejects: Rejects | None, context: Context) -> None:
         self._table, self._rejects, self._context = table, rejects, context
-        self._conditions: tuple[Scalar, ...] = check_conditions(table) if table.checks else ()
+        self.conditions: tuple[Scalar, ...] = check_conditions(table) if table.checks else ()
 
     def passing(self, rows: Words) -> Words:
-        """The rows that meet them (NULL passes). Raises TooManyRejects."""
-        if not self._conditions:
+        """The rows that meet them (NULL passes). Raises TooManyRejects, 23514."""
+        if not self.conditions:
+            return rows
+        if self._rejects is None:
+            for part in slices(len(rows), CHECKED_ROWS):
+                constraints.check_conditions(self._table, rows[part], self.conditions, self._context)
             return rows
         kept = np.ones(len(rows), np.bool_)
-        for row, text, error in failing_rows(self._table, rows, self._conditions, self._context):
+        for row, text, error in constraints.failing_rows(self._table, rows, self.conditions, self._context):
             kept[row] = False
             self._rejects.take([Reject(None, None, None, shortened(text), error.sqlstate, error.message)])
         return rows if kept.all() else rows[kept]

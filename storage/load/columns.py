@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from ivm.errors import SqlError
-from ivm.rows import Vector, Words
+from ivm.rows import Vector
 from ivm.words import ColumnType, Schema, SqlType
 
 
@@ -24,13 +24,6 @@ class LoadColumn:
     def source(self) -> str:
         """Its name in the file."""
         return self.name if self.found is None else self.found
-
-
-class LoadedRows(NamedTuple):
-    """Rows of the load's columns in order, packed by ``load_schema``: int64[n, width]; diffs int64[n], all positive."""
-
-    rows: Words
-    diffs: Words
 
 
 def load_schema(columns: Sequence[LoadColumn]) -> Schema:

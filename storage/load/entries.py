@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ivm.rows import Words
 from ivm.words import Storage
@@ -16,27 +18,30 @@ Remap = tuple[Words, Words]
 """Proposed ids that are to be replaced, sorted, and what by."""
 
 
-def take_entries(tables: Iterable[pa.Table], dictionary: Dictionary) -> Remap | None:
-    """Interns the entries of tables with the columns w0 (the id) and value. None: an id stands for two values."""
-    proposed, given = [], []
-    for table in tables:
-        ids = table.column("w0").to_numpy()
-        values = table.column("value").cast(pa.large_binary()).combine_chunks()
-        values = pa.concat_arrays(values.chunks) if isinstance(values, pa.ChunkedArray) else values
-        if not len(ids):
+def take_entries(batches: Iterable[pa.RecordBatch | pa.Table], dictionary: Dictionary) -> Remap | None:
+    """Interns entries: the columns id and value. None: an id of one batch stands for two values there."""
+    moved: list[Words] = [np.zeros((0, 2), np.int64)]
+    for batch in batches:
+        if not batch.num_rows:
             continue
-        _, offsets, data = values.buffers()
-        content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-        ends = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
-        proposed.append(ids)
-        given.append(dictionary.intern_packed(content[ends[0] : ends[-1]], ends - ends[0]))
-    if not proposed:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    pairs = np.unique(np.stack([np.concatenate(proposed), np.concatenate(given)], axis=1), axis=0)
-    if len(pairs) and (pairs[1:, 0] == pairs[:-1, 0]).any():
-        return None
-    moved = pairs[pairs[:, 0] != pairs[:, 1]]
-    return moved[:, 0], moved[:, 1]
+        proposed = batch.column("id").to_numpy()
+        given = dictionary.intern_packed(*_packed(batch.column("value")))
+        pairs = np.unique(np.stack([proposed, given], axis=1), axis=0)
+        if (pairs[1:, 0] == pairs[:-1, 0]).any():
+            return None
+        moved.append(pairs[pairs[:, 0] != pairs[:, 1]])
+    found = np.unique(np.concatenate(moved), axis=0)
+    return found[:, 0], found[:, 1]
+
+
+def _packed(values: Any) -> tuple[NDArray[np.uint8], Words]:
+    values = values.cast(pa.large_binary())
+    if isinstance(values, pa.ChunkedArray):
+        values = pa.concat_arrays(values.chunks)
+    _, offsets, data = values.buffers()
+    content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+    ends = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
+    return content[ends[0] : ends[-1]], ends - ends[0]
 
 
 def replace_ids(rows: Words, columns: Sequence[LoadColumn], remap: Remap) -> None:

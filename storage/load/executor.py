@@ -1,21 +1,22 @@
-"""What runs on Spark's executors: a source's batches → rows as words, and the values that they name.
+"""What runs on Spark's executors for a load: a source's batches → records by place, and a place's records → a run.
 
-It knows Arrow only; Spark calls it through ``mapInArrow``. Executors need this package with the same Python and numpy.
+It knows Arrow only; Spark calls it through ``mapInArrow``, and exchanges the records between the two halves without
+knowing what is in them: a row as a row of Spark's would cost more to hand from Java to Python and back than all that is
+done with it. Executors need this package with the same Python and numpy.
 
-One stream carries both rows and dictionary entries, told apart by ``part``:
-
-    part    0 a row, 1 an entry, 2 a row that is left out
-    place   int64: a hash of the whole row, or the entry's id; Spark partitions by it
-    diff    how often the row occurs in the batch; 0 for an entry
-    w0 …    the row's words; an entry has its id in w0
-    value   an entry's bytes; a reject as JSON; NULL for a row
+A *record* is what a chunk of the source has for one place: its rows, or the dictionary's entries whose ids belong
+there, or rows that are left out. A row's place is by its hash, so that equal rows meet. Runs and entries become files
+in a folder that the server sees; what counts is in the notes that the successful tasks give.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -26,62 +27,70 @@ from ivm.words import row_width
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, load_schema
 from storage.load.rejects import Reject, Rejects, TooManyRejects
-from storage.load.source import Block, Decode, SourceDecode
+from storage.load.source import Block, SourceDecode
+from storage.sorted_rows import Run, sorted_run
+from storage.spark.blocks import decode_entries, encode_entries, records
 from storage.spark.errors import marked
 
-ROW: Final = 0
-ENTRY: Final = 1
-REJECT: Final = 2
+ROWS: Final = 0
+ENTRIES: Final = 1
+REJECTS: Final = 2
+CHUNK_ROWS: Final = 1 << 18
+"""Rows whose records are made at once."""
+RUN_ROWS: Final = 1 << 20
+"""The most rows of a run: what a task holds is a few times that."""
+
+Batches = Iterable[pa.RecordBatch]
+Work = Callable[[Batches], Iterator[pa.RecordBatch]]
 
 
-def stream_schema(columns: Sequence[LoadColumn]) -> pa.Schema:
-    """The Arrow schema of the stream."""
-    words = [(f"w{i}", pa.int64()) for i in range(stream_width(columns))]
-    return pa.schema(
-        [("part", pa.int32()), ("place", pa.int64()), ("diff", pa.int64()), *words, ("value", pa.binary())]
-    )
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How rows are encoded. ``id_bits``: see ``Dictionary``; ``places``: over how many places records are spread;
+    ``most``: how many rows a load may leave out, None where the first bad one is an error."""
+
+    columns: tuple[LoadColumn, ...]
+    secret: bytes
+    places: int
+    id_bits: int = 63
+    most: int | None = None
 
 
-def stream_width(columns: Sequence[LoadColumn]) -> int:
-    """How many words the stream's rows have: at least one, for an entry's id."""
-    return max(1, row_width(load_schema(columns)))
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a task says of a file: ``rows`` in it, or entries. ``clash``: an id stands for two values.
 
-
-def encoder(
-    columns: Sequence[LoadColumn], decode: Decode, secret: bytes, id_bits: int = 63
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function for ``mapInArrow`` over a source's batches. ``id_bits``: see ``Dictionary``."""
-
-    def encode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        dictionary = Dictionary(secret, id_bits=id_bits)
-        schema = load_schema(columns)
-        for vectors, count in _marking(decode(batches, dictionary)):
-            yield _row_batch(pack(vectors, schema, count), columns)
-            for ids, data, offsets in dictionary.drain_new():
-                yield _entry_batch(ids, data, offsets, columns)
-
-    return encode
-
-
-def rejecting_encoder(
-    columns: Sequence[LoadColumn], decode: SourceDecode, secret: bytes, id_bits: int, most: int
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """As ``encoder``, with the rows that are left out. ``most``: how many the load may have.
-
-    A task that finds more stops there: by the first ones of each task the driver knows the load's first.
+    ``rejects`` are no file's.
     """
 
-    def encode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rejects = Rejects("", most)
-        encoded = encoder(columns, lambda given, dictionary: decode(given, dictionary, rejects), secret, id_bits)
-        yield from encoded(batches)
-        if rejects.found:
-            yield _reject_batch(rejects.found, columns)
-
-    return encode
+    name: str = ""
+    rows: int = 0
+    counted: bool = False
+    entries: int = 0
+    clash: bool = False
+    rejects: tuple[Reject, ...] = ()
 
 
-def _marking(blocks: Iterator[Block]) -> Iterator[Block]:
+def partitioner(encoding: Encoding, decode: SourceDecode) -> Work:
+    """The first half: batches of a source → records (``storage.spark.blocks``). A task that finds more rejects than
+    the load may have stops there: by the first ones of each task the driver knows the load's first."""
+
+    def partition(batches: Batches) -> Iterator[pa.RecordBatch]:
+        dictionary = Dictionary(encoding.secret, id_bits=encoding.id_bits)
+        rejects = None if encoding.most is None else Rejects("", encoding.most)
+        for rows in _chunks(told(decode(batches, dictionary, rejects)), encoding.columns):
+            found = list(_row_records(rows, encoding.places))
+            for entries in dictionary.drain_new():
+                found += _entry_records(*entries, encoding.places)
+            yield records(found)
+        if rejects is not None and rejects.found:
+            yield records([(0, REJECTS, json.dumps(rejects.found, ensure_ascii=False).encode())])
+
+    return partition
+
+
+def told(blocks: Iterator[Block]) -> Iterator[Block]:
+    """The blocks; errors as the driver knows them again."""
     try:
         yield from blocks
     except TooManyRejects:  # the driver will say so
@@ -90,45 +99,129 @@ def _marking(blocks: Iterator[Block]) -> Iterator[Block]:
         raise marked(error) from error
 
 
-def _row_batch(rows: Words, columns: Sequence[LoadColumn]) -> pa.RecordBatch:
-    count = len(rows)
-    words = [np.ascontiguousarray(rows[:, i]) for i in range(rows.shape[1])] or [np.zeros(count, np.int64)]
-    return _batch(ROW, _hash(words, count), np.ones(count, np.int64), [*words, pa.nulls(count, pa.binary())], columns)
+def _chunks(blocks: Iterator[Block], columns: Sequence[LoadColumn]) -> Iterator[Words]:
+    schema = load_schema(columns)
+    held: list[Words] = []
+    for vectors, count in blocks:
+        held.append(pack(vectors, schema, count))
+        if sum(map(len, held)) >= CHUNK_ROWS:
+            yield np.concatenate(held)
+            held.clear()
+    if held:
+        yield np.concatenate(held)
 
 
-def _entry_batch(
-    ids: Words, data: np.ndarray[tuple[int], np.dtype[np.uint8]], offsets: Words, columns: Sequence[LoadColumn]
-) -> pa.RecordBatch:
-    count = len(ids)
-    zeros = np.zeros(count, np.int64)
-    words = [ids] + [zeros] * (stream_width(columns) - 1)
-    buffers = [None, pa.py_buffer(np.ascontiguousarray(offsets)), pa.py_buffer(np.ascontiguousarray(data))]
-    values = pa.LargeBinaryArray.from_buffers(pa.large_binary(), count, buffers).cast(pa.binary())
-    return _batch(ENTRY, ids, zeros, [*words, values], columns)
+def _row_records(rows: Words, places: int) -> Iterator[tuple[int, int, bytes]]:
+    place = (_hash(rows) % np.uint64(places)).astype(np.uint16 if places <= 1 << 16 else np.int64)
+    order = np.argsort(place, kind="stable")
+    ends = np.searchsorted(place[order], np.arange(places + 1))
+    rows = np.take(rows, order, axis=0)
+    for k in range(places):
+        some = rows[ends[k] : ends[k + 1]]
+        if len(some):
+            yield k, ROWS, np.int64(len(some)).tobytes() + some.tobytes()
 
 
-def _reject_batch(rejects: Sequence[Reject], columns: Sequence[LoadColumn]) -> pa.RecordBatch:
-    count = len(rejects)
-    zeros = np.zeros(count, np.int64)
-    values = pa.array([json.dumps(reject, ensure_ascii=False).encode() for reject in rejects], pa.binary())
-    return _batch(REJECT, zeros, zeros + 1, [*[zeros] * stream_width(columns), values], columns)
+def _hash(rows: Words) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """Multiply and rotate, word by word, as FxHash does; the high bits, which are the best, come down."""
+    found = np.zeros(len(rows), np.uint64)
+    for i in range(rows.shape[1]):
+        turned = (found << np.uint64(5)) | (found >> np.uint64(59))
+        found = (turned ^ rows[:, i].view(np.uint64)) * np.uint64(0x517CC1B727220A95)
+    return found >> np.uint64(20)
 
 
-def rejects_of(table: pa.Table) -> list[Reject]:
-    """Of the stream's columns diff and value: the inverse."""
-    diffs, values = table.column("diff").to_pylist(), table.column("value").to_pylist()
-    return [Reject(*json.loads(value)) for value, diff in zip(values, diffs, strict=True) for _ in range(diff)]
+def _entry_records(
+    ids: Words, data: np.ndarray[tuple[int], np.dtype[np.uint8]], offsets: Words, places: int
+) -> Iterator[tuple[int, int, bytes]]:
+    place = (ids >> 1) % places  # ids are odd
+    lengths = np.diff(offsets)
+    for k in np.unique(place).tolist():
+        chosen = np.flatnonzero(place == k)
+        ends = np.concatenate([[0], np.cumsum(lengths[chosen])]).astype(np.int64)
+        picked = np.repeat(offsets[:-1][chosen] - ends[:-1], lengths[chosen]) + np.arange(ends[-1])
+        yield int(k), ENTRIES, encode_entries((ids[chosen], data[picked], ends))
 
 
-def _batch(part: int, place: Words, diff: Words, rest: Sequence[Any], columns: Sequence[LoadColumn]) -> pa.RecordBatch:
-    arrays = map(pa.array, (np.full(len(place), part, np.int32), place, diff, *rest))
-    return pa.RecordBatch.from_arrays(list(arrays), schema=stream_schema(columns))
+def sorter(columns: Sequence[LoadColumn], folder: str) -> Work:
+    """The second half: the records of some places → runs and entries in files, and a note of each (JSON, column
+    ``data``)."""
+    width = row_width(load_schema(columns))
+
+    def sort(batches: Batches) -> Iterator[pa.RecordBatch]:
+        held: list[Words] = []
+        entries: list[pa.Table] = []
+        for port, data in _opened(batches):
+            if port == ROWS:
+                count = int(np.frombuffer(data, np.int64, 1)[0])
+                held.append(np.frombuffer(data, np.int64, count * width, 8).reshape(count, width))
+                if sum(map(len, held)) >= RUN_ROWS:
+                    yield _noted(_write_run(held, Path(folder)))
+                    held = []
+            elif port == ENTRIES:
+                entries.append(_entry_table(data))
+            else:
+                yield _noted(Note(rejects=tuple(Reject(*reject) for reject in json.loads(bytes(data)))))
+        if held:
+            yield _noted(_write_run(held, Path(folder)))
+        if entries:
+            yield _noted(_write_entries(entries, Path(folder)))
+
+    return sort
 
 
-def _hash(words: Sequence[Words], count: int) -> Words:
-    """A row's place: multiply and rotate, word by word, as FxHash does; any even spread serves."""
-    place = np.zeros(count, np.uint64)
-    for word in words:
-        turned = (place << np.uint64(5)) | (place >> np.uint64(59))
-        place = (turned ^ word.view(np.uint64)) * np.uint64(0x517CC1B727220A95)
-    return place.view(np.int64)
+def _opened(batches: Batches) -> Iterator[tuple[int, memoryview]]:
+    for batch in batches:
+        data = batch.column("data")
+        for i, port in enumerate(batch.column("port").to_pylist()):
+            yield port, memoryview(data[i].as_buffer())
+
+
+def _write_run(parts: Sequence[Words], folder: Path) -> Note:
+    run = sorted_run(np.concatenate(parts))
+    path = folder / f"{uuid4().hex}.run"
+    with path.open("xb") as file:
+        file.write(np.ascontiguousarray(run.rows).reshape(-1).view(np.uint8).data)
+        if run.counts is not None:
+            file.write(run.counts.tobytes())
+    return Note(path.name, len(run.rows), run.counts is not None)
+
+
+def read_run(folder: Path, note: Note, width: int) -> Run:
+    """A run, where it lies: it stays readable when its file is removed."""
+    words = np.memmap(folder / note.name, np.int64, "c") if width or note.counted else np.zeros(0, np.int64)
+    at = note.rows * width
+    rows = np.asarray(words[:at]).reshape(note.rows, width)
+    return Run(rows, np.asarray(words[at:]) if note.counted else None)
+
+
+def _entry_table(data: memoryview) -> pa.Table:
+    ids, content, offsets = decode_entries(data)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(content)]
+    return pa.table({"id": ids, "value": pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(ids), buffers)})
+
+
+def _write_entries(tables: Sequence[pa.Table], folder: Path) -> Note:
+    distinct = pa.concat_tables(tables).group_by(["id", "value"]).aggregate([]).sort_by("id")
+    ids = distinct.column("id").to_numpy()
+    path = folder / f"{uuid4().hex}.entries"
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, distinct.schema) as writer:
+        writer.write_table(distinct, max_chunksize=CHUNK_ROWS)
+    return Note(path.name, entries=len(ids), clash=bool((ids[1:] == ids[:-1]).any()))
+
+
+def read_entries(folder: Path, note: Note) -> Iterator[pa.RecordBatch]:
+    """Entries, some at a time: the columns id and value."""
+    with pa.OSFile(str(folder / note.name)) as file, pa.ipc.open_file(file) as reader:
+        for i in range(reader.num_record_batches):
+            yield reader.get_batch(i)
+
+
+def _noted(note: Note) -> pa.RecordBatch:
+    return pa.record_batch([pa.array([json.dumps(asdict(note), ensure_ascii=False)])], ["data"])
+
+
+def notes_of(texts: Iterable[Any]) -> list[Note]:
+    """The notes of a job's tasks, each of which counts once however often it was tried."""
+    found = [json.loads(text) for text in texts]
+    return [Note(**(note | {"rejects": tuple(Reject(*reject) for reject in note["rejects"])})) for note in found]

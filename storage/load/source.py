@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 import pyarrow as pa
 
 from ivm.rows import Vector, pack
 from storage.dictionary import Dictionary
-from storage.load.columns import LoadColumn, LoadedRows, load_schema
+from storage.load.columns import LoadColumn, load_schema
 from storage.load.rejects import Rejects
+from storage.sorted_rows import Run
 
 
 class Block(NamedTuple):
@@ -53,9 +53,9 @@ class Source(Protocol):
         rejects tell of a row's place too."""
 
 
-def read_here(source: Source, dictionary: Dictionary, rejects: Rejects | None = None) -> Iterator[LoadedRows]:
-    """The source's rows in order, a batch at a time, each with diff 1."""
+def read_here(source: Source, dictionary: Dictionary, rejects: Rejects | None = None) -> Iterator[Run]:
+    """The source's rows in order, a batch at a time, packed by ``load_schema``: runs but for their order."""
     source.check()
     schema = load_schema(source.columns)
     for vectors, count in source.blocks(dictionary, rejects):
-        yield LoadedRows(pack(vectors, schema, count), np.ones(count, np.int64))
+        yield Run(pack(vectors, schema, count))

@@ -1,9 +1,9 @@
-"""Loads that Spark reads and encodes, which come back as sorted runs in Parquet files.
+"""Loads that Spark reads and encodes, which come back as sorted runs in files.
 
-Executors turn rows into words (``storage.load.executor``), Spark partitions them by their hash and sorts each part, and
-writes rows and dictionary entries to a folder that it shares with the server. The driver, this process, never holds a
-row of the source. The server then takes the entries, giving a value its id (nearly always the one the executors
-proposed, else it remaps the rows), and reads the runs. Only the DataFrame API is used, so that ``local[*]``,
+Executors turn rows into words, Spark exchanges them by their hash, and executors sort each part into runs
+(``storage.load.executor``), in a folder that they share with the server. The driver, this process, never holds a row
+of the source. The server then takes the dictionary's entries, giving a value its id (nearly always the one the
+executors proposed, else it remaps the rows), and reads the runs. Only the DataFrame API is used, so that ``local[*]``,
 ``spark://`` and ``sc://`` are interchangeable.
 """
 
@@ -11,34 +11,36 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
 from typing import Any, Final
-
-import numpy as np
-import pyarrow.parquet as pq
 
 from ivm.errors import SqlError
 from ivm.words import row_width
 from storage.cancel import Cancel
 from storage.dictionary import Dictionary
-from storage.load.columns import LoadColumn, LoadedRows, load_schema
-from storage.load.entries import Remap, replace_ids, take_entries
-from storage.load.executor import ENTRY, REJECT, ROW, encoder, rejecting_encoder, rejects_of, stream_width
+from storage.load.columns import load_schema
+from storage.load.entries import replace_ids, take_entries
+from storage.load.executor import Encoding, Note, notes_of, partitioner, read_entries, read_run, sorter
 from storage.load.rejects import Rejects
-from storage.load.source import Source, SourceDecode, read_here
+from storage.load.source import Source, read_here
+from storage.sorted_rows import Run
+from storage.spark.blocks import RECORDS_DDL
 from storage.spark.errors import spark_error
 from storage.spark.session import SparkSession, tagged
 
 _ROWS_PER_PART: Final = 1_000_000
+_PLACES_PER_PART: Final = 4
+"""So that no part has much more than others, though Spark spreads places by their hash."""
+_UNKNOWN_PLACES: Final = 512
 
 
 def read_with_spark(
     spark: SparkSession, source: Source, dictionary: Dictionary, *, id_bits: int = 63, cancel: Cancel | None = None,
     rejects: Rejects | None = None,
-) -> Iterator[LoadedRows]:  # fmt: skip
-    """As ``read_here``, by Spark: sorted runs of distinct rows with how often they occur. Equal in content.
+) -> Iterator[Run]:  # fmt: skip
+    """As ``read_here``, by Spark: runs. Equal in content.
 
     Files' paths are checked before (``storage.load.paths``). ``id_bits``: see ``Dictionary``. ``cancel``: stops Spark's
     jobs too. Raises what ``read_here`` raises, 58000 where Spark is missing or fails, 57014.
@@ -47,82 +49,43 @@ def read_with_spark(
     scratch = Path(tempfile.mkdtemp(prefix="freshet-spark-", dir=spark.settings.shared))
     try:
         with spark as session, tagged(session, scratch.name, cancel or Cancel()):
-            stream = _encoded(session, source, dictionary.secret, id_bits, None if rejects is None else rejects.most)
-            parts = None if count is None else max(1, -(-count // _ROWS_PER_PART))
-            _write_runs(stream, source.columns, parts, out=scratch / "out")
-        columns = ["w0", "value"]
-        entries = (pq.read_table(path, columns=columns, partitioning=None) for path in _files(scratch / "out", ENTRY))
-        remap = take_entries(entries, dictionary)
-        if (
-            remap is None
-        ):  # ids clash among executors (once in 2^63 pairs): only a single dictionary can tell them apart
+            most = None if rejects is None else rejects.most
+            notes = _job(session, source, dictionary.secret, id_bits, most, count, scratch)
+        files = [note for note in notes if note.entries]
+        batches = (batch for note in files for batch in read_entries(scratch, note))
+        remap = None if any(note.clash for note in files) else take_entries(batches, dictionary)
+        if remap is None:  # ids clash among executors (once in 2^63 pairs): only a single dictionary tells them apart
             yield from read_here(source, dictionary, rejects)
-        else:
-            if rejects is not None:
-                _take_rejects(scratch / "out", rejects)
-            yield from _runs(scratch / "out", source.columns, remap)
+            return
+        if rejects is not None:
+            rejects.take([reject for note in notes for reject in note.rejects])
+        width = row_width(load_schema(source.columns))
+        for note in notes:
+            if note.rows:
+                run = read_run(scratch, note, width)
+                replace_ids(run.rows, source.columns, remap)
+                yield run
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _encoded(session: Any, source: Source, secret: bytes, id_bits: int, most: int | None) -> Any:
-    """The frame of rows as words and of entries (``storage.load.executor``)."""
-    words = "".join(f"w{i} long, " for i in range(stream_width(source.columns)))
-    schema = f"part int, place long, diff long, {words}value binary"
+def _job(
+    session: Any, source: Source, secret: bytes, id_bits: int, most: int | None, count: int | None, out: Path
+) -> list[Note]:
+    """``count``: how many rows there are, where that is known; else Spark makes as many parts as it finds good."""
+    parts = None if count is None else max(1, -(-count // _ROWS_PER_PART))
+    places = _UNKNOWN_PLACES if parts is None else _PLACES_PER_PART * parts
+    columns = tuple(source.columns)
+    encoding = Encoding(columns, secret, places, id_bits, most)
     try:
         encoded = [
-            frame.mapInArrow(_encoder(source, decode, secret, id_bits, most), schema)
+            frame.mapInArrow(partitioner(encoding, decode), RECORDS_DDL)
             for frame, decode in source.frames(session, most is not None)
         ]
-        return reduce(lambda one, other: one.unionAll(other), encoded)
+        stream = reduce(lambda one, other: one.unionAll(other), encoded)
+        by_place = stream.repartition("place") if parts is None else stream.repartition(parts, "place")
+        return notes_of(row[0] for row in by_place.mapInArrow(sorter(columns, str(out)), "data string").collect())
     except SqlError:
         raise
     except Exception as error:
         raise spark_error(error) from error
-
-
-def _encoder(source: Source, decode: SourceDecode, secret: bytes, id_bits: int, most: int | None) -> Any:
-    columns = tuple(source.columns)
-    if most is None:
-        return encoder(columns, decode, secret, id_bits)
-    return rejecting_encoder(columns, decode, secret, id_bits, most)
-
-
-def _write_runs(stream: Any, columns: Sequence[LoadColumn], parts: int | None, out: Path) -> None:
-    """Partitions, consolidates, sorts, writes: folders part=0 (rows), part=1 (entries) and part=2 (rejects), a run for
-    each file.
-
-    ``parts`` None: as many as Spark finds good when it sees how much there is.
-    Entries are grouped by their value too, so that one id proposed for two values stays to be seen.
-    """
-    words = [f"w{i}" for i in range(stream_width(columns))]
-    try:
-        by_place = stream.repartition("place") if parts is None else stream.repartition(parts, "place")
-        placed = by_place.groupBy("part", "place", *words, "value").sum("diff")
-        runs = placed.withColumnRenamed("sum(diff)", "diff").sortWithinPartitions("part", *words)
-        runs.drop("place").write.partitionBy("part").parquet(out.as_uri())
-    except Exception as error:
-        raise spark_error(error) from error
-
-
-def _take_rejects(out: Path, rejects: Rejects) -> None:
-    columns = ["diff", "value"]
-    tables = (pq.read_table(path, columns=columns, partitioning=None) for path in _files(out, REJECT))
-    rejects.take([reject for table in tables for reject in rejects_of(table)])
-
-
-def _files(out: Path, part: int) -> list[Path]:
-    return sorted((out / f"part={part}").glob("*.parquet"))
-
-
-def _runs(out: Path, columns: Sequence[LoadColumn], remap: Remap) -> Iterator[LoadedRows]:
-    width = row_width(load_schema(columns))
-    names = [f"w{i}" for i in range(width)]
-    for path in _files(out, ROW):
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(1 << 17, columns=[*names, "diff"]):
-                rows = np.empty((batch.num_rows, width), np.int64)
-                for i, name in enumerate(names):
-                    rows[:, i] = batch.column(name).to_numpy()
-                replace_ids(rows, columns, remap)
-                yield LoadedRows(rows, np.asarray(batch.column("diff").to_numpy(), np.int64))

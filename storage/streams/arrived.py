@@ -13,17 +13,18 @@ from ivm.words import row_width
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, load_schema
 from storage.load.entries import replace_ids, take_entries
-from storage.load.executor import ENTRY, ROW
+from storage.streams.encoded import ENTRY, ROW
 
 
 def arrived_rows(table: pa.Table, columns: Sequence[LoadColumn], dictionary: Dictionary) -> Words | None:
-    """The stream's rows (``storage.load.executor``) in their order, int64[n, width] packed by ``load_schema``.
+    """The stream's rows (``storage.streams.encoded``) in their order, int64[n, width] packed by ``load_schema``.
 
     Their values are in the dictionary then. None: an id stands for two values, so that the batch must be encoded again
     by one task (once in 2^63 pairs of values).
     """
     part = table.column("part")
-    remap = take_entries([table.filter(pc.equal(part, ENTRY))], dictionary)
+    entries = table.filter(pc.equal(part, ENTRY)).select(["w0", "value"]).rename_columns(["id", "value"])
+    remap = take_entries([entries], dictionary)
     if remap is None:
         return None
     found = table.filter(pc.equal(part, ROW))

@@ -21,9 +21,9 @@ import pyarrow as pa
 from ivm.errors import SqlError
 from storage.files import sync_path
 from storage.load.columns import LoadColumn
-from storage.load.executor import encoder, stream_width
 from storage.load.source import Decode
 from storage.spark.errors import ERROR_MARK, spark_error
+from storage.streams.encoded import encoder, stream_width
 
 LOOK_SECONDS: Final = 0.2
 
@@ -133,7 +133,7 @@ def encoded_frame(frame: Any, stream: Stream, secret: bytes) -> Any:
 
 def _encoding(frame: Any, columns: Sequence[LoadColumn], decode: Decode, secret: bytes) -> Any:
     words = "".join(f"w{i} long, " for i in range(stream_width(columns)))
-    schema = f"part int, place long, diff long, {words}value binary"
+    schema = f"part int, {words}value binary"
     return frame.mapInArrow(encoder(tuple(columns), decode, secret), schema)
 
 

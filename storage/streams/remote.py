@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ivm.errors import SqlError
-from storage.load.executor import stream_schema
+from storage.streams.encoded import stream_schema
 from storage.streams.query import (
     LOOK_SECONDS,
     Arrived,

@@ -1,0 +1,183 @@
+"""Loads of Parquet files by Spark and by the server itself, beside plain Spark and DuckDB doing the same.
+
+    python -m benchmarks.spark_loads [--rows 1000000 10000000] [--repeat 3] [--master local[2]] [--memory 8GiB]
+
+Generated files of four columns: id bigint, account int, amount double precision, city text of 1,000 values. Plain Spark
+reads them, exchanges the rows by id and writes them as Parquet; DuckDB makes a table of them in a file. Freshet loads
+them by COPY, into a table alone, into one with a primary key, and into one that a view counts and adds up by city. By
+turns, Spark up already on both sides. Memory is the server process's peak: all of it, and what no file backs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import duckdb
+import numpy as np
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.server import started
+from storage.spark.session import SparkSession, SparkSettings
+
+FILE_ROWS: Final = 1_250_000
+CITIES: Final = 1_000
+TABLE: Final = "id bigint, account int, amount double precision, city text"
+KEYED: Final = "id bigint PRIMARY KEY, account int, amount double precision, city text"
+VIEW: Final = "SELECT city, count(*) AS n, sum(account) AS s FROM t GROUP BY city"
+
+
+def write_files(folder: Path, rows: int) -> None:
+    """The rows, in files of ``FILE_ROWS``."""
+    random = np.random.default_rng(rows)
+    cities = pa.array([f"city {i}" for i in range(CITIES)])
+    for number, first in enumerate(range(0, rows, FILE_ROWS)):
+        count = min(FILE_ROWS, rows - first)
+        chosen = pa.array(random.integers(0, CITIES, count, np.int32))
+        table = pa.table({
+            "id": np.arange(first, first + count),
+            "account": random.integers(0, 1_000_000, count, np.int32),
+            "amount": np.round(random.random(count) * 1e6) / 100,
+            "city": pa.DictionaryArray.from_arrays(chosen, cities).cast(pa.string()),
+        })  # fmt: skip
+        pq.write_table(table, folder / f"part-{number:04}.parquet")
+
+
+class Peak:
+    """The most memory that a process has, in bytes, from now on: ``total``, and ``own``, which no file backs."""
+
+    def __init__(self, process: int) -> None:
+        self.total = self.own = 0
+        self._status = Path(f"/proc/{process}/status")
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(0.05):
+            found = dict(line.split(":", 1) for line in self._status.read_text().splitlines())
+            own, total = (1024 * int(found[name].split()[0]) for name in ("RssAnon", "VmRSS"))
+            self.own, self.total = max(self.own, own), max(self.total, total)
+
+    def end(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+
+def plain_spark(session: Any, files: Path, scratch: Path) -> float:
+    """Seconds of reading, exchanging and writing."""
+    out = scratch / "plain"
+    started = time.perf_counter()
+    session.read.parquet(str(files)).repartition("id").write.parquet(out.as_uri())
+    seconds = time.perf_counter() - started
+    shutil.rmtree(out)
+    return seconds
+
+
+def by_duckdb(files: Path, scratch: Path) -> float:
+    """Seconds of making a table of them, durable."""
+    target = scratch / "plain.duckdb"
+    with duckdb.connect(str(target), config={"threads": 2}) as connection:
+        started = time.perf_counter()
+        connection.execute(f"CREATE TABLE t AS SELECT * FROM read_parquet('{files}/*.parquet')")
+        connection.execute("CHECKPOINT")
+        seconds = time.perf_counter() - started
+    target.unlink()
+    return seconds
+
+
+class Loader:
+    """A server, and how long it takes to load the files."""
+
+    def __init__(self, dsn: str, process: int) -> None:
+        self._dsn = dsn
+        self._process = process
+        self.peaks: dict[str, Peak] = {}
+        with self._connected() as connection:  # Spark, its Python workers and their kernels
+            connection.execute(f"CREATE TABLE t ({TABLE})")  # type: ignore[arg-type]
+            connection.execute("COPY t FROM 'few' WITH (FORMAT parquet, ENGINE spark)")
+            connection.execute("DROP TABLE t")
+
+    @contextmanager
+    def _connected(self) -> Iterator[psycopg.Connection]:
+        with psycopg.connect(self._dsn, autocommit=True) as connection:
+            yield connection
+
+    def load(self, engine: str, columns: str, view: bool, rows: int) -> float:
+        """Seconds until the commit is acknowledged."""
+        with self._connected() as connection:
+            connection.execute(f"CREATE TABLE t ({columns})")  # type: ignore[arg-type]
+            if view:
+                connection.execute(f"CREATE MATERIALIZED VIEW v AS {VIEW}")  # type: ignore[arg-type]
+            peak = Peak(self._process)
+            started = time.perf_counter()
+            done = connection.execute(f"COPY t FROM 'files' WITH (FORMAT parquet, ENGINE {engine})")  # type: ignore[arg-type]
+            seconds = time.perf_counter() - started
+            peak.end()
+            assert done.rowcount == rows
+            name = f"{engine}, {'view' if view else 'key' if 'KEY' in columns else 'table'}"
+            self.peaks[name] = max(self.peaks.get(name, peak), peak, key=lambda found: found.own)
+            connection.execute("DROP TABLE t CASCADE")
+        return seconds
+
+
+def measure(rows: int, repeat: int, master: str, memory: str, only: list[str]) -> dict[str, list[float]]:
+    """Seconds of each side, by turns."""
+    scratch = Path(tempfile.mkdtemp(prefix="freshet-loads-"))
+    found: dict[str, list[float]] = {}
+    try:
+        for name, count in (("few", 10_000), ("files", rows)):
+            (scratch / name).mkdir()
+            write_files(scratch / name, count)
+        flags = ["--files", str(scratch), "--spark", master, "--spark-memory", "3GiB", "--memory", memory]
+        with SparkSession(SparkSettings(master, memory="3g")) as session, started(flags) as running:
+            plain_spark(session, scratch / "few", scratch)
+            loader = Loader(running.dsn, running.process)
+            sides: dict[str, Callable[[], float]] = {
+                "plain Spark": lambda: plain_spark(session, scratch / "files", scratch),
+                "DuckDB": lambda: by_duckdb(scratch / "files", scratch),
+            } | {
+                f"Freshet by {engine}, {what}": lambda e=engine, c=columns, v=view: loader.load(e, c, v, rows)  # type: ignore[misc]
+                for engine in ("spark", "local")
+                for what, columns, view in (("table", TABLE, False), ("key", KEYED, False), ("view", TABLE, True))
+            }
+            for turn in range(repeat):
+                for name, side in sides.items():
+                    if not only or any(part in name for part in only):
+                        seconds = side()
+                        found.setdefault(name, []).append(seconds)
+                        print(f"  {rows:>11,} rows, turn {turn + 1}: {name:28} {seconds:7.2f} s", flush=True)
+            for name, peak in loader.peaks.items():
+                print(f"  {name:20} server's peak {peak.total >> 20:,} MB, of its own {peak.own >> 20:,} MB")
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--memory", default="8GiB")
+    parser.add_argument("--only", nargs="*", default=[])
+    given = parser.parse_args()
+    for rows in given.rows:
+        found = measure(rows, given.repeat, given.master, given.memory, given.only)
+        plain = median(found.get("plain Spark", [float("nan")]))
+        for name, seconds in found.items():
+            print(f"{rows:>11,} rows: {name:28} {median(seconds):7.2f} s  {median(seconds) / plain:5.2f} x plain Spark")
+
+
+if __name__ == "__main__":
+    main()

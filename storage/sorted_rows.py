@@ -1,0 +1,126 @@
+"""Sorting rows of words, and merging runs of sorted ones, beside the engine: all of it lets other threads run.
+
+A *run* is distinct rows in ascending order, word by word, and how often each occurs. Runs may be larger than memory:
+they are cut at the same rows, by a sample of them, and merged a piece at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ivm.rows import Words
+
+_SAMPLES: Final = 64
+"""Rows of a sample for each piece that is wanted: pieces are then of about one size."""
+
+
+class Run(NamedTuple):
+    """``rows`` int64[n, width], ascending and distinct; ``counts`` int64[n], all positive, None: each once."""
+
+    rows: Words
+    counts: Words | None = None
+
+    @property
+    def times(self) -> Words:
+        """int64[n], all positive."""
+        return np.ones(len(self.rows), np.int64) if self.counts is None else self.counts
+
+
+def sorted_run(rows: Words, counts: Words | None = None) -> Run:
+    """Rows in any order, int64[n, width], as a run; one that is a run already as it is.
+
+    Cost: O(n log n) in comparisons of first words; where these are alike, of whole rows.
+    """
+    if is_ascending(rows):
+        return Run(rows, counts)
+    order = _order(rows)
+    if order is not None:
+        rows = np.take(rows, order, axis=0)
+        counts = None if counts is None else counts[order]
+    new = np.ones(len(rows), np.bool_)
+    np.any(rows[1:] != rows[:-1], axis=1, out=new[1:])
+    if new.all():
+        return Run(rows, counts)
+    first = np.flatnonzero(new)
+    if counts is None:
+        return Run(np.take(rows, first, axis=0), np.diff(first, append=len(rows)))
+    return Run(np.take(rows, first, axis=0), np.add.reduceat(counts, first))
+
+
+def is_ascending(rows: Words) -> bool:
+    """Whether each row is greater than the one before it."""
+    if len(rows) < 2:
+        return True
+    tied: NDArray[np.int64] | None = None  # the rows that are as the next one so far; None: all
+    for column in range(rows.shape[1]):
+        words = rows[:, column]
+        low, high = (words[:-1], words[1:]) if tied is None else (words[tied], words[tied + 1])
+        if (low > high).any():
+            return False
+        alike = np.flatnonzero(low == high)
+        if not len(alike):
+            return True
+        tied = alike if tied is None else tied[alike]
+    return False
+
+
+def _order(rows: Words) -> NDArray[np.int64] | None:
+    """The permutation that sorts the rows: by the first word, and only what is alike there by the others."""
+    if not rows.shape[1]:
+        return None
+    first = np.ascontiguousarray(rows[:, 0])
+    order = np.argsort(first, kind="stable")  # which merges what is in runs
+    first = first[order]
+    tied = np.zeros(len(rows), np.bool_)
+    tied[1:] = first[1:] == first[:-1]
+    tied[:-1] |= tied[1:]
+    places = np.flatnonzero(tied)
+    if len(places) and rows.shape[1] > 1:
+        some = np.take(rows, order[places], axis=0)
+        order[places] = order[places][np.lexsort(some.T[::-1])]
+    return order
+
+
+def merged(runs: Sequence[Run], size: int) -> Iterator[Run]:
+    """The runs as one, in ascending pieces of about ``size`` rows. Cost: as sorting each piece, which is in runs."""
+    held = [run for run in runs if len(run.rows)]
+    if not held:
+        return
+    cuts = _cuts([run.rows for run in held], size)
+    for k in range(cuts.shape[1] - 1):
+        parts = [_slice(run, *cuts[i, k : k + 2].tolist()) for i, run in enumerate(held)]
+        parts = [part for part in parts if len(part.rows)]
+        if len(parts) == 1:
+            yield parts[0]
+        elif parts:
+            counted = any(part.counts is not None for part in parts)
+            counts = np.concatenate([part.times for part in parts]) if counted else None
+            yield sorted_run(np.concatenate([part.rows for part in parts]), counts)
+
+
+def _slice(run: Run, low: int, high: int) -> Run:
+    return Run(run.rows[low:high], None if run.counts is None else run.counts[low:high])
+
+
+def _cuts(runs: Sequence[Words], size: int) -> NDArray[np.int64]:
+    """int64[runs, pieces + 1]: where to cut each run, so that no row is on both sides of a cut."""
+    total = sum(map(len, runs))
+    pieces = max(1, -(-total // size))
+    ends = np.array([[0, len(rows)] for rows in runs])
+    if pieces == 1:
+        return ends
+    step = max(1, total // (pieces * _SAMPLES))
+    sample = np.concatenate([rows[step // 2 :: step] for rows in runs])
+    sample = np.take(sample, np.lexsort(sample.T[::-1]), axis=0)
+    splitters = _whole(sample[np.arange(1, pieces) * len(sample) // pieces])
+    inner = np.array([np.searchsorted(_whole(rows), splitters) for rows in runs])
+    return np.concatenate([ends[:, :1], inner, ends[:, 1:]], axis=1)
+
+
+def _whole(rows: Words) -> NDArray[np.void]:
+    """Rows as values that numpy compares word by word."""
+    return np.ascontiguousarray(rows).view([("", np.int64)] * rows.shape[1]).reshape(-1)
