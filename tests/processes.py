@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-LOOK_SECONDS: Final = 0.1
+LOOK_SECONDS: Final = 0.05
+LOOKS: Final = 10
 LEAST_TICKS: Final = 3
-"""Of a hundredth of a second, while it is looked at: less than that a Java uses that has nothing to do."""
+"""Of a hundredth of a second, within so many looks: less than that a Java uses that has nothing to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +67,13 @@ def executors(workers: Iterable[int]) -> list[int]:
 def busiest(pids: Iterable[int], with_children: bool = True) -> int | None:
     """The one that uses the most CPU, with all that is below it; None: none of them has anything to do."""
     before = {pid: _used(pid, with_children) for pid in pids}
-    time.sleep(LOOK_SECONDS)
-    used = {pid: _used(pid, with_children) - ticks for pid, ticks in before.items()}
-    best = max(used, key=lambda pid: used[pid], default=None)
-    return best if best is not None and used[best] >= LEAST_TICKS else None
+    for _ in range(LOOKS if before else 0):
+        time.sleep(LOOK_SECONDS)
+        used = {pid: _used(pid, with_children) - ticks for pid, ticks in before.items()}
+        best = max(used, key=lambda pid: used[pid])
+        if used[best] >= LEAST_TICKS:
+            return best
+    return None
 
 
 def _used(pid: int, with_children: bool) -> int:

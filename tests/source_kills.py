@@ -32,6 +32,7 @@ from storage.spark.cluster import LocalCluster
 from tests.crashes import Program
 from tests.processes import below, busiest, executors
 from tests.source_feeds import Arrivals, Derby
+from tests.spark_local import hurry
 
 ON_CLUSTER: Final = ("server", "executor", "server", "executor", "worker", "server", "executor", "driver")
 ON_LOCAL: Final = ("server", "driver", "server", "worker")
@@ -270,6 +271,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
+    hurry()
     folder, start = Path(tempfile.mkdtemp(prefix="freshet-source-kills-")), time.monotonic()
     polls = options.count // 3
     for name, polled, count, kinds in (

@@ -29,6 +29,7 @@ import pyarrow.parquet as pq
 from storage.spark.cluster import LocalCluster
 from tests.processes import busiest, executors
 from tests.program import Program
+from tests.spark_local import hurry
 
 TRIES: Final = 4
 FILES: Final = 6
@@ -211,6 +212,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
+    hurry()
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="spark-kills-") as name, LocalCluster(memory="600m") as cluster:
         folder = Path(name)

@@ -216,6 +216,10 @@ class Query:
         return {"isDataAvailable": False, "message": "Waiting for data"}
 
 
+class ChangedError(Exception):
+    """The table is another one now."""
+
+
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_run_takes_batches_until_it_is_stopped(tmp_path: Path, fails: bool) -> None:
     checkpoint, shared, stop = tmp_path / "checkpoint", tmp_path / "shared", threading.Event()
@@ -226,7 +230,7 @@ def test_a_run_takes_batches_until_it_is_stopped(tmp_path: Path, fails: bool) ->
 
     def take(arrived: Any) -> None:
         if fails:
-            raise SqlError("23514", "no")
+            raise ChangedError
         taken.append((arrived.query, arrived.number, arrived.rows.num_rows))
 
     def look(behind: bool) -> None:
@@ -237,7 +241,7 @@ def test_a_run_takes_batches_until_it_is_stopped(tmp_path: Path, fails: bool) ->
         run_remote(query, Typed(), SECRET, checkpoint, 100_000, take, look, stop, shared)
 
     if fails:
-        with pytest.raises(SqlError, match="no"):
+        with pytest.raises(ChangedError):
             work()
         assert isinstance(query.failed[0], InterruptedError)
     else:

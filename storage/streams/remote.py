@@ -136,18 +136,27 @@ def run_remote(
 ) -> None:  # fmt: skip
     """As ``storage.streams.query.run_query``, over Spark Connect. ``shared``: a folder that its driver and executors
     see too, by the same path; so they must ``checkpoint``."""
+    failures: list[Exception] = []
+
+    def taking(arrived: Arrived) -> None:
+        try:
+            take(arrived)
+        except Exception as error:
+            failures.append(error)
+            raise
+
     try:
         with _folder(shared) as folder:
             inbox = Inbox(folder, stream)
             started = start_query(session, stream, Handover(stream, secret, folder), checkpoint, trigger)
             try:
-                _watch(started, stream, inbox, checkpoint, take, look, stop)
+                _watch(started, stream, inbox, checkpoint, taking, look, stop)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)  # what waits for an answer ends, so that the query can
                 started.stop()
     except Exception as error:
         if not stop.is_set():
-            raise failure(error) from error
+            raise (failures[0] if failures else failure(error)) from error
 
 
 def _watch(
