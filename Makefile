@@ -21,8 +21,9 @@ server: $(VENV)/server.done
 cluster: $(VENV)/test.done
 	$(PY) -m storage.spark.cluster $(FLAGS)
 
+# In a process for each core, four at most, or in WORKERS=n; 0 is one, in order.
 test: $(VENV)/test.done
-	$(PY) -m pytest
+	$(PY) -m pytest --numprocesses $(or $(WORKERS),auto) --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 
 lint: $(VENV)/test.done
 	$(VENV)/bin/ruff check .

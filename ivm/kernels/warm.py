@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, get_type_hints
+import fcntl
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from typing import Any, Final, TypeVar, get_type_hints
 
 from numba.core import types
+from numba.core.caching import IndexDataCacheFile
 
 from ivm.kernels.accumulate import accumulate_partial, accumulate_total
 from ivm.kernels.arrange import arrange
 from ivm.kernels.asof import asof_left, asof_right, in_time_order, times_of
 from ivm.kernels.blocks import extract, gather, least_vector, transfer
+from ivm.kernels.cache import base_folder
 from ivm.kernels.delay import delay
 from ivm.kernels.delta_join import delta_join
 from ivm.kernels.first import first_partial
@@ -34,6 +39,8 @@ from ivm.kernels.shards import close_gaps, cut_merge, in_order, key_place, key_s
 from ivm.kernels.sort import sort_block
 from ivm.kernels.threshold import threshold_partial, threshold_total
 from ivm.kernels.windows import changes_total, windows_total
+
+T = TypeVar("T")
 
 # What is called from Python; the rest is compiled as part of these.
 KERNELS: Final[tuple[Any, ...]] = (
@@ -97,12 +104,55 @@ def signature(kernel: Any) -> tuple[Any, ...]:
     return tuple(matrix if reduced and name == "vals" else kinds[hint] for name, hint in hints.items())
 
 
-def warm(progress: Callable[[str, int, int], None]) -> None:
+def warm(progress: Callable[[str, int, int], None], processes: int = 1) -> None:
     """Compiles what is not in the cache yet; ``progress(kernel's name, how many are done, how many in all)``.
 
-    Cost: about a minute of CPU with an empty cache, otherwise a fraction of a second.
+    Cost: minutes of CPU with an empty cache, of which one kernel, ``run_program``, takes two fifths, so that two
+    processes need two thirds of the time; otherwise a second.
     """
+    missing = [place for place, kernel in enumerate(KERNELS) if not _is_cached(kernel)] if processes > 1 else []
+    if len(missing) > 1:
+        _compile_beside(missing, processes, progress)
     for done, kernel in enumerate(KERNELS):
-        progress(kernel.py_func.__name__, done, len(KERNELS))
+        progress(kernel.py_func.__name__, max(done, len(missing)), len(KERNELS))
         kernel.compile(signature(kernel))
     progress("", len(KERNELS), len(KERNELS))
+
+
+def _is_cached(kernel: Any) -> bool:
+    return kernel._cache.load_overload(signature(kernel), kernel.targetctx) is not None
+
+
+def _compile_beside(missing: Sequence[int], processes: int, progress: Callable[[str, int, int], None]) -> None:
+    """Processes of their own fill the cache: numba compiles on one thread of a process at a time."""
+    before = len(KERNELS) - len(missing)
+    with ProcessPoolExecutor(processes, get_context("spawn"), _take_turns) as pool:
+        waiting = [pool.submit(_compile, place) for place in missing]
+        for done, future in enumerate(as_completed(waiting)):
+            progress(future.result(), before + done, len(KERNELS))
+
+
+def _compile(place: int) -> str:
+    kernel = KERNELS[place]
+    kernel.compile(signature(kernel))
+    return str(kernel.py_func.__name__)
+
+
+def _take_turns() -> None:
+    """One process at a time reads or writes the cache: the index of a function's file is read, added to and written
+    again, and names files that are written after it."""
+    base_folder().mkdir(parents=True, exist_ok=True)
+    turn = (base_folder() / "lock").open("w")
+
+    def alone(method: Callable[..., T]) -> Callable[..., T]:
+        def run(*given: Any) -> T:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            try:
+                return method(*given)
+            finally:
+                fcntl.flock(turn, fcntl.LOCK_UN)
+
+        return run
+
+    IndexDataCacheFile.save = alone(IndexDataCacheFile.save)  # type: ignore[method-assign]
+    IndexDataCacheFile.load = alone(IndexDataCacheFile.load)  # type: ignore[method-assign]

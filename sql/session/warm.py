@@ -8,6 +8,7 @@ that nothing is left to compile.
 from __future__ import annotations
 
 import hashlib
+import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,6 +23,8 @@ from sql.pgwire.values import encode_rows
 from sql.session.session import Session
 from sql.statements.results import CopyInResult, CopyOutResult, RowsResult
 
+MOST_PROCESSES: Final = 4
+"""Compile at the same time, each in half a gigabyte or more."""
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _PACKAGES: Final = ("ivm", "planner", "storage", "sql")
 _STATEMENTS: Final = (
@@ -67,14 +70,14 @@ async def warm(say: Callable[[str], None]) -> None:
     mark = marker()
     if mark.exists():
         return
-    say("freshet: first start: compiling kernels, once (about a minute)")
+    say("freshet: first start: compiling kernels, once (minutes)")
     start = time.monotonic()
     whole = len(KERNELS) + len(_STATEMENTS)
 
     def progress(done: int) -> None:
         say(f"freshet: compiling kernels: {done * 100 // whole}% after {time.monotonic() - start:.0f} s")
 
-    warm_engine(lambda _, done, __: progress(done))
+    warm_engine(lambda _, done, __: progress(done), min(os.cpu_count() or 1, MOST_PROCESSES))
     with tempfile.TemporaryDirectory(prefix="freshet-warm-") as folder:
         coordinator = await Coordinator.open(Path(folder) / "data")
         session = Session(coordinator, "freshet", "warm", {})
