@@ -27,7 +27,7 @@ _BY_CATALOG: Final = (Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC, Kind.REGNAMESPA
 _NAME_BYTES: Final = 63
 
 
-def style(site: Site) -> TextStyle:
+def style_of(site: Site) -> TextStyle:
     """What text depends on, from the context."""
     context = site.context
     return TextStyle(context.timezone, context.now, context.session, context.formats)
@@ -88,7 +88,7 @@ def _output(site: Site, words: Words, assignment: bool) -> Words:
         # the cast says true and false, the output function t and f
         yes, no = (b"t", b"f") if site.result.kind is Kind.NAME else (b"true", b"false")
         return _strings(site, [yes if w else no for w in words.tolist()], assignment)
-    texts = format_text(source, Vector(words), site.context.dictionary, style(site))
+    texts = format_text(source, Vector(words), site.context.dictionary, style_of(site))
     return _strings(site, texts, assignment)
 
 
@@ -97,7 +97,7 @@ def _input(site: Site, words: Words) -> Vector:
     texts = [b.decode() for b in dictionary.lookup(words)]
     if site.args[0].kind is Kind.BPCHAR:
         texts = [t.rstrip(" ") for t in texts]
-    vector, failures = parse_rows(site.result, texts, dictionary, style(site))
+    vector, failures = parse_rows(site.result, texts, dictionary, style_of(site))
     for row, error in failures:
         site.fail(np.array([row]), error)
     return vector

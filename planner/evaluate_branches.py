@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ivm.rows import Mask, Vector, Words
-from planner.evaluate_rows import Batch, put, some
+from planner.evaluate_rows import Batch, equals, nulls_of, put, some
 
 Run = Callable[[Batch], Vector]
 
@@ -65,8 +65,8 @@ def _combine(left: Vector, right: Vector, decided: int) -> Vector:
     words = left.words & right.words if decided == 0 else left.words | right.words
     if left.nulls is None and right.nulls is None:
         return Vector(words)
-    settled = _is(left, decided) | _is(right, decided)
-    nulls = _nulls(left) | _nulls(right)
+    settled = equals(left, decided) | equals(right, decided)
+    nulls = nulls_of(left) | nulls_of(right)
     nulls &= ~settled
     # a NULL's word is 0: OR has its other side's word there, AND has 0
     if decided == 1:
@@ -74,18 +74,9 @@ def _combine(left: Vector, right: Vector, decided: int) -> Vector:
     return Vector(words, some(nulls))
 
 
-def _is(vector: Vector, value: int) -> Mask:
-    mask: Mask = vector.words == value
-    return mask if vector.nulls is None else mask & ~vector.nulls
-
-
-def _nulls(vector: Vector) -> Mask:
-    return np.zeros(len(vector.words), np.bool_) if vector.nulls is None else vector.nulls
-
-
 def is_true(vector: Vector) -> Mask:
     """The rows where a boolean is true."""
-    return _is(vector, 1)
+    return equals(vector, 1)
 
 
 def run_case(arms: tuple[tuple[Run, Run], ...], otherwise: Run) -> Run:

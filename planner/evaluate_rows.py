@@ -119,6 +119,17 @@ def put(words: Words, nulls: Mask, rows: Words | None, vector: Vector) -> None:
     nulls[where] = False if vector.nulls is None else vector.nulls
 
 
+def nulls_of(vector: Vector) -> Mask:
+    """The rows that are NULL."""
+    return np.zeros(len(vector.words), np.bool_) if vector.nulls is None else vector.nulls
+
+
+def equals(vector: Vector, value: int) -> Mask:
+    """The rows that have this word, and are not NULL."""
+    mask: Mask = vector.words == value
+    return mask if vector.nulls is None else mask & ~vector.nulls
+
+
 def some(nulls: Mask) -> Mask | None:
     """A null mask, None if nothing is NULL."""
     return nulls if np.count_nonzero(nulls) else None

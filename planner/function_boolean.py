@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.rows import Mask, Vector, Words
+from ivm.rows import Vector, Words
 from ivm.words import BOOL
+from planner.evaluate_rows import equals, nulls_of
 from planner.functions import ANY, Site, vectorised
-
-
-def _nulls(vector: Vector) -> Mask:
-    return np.zeros(len(vector.words), np.bool_) if vector.nulls is None else vector.nulls
-
-
-def _is(vector: Vector, value: int) -> Mask:
-    mask: Mask = vector.words == value
-    return mask if vector.nulls is None else mask & ~vector.nulls
 
 
 @vectorised("not", (BOOL,), BOOL, total=True, key_is_name=True)
@@ -25,39 +17,39 @@ def negation(_site: Site, words: Words) -> Words:
 
 @vectorised("is null", (ANY,), BOOL, strict=False, total=True, key_is_name=True)
 def is_null(_site: Site, vector: Vector) -> Words:
-    return _nulls(vector).astype(np.int64)
+    return nulls_of(vector).astype(np.int64)
 
 
 @vectorised("is not null", (ANY,), BOOL, strict=False, total=True, key_is_name=True)
 def is_not_null(_site: Site, vector: Vector) -> Words:
-    return (~_nulls(vector)).astype(np.int64)
+    return (~nulls_of(vector)).astype(np.int64)
 
 
 @vectorised("is true", (BOOL,), BOOL, strict=False, total=True, key_is_name=True)
 def is_true(_site: Site, vector: Vector) -> Words:
-    return _is(vector, 1).astype(np.int64)
+    return equals(vector, 1).astype(np.int64)
 
 
 @vectorised("is not true", (BOOL,), BOOL, strict=False, total=True, key_is_name=True)
 def is_not_true(_site: Site, vector: Vector) -> Words:
-    return (~_is(vector, 1)).astype(np.int64)
+    return (~equals(vector, 1)).astype(np.int64)
 
 
 @vectorised("is false", (BOOL,), BOOL, strict=False, total=True, key_is_name=True)
 def is_false(_site: Site, vector: Vector) -> Words:
-    return _is(vector, 0).astype(np.int64)
+    return equals(vector, 0).astype(np.int64)
 
 
 @vectorised("is not false", (BOOL,), BOOL, strict=False, total=True, key_is_name=True)
 def is_not_false(_site: Site, vector: Vector) -> Words:
-    return (~_is(vector, 0)).astype(np.int64)
+    return (~equals(vector, 0)).astype(np.int64)
 
 
 @vectorised("is unknown", (BOOL,), BOOL, strict=False, total=True, key_is_name=True)
 def is_unknown(_site: Site, vector: Vector) -> Words:
-    return _nulls(vector).astype(np.int64)
+    return nulls_of(vector).astype(np.int64)
 
 
 @vectorised("is not unknown", (BOOL,), BOOL, strict=False, total=True, key_is_name=True)
 def is_not_unknown(_site: Site, vector: Vector) -> Words:
-    return (~_nulls(vector)).astype(np.int64)
+    return (~nulls_of(vector)).astype(np.int64)

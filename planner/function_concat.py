@@ -8,18 +8,13 @@ from typing import Any, Final
 
 from ivm.errors import SqlError
 from ivm.words import TEXT, Kind, SqlType
+from planner.cast_text import style_of
 from planner.functions import ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY, Site, per_value
 from planner.identifiers import quoted
-from storage.text import TextStyle, format_datum
+from storage.text import format_datum
 from storage.text_array import leaf_test
 
 _FORMAT: Final = re.compile(r"%(?:(\d+)\$)?(-)?(\*(?:\d+\$)?|\d+)?(.?)", re.DOTALL)
-
-
-def style_of(site: Site) -> TextStyle:
-    """The text style of an evaluation."""
-    context = site.context
-    return TextStyle(context.timezone, context.now, context.session, context.formats)
 
 
 def to_text(site: Site, type_: SqlType, value: Any) -> str:

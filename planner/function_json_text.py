@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ivm.errors import SqlError
 from ivm.words import TEXT, Kind, SqlType
-from planner.function_concat import style_of
+from planner.cast_text import style_of
 from planner.functions import ANY, Site, per_value
 from storage.text import format_datum
 from storage.text_style import DEFAULT_FORMATS, TextStyle

@@ -15,8 +15,8 @@ from ivm.graph import Words
 from ivm.words import Schema
 from planner import moves
 from planner.context import Context
+from planner.join_keys import by_class
 from planner.layout import Layout, arranged
-from planner.lower_state import by_class
 from planner.mfp import MapFilter
 from planner.scalar import Column
 from planner.traverse import own_columns

@@ -83,10 +83,11 @@ def comparable(call: Scalar) -> tuple[Scalar, Scalar, bool] | None:
     target = common_type(left.type, right.type)
     if target is None:
         return None
-    return _class(as_type(left, target)), _class(as_type(right, target)), name == SAME
+    return by_class(as_type(left, target)), by_class(as_type(right, target)), name == SAME
 
 
-def _class(expr: Scalar) -> Scalar:
+def by_class(expr: Scalar) -> Scalar:
+    """The expression by which equal values have equal words."""
     return Call("equality_class", (expr,), expr.type, expr.nullable) if expr.type.has_equality_class else expr
 
 

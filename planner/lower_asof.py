@@ -44,17 +44,13 @@ def lower_asof(low: Lowering, rel: AsOf) -> Flow:
         nothing = none(behind, right.schema)
     width = front + moves.width(left.schema)
     own = moves.cells(left.schema, front)
-    partners = tuple(_moved(c, width - keys) for c in moves.cells(right.schema, behind))
+    partners = tuple(moves.moved(c, width - keys) for c in moves.cells(right.schema, behind))
     cells = [c if s.nullable else Cell(c.word) for c, s in zip((*own, *partners), row, strict=True)]
     gather = moves.row_of(cells, row)
     node = low.builder.add(AsOfNode(one, two, gather, front, rel.strict, nothing), moves.width(row))
     alone = _without_key(low, left, rel) if rel.outer else None
     parts = (node,) if alone is None else (node, padded(low, alone, row, 0))
     return low.builder.flow(low.builder.concat(parts), row)
-
-
-def _moved(cell: Cell, by: int) -> Cell:
-    return Cell(cell.word + by, None if cell.null is None else (cell.null[0] + by, cell.null[1]))
 
 
 def _arranged(

@@ -14,11 +14,11 @@ from ivm.words import BOOL, INT8, ColumnType, Schema, Storage
 from planner import moves
 from planner.accumulate import Accumulation, AggregateCall
 from planner.aggregates import AGGREGATES, COUNTS, AggregateKind, of_pairs, without_filter
-from planner.join_keys import as_type
+from planner.join_keys import as_type, by_class
 from planner.layout import whole_row
 from planner.logical import Reduce, Values, schema
 from planner.lower_sets import lower_distinct
-from planner.lower_state import Lowering, by_class
+from planner.lower_state import Lowering, raw_flow
 from planner.moves import Cell
 from planner.physical import Constants, Flow, Open, Pair
 from planner.programs import Keyed, Weigh, Weight
@@ -130,7 +130,9 @@ def _accumulated(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], some: list
         empty = _constant(low, (0,) * program.out_width)
         weighed = low.builder.map(empty, Weight(program.out_width, layout.empty_weights))
         node = low.builder.add(Concat((node, weighed)), program.out_width)
-    arranged = low.builder.arrange(_raw(node, program.out_width), moves.identity(program.out_width), program.key_width)
+    arranged = low.builder.arrange(
+        raw_flow(node, program.out_width), moves.identity(program.out_width), program.key_width
+    )
     fold = AccumulateFold(layout)
     grouped = low.builder.group(arranged, program.key_width, fold)
     at = moves.cells(layout.schema, program.key_width)
@@ -145,10 +147,6 @@ def _counted(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], places: list[i
     arranged = low.builder.arrange(keyed, layout.gather, layout.key_width)
     grouped = low.builder.group(arranged, layout.key_width, CountFold())
     return Part(grouped, layout.key_width + 1, tuple((i, Cell(layout.key_width)) for i in places))
-
-
-def _raw(node: NodeId, width: int) -> Flow:
-    return Flow(node, moves.identity(width), (ColumnType(INT8, False),) * width)
 
 
 def _constant(low: Lowering, words: tuple[int, ...]) -> Flow:
@@ -185,7 +183,7 @@ def _grouped(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], position: int,
         empty = _constant(low, (0, *fold.empty_row))
         node = low.builder.add(Concat((node, low.builder.force(empty))), program.out_width)
     gather = moves.identity(program.out_width)
-    arranged = low.builder.arrange(_raw(node, program.out_width), gather, program.key_width, whole)
+    arranged = low.builder.arrange(raw_flow(node, program.out_width), gather, program.key_width, whole)
     return _part(low, arranged, program.key_width, position, fold)
 
 
@@ -247,8 +245,8 @@ def _join_parts(low: Lowering, parts: list[Part], key_width: int) -> tuple[Flow,
         if part is rest[-1]:
             return pair, at
         joined = low.builder.force(pair)
-        node, width = low.builder.arrange(_raw(joined, total), moves.identity(total), key_width), total
-    return _raw(node, width), at
+        node, width = low.builder.arrange(raw_flow(joined, total), moves.identity(total), key_width), total
+    return raw_flow(node, width), at
 
 
 def _result(

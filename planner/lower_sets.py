@@ -9,9 +9,10 @@ from ivm.graph import Gather, Keep, Negate, NodeId
 from ivm.words import INT8, ColumnType, Schema
 from planner import moves
 from planner.folds import FirstRow, SetFold
+from planner.join_keys import by_class
 from planner.layout import whole_row
 from planner.logical import SetKind, SetOperation, schema
-from planner.lower_state import Lowering, by_class
+from planner.lower_state import Lowering, raw_flow
 from planner.physical import Flow, Pair
 from planner.programs import Keyed, Repeat
 from planner.scalar import Literal, Scalar
@@ -26,13 +27,9 @@ def lower_distinct(low: Lowering, flow: Flow) -> Flow:
     program = Keyed(flow.schema, keys, (), rows=True)
     node = low.builder.map(flow, program)
     width = moves.width(flow.schema)
-    arranged = low.builder.arrange(_raw(node, 2 * width), moves.identity(2 * width), program.key_width)
+    arranged = low.builder.arrange(raw_flow(node, 2 * width), moves.identity(2 * width), program.key_width)
     grouped = low.builder.group(arranged, program.key_width, FirstRow(width))
     return _tail(grouped, program.key_width, flow.schema)
-
-
-def _raw(node: NodeId, width: int) -> Flow:
-    return Flow(node, moves.identity(width), (ColumnType(INT8, False),) * width)
 
 
 def _tail(node: NodeId, skip: int, row: Schema) -> Flow:
@@ -101,7 +98,7 @@ def _by_class(low: Lowering, fold: SetFold, left: Flow, right: Flow, row: Schema
         program = Keyed(row, keys, side, rows=True)
         sides.append(low.builder.map(flow, program))
     total = 2 * width + 1
-    both = _raw(low.builder.concat(tuple(sides)), total)
+    both = raw_flow(low.builder.concat(tuple(sides)), total)
     arranged = low.builder.arrange(both, moves.identity(total), width)
     grouped = low.builder.group(arranged, width, fold)
     return _repeated(low, grouped, width, row)
@@ -111,4 +108,4 @@ def _repeated(low: Lowering, node: NodeId, skip: int, row: Schema) -> Flow:
     """Rows [key | count | row] each count times."""
     program = Repeat(skip, moves.width(row))
     total = skip + 1 + moves.width(row)
-    return low.builder.flow(low.builder.map(_raw(node, total), program), row)
+    return low.builder.flow(low.builder.map(raw_flow(node, total), program), row)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from ivm.graph import Keep, NodeId, Threshold
-from ivm.words import Schema
+from ivm.words import INT8, ColumnType, Schema
 from planner import moves
 from planner.layout import arranged, table_layout, whole_row
 from planner.logical import Reference, Rel
@@ -15,7 +15,7 @@ from planner.mfp import MapFilter
 from planner.moves import Cell
 from planner.physical import Builder, Flow, Open, Table
 from planner.planning import DEFAULT, Planning
-from planner.scalar import Call, Column, Scalar
+from planner.scalar import Column, Scalar
 from planner.traverse import children, column_types, columns_of, own_columns, renumber
 
 
@@ -203,6 +203,6 @@ def arrange_flow(low: Lowering, flow: Flow, keys: tuple[int, ...], null_safe: tu
     return Arranged(node, layout.key_width, layout.width, layout.at)
 
 
-def by_class(expr: Scalar) -> Scalar:
-    """The expression by which equal values have equal words."""
-    return Call("equality_class", (expr,), expr.type, expr.nullable) if expr.type.has_equality_class else expr
+def raw_flow(node: NodeId, width: int) -> Flow:
+    """Its words as they are: columns of integers that are never NULL."""
+    return Flow(node, moves.identity(width), (ColumnType(INT8, False),) * width)

@@ -6,10 +6,11 @@ from ivm.graph import NodeId, Order
 from ivm.words import INT8, ColumnType, Kind, Schema, Storage
 from planner import moves
 from planner.folds import NumberedRows, TopFold
+from planner.join_keys import by_class
 from planner.late import WORTH
 from planner.late_topk import LateTopK, late_topk
 from planner.logical import TableFunction, TopK, schema
-from planner.lower_state import Lowering, by_class
+from planner.lower_state import Lowering
 from planner.physical import Flow
 from planner.planning import Late
 from planner.programs import Keyed, Number, Repeat

@@ -24,6 +24,11 @@ class Cell:
     null: tuple[int, int] | None = None
 
 
+def moved(cell: Cell, by: int) -> Cell:
+    """The cell in a row that begins so many words earlier."""
+    return Cell(cell.word + by, None if cell.null is None else (cell.null[0] + by, cell.null[1]))
+
+
 def width(schema: Schema) -> int:
     """The words of a row in the engine."""
     return row_width(schema)

@@ -250,7 +250,7 @@ class _Walk:
 
     def _bind(self, i: int, at: tuple[Cell | None, ...] | list[Cell | None], width: int) -> None:
         by = self.width
-        self.at[i] = tuple(None if cell is None else _moved(cell, by) for cell in at)
+        self.at[i] = tuple(None if cell is None else moves.moved(cell, by) for cell in at)
         for attribute, place in self.sources[i].places.items():
             cell = self.at[i][place]
             if cell is not None:
@@ -272,10 +272,6 @@ class _Walk:
                 if null is not None and source.flow.schema[place].nullable:
                     drops.append(null)
         return replace(moves.row_of(cells, tuple(row)), drop_if=tuple(dict.fromkeys(drops)))
-
-
-def _moved(cell: Cell, by: int) -> Cell:
-    return Cell(cell.word + by, None if cell.null is None else (cell.null[0] + by, cell.null[1]))
 
 
 def by_size(sources: list[Source]) -> Callable[[int, frozenset[int]], int]:

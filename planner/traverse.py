@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import assert_never
 
@@ -197,6 +197,11 @@ def renumber(expr: Scalar, place: Callable[[int], int]) -> Scalar:
         return replace(part, index=place(part.index)) if isinstance(part, Column) else None
 
     return rewrite(expr, change)
+
+
+def exchange(expr: Scalar, by: Mapping[int, Column]) -> Scalar:
+    """The expression with other columns in the places of some."""
+    return rewrite(expr, lambda e: by.get(e.index) if isinstance(e, Column) else None)
 
 
 def settle(expr: Scalar, row: Schema) -> Scalar:

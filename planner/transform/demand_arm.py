@@ -11,7 +11,7 @@ from planner.join_keys import as_type, common_type, is_constant, operator
 from planner.logical import Distinct, Filter, Join, JoinKind, Project, Recursive, Reference, Rel, schema
 from planner.raising import can_raise
 from planner.scalar import Call, Column, Or, Scalar
-from planner.transform.join_order import Region
+from planner.transform.join_order import Region, column_equality
 from planner.transform.mentions import references
 from planner.traverse import TRUE, conjuncts, keeps_types, own_columns, shift, substitute
 
@@ -52,22 +52,12 @@ class Arm:
         """For columns of the reference another input's column that the predicates make equal to it, word for word."""
         found: dict[int, Column] = {}
         for predicate in self.predicates:
-            pair = equal_columns(predicate)
+            pair = column_equality(predicate)
             for one, two in (pair, pair[::-1]) if pair else ():
                 own, other = self.own(one), self.other(two)
                 if own is not None and other is not None:
                     found.setdefault(own, other)
         return found
-
-
-def equal_columns(predicate: Scalar) -> tuple[Column, Column] | None:
-    """Two columns of one type that a predicate makes equal, where that is their words' equality."""
-    if operator(predicate) != "=" or not isinstance(predicate, Call) or len(predicate.args) != 2:
-        return None
-    left, right = predicate.args
-    if isinstance(left, Column) and isinstance(right, Column) and left.type == right.type:
-        return None if left.type.has_equality_class else (left, right)
-    return None
 
 
 def arm_of(rel: Recursive) -> Arm | None:
@@ -141,7 +131,7 @@ def equality(left: Column, right: Column) -> Scalar:
 
 def says_nothing(predicate: Scalar) -> bool:
     """Whether a predicate is a column's equality with itself, where ``equality`` in a join keeps NULLs out anyway."""
-    pair = equal_columns(predicate)
+    pair = column_equality(predicate)
     return pair is not None and pair[0] == pair[1] and operator(equality(*pair)) == "="
 
 

@@ -18,7 +18,7 @@ from planner.join_keys import operator
 from planner.logical import Join, JoinKind, LetRec, Project, Recursive, Reference, Rel, schema
 from planner.memo import by_identity
 from planner.scalar import Call, Column, Parameter, Scalar
-from planner.transform.demand_arm import equal_columns, equality
+from planner.transform.demand_arm import column_equality, equality
 from planner.transform.demand_turned import turned_from
 from planner.transform.pushdown import push_down
 from planner.traverse import children, conjunction, conjuncts, own_columns
@@ -60,7 +60,7 @@ def meeting(join: Rel, side: int) -> Meeting | None:
     found: dict[int, Column] = {}
     parts = conjuncts(join.on)
     for part in parts:
-        pair = equal_columns(part)
+        pair = column_equality(part)
         if pair is None:
             continue
         own, met = sorted(pair, key=lambda c: (c.index < count) != (side == 0))

@@ -17,10 +17,10 @@ from planner.join_keys import operator
 from planner.logical import Filter, Join, JoinKind, Project, Recursive, Reference, Rel, Values, schema
 from planner.lower_recursion import empty_without
 from planner.raising import can_raise
-from planner.scalar import Column, Scalar
+from planner.scalar import Column
 from planner.transform.demand_arm import MOST, Arm, Predicates, Wanted, arm_of, equality, product, says_nothing
 from planner.transform.pushdown import push_down
-from planner.traverse import columns_of, conjunction, renumber, rewrite
+from planner.traverse import columns_of, conjunction, exchange, renumber
 
 
 def by_demand(rel: Recursive, wanted: Wanted, asked: Predicates, fresh: Callable[[], int]) -> Recursive | None:
@@ -71,7 +71,7 @@ class _Rule:
         if any(arm.start + i not in known for i in columns):
             return None
         links = tuple(equality(given[i], c) for i in columns if (c := arm.other(arm.exprs[i])) is not None)
-        safe = tuple(q for p in arm.predicates if not can_raise(p) and not says_nothing(q := _replaced(p, known)))
+        safe = tuple(q for p in arm.predicates if not can_raise(p) and not says_nothing(q := exchange(p, known)))
         conditions = (*links, *(p for p in safe if columns_of(p) and not any(map(arm.is_own, columns_of(p)))))
         rule = _Rule(arm, conditions, tuple(known[arm.start + i] for i in columns), total)
         return rule if {rule.owner(c.index) for c in rule.out} <= rule.connected() else None
@@ -116,7 +116,3 @@ class _Rule:
         out = tuple(Column(place[c.index], c.type, c.nullable) for c in self.out)
         step = Project(Filter(joined, conjunction(met)) if met else joined, out)
         return Recursive(binding, first, push_down(step), False, row)
-
-
-def _replaced(expr: Scalar, by: dict[int, Column]) -> Scalar:
-    return rewrite(expr, lambda e: by.get(e.index) if isinstance(e, Column) else None)

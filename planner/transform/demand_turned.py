@@ -19,10 +19,10 @@ from ivm.words import ColumnType
 from planner.logical import Distinct, Filter, Join, JoinKind, Project, Recursive, Reference, Rel, Values, schema
 from planner.lower_sets import has_classes
 from planner.raising import can_raise
-from planner.scalar import Column, Scalar
+from planner.scalar import Column
 from planner.transform.demand_arm import MOST, Arm, Wanted, arm_of, equality, product, says_nothing
 from planner.transform.pushdown import push_down
-from planner.traverse import columns_of, conjunction, own_columns, renumber, rewrite
+from planner.traverse import columns_of, conjunction, exchange, own_columns, renumber
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _pairs(arm: Arm, far: tuple[int, ...]) -> Pairs | None:
     if len(new) < len(far) or len(old) < len(far) or any(map(can_raise, arm.predicates)):
         return None
     replaced = {arm.start + i: equal[i] for i in far}
-    conditions = tuple(q for p in arm.predicates if not says_nothing(q := _replaced(p, replaced)))
+    conditions = tuple(q for p in arm.predicates if not says_nothing(q := exchange(p, replaced)))
     if any(arm.is_own(i) for p in conditions for i in columns_of(p)):
         return None
     others = tuple(part for i, part in enumerate(arm.inputs) if i != arm.place)
@@ -86,10 +86,6 @@ def _pairs(arm: Arm, far: tuple[int, ...]) -> Pairs | None:
     joined = product(others)
     whole = Filter(joined, conjunction(moved)) if moved else joined
     return Pairs(whole, _moved(old, place), _moved(new, place))
-
-
-def _replaced(expr: Scalar, by: dict[int, Column]) -> Scalar:
-    return rewrite(expr, lambda e: by.get(e.index) if isinstance(e, Column) else None)
 
 
 def _moved(columns: tuple[Column, ...], place: Callable[[int], int]) -> tuple[Column, ...]:
