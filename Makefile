@@ -23,7 +23,7 @@ cluster: $(VENV)/test.done
 
 # In a process for each core, four at most, or in WORKERS=n; 0 is one, in order.
 test: $(VENV)/test.done
-	$(PY) -m pytest --numprocesses $(or $(WORKERS),auto) --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
+	$(PY) -m pytest --numprocesses $(or $(WORKERS),auto) --maxprocesses 4
 
 lint: $(VENV)/test.done
 	$(VENV)/bin/ruff check .

@@ -18,8 +18,9 @@ from planner.join_keys import operator
 from planner.logical import Join, JoinKind, LetRec, Project, Recursive, Reference, Rel, schema
 from planner.memo import by_identity
 from planner.scalar import Call, Column, Parameter, Scalar
-from planner.transform.demand_arm import column_equality, equality
+from planner.transform.demand_arm import equality
 from planner.transform.demand_turned import turned_from
+from planner.transform.join_order import column_equality
 from planner.transform.pushdown import push_down
 from planner.traverse import children, conjunction, conjuncts, own_columns
 
