@@ -42,7 +42,8 @@ from ivm.kernels.windows import changes_total, windows_total
 
 T = TypeVar("T")
 
-# What is called from Python; the rest is compiled as part of these.
+# What is called from Python; the rest is compiled as part of these. What run_program is made of comes before it, the
+# others after it: it takes longest, and they are compiled beside it.
 KERNELS: Final[tuple[Any, ...]] = (
     lay_out,
     freeze,
@@ -59,15 +60,8 @@ KERNELS: Final[tuple[Any, ...]] = (
     fill_fence,
     fill_filter,
     uniform,
-    collect,
-    lookup,
     join,
-    asof_left,
-    asof_right,
-    times_of,
-    in_time_order,
     delta_join,
-    lock,
     threshold_total,
     threshold_partial,
     count_differences,
@@ -81,10 +75,17 @@ KERNELS: Final[tuple[Any, ...]] = (
     accumulate_total,
     accumulate_partial,
     delay,
+    run_program,
+    collect,
+    lookup,
+    asof_left,
+    asof_right,
+    times_of,
+    in_time_order,
+    lock,
     extend_ranks,
     windows_total,
     changes_total,
-    run_program,
     key_start,
     key_place,
     in_order,
@@ -107,8 +108,8 @@ def signature(kernel: Any) -> tuple[Any, ...]:
 def warm(progress: Callable[[str, int, int], None], processes: int = 1) -> None:
     """Compiles what is not in the cache yet; ``progress(kernel's name, how many are done, how many in all)``.
 
-    Cost: minutes of CPU with an empty cache, of which one kernel, ``run_program``, takes two fifths, so that two
-    processes need two thirds of the time; otherwise a second.
+    Cost: minutes of CPU with an empty cache, of which one kernel, ``run_program``, takes two fifths: more than two
+    processes gain little; otherwise a second.
     """
     missing = [place for place, kernel in enumerate(KERNELS) if not _is_cached(kernel)] if processes > 1 else []
     if len(missing) > 1:

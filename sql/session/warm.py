@@ -23,8 +23,8 @@ from sql.pgwire.values import encode_rows
 from sql.session.session import Session
 from sql.statements.results import CopyInResult, CopyOutResult, RowsResult
 
-MOST_PROCESSES: Final = 4
-"""Compile at the same time, each in half a gigabyte or more."""
+MOST_PROCESSES: Final = 2
+"""Compile at the same time: more gain little (``ivm.kernels.warm``), and each takes half a gigabyte."""
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _PACKAGES: Final = ("ivm", "planner", "storage", "sql")
 _STATEMENTS: Final = (
