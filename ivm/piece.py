@@ -63,8 +63,9 @@ class Piece(Dataflow):
         self._dormant.append(found)
         return found
 
-    def resume(self, traces: Sequence[Layers] | None) -> None:
-        """Go on where ``traces`` were taken; None: nothing has been yet. 0A000 with a locked join.
+    def resume(self, traces: Sequence[Layers] | None, now: Sequence[Layers] | None = None) -> None:
+        """Go on where ``traces`` were taken; None: nothing has been yet. 0A000 with a locked join. ``now``: what else
+        they hold, of the ordinals that are under way.
 
         Inside of loops a threshold or a reduce owes what it owes to later rounds: see ``owed``.
         """
@@ -79,11 +80,14 @@ class Piece(Dataflow):
         fresh, self._dormant = self._dormant, []
         self._ranks = rank(self._root, fresh, self._ranks)
         replay_into(self._core, fresh)
-        if traces is None:
+        if traces is None and now is None:
             return
         self.refresh_arena()
-        for kept_one, layers in zip(self._kept, traces, strict=True):
+        nothing: list[Layers] = [()] * len(self._kept)
+        for kept_one, layers, fresh_layers in zip(self._kept, traces or nothing, now or nothing, strict=True):
             for block in layers:
+                kept_one.spine.insert(_settled(block, kept_one.spine), True)
+            for block in fresh_layers:
                 kept_one.spine.insert(block, True)
             if kept_one.record is None:
                 kept_one.before = kept_one.spine.contents(0)
@@ -101,6 +105,9 @@ class Piece(Dataflow):
         operator = self._operators[node]
         assert isinstance(operator, PortOperator)
         operator.given = block
+        if block.n:
+            times = block.arrays()[1]
+            self._fed = max(self._fed, int(times.max()) >> all_bits(operator.scope.shape))
         enter(operator.scope, vector, operator)
 
     def owe(self, node: NodeId, block: Block, vector: int) -> None:
@@ -135,8 +142,11 @@ class Piece(Dataflow):
         """What a tapped node has emitted, consolidated, at the times that it is of."""
         return sorted_block(self._taps[node].take())
 
-    def layers(self) -> list[Block]:
-        """For each trace what has come to it, one more layer; times are loop vectors, 0 outside of loops."""
+    def layers(self, timed: bool = False) -> list[Block]:
+        """For each trace what has come to it, one more layer; times are loop vectors, 0 outside of loops, or ``timed``,
+        with their ordinals."""
+        if timed:
+            return [sorted_block(kept.come(), kept.spine.order) for kept in self._kept]
         return [_timeless(kept.come(), kept.spine) for kept in self._kept]
 
     def traces(self) -> list[Block]:
@@ -166,6 +176,11 @@ class _Kept:
         now, then = self.spine.contents(0).arrays(), self.before.arrays()
         rows, times = (np.concatenate(both) for both in zip(now[:2], then[:2], strict=True))
         return Block.of(rows, times, np.concatenate([now[2], -then[2]]))
+
+
+def _settled(block: Block, spine: Spine) -> Block:
+    """The block without ordinals, if it has some."""
+    return _timeless(block, spine) if block.n and int(block.arrays()[1].max()) >> all_bits(spine.shape) else block
 
 
 def _timeless(block: Block, spine: Spine) -> Block:

@@ -126,24 +126,15 @@ class Cut:
         return self.output.level + 1
 
 
-def cut(
-    plan: Plan, kept: Collection[NodeId] = (), weights: Mapping[NodeId, int] | None = None, loops: bool = False
-) -> Cut:
+def cut(plan: Plan, kept: Collection[NodeId] = (), weights: Mapping[NodeId, int] | None = None) -> Cut:
     """The plan in fragments; arrangements that are ``kept`` have a trace though nothing may read them.
 
-    ``weights``: how many diffs updates of a source have, where it is not one. ``loops``: they are cut too, and a
-    fragment may then send to itself and to lesser levels, for later rounds.
+    ``weights``: how many diffs updates of a source have, where it is not one. A fragment in a loop may send to itself
+    and to lesser levels, for later rounds.
 
-    0A000: it has a loop that is not to be, a locked join, or joins of several inputs at once.
+    0A000: it has a locked join, or joins of several inputs at once.
     """
-    if plan.scopes and not loops:
-        raise unsupported("keeping a recursion in parts by key", _RECURSION)
     return _Cutting(plan, frozenset(kept), weights or {}).cut()
-
-
-_RECURSION: Final = (
-    "Inside a loop every round would be an exchange of rows; the server maintains recursive views itself."
-)
 
 
 @dataclass(slots=True)

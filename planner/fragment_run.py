@@ -72,25 +72,23 @@ def run_fragment(
     whole: bool = True,
     vector: int = 0,
     owed: Mapping[NodeId, Block] | None = None,
+    now: Sequence[Layers] | None = None,
+    timed: bool = False,
 ) -> Ran:
     """Runs it over a part whose traces hold ``traces`` (None: nothing yet), with updates that have ``arrived`` at its
     ports: times from 1 on, all at once. ``parts``: of each fragment. ``whole``: all that traces hold is wanted.
     At ports in loops updates are of one loop ``vector``, at which the nodes of ``owed`` owe something; what is of later
-    vectors, but for what linear nodes make of it, waits for them.
+    vectors, but for what linear nodes make of it, waits for them. Where several runs make up one pass over ordinals,
+    ``now`` is what earlier ones have left in traces, and ``timed`` asks for it with its ordinals.
 
     Raises what an operator raises, and 0A000 as ``Piece.resume`` has it. An error of a row is data, as in a view.
     """
     piece = Piece(context.dictionary.arena)
     try:
         fed: dict[NodeId, NodeId] = {}
-        scopes = _scopes(piece, fragment.loops)
-        places = _ports(piece, fragment, fed, scopes)
-        for number, node in fragment.nodes:
-            places[number] = piece.add(_spec(renumbered(node, places), context, scopes))
-        for variable, body in fragment.loops.connections:
-            piece.connect(places[variable], places[body])
+        places = _build(piece, fragment, context, fed)
         exits = [_exit(piece, out, places) for out in fragment.exits]
-        piece.resume(traces)
+        piece.resume(traces, now)
         read = piece.size
         inside = {port.node for port in fragment.ports if port.scope is not None}
         for port, block in arrived.items():
@@ -107,9 +105,31 @@ def run_fragment(
         )
         owing = ((n, piece.owed(places[n])) for n, _ in fragment.nodes)
         later = ((n, found) for n, found in owing if found is not None and found.n)
-        return Ran(sent, tuple(piece.traces() if whole else piece.layers()), read, tuple(later))
+        return Ran(sent, tuple(piece.traces() if whole else piece.layers(timed)), read, tuple(later))
     finally:
         dispose(piece)
+
+
+def settled(fragment: Fragment, context: Context, traces: Sequence[Layers] | None) -> list[Block]:
+    """What a part's traces hold, each in one layer, without ordinals."""
+    piece = Piece(context.dictionary.arena)
+    try:
+        _build(piece, fragment, context, {})
+        piece.resume(traces)
+        return piece.traces()
+    finally:
+        dispose(piece)
+
+
+def _build(piece: Piece, fragment: Fragment, context: Context, fed: dict[NodeId, NodeId]) -> dict[NodeId, NodeId]:
+    """The fragment's nodes in a dataflow: where each is; ``fed``: the inputs of its ports."""
+    scopes = _scopes(piece, fragment.loops)
+    places = _ports(piece, fragment, fed, scopes)
+    for number, node in fragment.nodes:
+        places[number] = piece.add(_spec(renumbered(node, places), context, scopes))
+    for variable, body in fragment.loops.connections:
+        piece.connect(places[variable], places[body])
+    return places
 
 
 def _scopes(piece: Piece, loops: Loops) -> list[ScopeId]:

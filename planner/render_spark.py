@@ -98,7 +98,7 @@ class Hydration:
         unfolded = self._unfolded = unfold(self.plan, {*given, *others})
         found = {unfolded.sources[node]: standing for node, standing in given.items() if node in unfolded.sources}
         weights = {source: standing.diff_width for source, standing in found.items()}
-        self._cut = cut(unfolded.plan, unfolded.kept, weights, loops=True)
+        self._cut = cut(unfolded.plan, unfolded.kept, weights)
         read = words_read(unfolded.plan, unfolded.kept)
         for source, standing in found.items():
             self._write_source(source, standing.contents(), tuple(sorted(read[source])) or (0,))

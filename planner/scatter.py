@@ -1,15 +1,16 @@
 """A scattered view's job: a group of commits, or all that its tables hold, applied by Spark to the view's parts.
 
 The job is one chain: the changes as records, level 0 over them, then for each level an exchange by place and a step at
-each place that has records. What is exchanged, where a task runs and when it is tried again is Spark's. Only the
-DataFrame API is used. Reports come back, one for each part that was touched; no row does.
+each place that has records; a recursive view's goes round by round (``planner.scatter_rounds``). What is exchanged,
+where a task runs and when it is tried again is Spark's. Only the DataFrame API is used. Reports come back, one for each
+part that was touched; no row does.
 """
 
 from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -23,11 +24,12 @@ from ivm.batch import Block
 from ivm.graph import NodeId
 from ivm.rows import Words
 from planner.context import Context
-from planner.fragment import Cut
-from planner.physical import Constants, Table
+from planner.fragment import Cut, cut
+from planner.physical import Constants, Plan, Table, innermost_loops
 from planner.render import constant_rows
 from planner.row_errors import first_error
-from planner.scatter_step import Report, Scatter
+from planner.scatter_rounds import run_rounds
+from planner.scatter_step import Report, Scatter, once
 from storage.dictionary import Dictionary
 from storage.spark.blocks import (
     ENTRIES,
@@ -55,14 +57,16 @@ _GROUP_BYTES: Final = 1 << 26
 class Spread:
     """A plan and its parts. ``name``: tells whether a folder's files are of this plan."""
 
+    plan: Plan
     cut: Cut
     parts: int
     name: str
 
     @classmethod
-    def of(cls, cut: Cut, parts: int) -> Spread:
-        """A plan in so many parts for each fragment."""
-        return cls(cut, parts, hashlib.sha256(pickle.dumps((cut, parts))).hexdigest())
+    def of(cls, plan: Plan, parts: int) -> Spread:
+        """A plan in so many parts for each fragment. 0A000: it cannot be divided."""
+        found = cut(plan)
+        return cls(plan, found, parts, hashlib.sha256(pickle.dumps((found, parts))).hexdigest())
 
     @property
     def tables(self) -> tuple[int, ...]:
@@ -131,27 +135,35 @@ class Applied:
 
 
 def apply(session: Any, folder: Path, spread: Spread, before: Manifest, epoch: int, changes: Given,
-          dictionary: Dictionary) -> Applied:  # fmt: skip
+          dictionary: Dictionary, stop: Callable[[], bool] = lambda: False) -> Applied:  # fmt: skip
     """Runs a job over a session; nothing counts before the manifest is written.
 
-    ``epoch``: up to which the changes go. Raises what a fragment raises, and 58000 where Spark fails.
+    ``epoch``: up to which the changes go. Raises what a fragment raises, 58000 where Spark fails, and 57014 where a
+    recursive plan was to ``stop`` between two steps.
     """
     name = f"{before.number + 1:08}-{uuid4().hex[:8]}"
-    scatter = Scatter(spread.cut, spread.parts, dictionary.secret, str(folder), name, before.layers)
+    loops = tuple(innermost_loops(spread.plan))
+    scatter = Scatter(spread.cut, spread.parts, dictionary.secret, str(folder), name, before.layers, loops)
     (folder / "parts").mkdir(parents=True, exist_ok=True)
-    written = _write_given(folder / "jobs" / name, changes, dictionary)
+    given = folder / "jobs" / name / "given"
+    _write_given(given, changes, dictionary)
+    if spread.plan.scopes:
+        reports = run_rounds(session, given, scatter, spread.plan, stop)
+    else:
+        reports = _run_levels(session, given, scatter)
+    layers = dict(before.layers) | {report.place: report.layers for report in reports}
+    manifest = replace(before, number=before.number + 1, epoch=epoch, layers=layers)
+    return Applied(manifest, tuple(reports))
+
+
+def _run_levels(session: Any, given: Path, scatter: Scatter) -> list[Report]:
+    """One chain, in which each level comes once."""
     try:
-        frame = _levels(session, written, scatter)
+        frame = _levels(session, given, scatter)
         found = frame.where(frame["port"] == REPORT).collect()
     except Exception as error:
         raise spark_error(error) from error
-    reports = _once([Report.of(bytes(record["data"])) for record in found])
-    layers = dict(before.layers)
-    for report in reports:
-        held = () if report.whole else layers.get(report.place, ())
-        layers[report.place] = (*held, report.layer)
-    manifest = replace(before, number=before.number + 1, epoch=epoch, layers=layers)
-    return Applied(manifest, tuple(reports))
+    return once([Report.of(bytes(record["data"])) for record in found])
 
 
 def _levels(session: Any, written: Path, scatter: Scatter) -> Any:
@@ -162,7 +174,7 @@ def _levels(session: Any, written: Path, scatter: Scatter) -> Any:
     return frame
 
 
-def _write_given(folder: Path, changes: Given, dictionary: Dictionary) -> Path:
+def _write_given(folder: Path, changes: Given, dictionary: Dictionary) -> None:
     """The changes as records in a Parquet file; each row group has the values of its own rows."""
     folder.mkdir(parents=True)
     with pq.ParquetWriter(folder / "given.parquet", RECORDS, compression="lz4") as writer:
@@ -175,14 +187,6 @@ def _write_given(folder: Path, changes: Given, dictionary: Dictionary) -> Path:
                 places, ports, data = zip(*found, strict=True)
                 writer.write_table(pa.table([pa.array(places, pa.int64()), pa.array(ports, pa.int32()),
                                              pa.array(data, pa.binary())], schema=RECORDS))  # fmt: skip
-    return folder
-
-
-def _once(reports: list[Report]) -> list[Report]:
-    """One report for each place: a part is run once in a job, by whichever of its tasks Spark takes the result of."""
-    found = {report.place: report for report in reports}
-    assert len(found) == len(reports), "a place that was touched twice in one job"
-    return list(found.values())
 
 
 def read_output(folder: Path, spread: Spread, files: Iterable[str], dictionary: Dictionary) -> list[Block]:

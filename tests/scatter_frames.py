@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from storage.spark.blocks import RECORDS, REPORT
@@ -28,8 +29,10 @@ class Session:
     def read(self) -> Any:
         return SimpleNamespace(schema=lambda ddl: SimpleNamespace(parquet=self._parquet))
 
-    def _parquet(self, uri: str) -> Frame:
-        return Frame(self, pq.read_table(Path(unquote(urlparse(uri).path)), schema=RECORDS))
+    def _parquet(self, *uris: str) -> Frame:
+        found = [path for uri in uris for path in Path(unquote(urlparse(uri).path)).glob("*.parquet")]
+        tables = [pq.read_table(path, schema=RECORDS, partitioning=None) for path in found]
+        return Frame(self, pa.concat_tables(tables))
 
     def run(self, task: Callable[[], pa.Table]) -> pa.Table:
         self.left -= 1
@@ -50,7 +53,7 @@ class Frame:
 
     def mapInArrow(self, function: Map, ddl: str) -> Frame:  # noqa: N802 - Spark's name
         batches = self.table.to_batches(max_chunksize=2)
-        return Frame(self.session, self.session.run(lambda: pa.Table.from_batches(function(batches), RECORDS)))
+        return Frame(self.session, self.session.run(lambda: _table(function(batches), ddl)))
 
     def repartition(self, parts: int, column: str) -> Frame:
         return self
@@ -60,11 +63,26 @@ class Frame:
 
     def applyInArrow(self, function: Callable[[pa.Table], pa.Table], ddl: str) -> Frame:  # noqa: N802 - Spark's name
         places = self.table.column("place").to_pylist()
-        made = [RECORDS.empty_table()]
+        made = [] if places else [RECORDS.empty_table()]
         for place in dict.fromkeys(places):
             group = self.table.filter(pa.array([p == place for p in places]))
             made.append(self.session.run(lambda group=group: function(group)))  # type: ignore[misc]
         return Frame(self.session, pa.concat_tables(made))
+
+    @property
+    def write(self) -> Frame:
+        return self
+
+    def partitionBy(self, column: str) -> Any:  # noqa: N802 - Spark's name
+        return SimpleNamespace(parquet=lambda uri: self._partitions(column, Path(unquote(urlparse(uri).path))))
+
+    def _partitions(self, column: str, out: Path) -> None:
+        out.mkdir(parents=True)
+        for value in self.table[column].unique().to_pylist():
+            folder = out / f"{column}={value}"
+            folder.mkdir()
+            rows = self.table.filter(pc.equal(self.table[column], value)).drop_columns([column])
+            pq.write_table(rows, folder / "part-0.parquet")
 
     def where(self, condition: object) -> Frame:
         ports = self.table.column("port").to_pylist()
@@ -72,6 +90,12 @@ class Frame:
 
     def collect(self) -> list[dict[str, Any]]:
         return list(self.table.to_pylist())
+
+
+def _table(batches: Iterable[pa.RecordBatch], ddl: str) -> pa.Table:
+    found = list(batches)
+    schema = pa.schema([("due", pa.string()), *RECORDS]) if ddl.startswith("due") else RECORDS
+    return pa.Table.from_batches(found, schema)
 
 
 class Frames:

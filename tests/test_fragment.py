@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from ivm.batch import Block
-from ivm.errors import SqlError
 from ivm.graph import NodeId
 from ivm.rows import RowSet, Words
 from planner.context import Context
@@ -25,7 +24,7 @@ from planner.render import constant_rows
 from planner.transform.pipeline import maintained
 from storage.dictionary import Dictionary
 from tests.planner_bench import World, decode, encode
-from tests.planner_queries import LOOPS, NESTED, PLAIN, TABLES
+from tests.planner_queries import NESTED, PLAIN, TABLES
 from tests.test_planner_views import changes
 
 PARTS = 3
@@ -164,14 +163,6 @@ def at_epochs(world: World, one: Scattered, rel: Rel, view: int, held: Counter[t
             held[decode(RowSet(words, schema(rel)), world.dictionary)[0]] += diff
         expected = world.view(view, world.ordinal - 3 + time)
         assert {r: n for r, n in held.items() if n} == dict(expected)
-
-
-def test_a_recursion_is_refused() -> None:
-    world = World(TABLES)
-    world.planning = LINEAR
-    with pytest.raises(SqlError, match="recursion in parts by key is not supported") as refused:
-        cut(planned(world, LOOPS["reach"]))
-    assert refused.value.sqlstate == "0A000"
 
 
 def test_only_parts_that_rows_go_to_are_touched() -> None:

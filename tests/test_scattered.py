@@ -274,8 +274,6 @@ def test_transactions(client: Client) -> None:
 @pytest.mark.parametrize(("text", "state", "said"), [
     ("CREATE MATERIALIZED VIEW w AS SELECT * FROM v", "0A000", "materialized view v, which Spark maintains"),
     ("CREATE MATERIALIZED VIEW w WITH (MAINTAIN = spark) AS SELECT * FROM m", "0A000", "reading m, which is no table"),
-    ("CREATE MATERIALIZED VIEW w WITH (MAINTAIN = spark) AS WITH RECURSIVE r(a) AS (SELECT id FROM people UNION"
-     " SELECT a + 1 FROM r WHERE a < 9) SELECT * FROM r", "0A000", "recursion in parts by key is not supported"),
     ("CREATE MATERIALIZED VIEW w WITH (MAINTAIN = duck) AS SELECT 1", "22023", "invalid value for MAINTAIN"),
     ("CREATE MATERIALIZED VIEW w WITH (PARTITIONS = 3) AS SELECT 1", "22023", "PARTITIONS is for views that Spark"),
     ("CREATE MATERIALIZED VIEW w WITH (MAINTAIN = spark, PARTITIONS = 0) AS SELECT 1", "22023", "between 1 and"),

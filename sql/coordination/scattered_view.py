@@ -282,7 +282,9 @@ class ScatteredView:
         assert taken is not None
         changed = self._given(before, taken)
         with session as spark:
-            done = apply(spark, self.folder, self.spread, before, taken.epoch, changed, self.dictionary)
+            done = apply(
+                spark, self.folder, self.spread, before, taken.epoch, changed, self.dictionary, lambda: self.gone
+            )
         deltas = [report.delta for report in done.reports if report.delta is not None]
         self.reading = True
         made = self._made(read_output(self.folder, self.spread, deltas, self.dictionary), changed.epochs, taken.epoch)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from ivm.errors import unsupported
-from planner.fragment import cut
 from planner.logical import Rel
 from planner.lower import lower
 from planner.lower_state import KnownIndexes
@@ -21,7 +20,7 @@ LINEAR: Final = Planning(joins=Joins.LINEAR, late=Late.OFF)
 def spread_of(rel: Rel, catalog: Catalog, parts: int) -> Spread:
     """How the rows are computed in so many parts. It depends on the definition alone. 0A000: they cannot be."""
     plan = lower(maintained(rel), KnownIndexes(planning=LINEAR))
-    spread = Spread.of(cut(plan), parts)
+    spread = Spread.of(plan, parts)
     for relation in spread.tables:
         known = catalog.by_id(relation)
         if known is None or known.kind not in FED:

@@ -482,11 +482,12 @@ class Executor:
         indexes = StoredIndexes(published, not maintained, planning)
         lines = explain(rel, statement.stage, indexes, name, renderer, planning.demanding).splitlines()
         if isinstance(inner, CreateView) and inner.parts:
-            cut = spread_of(rel, published.catalog, inner.parts).cut
-            places, exchanges = len(cut.fragments) - 1, cut.levels - 1
-            lines.append(
-                f"maintained by spark: {places} fragments of {inner.parts} parts each, {exchanges} exchanges a job"
-            )
+            spread = spread_of(rel, published.catalog, inner.parts)
+            exchanges = f"{spread.cut.levels - 1} exchanges a job"
+            if spread.plan.scopes:
+                exchanges = "an exchange for each of them and round"
+            places = len(spread.cut.fragments) - 1
+            lines.append(f"maintained by spark: {places} fragments of {inner.parts} parts each, {exchanges}")
         elif isinstance(inner, CreateView) and inner.materialized:
             choice = self._hydrated_by(inner, published)
             if inner.hydrate is not None or choice.by is Hydrate.SPARK:
