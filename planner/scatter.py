@@ -49,7 +49,7 @@ from storage.spark.manifest import Manifest
 from storage.stored import History
 
 _NO_PLACE: Final = -1
-_GROUP_BYTES: Final = 1 << 26
+_GROUP_BYTES: Final = 1 << 22
 """Of updates in a row group of what a job is given."""
 
 

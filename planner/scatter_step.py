@@ -47,7 +47,7 @@ from storage.spark.manifest import Layer
 LAYERS: Final = 8
 """Files of one part from which on all of it is written into one."""
 
-_RECORD_BYTES: Final = 1 << 26
+_RECORD_BYTES: Final = 1 << 18
 T = TypeVar("T")
 Found = tuple[int, int, bytes]
 """A record: place, port, bytes."""
