@@ -67,7 +67,8 @@ def _check_relation(relation: Relation | None) -> None:
     if relation.parts:
         raise unsupported(
             f"the materialized view {relation.name}, which Spark maintains, in a materialized view or subscription",
-            hint="Its rows come some time after the commits that change them. Write its query instead.",
+            hint="Its rows come some time after the commits that change them, and what the engine maintains is of one "
+            "commit as a whole. Write its query instead.",
         )
 
 
