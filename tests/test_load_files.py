@@ -102,6 +102,16 @@ def test_a_header_that_must_match(client: Client, folder: Path) -> None:
     assert client.state("COPY (SELECT 1) TO STDOUT WITH (HEADER MATCH)") == "0A000"
 
 
+def test_a_format_that_the_name_tells_is_hinted_at(client: Client, folder: Path) -> None:
+    write(folder, {"a.csv.gz": gzip.compress(b"1,x\n"), "a": b"1,x\n"})
+    client.run("CREATE TABLE t (n int, t text)")
+    assert client.error(f"COPY t FROM '{folder}/a.csv.gz'").hint == (
+        "The name ends as one of csv: COPY ... WITH (FORMAT csv)."
+    )
+    assert client.error(f"COPY t FROM '{folder}/a'").hint is None
+    client.run("DROP TABLE t")
+
+
 def test_json_lines(client: Client, folder: Path) -> None:
     lines = (
         b'{"n": 1, "t": "\\u00fc\\n", "d": "2024-02-29", "m": 12345678901234567890.5, '

@@ -28,7 +28,7 @@ from storage.load.rejects import Rejects
 from storage.load.source import Block, read_here
 from storage.load.spark import read_with_spark
 from storage.spark import session as spark_session
-from storage.spark.errors import spark_error
+from storage.spark.errors import ConnectorError, spark_error
 from storage.spark.java import java_home
 from storage.spark.session import SparkSession, SparkSettings
 from tests.test_load import SECRET, decoded, parquet
@@ -153,6 +153,17 @@ def test_an_idle_session_stops_and_starts_anew(monkeypatch: pytest.MonkeyPatch) 
     lazy.stop()
     assert stopped.is_set()
     assert not lazy.running
+
+
+def test_what_java_says_is_told() -> None:
+    java = (
+        "An error occurred while calling o12.load.\n: java.sql.SQLException: {}\n\tat java.sql/java.sql.DriverManager"
+    )
+    error = spark_error(RuntimeError(java.format("No suitable driver")))
+    assert (error.sqlstate, error.message) == ("58000", "Spark has no driver for this database")
+    assert isinstance(error, ConnectorError)
+    error = spark_error(RuntimeError(java.format("Connection refused")))
+    assert (error.message, error.detail) == ("Spark failed", "java.sql.SQLException: Connection refused")
 
 
 def test_a_missing_connector_is_no_reason_to_start_spark_anew(monkeypatch: pytest.MonkeyPatch) -> None:

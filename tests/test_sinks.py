@@ -222,6 +222,17 @@ def test_a_dropped_sinks_files_stay_and_nothing_more_comes(server: Server, tmp_p
     assert contents(changes(tmp_path / "out" / "k"), 2**62) == Counter([(1,)])
 
 
+def test_a_sink_of_that_name(server: Server) -> None:
+    client = server.client()
+    client.run("CREATE TABLE t (a int); CREATE SINK k FROM t INTO 'k'")
+    caught_up(client)
+    assert client.state("CREATE SINK k FROM t INTO 'k'") == "42P07"
+    client.notices()
+    assert client.run("CREATE SINK IF NOT EXISTS k FROM t INTO 'k'") == "CREATE SINK"
+    assert [n.message for n in client.notices()] == ['relation "k" already exists, skipping']
+    assert client.state("CREATE SINK l FROM t INTO 'k'") == "55006"
+
+
 def test_pause_resume_and_restart(server: Server, tmp_path: Path) -> None:
     client, folder = server.client(), tmp_path / "out" / "k"
     client.run("CREATE TABLE t (a int) WITH (RETAIN HISTORY FOR '1 ms'); INSERT INTO t VALUES (1)")

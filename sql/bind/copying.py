@@ -62,14 +62,19 @@ _BY_SUFFIX: Final = {
 }  # fmt: skip
 
 
+def format_of(path: str) -> CopyFormat | None:
+    """The format that a path tells, by its beginning or its end."""
+    if path.lower().startswith("jdbc:"):
+        return CopyFormat.JDBC
+    name = re.sub(r"\.(gz|bz2|zst|snappy)$", "", path.lower())
+    return _BY_SUFFIX.get(name[name.rfind(".") :])
+
+
 def create_from(env: Environment, node: nodes_statements.CreateFromStatement) -> CreateTableFrom:
     """CREATE TABLE … FROM; the format is told by the name's end where no option says it."""
     given = {name: (value, at) for name, value, at in node.options}
-    if "format" not in given and node.path.lower().startswith("jdbc:"):
-        given["format"] = (CopyFormat.JDBC.value, node.at)
     if "format" not in given:
-        name = re.sub(r"\.(gz|bz2|zst|snappy)$", "", node.path.lower())
-        format_ = _BY_SUFFIX.get(name[name.rfind(".") :])
+        format_ = format_of(node.path)
         if format_ is None:
             raise SqlError("42601", "the path does not tell the format", hint="Say it: WITH (FORMAT csv).")
         given["format"] = (format_.value, node.at)

@@ -12,6 +12,7 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.rows import Words, unpack
 from planner.context import Context
+from sql.bind.copying import format_of
 from sql.catalog.catalog import Relation
 from sql.coordination.transaction import Transaction
 from sql.dml.loading import order_of
@@ -22,7 +23,7 @@ from sql.session.copy_in import gone, table_rows, write_load
 from sql.session.copying import load_progress
 from sql.session.load_source import for_executors, load_columns, location_of, source_of
 from sql.session.rejecting import RowChecks, rejects_of, tell
-from sql.statements.statements import CopyFrom, CopyOptions
+from sql.statements.statements import CopyFormat, CopyFrom, CopyOptions
 from storage.load.collector import RowCollector
 from storage.load.columns import load_schema
 from storage.load.engine import choose_engine
@@ -94,7 +95,13 @@ async def read_rows(
     def read() -> Collected:
         return _collected(coordinator, statement, _rows(coordinator, statement, location, context, style, load), load)
 
-    return await read_beside(coordinator, load, read)
+    try:
+        return await read_beside(coordinator, load, read)
+    except SqlError as error:
+        named = format_of(statement.path or "")
+        if error.hint is None and statement.options.format is CopyFormat.TEXT and named not in (None, CopyFormat.TEXT):
+            error.hint = f"The name ends as one of {named.value}: COPY ... WITH (FORMAT {named.value})."
+        raise
 
 
 async def read_beside(coordinator: Coordinator, load: Load, read: Callable[[], T]) -> T:

@@ -156,7 +156,7 @@ class Executor:
             case CreateEnum() | AddLabel() | RenameLabel() | RenameType() | DropType():
                 return await self._define(statement, prepared, request)
             case CreateSink() | AlterSink():
-                async with prepared_sink(self._session.coordinator, statement) as placed:
+                async with prepared_sink(self._session, statement) as placed:
                     return await self._define(placed, prepared, request)
             case CreateSource() | SetPaused():
                 await check_reachable(self._session.coordinator, statement)

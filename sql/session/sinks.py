@@ -13,6 +13,7 @@ from ivm.errors import SqlError
 from sql.catalog.catalog import RelationKind
 from sql.catalog.search_path import Lookup
 from sql.catalog.sink import sink_of, source_of
+from sql.ddl.indexes import taken_names
 from sql.ddl.sinks import sink_options
 from sql.engine.snapshot import Published
 from sql.statements.sinks import CreateSink, SinkStatement
@@ -21,10 +22,11 @@ from storage.sinks.target import scheme_of, writable_path, writable_uri
 
 if TYPE_CHECKING:
     from sql.coordination.coordinator import Coordinator
+    from sql.session.session import Session
 
 
 @asynccontextmanager
-async def prepared_sink(coordinator: Coordinator, statement: SinkStatement) -> AsyncIterator[SinkStatement]:
+async def prepared_sink(session: Session, statement: SinkStatement) -> AsyncIterator[SinkStatement]:
     """The statement with the place that its URI means, a folder of this machine made if need be, which goes again if
     the statement fails.
 
@@ -34,10 +36,14 @@ async def prepared_sink(coordinator: Coordinator, statement: SinkStatement) -> A
         yield statement
         return
     sink_options(statement)
+    places = session.coordinator.places
     if scheme_of(statement.uri) not in ("", "file"):
-        yield replace(statement, uri=writable_uri(statement.uri, coordinator.places))
+        yield replace(statement, uri=writable_uri(statement.uri, places))
         return
-    path = writable_path(statement.uri, coordinator.places)
+    path = writable_path(statement.uri, places)
+    if _is_taken(session, statement):
+        yield replace(statement, uri=str(path))  # to be told so
+        return
     made = await asyncio.to_thread(_made, path)
     try:
         yield replace(statement, uri=str(path))
@@ -46,6 +52,14 @@ async def prepared_sink(coordinator: Coordinator, statement: SinkStatement) -> A
             with suppress(OSError):  # somebody else has begun to use it
                 folder.rmdir()
         raise
+
+
+def _is_taken(session: Session, statement: CreateSink) -> bool:
+    """Whether a relation has the sink's name already."""
+    assert session.transaction is not None, "a statement runs in a transaction"
+    catalog = session.transaction.catalog
+    home = Lookup(catalog, session.path(catalog)).home(statement.schema_name, temporary=False)
+    return statement.name in taken_names(catalog, home)
 
 
 def _made(path: Path) -> list[Path]:

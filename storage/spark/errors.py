@@ -14,6 +14,12 @@ ERROR_MARK: Final = "FRESHET-ERROR:"
 
 
 _CONNECTOR: Final = re.compile(r"ClassNotFoundException: (?:Class )?(\S*fs\S*)|No FileSystem for scheme \W?(\w+)")
+_CALLED: Final = "An error occurred while calling "
+"""What Python's door to Java says before Java's own words."""
+_GIVE: Final = (
+    "Give it one: PYSPARK_SUBMIT_ARGS='--packages GROUP:ARTIFACT:VERSION pyspark-shell' where the server starts, or "
+    "the cluster's own configuration."
+)
 
 
 class ConnectorError(SqlError):
@@ -28,14 +34,14 @@ def spark_error(error: Exception) -> SqlError:
         values, _ = json.JSONDecoder().raw_decode(text[start + len(ERROR_MARK) :])
         return SqlError(*values)
     lines = [hide_passwords(line) for line in text.splitlines() if line.strip()]
+    if len(lines) > 1 and lines[0].startswith(_CALLED):
+        lines = [lines[1].lstrip(": "), *lines[2:]]
     missing = _CONNECTOR.search(text)
     if missing is not None:
         what = missing[1] or f"{missing[2]}://"
-        return ConnectorError(
-            "58000", "Spark has no connector for these files", f"It looked for {what}.",
-            "Give it one: PYSPARK_SUBMIT_ARGS='--packages GROUP:ARTIFACT:VERSION pyspark-shell' where the "
-            "server starts, or the cluster's own configuration.",
-        )  # fmt: skip
+        return ConnectorError("58000", "Spark has no connector for these files", f"It looked for {what}.", _GIVE)
+    if "SQLException: No suitable driver" in text:
+        return ConnectorError("58000", "Spark has no driver for this database", lines[0], _GIVE)
     if "PATH_NOT_FOUND" in text:
         return SqlError("58P01", "the files are not there", detail=lines[0])
     return SqlError("58000", "Spark failed", detail=lines[0] if lines else type(error).__name__)
