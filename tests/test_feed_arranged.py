@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from ivm.batch import Batch
+from ivm.batch import Batch, Words
 from ivm.dataflow import Dataflow
 from ivm.graph import Arrange, Gather, Input, NodeId
 from tests.ivm_random import SWAP, Pair
@@ -22,7 +22,7 @@ class ArrangedPair(Pair):
         self.kept: dict[NodeId, NodeId] = {}
         self.fed: set[NodeId] = set()
         self.whole: set[NodeId] = set()
-        self.times = 0
+        self.given: list[tuple[Words, Words]] = []
 
     def input(self) -> NodeId:
         node = super().input()
@@ -50,14 +50,15 @@ class ArrangedPair(Pair):
             arranged = np.array(sorted((b, a) for a, b in found), np.int64)
             self.engine.feed_arranged(node, self.kept[node], Batch.of_rows(arranged, fenced=True), at)
             self.whole.add(node)
-            self.times += 1
+            self.given.append((arranged, arranged.copy()))
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_graphs(seed: int) -> None:
     pair = ArrangedPair(seed)
     run(pair, 10, loops=seed % 3, negative=seed % 2 == 0, pausing=seed % 5 == 0)
-    assert pair.times > 2
+    assert len(pair.given) > 2
+    assert all((rows == copy).all() for rows, copy in pair.given), "nobody has written to them"
 
 
 def test_an_arrangement_that_nobody_else_reads_takes_the_rows_where_they_are() -> None:

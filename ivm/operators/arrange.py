@@ -28,7 +28,7 @@ _COPIED: Final = 1024
 class ArrangeOperator(Operator):
     """Keeps its input as [key | val] in a spine. Cost of a pass: sorting the delta, and the spine's insert."""
 
-    __slots__ = ("_gathered", "_given", "_order", "_program", "gather", "kept", "source")
+    __slots__ = ("_gathered", "_given", "_order", "_program", "_taken", "gather", "kept", "source")
 
     ARRANGED = True
 
@@ -52,6 +52,8 @@ class ArrangeOperator(Operator):
         self._program = None if is_identity(how, source.width) else program(how, source.width, 0)
         self._gathered = Block(self.width, self.diff_width)
         self._given: tuple[Batch, Block | None] | None = None
+        self._taken = False
+        """Whether ``out`` is what was given, which is not written to."""
 
     @property
     def primary(self) -> bool:
@@ -70,9 +72,17 @@ class ArrangeOperator(Operator):
         self.source.taken()
         self.kept.touched(0)
         self.kept.adopt(batch)
-        if block is not None:
-            self.out = block
-        return block is not None
+        if block is None:
+            return False
+        self.out = block
+        self._taken = True
+        return True
+
+    def clear(self) -> None:
+        if self._taken:
+            self._taken = False
+            self.out = Block(self.width, self.diff_width)
+        super().clear()
 
     def run(self, vector: int) -> bool:
         if self._given is not None:

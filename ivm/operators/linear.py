@@ -27,11 +27,12 @@ AT_ONCE: Final = 1 << 17
 class InputOperator(Operator):
     """Fed from outside; ``out`` gathers what was fed until the next step."""
 
-    __slots__ = ("fed",)
+    __slots__ = ("_given", "fed")
 
     def __init__(self, core: Core, scope: Scope, width: int, diff_width: int = 1) -> None:
         super().__init__(core, scope, width, diff_width)
         self.fed = False
+        self._given = False
 
     @property
     def primary(self) -> bool:
@@ -55,12 +56,20 @@ class InputOperator(Operator):
         self.fed = True
 
     def give(self, block: Block) -> None:
-        """As ``feed``, of all that the next step brings: the block is not copied."""
+        """As ``feed``, of all that the next step brings: the block is neither copied nor written to."""
         assert not self.out.n, "nothing else is fed"
         self.out = block
+        self._given = True
         self.scope.changed(self)
         self.fed = True
         self.wake()
+
+    def clear(self) -> None:
+        if self._given:
+            self._given = False
+            self.out = Block(self.width, self.diff_width)
+            self.scope.changed(self)
+        super().clear()
 
     def run(self, vector: int) -> bool:
         return self.out.n > 0
