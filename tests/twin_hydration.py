@@ -1,10 +1,11 @@
 """What arrangements hold of the demo's views, W1, W3, W8 and TPC-H's 22 queries, hydrated by Spark and by the engine.
 
-    python -m tests.twin_hydration [demo W1 W3 W8 tpch] [--shrink 1] [--scale 0.1]
+    python -m tests.twin_hydration [demo W1 W3 W8 tpch] [--shrink 1] [--scale 0.1] [--here]
 
-A whole server makes each view by Spark, on a cluster of two workers. Beside it the engine hydrates the same plan over
-the same versions; all that the two keep is compared, row by row with diffs and rounds. Then rows come and go, and every
-view is verified. ``tests/test_twin_hydration.py`` does so on little data, without a cluster.
+A whole server makes each view by Spark, on a cluster of two workers (``--here``: without one, as the short form does).
+Beside it the engine hydrates the same plan over the same versions; all that the two keep is compared, row by row with
+diffs and rounds. Then rows come and go, and every view is verified. ``tests/test_twin_hydration.py`` does so on little
+data.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -39,6 +41,7 @@ from storage.spark.cluster import LocalCluster
 from storage.spark.session import SparkSettings
 from tests.contents import different, held, updates
 from tests.sessions import Client, Server
+from tests.spark_fake import FakeSpark
 
 DAY = 86_400.0
 NAMES = ("demo", "W1", "W3", "W8", "tpch")
@@ -57,6 +60,7 @@ class Compared:
     """Seconds."""
 
     def __str__(self) -> str:
+        """A line of the long form."""
         same = f"DIFFERENT at {self.different}" if self.different else "the same"
         return (
             f"  {self.view:<22}{self.arrangements:>4} arrangements {self.updates:>12,} updates  {same}"
@@ -225,13 +229,15 @@ def scenario(name: str, folder: Path, shrink: int, scale: float) -> Scenario:
     return engine(name, folder, shrink)
 
 
-def run(name: str, url: str, options: argparse.Namespace, folder: Path) -> bool:
-    """One of them on the cluster; whether all was the same."""
+def run(name: str, url: str | None, options: argparse.Namespace, folder: Path) -> bool:
+    """One of them on the cluster, None: Spark's exchange in this process; whether all was the same."""
     for part in ("files", "shared"):
         (folder / part).mkdir()
     made = scenario(name, folder / "files", options.shrink, options.scale)
-    spark = SparkSettings(url, folder / "shared", memory=options.memory)
+    spark = None if url is None else SparkSettings(url, folder / "shared", memory=options.memory)
     server = Server(folder / "data", (folder / "files",), memory=8 << 30, spark=spark, patience=DAY)
+    if url is None:
+        server.coordinator._spark = FakeSpark(folder / "shared")  # type: ignore[assignment]
     client = server.client()
     try:
         with compared() as found:
@@ -242,21 +248,34 @@ def run(name: str, url: str, options: argparse.Namespace, folder: Path) -> bool:
     return bool(found) and not any(view.different for view in found)
 
 
+@contextmanager
+def exchange(options: argparse.Namespace) -> Iterator[str | None]:
+    """The cluster's URL, or None where there is to be none."""
+    if options.here:
+        yield None
+        return
+    with LocalCluster(memory=options.memory) as cluster:
+        yield cluster.url
+
+
 def main() -> None:
     """The named ones, or all."""
     parser = argparse.ArgumentParser(description="Views hydrated by Spark beside the same hydrated by the engine")
     parser.add_argument("names", nargs="*", default=NAMES, help=f"of {', '.join(NAMES)} (default: all)")
-    parser.add_argument("--shrink", type=int, default=1, help="nodes and edges of W1, W3, W8 divided by it")
+    parser.add_argument("--shrink", type=int, default=1, help="the demo's packages, W1's, W3's and W8's nodes and edges"
+                        " divided by it")  # fmt: skip
     parser.add_argument("--scale", type=float, default=0.1, help="TPC-H's scale factor (default: %(default)s)")
     parser.add_argument("--memory", default="1g", help="of the driver and of each executor (default: %(default)s)")
+    parser.add_argument("--here", action="store_true", help="no cluster: what executors do, one part after the other")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # the cluster with it
     asyncio.run(warm(print))
     right = True
-    with LocalCluster(memory=options.memory) as cluster:
+    with exchange(options) as url:
         for name in options.names:
             print(f"{name}, load average {os.getloadavg()[0]:.1f}", flush=True)
             with tempfile.TemporaryDirectory(prefix="freshet-twin-") as folder:
-                right &= run(name, cluster.url, options, Path(folder))
+                right &= run(name, url, options, Path(folder))
     sys.exit(0 if right else "some contents differ")
 
 
