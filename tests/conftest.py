@@ -10,11 +10,12 @@ from hypothesis import settings
 
 from sql.session.warm import warm
 from tests.profiles import NAME
+from tests.scatter_frames import frames
 from tests.spark_cluster import cluster
 from tests.spark_local import hurry, local_spark
 from tests.spread import by_file, order
 
-__all__ = ["cluster", "local_spark"]
+__all__ = ["cluster", "frames", "local_spark"]
 
 settings.load_profile(NAME)
 hurry()

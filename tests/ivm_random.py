@@ -284,3 +284,14 @@ class Pair:
 
 MAX_LOOPS = 4
 CONSTANT = Constant(2, ((1, 2), (3, 1)))
+
+
+def step(pair: Pair, at: int, ordinals: int) -> int:
+    """Feeds so many ordinals from ``at`` on, runs them in one step, and checks each; the next one."""
+    done = list(range(at, at + ordinals))
+    for ordinal in done:
+        pair.feed(ordinal, 4)
+        pair.remember(ordinal)
+    pair.engine.step()
+    pair.check(done)
+    return at + ordinals

@@ -12,7 +12,9 @@ from urllib.parse import unquote, urlparse
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import pytest
 
+from sql.coordination import scattered_view
 from storage.spark.blocks import RECORDS, REPORT
 from storage.spark.session import SparkSettings
 
@@ -118,3 +120,13 @@ class Frames:
 
     def __exit__(self, *exception: object) -> None: ...
     def stop(self) -> None: ...
+
+
+@pytest.fixture
+def frames(monkeypatch: pytest.MonkeyPatch) -> type[Frames]:
+    """What a server takes for Spark from now on; it tries again soon."""
+    monkeypatch.setattr("sql.coordination.coordinator.SparkSession", Frames)
+    monkeypatch.setattr(scattered_view, "FIRST_PAUSE", 0.05)
+    Frames.gate.set()
+    Frames.fails = Frames.runs = 0
+    return Frames

@@ -16,7 +16,7 @@ from storage.spark.session import SparkSession, SparkSettings
 from tests.sessions import Client, Server
 from tests.spark_fake import FakeSpark
 from tests.spark_local import Lent
-from tests.test_hydration import VIEWS, change
+from tests.test_hydration import VIEWS, change, filled
 
 QUERIES = VIEWS | {
     "windows": "SELECT id, sum(x) OVER (PARTITION BY k) AS s, row_number() OVER (PARTITION BY k ORDER BY id) FROM t",
@@ -55,18 +55,8 @@ def spark(server: Server, tmp_path: Path) -> FakeSpark:
 
 @pytest.fixture
 def pair(server: Server) -> Iterator[tuple[Client, Client]]:
-    a, b = server.client(), server.client()
-    a.run("CREATE TABLE t (id int PRIMARY KEY, k int, x int)")
-    a.run("CREATE TABLE u (k int, name text)")
-    a.run("INSERT INTO t SELECT i, i % 7, i % 5 + 1 FROM generate_series(1, 60) AS g(i)")
-    a.run("INSERT INTO u VALUES (0, 'zero'), (1, 'one'), (2, 'two'), (2, 'zwei'), (3, NULL), (NULL, 'none')")
-    a.run("CREATE MATERIALIZED VIEW base AS SELECT k, sum(x) AS s FROM t GROUP BY k")
-    yield a, b
-    a.close()
-    b.close()
-    last = server.client()
-    last.run("DROP TABLE t, u CASCADE")
-    last.close()
+    with filled(server, "i % 5 + 1") as clients:
+        yield clients
 
 
 def outcome(client: Client, query: str) -> object:

@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +42,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server.close()
 
 
-@pytest.fixture
-def pair(server: Server) -> Iterator[tuple[Client, Client]]:
+@contextmanager
+def filled(server: Server, x: str) -> Iterator[tuple[Client, Client]]:
+    """Two clients, and tables that views are made over; they are gone afterwards. ``x``: of row ``i``."""
     a, b = server.client(), server.client()
     a.run("CREATE TABLE t (id int PRIMARY KEY, k int, x int)")
     a.run("CREATE TABLE u (k int, name text)")
-    a.run("INSERT INTO t SELECT i, i % 7, i % 5 FROM generate_series(1, 60) AS g(i)")
+    a.run(f"INSERT INTO t SELECT i, i % 7, {x} FROM generate_series(1, 60) AS g(i)")
     a.run("INSERT INTO u VALUES (0, 'zero'), (1, 'one'), (2, 'two'), (2, 'zwei'), (3, NULL), (NULL, 'none')")
     a.run("CREATE MATERIALIZED VIEW base AS SELECT k, sum(x) AS s FROM t GROUP BY k")
     yield a, b
@@ -55,6 +57,12 @@ def pair(server: Server) -> Iterator[tuple[Client, Client]]:
     last = server.client()
     last.run("DROP TABLE t, u CASCADE")
     last.close()
+
+
+@pytest.fixture
+def pair(server: Server) -> Iterator[tuple[Client, Client]]:
+    with filled(server, "i % 5") as clients:
+        yield clients
 
 
 class Gate:

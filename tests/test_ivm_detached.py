@@ -9,17 +9,7 @@ from ivm.detached import Detached, NotDetachableError, detach
 from ivm.graph import (
     NodeId,
 )
-from tests.ivm_random import CONSTANT, Pair
-
-
-def step(pair: Pair, at: int, ordinals: int) -> int:
-    done = list(range(at, at + ordinals))
-    for ordinal in done:
-        pair.feed(ordinal, 4)
-        pair.remember(ordinal)
-    pair.engine.step()
-    pair.check(done)
-    return at + ordinals
+from tests.ivm_random import CONSTANT, Pair, step
 
 
 def take_back(pair: Pair, at: int) -> None:

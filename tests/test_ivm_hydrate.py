@@ -8,17 +8,7 @@ import pytest
 from ivm.dataflow import Dataflow
 from ivm.graph import Arrange, Gather, Input, Join, Keep, NodeId, Output, Reduce, Threshold
 from tests.ivm_model import Count
-from tests.ivm_random import CONSTANT, SAME, SWAP, Pair
-
-
-def step(pair: Pair, at: int, ordinals: int) -> int:
-    done = list(range(at, at + ordinals))
-    for ordinal in done:
-        pair.feed(ordinal, 4)
-        pair.remember(ordinal)
-    pair.engine.step()
-    pair.check(done)
-    return at + ordinals
+from tests.ivm_random import CONSTANT, SAME, SWAP, Pair, step
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -26,15 +26,6 @@ VIEW = f"CREATE MATERIALIZED VIEW v WITH (MAINTAIN = spark, PARTITIONS = 3) AS {
 
 
 @pytest.fixture
-def frames(monkeypatch: pytest.MonkeyPatch) -> type[Frames]:
-    monkeypatch.setattr("sql.coordination.coordinator.SparkSession", Frames)
-    monkeypatch.setattr(scattered_view, "FIRST_PAUSE", 0.05)
-    Frames.gate.set()
-    Frames.fails = Frames.runs = 0
-    return Frames
-
-
-@pytest.fixture
 def server(tmp_path: Path, frames: type[Frames]) -> Iterator[Server]:
     server = Server(tmp_path / "data")
     yield server

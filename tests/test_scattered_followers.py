@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sql.coordination import scattered_view
 from sql.engine.persist import Tuning
 from storage.checkpoint import Pace
 from storage.spark.manifest import read_manifest
@@ -33,15 +32,6 @@ SETUP = f"""
     CREATE MATERIALIZED VIEW twin AS {QUERY};
     CREATE MATERIALIZED VIEW v WITH (MAINTAIN = spark, PARTITIONS = 3) AS {QUERY}
 """
-
-
-@pytest.fixture
-def frames(monkeypatch: pytest.MonkeyPatch) -> type[Frames]:
-    monkeypatch.setattr("sql.coordination.coordinator.SparkSession", Frames)
-    monkeypatch.setattr(scattered_view, "FIRST_PAUSE", 0.05)
-    Frames.gate.set()
-    Frames.fails = Frames.runs = 0
-    return Frames
 
 
 @pytest.fixture

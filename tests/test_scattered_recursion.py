@@ -10,7 +10,6 @@ from random import Random
 import pytest
 
 from ivm.errors import SqlError
-from sql.coordination import scattered_view
 from storage.spark.session import SparkSession
 from tests.scatter_frames import Frames
 from tests.sessions import Client, Server
@@ -34,13 +33,9 @@ QUERIES = {
 
 
 @pytest.fixture
-def frames(monkeypatch: pytest.MonkeyPatch) -> type[Frames]:
-    monkeypatch.setattr("sql.coordination.coordinator.SparkSession", Frames)
-    monkeypatch.setattr(scattered_view, "FIRST_PAUSE", 0.05)
+def frames(frames: type[Frames], monkeypatch: pytest.MonkeyPatch) -> type[Frames]:
     monkeypatch.setattr("os.fsync", lambda fd: None)
-    Frames.gate.set()
-    Frames.fails = Frames.runs = 0
-    return Frames
+    return frames
 
 
 @pytest.fixture
