@@ -118,7 +118,7 @@ class TableFrom:
             if table is None or collected is None:
                 return "CREATE TABLE"
             with collected.entering(writer) as rows:
-                insert_load(self._executor.changer(writer, self._request), table, rows, collected.checks)
+                insert_load(self._executor.definitions.changer(writer, self._request), table, rows, collected.checks)
             load.relation = table.oid
             load.join(writer.loads, rows.count)
             return f"COPY {rows.count}"
@@ -131,8 +131,9 @@ class TableFrom:
 
     def _create(self, writer: Writer, columns: tuple[TableColumn, ...]) -> Relation | None:
         definition = CreateTable(*self._key, columns, if_not_exists=self._statement.if_not_exists)
-        changer = self._executor.changer(writer, self._request)
-        return self._executor.definer(writer, self._prepared, self._notices.append).create_table(definition, changer)
+        definitions = self._executor.definitions
+        definer = definitions.definer(writer, self._prepared, self._notices.append)
+        return definer.create_table(definition, definitions.changer(writer, self._request))
 
 
 async def explained_load(session: Session, statement: CopyFrom) -> list[str]:

@@ -2,60 +2,43 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
-from ivm.errors import SqlError, unsupported
+from ivm.errors import SqlError
 from ivm.rows import RowSet, pack
 from ivm.words import TEXT, ColumnType
 from planner.context import Bounds, Context
 from planner.evaluate import constant
 from planner.finishing import finish
-from planner.hydrate_by import Choice, Hydrate, choose, stored_in
-from planner.locks import locks_in, numbered
 from planner.logical import Rel, Values
 from planner.run import run
 from planner.run_direct import is_short
 from planner.scalar import Call
 from planner.traverse import children
-from sql.catalog.catalog import Relation
-from sql.catalog.search_path import Lookup
-from sql.coordination.abandoning import abandoning, going
-from sql.coordination.hydration import Creation
 from sql.coordination.prepared import Prepared, StaleError
-from sql.ddl.alter import Alterer
-from sql.ddl.connections import create_source, set_paused
-from sql.ddl.create import Definer
-from sql.ddl.indexes import create_index, drop_indexes
-from sql.ddl.partitions import attach, detach
-from sql.ddl.rename import Renamer
 from sql.ddl.sequences import restart_sequences
-from sql.ddl.sinks import SinkDefiner
-from sql.ddl.types import TypeDefiner
 from sql.dml.changes import Changed, Changer
 from sql.dml.compound import CompoundRun
 from sql.dml.fast_insert import constant_source
-from sql.engine.clock import POSTGRES_EPOCH, wall_clock
-from sql.engine.definition import view_rel
-from sql.engine.engine import Engine, TooLongHereError
+from sql.engine.engine import TooLongHereError
 from sql.engine.overlay import OverlaidSnapshot
-from sql.engine.snapshot import MemorySnapshot, Published, StoredIndexes, plan_maintained
-from sql.engine.spread import spread_of
+from sql.engine.snapshot import MemorySnapshot, Published
 from sql.engine.writer import Writer
 from sql.parse import StatementText
 from sql.session.connections import check_reachable
 from sql.session.control import run_control
 from sql.session.create_from import TableFrom, explained_load
+from sql.session.defining import Definitions
+from sql.session.explaining import explained
 from sql.session.python import allow_python
 from sql.session.reads import LIGHT_ROWS, Reads, Request
 from sql.session.sinks import prepared_sink
 from sql.session.state import SessionState, system_words
 from sql.session.streams import Streams
 from sql.session.vacuum import vacuum
-from sql.statements.connections import ConnectionStatement, CreateSource, SetPaused
+from sql.statements.connections import CreateSource, SetPaused
 from sql.statements.definitions import (
     AlterSequence,
     AlterTable,
@@ -70,10 +53,10 @@ from sql.statements.definitions import (
 )
 from sql.statements.partitions import Attach, Detach
 from sql.statements.queries import OutputColumn, Query
-from sql.statements.rename import Rename, Renaming, SetOwner, SetSchema
-from sql.statements.results import CommandResult, Notice, Notify, Result, RowsResult
+from sql.statements.rename import Rename, SetOwner, SetSchema
+from sql.statements.results import CommandResult, Result, RowsResult
 from sql.statements.routines import CreateFunction, DropFunction
-from sql.statements.sinks import AlterSink, CreateSink, SinkStatement
+from sql.statements.sinks import AlterSink, CreateSink
 from sql.statements.statements import (
     Close,
     Compound,
@@ -87,34 +70,18 @@ from sql.statements.statements import (
     Explain,
     Fetch,
     Insert,
-    Statement,
     Subscribe,
     Truncate,
     Update,
     Verify,
     VerifyDictionary,
 )
-from sql.statements.types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType, TypeStatement
+from sql.statements.types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType
 from sql.statements.vacuum import Vacuum
 from storage.codec import encode
 
 if TYPE_CHECKING:
     from sql.session.session import Session
-
-
-def _drop_again(engine: Engine, view: Relation) -> None:
-    """A view that has not come about, unless somebody has dropped it, or made another over it."""
-    writer = Writer.begin(engine)
-    if view.id in writer.catalog.relations and not writer.catalog.dependents([view.id]):
-        writer.drop([view.id])
-        writer.commit()
-
-
-Definition = (
-    CreateTable | CreateView | CreateIndex | CreateSequence | AlterSequence | Drop | DropIndex | AlterTable | Renaming
-    | CreateSchema | DropSchema | CreateFunction | DropFunction | TypeStatement | Attach | Detach
-    | SinkStatement | ConnectionStatement
-)  # fmt: skip
 
 
 class Executor:
@@ -124,6 +91,7 @@ class Executor:
         self._session = session
         self._streams = Streams(session, self)
         self.reads = Reads(session)
+        self.definitions = Definitions(session, self)
 
     async def run(self, prepared: Prepared, request: Request) -> Result:
         """The statement's result; bound again when another session's DDL came between."""
@@ -145,26 +113,26 @@ class Executor:
             case Truncate():
                 return await self._truncate(statement, prepared)
             case CreateTable() | CreateView() | CreateIndex() | CreateSchema() | AlterTable():
-                return await self._define(statement, prepared, request)
+                return await self.definitions.run(statement, prepared, request)
             case Drop() | DropIndex() | DropSchema():
-                return await self._define(statement, prepared, request)
+                return await self.definitions.run(statement, prepared, request)
             case CreateSequence() | AlterSequence() | Rename() | SetSchema() | SetOwner():
-                return await self._define(statement, prepared, request)
+                return await self.definitions.run(statement, prepared, request)
             case CreateFunction() | DropFunction() | Attach() | Detach():
                 await allow_python(self._session.coordinator, statement)
-                return await self._define(statement, prepared, request)
+                return await self.definitions.run(statement, prepared, request)
             case CreateEnum() | AddLabel() | RenameLabel() | RenameType() | DropType():
-                return await self._define(statement, prepared, request)
+                return await self.definitions.run(statement, prepared, request)
             case CreateSink() | AlterSink():
                 async with prepared_sink(self._session, statement) as placed:
-                    return await self._define(placed, prepared, request)
+                    return await self.definitions.run(placed, prepared, request)
             case CreateSource() | SetPaused():
                 await check_reachable(self._session.coordinator, statement)
-                return await self._define(statement, prepared, request)
+                return await self.definitions.run(statement, prepared, request)
             case Explain(statement=CopyFrom(path=str()) as load):
                 return self.text_rows("QUERY PLAN", await explained_load(self._session, load), "EXPLAIN")
             case Explain():
-                return self._explain(statement)
+                return self.text_rows("QUERY PLAN", explained(self._session, statement), "EXPLAIN")
             case CreateTableFrom():
                 return await TableFrom(self._session, self, statement, prepared, request).run()
             case Execute():
@@ -310,198 +278,6 @@ class Executor:
         await transaction.write(work)
         return CommandResult("TRUNCATE TABLE")
 
-    # Definitions.
-
-    async def _define(self, statement: Definition, prepared: Prepared, request: Request) -> Result:
-        transaction = self._session.transaction
-        assert transaction is not None
-        notices: list[Notice] = []
-        try:
-            made = isinstance(statement, CreateView) and statement.materialized and not transaction.alone
-            if made and isinstance(statement, CreateView) and locks_in(statement.query.rel):
-                raise SqlError("25001", "a view with PROCTIME() cannot be created inside a transaction block")
-            if made and isinstance(statement, CreateView) and statement.hydrate is Hydrate.SPARK:
-                raise SqlError("25001", "Spark cannot hydrate a view inside a transaction block")
-            if isinstance(statement, CreateView) and statement.parts and transaction.alone:
-                return await self._scatter(statement, prepared, request, notices.append)
-            if isinstance(statement, CreateView) and statement.materialized and transaction.alone:
-                coordinator = self._session.coordinator
-                creation = Creation(
-                    coordinator.engine, statement, prepared,
-                    lambda writer: self.definer(writer, prepared, notices.append),
-                    self._session.backend_id, wall_clock() - POSTGRES_EPOCH, coordinator.spark(),
-                    lambda text: notices.append(Notice("NOTICE", "00000", text)),
-                )  # fmt: skip
-                if await coordinator.hydrators.create(coordinator, creation):
-                    return CommandResult("CREATE MATERIALIZED VIEW")
-            job = transaction.write(
-                lambda writer: self._define_now(writer, statement, prepared, request, notices.append)
-            )
-            if isinstance(statement, Drop):
-                names = Lookup(transaction.catalog, self._session.path(transaction.catalog))
-                job = abandoning(self._session.coordinator.engine, going(statement, names), job)
-            tag = await job
-        finally:
-            self._session.notices += notices
-        return CommandResult(tag)
-
-    async def _scatter(
-        self, statement: CreateView, prepared: Prepared, request: Request, notify: Notify
-    ) -> CommandResult:  # fmt: skip
-        """A view that Spark maintains is there when its first job has ended well; otherwise it goes again."""
-        transaction, coordinator = self._session.transaction, self._session.coordinator
-        assert transaction is not None
-
-        def define(writer: Writer) -> Relation | None:
-            prepared.check_current(writer.catalog)
-            return self.definer(writer, prepared, notify).create_view(statement)
-
-        view = await transaction.write(define)
-        if view is not None:
-            try:
-                await coordinator.scattered.ready(view.id)
-            except BaseException:
-                await asyncio.shield(coordinator.autocommit(partial(_drop_again, coordinator.engine, view)))
-                raise
-        return CommandResult("CREATE MATERIALIZED VIEW")
-
-    def _define_now(
-        self, writer: Writer, statement: Definition, prepared: Prepared, request: Request,
-        notify: Notify,
-    ) -> str:  # fmt: skip
-        prepared.check_current(writer.catalog)
-        definer = self.definer(writer, prepared, notify)
-        match statement:
-            case CreateTable(source=None):
-                definer.create_table(statement, self.changer(writer, request))
-                return "CREATE TABLE"
-            case CreateTable():
-                return self._create_table_as(definer, statement, prepared, request)
-            case CreateView():
-                definer.create_view(statement)
-                return "CREATE MATERIALIZED VIEW" if statement.materialized else "CREATE VIEW"
-            case CreateSequence():
-                definer.create_sequence(statement)
-                return "CREATE SEQUENCE"
-            case CreateFunction():
-                definer.create_function(statement)
-                return statement.tag
-            case DropFunction():
-                definer.drop_function(statement)
-                return statement.tag
-            case CreateEnum() | AddLabel() | RenameLabel() | RenameType() | DropType():
-                alter = partial(self._alter, definer, request=request)
-                transaction = self._session.transaction
-                alone = transaction is not None and not transaction.explicit
-                return TypeDefiner(writer, notify, definer.names, alone, alter).run(statement)
-            case CreateSink() | AlterSink():
-                return SinkDefiner(writer, notify, definer.names).run(statement)
-            case AlterSequence():
-                definer.alter_sequence(statement)
-                return "ALTER SEQUENCE"
-            case CreateIndex():
-                create_index(writer, statement, notify)
-                return "CREATE INDEX"
-            case DropIndex():
-                drop_indexes(writer, statement, notify, definer.names)
-                return "DROP INDEX"
-            case Drop():
-                definer.drop(statement)
-                return f"DROP {statement.kind.name.replace('_', ' ')}"
-            case AlterTable():
-                return self._alter(definer, statement, request)
-            case Attach():
-                attach(definer, self.changer(writer, request), statement)
-                return "ALTER TABLE"
-            case Detach():
-                detach(definer, statement)
-                return "ALTER TABLE"
-            case Rename() | SetSchema() | SetOwner():
-                Renamer(writer, definer.names, notify, self._session.user).run(statement)
-                return f"ALTER {statement.target.kind.upper()}"
-            case CreateSource():
-                create_source(definer, statement)
-                return "CREATE SOURCE"
-            case SetPaused():
-                set_paused(definer, statement)
-                return f"ALTER {statement.kind.name}"
-            case CreateSchema():
-                definer.create_schema(statement, self._session.user)
-                return "CREATE SCHEMA"
-            case DropSchema():
-                definer.drop_schema(statement)
-                return "DROP SCHEMA"
-
-    def changer(self, writer: Writer, request: Request) -> Changer:
-        engine = writer.engine
-        state = SessionState(self._session, writer.catalog)
-        context = self.reads.context(engine.dictionary, request, engine.timeline.epoch(engine.timeline.last), state)
-        return Changer(writer, self._session.coordinator.keys, context)
-
-    def _alter(self, definer: Definer, statement: AlterTable, request: Request) -> str:
-        writer = definer.writer
-        engine = writer.engine
-        engine.check_room()
-        state = SessionState(self._session, writer.catalog)
-        context = self.reads.context(engine.dictionary, request, engine.timeline.epoch(engine.timeline.last), state)
-        keys = self._session.coordinator.keys
-        Alterer(writer, keys, context, definer.notify, definer.names).alter(statement)
-        return "ALTER TABLE"
-
-    def definer(self, writer: Writer, prepared: Prepared, notify: Notify) -> Definer:
-        names = Lookup(writer.catalog, self._session.path(writer.catalog))
-        writer.planning = prepared.planning
-        return Definer(writer, notify, prepared.seen, names, self._session.settings)
-
-    def _create_table_as(self, definer: Definer, statement: CreateTable, prepared: Prepared, request: Request) -> str:
-        writer, query = definer.writer, statement.source
-        assert query is not None
-        state = SessionState(self._session, writer.catalog)
-        epoch = writer.engine.timeline.epoch(writer.engine.timeline.last)
-        context = self.reads.context(writer.engine.dictionary, request, epoch, state)
-        rows = self.source(writer, view_rel(query), prepared, context, state)
-        changer = Changer(writer, self._session.coordinator.keys, context)
-        table = definer.create_table(statement, changer)
-        if table is None:
-            return "CREATE TABLE AS"
-        count = changer.insert(Insert(table, query.rel), rows).count
-        return f"SELECT {count}"
-
-    def _explain(self, statement: Explain) -> Result:
-        published = self._session.coordinator.engine.published
-        inner = statement.statement
-        maintained = isinstance(inner, CreateView) and inner.materialized
-        rel = _explained(inner)
-        from planner.explain import explain
-
-        def name(relation: int) -> str:
-            known = published.catalog.by_id(relation)
-            return f"relation {relation}" if known is None else known.name
-
-        planning, renderer = self._session.settings.planning, self._session.coordinator.engine.renderer
-        indexes = StoredIndexes(published, not maintained, planning)
-        lines = explain(rel, statement.stage, indexes, name, renderer, planning.demanding).splitlines()
-        if isinstance(inner, CreateView) and inner.parts:
-            spread = spread_of(rel, published.catalog, inner.parts)
-            exchanges = f"{spread.cut.levels - 1} exchanges a job"
-            if spread.plan.scopes:
-                exchanges = "an exchange for each of them and round"
-            places = len(spread.cut.fragments) - 1
-            lines.append(f"maintained by spark: {places} fragments of {inner.parts} parts each, {exchanges}")
-        elif isinstance(inner, CreateView) and inner.materialized:
-            choice = self._hydrated_by(inner, published)
-            if inner.hydrate is not None or choice.by is Hydrate.SPARK:
-                lines.append(f"hydrated by {choice}")
-        lines += [f"planned with {setting}, which is kept with the view" for setting in planning.set if maintained]
-        return self.text_rows("QUERY PLAN", lines, "EXPLAIN")
-
-    def _hydrated_by(self, statement: CreateView, published: Published) -> Choice:
-        rel = _explained(statement)
-        plan = plan_maintained(rel, published, self._session.settings.planning)
-        versions = (published.version(relation) for relation in stored_in(plan))
-        rows = sum(version.count for version in versions if version is not None)
-        return choose(statement.hydrate, plan, rows, self._session.coordinator.spark().settings.master)
-
     async def _execute(self, statement: Execute, request: Request) -> Result:
         session = self._session
         prepared = session.named(statement.name).prepared
@@ -541,20 +317,3 @@ def _light(statement: Insert | Update | Delete, request: Request) -> bool:
 
 def _few(rel: Rel) -> bool:
     return len(rel.rows) <= LIGHT_ROWS if isinstance(rel, Values) else all(map(_few, children(rel)))
-
-
-def _explained(statement: Statement) -> Rel:
-    match statement:
-        case Query():
-            return statement.rel
-        case Insert() | Update() | Delete():
-            return statement.source
-        case CreateView():
-            rel = view_rel(statement.query)
-            return numbered(rel) if statement.materialized else rel
-        case CreateTable(source=Query() as query):
-            return query.rel
-        case Subscribe():
-            return statement.query.rel
-        case _:
-            raise unsupported("EXPLAIN of what is no query, change, subscription, or table or view from a query")
