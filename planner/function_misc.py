@@ -25,9 +25,9 @@ from ivm.words import (
     SqlType,
 )
 from ivm.words import UUID as UUID_TYPE
-from planner.context import SERVER_VERSION, SessionFunctions
+from planner.context import SERVER_VERSION
 from planner.function_concat import to_text
-from planner.functions import ANY, ArgumentType, Site, per_value
+from planner.functions import ANY, ArgumentType, Site, per_value, session_of
 from storage.type_names import format_type, type_from_oid, type_oid
 
 _BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=")
@@ -35,13 +35,6 @@ _OWNER: Final = 10
 """The OID of the one role."""
 _FORKS: Final = ("main", "fsm", "vm", "init")
 _NAMES: Final = SqlType(Kind.ARRAY, element=NAME)
-
-
-def _session(site: Site) -> SessionFunctions:
-    session = site.context.session
-    if session is None:
-        raise SqlError("0A000", "this function needs a session")
-    return session
 
 
 @per_value("version", (), TEXT, volatility="stable")
@@ -53,33 +46,33 @@ def version() -> str:
 @per_value("current_role", (), NAME, volatility="stable", needs_site=True)
 @per_value("user", (), NAME, volatility="stable", needs_site=True)
 def current_user(site: Site) -> str:
-    return _session(site).current_user()
+    return session_of(site).current_user()
 
 
 @per_value("session_user", (), NAME, volatility="stable", needs_site=True)
 def session_user(site: Site) -> str:
-    return _session(site).session_user()
+    return session_of(site).session_user()
 
 
 @per_value("current_database", (), NAME, volatility="stable", needs_site=True)
 @per_value("current_catalog", (), NAME, volatility="stable", needs_site=True)
 def current_database(site: Site) -> str:
-    return _session(site).current_database()
+    return session_of(site).current_database()
 
 
 @per_value("current_schema", (), NAME, volatility="stable", needs_site=True)
 def current_schema(site: Site) -> str | None:
-    return _session(site).current_schema()
+    return session_of(site).current_schema()
 
 
 @per_value("current_schemas", (BOOL,), _NAMES, volatility="stable", needs_site=True)
 def current_schemas(site: Site, implicit: bool) -> tuple[str, ...]:
-    return tuple(_session(site).current_schemas(implicit))
+    return tuple(session_of(site).current_schemas(implicit))
 
 
 @per_value("current_setting", (TEXT,), TEXT, volatility="stable", needs_site=True)
 def current_setting(site: Site, name: str) -> str:
-    value = _session(site).setting(name)
+    value = session_of(site).setting(name)
     if value is None:
         raise SqlError("42704", f'unrecognized configuration parameter "{name}"')
     return value
@@ -87,7 +80,7 @@ def current_setting(site: Site, name: str) -> str:
 
 @per_value("current_setting", (TEXT, BOOL), TEXT, volatility="stable", needs_site=True)
 def current_setting_or_null(site: Site, name: str, missing_ok: bool) -> str | None:
-    return _session(site).setting(name) if missing_ok else current_setting(site, name)
+    return session_of(site).setting(name) if missing_ok else current_setting(site, name)
 
 
 @per_value("mz_now", (), INT8, volatility="stable", needs_site=True)
@@ -108,12 +101,12 @@ def pg_backend_pid(site: Site) -> int:
 
 @per_value("pg_cancel_backend", (INT4,), BOOL, volatility="volatile", needs_site=True)
 def pg_cancel_backend(site: Site, pid: int) -> bool:
-    return _session(site).signal_backend(pid, terminate=False)
+    return session_of(site).signal_backend(pid, terminate=False)
 
 
 @per_value("pg_terminate_backend", (INT4,), BOOL, volatility="volatile", needs_site=True)
 def pg_terminate_backend(site: Site, pid: int) -> bool:
-    return _session(site).signal_backend(pid, terminate=True)
+    return session_of(site).signal_backend(pid, terminate=True)
 
 
 @per_value("pg_is_in_recovery", (), BOOL, volatility="volatile")
@@ -161,22 +154,22 @@ def format_type_of(site: Site, oid: int | None, modifier: int | None) -> str | N
 
 @per_value("pg_table_is_visible", (OID,), BOOL, volatility="stable", needs_site=True)
 def pg_table_is_visible(site: Site, oid: int) -> bool | None:
-    return _session(site).table_is_visible(oid)
+    return session_of(site).table_is_visible(oid)
 
 
 @per_value("pg_my_temp_schema", (), OID, volatility="stable", needs_site=True)
 def pg_my_temp_schema(site: Site) -> int:
-    return _session(site).temporary_schema()
+    return session_of(site).temporary_schema()
 
 
 @per_value("pg_is_other_temp_schema", (OID,), BOOL, volatility="stable", needs_site=True)
 def pg_is_other_temp_schema(site: Site, oid: int) -> bool:
-    return _session(site).is_other_temporary(oid)
+    return session_of(site).is_other_temporary(oid)
 
 
 @per_value("pg_type_is_visible", (OID,), BOOL, volatility="stable", needs_site=True)
 def pg_type_is_visible(site: Site, oid: int) -> bool:
-    return _session(site).type_is_visible(oid)
+    return session_of(site).type_is_visible(oid)
 
 
 @per_value("pg_function_is_visible", (OID,), BOOL, volatility="stable")
@@ -193,17 +186,17 @@ def never_publishable(oid: int) -> bool:
 
 @per_value("pg_get_userbyid", (OID,), NAME, volatility="stable", needs_site=True)
 def pg_get_userbyid(site: Site, oid: int) -> str:
-    return _session(site).session_user() if oid == _OWNER else f"unknown (OID={oid})"
+    return session_of(site).session_user() if oid == _OWNER else f"unknown (OID={oid})"
 
 
 @per_value("pg_get_viewdef", (OID,), TEXT, volatility="stable", needs_site=True)
 def pg_get_viewdef(site: Site, oid: int) -> str | None:
-    return _session(site).view_definition(oid)
+    return session_of(site).view_definition(oid)
 
 
 @per_value("pg_get_viewdef", (OID, BOOL), TEXT, volatility="stable", needs_site=True)
 def pg_get_viewdef_pretty(site: Site, oid: int, pretty: bool) -> str | None:
-    return _session(site).view_definition(oid)
+    return session_of(site).view_definition(oid)
 
 
 @per_value("pg_get_expr", (TEXT, OID), TEXT, volatility="stable")
@@ -254,22 +247,22 @@ def pg_get_constraintdef_pretty(site: Site, oid: int, pretty: bool) -> str | Non
 
 @per_value("pg_get_functiondef", (OID,), TEXT, volatility="stable", needs_site=True)
 def pg_get_functiondef(site: Site, oid: int) -> str | None:
-    return _session(site).function_text(oid, "definition")
+    return session_of(site).function_text(oid, "definition")
 
 
 @per_value("pg_get_function_result", (OID,), TEXT, volatility="stable", needs_site=True)
 def pg_get_function_result(site: Site, oid: int) -> str | None:
-    return _session(site).function_text(oid, "result")
+    return session_of(site).function_text(oid, "result")
 
 
 @per_value("pg_get_function_arguments", (OID,), TEXT, volatility="stable", needs_site=True)
 def pg_get_function_arguments(site: Site, oid: int) -> str | None:
-    return _session(site).function_text(oid, "arguments")
+    return session_of(site).function_text(oid, "arguments")
 
 
 @per_value("pg_get_function_identity_arguments", (OID,), TEXT, volatility="stable", needs_site=True)
 def pg_get_function_identity_arguments(site: Site, oid: int) -> str | None:
-    return _session(site).function_text(oid, "identity")
+    return session_of(site).function_text(oid, "identity")
 
 
 @per_value("obj_description", (OID,), TEXT, volatility="stable")
@@ -305,7 +298,7 @@ _privileges()
 
 def _registered(site: Site, type_: SqlType, name: str) -> int | None:
     try:
-        return _session(site).reg_in(type_, name)
+        return session_of(site).reg_in(type_, name)
     except SqlError as error:
         if error.sqlstate in ("42P01", "42704", "42883", "3F000", "42602"):
             return None

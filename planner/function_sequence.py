@@ -8,16 +8,9 @@ import numpy as np
 
 from ivm.rows import Words
 from ivm.words import BOOL, INT8, REGCLASS, TEXT
-from planner.context import SessionFunctions
-from planner.functions import Site, function_key, per_value, vectorised
+from planner.functions import Site, function_key, per_value, session_of, vectorised
 
 NEXTVAL: Final = function_key("nextval", (REGCLASS,))
-
-
-def _session(site: Site) -> SessionFunctions:
-    session = site.context.session
-    assert session is not None, "a session evaluates this"
-    return session
 
 
 @vectorised("nextval", (REGCLASS,), INT8, volatility="volatile")
@@ -26,31 +19,31 @@ def nextval(site: Site, sequences: Words) -> Words:
         return np.zeros(0, np.int64)
     first = int(sequences[0])
     if (sequences == first).all():
-        return _session(site).nextval(first, len(sequences))
-    return np.concatenate([_session(site).nextval(oid, 1) for oid in sequences.tolist()])
+        return session_of(site).nextval(first, len(sequences))
+    return np.concatenate([session_of(site).nextval(oid, 1) for oid in sequences.tolist()])
 
 
 @per_value("currval", (REGCLASS,), INT8, volatility="volatile", needs_site=True)
 def currval(site: Site, sequence: int) -> int:
-    return _session(site).currval(sequence)
+    return session_of(site).currval(sequence)
 
 
 @per_value("lastval", (), INT8, volatility="volatile", needs_site=True)
 def lastval(site: Site) -> int:
-    return _session(site).lastval()
+    return session_of(site).lastval()
 
 
 @per_value("setval", (REGCLASS, INT8), INT8, volatility="volatile", needs_site=True)
 @per_value("setval", (REGCLASS, INT8, BOOL), INT8, volatility="volatile", needs_site=True)
 def setval(site: Site, sequence: int, value: int, called: bool = True) -> int:
-    return _session(site).setval(sequence, value, called)
+    return session_of(site).setval(sequence, value, called)
 
 
 @per_value("pg_get_serial_sequence", (TEXT, TEXT), TEXT, volatility="stable", needs_site=True)
 def pg_get_serial_sequence(site: Site, table: str, column: str) -> str | None:
-    return _session(site).serial_sequence(table, column)
+    return session_of(site).serial_sequence(table, column)
 
 
 @per_value("pg_sequence_last_value", (REGCLASS,), INT8, volatility="volatile", needs_site=True)
 def pg_sequence_last_value(site: Site, sequence: int) -> int | None:
-    return _session(site).sequence_last_value(sequence)
+    return session_of(site).sequence_last_value(sequence)

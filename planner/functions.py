@@ -55,7 +55,7 @@ from ivm.rows import Mask, Vector, Words
 from ivm.words import Kind, SqlType, Storage
 
 if TYPE_CHECKING:
-    from planner.context import Context
+    from planner.context import Context, SessionFunctions
 
 
 class Polymorphic(Enum):
@@ -157,6 +157,14 @@ def type_key(type: ArgumentType) -> str:
 def function_key(name: str, args: tuple[ArgumentType, ...]) -> str:
     """The key of a function by its declared argument types."""
     return f"{name}({','.join(type_key(a) for a in args)})"
+
+
+def session_of(site: Site) -> SessionFunctions:
+    """The session whose statement it is. 0A000: there is none, as on Spark's executors."""
+    session = site.context.session
+    if session is None:
+        raise SqlError("0A000", "this function needs a session")
+    return session
 
 
 def array_of(element: SqlType) -> SqlType:

@@ -7,6 +7,7 @@ import re
 from ivm.errors import SqlError, unsupported
 from planner.format_time import DAYS, MONTHS, Token, tokens
 from storage.calendar import DAY, HOUR, MINUTE, SECOND, days_from_civil, days_in_month
+from storage.text_time import out_of_range
 
 
 class _Reader:
@@ -152,18 +153,14 @@ def parse_moment(text: str, template: str) -> tuple[int, int | None]:
         micros = hour * HOUR
     for key, limit, unit in (("MI", 60, MINUTE), ("SS", 60, SECOND)):
         if f.get(key, 0) >= limit:
-            raise _range(text)
+            raise out_of_range(text)
         micros += f.get(key, 0) * unit
     if "SSSS" in f:
         micros = f["SSSS"] * SECOND
     micros += f.get("us", 0)
     if micros > DAY:
-        raise _range(text)
+        raise out_of_range(text)
     return days * DAY + micros, reader.offset
-
-
-def _range(text: str) -> SqlError:
-    return SqlError("22008", f'date/time field value out of range: "{text}"')
 
 
 def _read_date(f: dict[str, int], text: str) -> int:
@@ -183,7 +180,7 @@ def _read_date(f: dict[str, int], text: str) -> int:
     month = f.get("MM", 1)
     day = f.get("DD", (f["W"] - 1) * 7 + 1 if "W" in f else 1)
     if not 1 <= month <= 12 or not 1 <= day <= days_in_month(year, month):
-        raise _range(text)
+        raise out_of_range(text)
     return days_from_civil(year, month, day)
 
 

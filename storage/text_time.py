@@ -87,7 +87,8 @@ def _syntax(label: str, text: str) -> SqlError:
     return SqlError("22007", f'invalid input syntax for type {label}: "{text}"')
 
 
-def _out_of_range(text: str) -> SqlError:
+def out_of_range(text: str) -> SqlError:
+    """22008."""
     return SqlError("22008", f'date/time field value out of range: "{text}"')
 
 
@@ -138,7 +139,7 @@ def parse_time(text: str, precision: int | None, style: TextStyle) -> int:
     if fields.time is None or (fields.zone_name is not None and fields.year is None):
         raise _syntax("time", text)
     if fields.time > DAY:
-        raise _out_of_range(text)
+        raise out_of_range(text)
     return round_micros(fields.time, precision)
 
 
@@ -231,7 +232,7 @@ def _time_of(hour: str, minute: str, second: str | None, fraction: str | None, f
     micros = round(float("0" + fraction) * SECOND) if fraction and len(fraction) > 1 else 0
     legal = m < 60 and s <= 60 and (h < 24 or (h == 24 and m == 0 and s == 0 and micros == 0))
     if not legal:
-        raise _out_of_range(fields.text)
+        raise out_of_range(fields.text)
     return h * HOUR + m * MINUTE + s * SECOND + micros
 
 
@@ -379,7 +380,7 @@ def _apply_half(fields: _Fields) -> None:
         return
     hour = fields.time // HOUR
     if hour > 12:
-        raise _out_of_range(fields.text)
+        raise out_of_range(fields.text)
     if fields.half == "pm" and hour != 12:
         fields.time += 12 * HOUR
     elif fields.half == "am" and hour == 12:
@@ -392,12 +393,12 @@ def _date(fields: _Fields) -> int:
     year = fields.year
     if fields.bc:
         if year <= 0:
-            raise _out_of_range(fields.text)
+            raise out_of_range(fields.text)
         year = 1 - year
     elif fields.year_digits <= 2:
         year += 2000 if year < 70 else 1900
     elif year <= 0:
-        raise _out_of_range(fields.text)
+        raise out_of_range(fields.text)
     if fields.ordinal is not None:
         return days_from_civil(year, 1, 1) + fields.ordinal - 1
     month, day = fields.month or 0, fields.day or 0
@@ -405,7 +406,7 @@ def _date(fields: _Fields) -> int:
         hint = None if day > 31 and 1 <= month <= 12 else 'Perhaps you need a different "datestyle" setting.'
         raise SqlError("22008", f'date/time field value out of range: "{fields.text}"', hint=hint)
     if day > days_in_month(year, month):
-        raise _out_of_range(fields.text)
+        raise out_of_range(fields.text)
     if not -4713 <= year <= 5874897:
         raise SqlError("22008", f'{fields.label.split()[0]} out of range: "{fields.text}"')
     return days_from_civil(year, month, day)
