@@ -25,6 +25,7 @@ from planner.row_formulas import formula_of
 from planner.scalar import And, Call, Case, Coalesce, Column, Literal, Or, Scalar
 from storage.dictionary import Dictionary
 from storage.numeric import DIRECT_NAN
+from tests.profiles import scaled
 
 NUMERIC9_2: Final = SqlType(Kind.NUMERIC, 9, 2)
 SCHEMA: Final[Schema] = (
@@ -184,14 +185,14 @@ def check(program: Program, given: Words) -> str:
     return "same"
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=scaled(200), deadline=None)
 @given(rows(), st.lists(truth(2), max_size=2), st.lists(st.one_of(whole(3), truth(3)), max_size=3))
 def test_map_filter(given: Words, predicates: list[Scalar], exprs: list[Scalar]) -> None:
     """Filters, then expressions."""
     event(check(MapFilter(SCHEMA, tuple(predicates), (*exprs, column(2), column(7))), given))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=scaled(150), deadline=None)
 @given(rows(), st.lists(truth(2), min_size=1, max_size=3))
 def test_filter(given: Words, predicates: list[Scalar]) -> None:
     """Rows as they are, null bits too."""
@@ -218,7 +219,7 @@ def accumulation(names: list[str], always: bool = False) -> tuple[tuple[Scalar, 
 aggregates = st.lists(st.sampled_from(sorted(CALLS)), max_size=4)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=scaled(150), deadline=None)
 @given(rows(), st.lists(whole(2), max_size=2), aggregates, st.booleans())
 def test_weigh(given: Words, keys: list[Scalar], names: list[str], always: bool) -> None:
     """Keys, and what a row adds to each sum."""
@@ -226,13 +227,13 @@ def test_weigh(given: Words, keys: list[Scalar], names: list[str], always: bool)
     event(check(Weigh(SCHEMA, tuple(keys), args, layout), given))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=scaled(100), deadline=None)
 @given(rows(), st.lists(whole(2), max_size=2), st.lists(st.one_of(whole(2), truth(2)), max_size=2), st.booleans())
 def test_keyed(given: Words, keys: list[Scalar], words: list[Scalar], whole_rows: bool) -> None:
     event(check(Keyed(SCHEMA, tuple(keys), tuple(words), whole_rows), given))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=scaled(30), deadline=None)
 @given(rows())
 def test_copies(given: Words) -> None:
     """Rows that are moved and weighed."""
@@ -240,7 +241,7 @@ def test_copies(given: Words) -> None:
     assert check(Repeat(2, 3), given) == "same"
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=scaled(200), deadline=None)
 @given(st.data(), aggregates)
 def test_finishing(data: st.DataObject, names: list[str]) -> None:
     """Results of sums, also of those that are not final."""
