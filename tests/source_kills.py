@@ -272,6 +272,7 @@ def main() -> None:
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     hurry()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # what it has started ends too
     folder, start = Path(tempfile.mkdtemp(prefix="freshet-source-kills-")), time.monotonic()
     polls = options.count // 3
     for name, polled, count, kinds in (

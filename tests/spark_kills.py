@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -213,6 +214,7 @@ def main() -> None:
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     hurry()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # what it has started ends too
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="spark-kills-") as name, LocalCluster(memory="600m") as cluster:
         folder = Path(name)
