@@ -124,11 +124,13 @@ class SourceKills:
         return found
 
     def one(self, program: Program, kind: str) -> tuple[Program, bool]:
-        """Waits for a batch, then kills at a random moment; the server that goes on, and whether the kill counts."""
+        """Waits for a batch of a source, each one's turn, then kills at a random moment; the server that goes on, and
+        whether the kill counts."""
         self.batches = until_more(program, self.batches)
+        aim = list(self._oids)[self.kinds.total() % len(self._oids)]
         end = time.monotonic() + PATIENCE
-        while not self.under_way(program):
-            assert time.monotonic() < end, f"no batch begins: {ask(program, 'TABLE freshet.sources')}"
+        while aim not in self.under_way(program):
+            assert time.monotonic() < end, f"{aim}: no batch begins: {ask(program, 'TABLE freshet.sources')}"
             time.sleep(0.01)
         time.sleep(self.random.uniform(0.0, 0.4))
         pid = self.victim(program, kind)
