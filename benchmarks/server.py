@@ -48,15 +48,6 @@ class Running:
     dsn: str
     process: int
 
-    def peak(self) -> int:
-        """The most memory that it has held since ``forget_peak``, in bytes."""
-        lines = Path(f"/proc/{self.process}/status").read_text().splitlines()
-        return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))
-
-    def forget_peak(self) -> None:
-        """Lets ``peak`` begin with what is held now."""
-        Path(f"/proc/{self.process}/clear_refs").write_text("5")
-
 
 @contextmanager
 def started(flags: Sequence[str] = ()) -> Iterator[Running]:

@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 from benchmarks import report
 from benchmarks.report import MEGABYTES, SECONDS, Row, Run
 from benchmarks.server import Running, started
+from benchmarks.spark_loads import Peak
 from storage.spark.session import SparkSession, SparkSettings
 
 ROWS: Final = (1_000_000, 10_000_000)
@@ -152,10 +153,10 @@ class Ours:
 
 @dataclass(slots=True)
 class Found:
-    """Of one way: seconds of each turn, and the server's peak in bytes with what it held before."""
+    """Of one way: seconds of each turn, and the bytes by which the server has grown."""
 
     seconds: list[float]
-    peaks: list[tuple[int, int]]
+    grown: list[int]
 
     @property
     def half(self) -> float:
@@ -193,30 +194,34 @@ def by_turns(ours: Ours, plain: SparkSession, folder: Path, turns: int) -> dict[
             if way == "plain":
                 with plain as session:
                     rival = Plain(session, folder, ours.view)
-                    started = time.perf_counter()
+                    begun = time.perf_counter()
                     rows = rival.run()
-                    seconds, peaks = time.perf_counter() - started, (0, 0)
+                    seconds, grown = time.perf_counter() - begun, 0
             else:
-                seconds, peaks, rows = timed(ours, way)
+                seconds, grown, rows = timed(ours, way)
             print(f"  {way:6} {seconds:7.2f} s   load {os.getloadavg()[0]:.1f}", flush=True)
             assert expected is None or rows == expected, f"{way} gives other rows"
             expected = rows
             if turn:
                 kept.seconds.append(seconds)
-                kept.peaks.append(peaks)
+                kept.grown.append(grown)
     return found
 
 
-def timed(ours: Ours, by: str) -> tuple[float, tuple[int, int], set[tuple[Any, ...]]]:
-    """Seconds, (the server's memory before, its peak), rows."""
+def timed(ours: Ours, by: str) -> tuple[float, int, set[tuple[Any, ...]]]:
+    """Seconds, by how much the server's memory has grown at most meanwhile, rows."""
     if by == "spark":
         ours.start_spark()
     ours.connection.execute("DROP MATERIALIZED VIEW IF EXISTS v")
-    ours.server.forget_peak()
-    before = ours.server.peak()
-    started = time.perf_counter()
+    before = Peak(ours.server.process)
+    time.sleep(0.2)
+    before.end()
+    peak = Peak(ours.server.process)
+    begun = time.perf_counter()
     rows = ours.run(by)
-    return time.perf_counter() - started, (before, ours.server.peak()), rows
+    seconds = time.perf_counter() - begun
+    peak.end()
+    return seconds, max(peak.own - before.own, 0), rows
 
 
 def told(name: str, rows: int, found: dict[str, Found]) -> list[Row]:
@@ -233,7 +238,7 @@ def told(name: str, rows: int, found: dict[str, Found]) -> list[Row]:
         ratio = spark.half / theirs.half
         aim = AIM if rows >= max(ROWS) else None
         made = [report.at_most(row, ratio, aim, "plain Spark")]
-    grown = {way: median(peak - before for before, peak in kept.peaks) / 1e6 for way, kept in found.items()}
+    grown = {way: median(kept.grown) / 1e6 for way, kept in found.items()}
     memory = Row(name, "the server's memory grows by", MEGABYTES, grown["spark"],
                  {"the server itself" + report.HERE: grown["local"]})  # fmt: skip
     return [*made, memory]

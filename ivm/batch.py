@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -292,6 +293,21 @@ class Batch:
         if block.room < n:
             return block.rows[:n], np.repeat(block.times, n), np.repeat(block.diffs, n, axis=0)
         return block.rows[:n], block.times[:n], block.diffs[:n]
+
+    @property
+    def at_once(self) -> bool:
+        """Whether all times are one. Cost: reading them, where they are not known to be."""
+        return self._block.room < self.n or bool((self._block.times[: self.n] == self._block.times[0]).all())
+
+    def timeless(self, most: int) -> Iterator[Block]:
+        """Its updates with all times 0, in order, in blocks of up to ``most`` that read its rows and are not to be
+        written to."""
+        block, n = self._block, self.n
+        for start in range(0, n, most):
+            stop = min(start + most, n)
+            count = stop - start
+            diffs = np.repeat(block.diffs, count, axis=0) if block.room < n else block.diffs[start:stop]
+            yield Block.of(block.rows[start:stop], np.zeros(count, np.int64), diffs)
 
     def check(self) -> None:
         """Asserts the invariants, for tests, where words compare as integers: strictly ascending, no zero diffs."""

@@ -6,10 +6,8 @@ hydrating would give go on as if they had been hydrated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from ivm.batch import Block
 from ivm.detached import Detached
@@ -19,7 +17,6 @@ from ivm.operators.arrange import OutputOperator
 from ivm.operators.linear import ProjectOperator
 from ivm.operators.stand_in import StandInOperator
 from ivm.scheduler import Operator
-from ivm.shards import sorted_block
 from ivm.spine import Spine
 from ivm.time import all_bits
 
@@ -29,9 +26,10 @@ Contents = Callable[[], Iterable[Block]]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What is there already. ``contents``: consolidated, all times 0; ``diff_width``: how many diffs an update has."""
+    """What is there already. ``contents``: in blocks of up to so many updates, which are not to be written to; all
+    times are 0, and only the sum is consolidated. ``diff_width``: how many diffs an update has."""
 
-    contents: Callable[[], Block]
+    contents: Callable[[int], Iterable[Block]]
     diff_width: int = 1
 
 
@@ -40,21 +38,11 @@ def standing(flow: Detached, node: NodeId) -> Standing | None:
     before ``fill``. None: it is new, or made a second time."""
     operator = flow._imports.get(node)
     if isinstance(operator, StandInOperator):
-        return Standing(_timeless(operator.held, operator), operator.diff_width)
+        return Standing(operator.timeless, operator.diff_width)
     if isinstance(operator, ProjectOperator) and isinstance(operator.source, StandInOperator):
         project, source = operator, operator.source
-        return Standing(_timeless(lambda: project.moved(source.held()), project), project.diff_width)
+        return Standing(lambda most: map(project.moved, source.timeless(most)), project.diff_width)
     return None
-
-
-def _timeless(contents: Callable[[], Block], operator: Operator) -> Callable[[], Block]:
-    order = 0 if operator.spine is None else operator.spine.order
-
-    def block() -> Block:
-        rows, times, diffs = contents().arrays()
-        return sorted_block(Block.of(rows, np.zeros_like(times), diffs), order)
-
-    return block
 
 
 def keeping(flow: Detached, node: NodeId) -> bool:
@@ -85,9 +73,7 @@ def fill(flow: Detached, contents: Mapping[NodeId, Sequence[Contents]]) -> None:
             filled = _new(flow, node)
             assert filled is not None
             for spine, found in zip(filled.spines(), blocks, strict=False):  # a loop variable's may not be kept
-                for block in found():
-                    core.look()
-                    _insert(filled, spine, block)
+                spine.fill(_timed(filled, spine, found()))
         core.stepped_word[0] = core.newest
         for operator in fresh:
             flow._watch(operator)
@@ -98,11 +84,15 @@ def fill(flow: Detached, contents: Mapping[NodeId, Sequence[Contents]]) -> None:
         core.hydrating = flow._running = False
 
 
-def _insert(operator: Operator, spine: Spine, block: Block) -> None:
-    rows, times, diffs = block.arrays()
-    assert (block.width, block.diff_width) == (spine.width, spine.diff_width)
-    times = times | operator.core.newest << all_bits(operator.scope.shape)
-    block = Block.of(rows, times, diffs)
-    spine.insert(block, True)
-    if isinstance(operator, OutputOperator):
-        operator.filled(block)
+def _timed(operator: Operator, spine: Spine, blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks at the time of what is held now; memory and a cancel are looked at between them."""
+    core = operator.core
+    present = core.newest << all_bits(operator.scope.shape)
+    for block in blocks:
+        core.look()
+        assert (block.width, block.diff_width) == (spine.width, spine.diff_width)
+        rows, times, diffs = block.arrays()
+        timed = Block.of(rows, times | present, diffs)
+        yield timed
+        if isinstance(operator, OutputOperator):
+            operator.filled(timed)

@@ -8,6 +8,7 @@ same traces, goes on as if it had never ended. ``traces`` stand in an order that
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -31,8 +32,12 @@ Layers = Sequence[Block]
 """What one trace holds: sorted, consolidated blocks, their sum."""
 
 
+_SAMPLE: Final = 1 << 14
+
+
 class Piece(Dataflow):
-    """Calls come in this order: ``add`` and ``tap``, ``resume``, ``feed``, ``run``, then ``emitted`` and the traces."""
+    """Calls come in this order: ``add``, ``port`` and ``tap``, ``resume``, ``give``, ``run``, then ``emitted`` and the
+    traces."""
 
     def __init__(self, arena: Arena | None = None) -> None:
         super().__init__(arena)
@@ -40,9 +45,10 @@ class Piece(Dataflow):
         self._kept: list[_Kept] = []
         self._owing: dict[NodeId, Owed] = {}
 
-    def port(self, scope: ScopeId, width: int, diff_width: int = 1) -> NodeId:
-        """A place where updates enter inside of a loop, for ``give``."""
-        operator = PortOperator(self._core, self._scopes[scope], width, diff_width)
+    def port(self, scope: ScopeId | None, width: int, diff_width: int = 1) -> NodeId:
+        """A place where updates enter by ``give``: outside of loops (None), or inside of one."""
+        where = self._root if scope is None else self._scopes[scope]
+        operator = PortOperator(self._core, where, width, diff_width)
         node = operator.id = NodeId(next(self._ids))
         self._operators[node] = operator
         self._users[node] = 1
@@ -73,7 +79,7 @@ class Piece(Dataflow):
         if any(isinstance(operator, LockOperator) for operator in kept):
             raise unsupported("taking up a locked join")
         for operator in kept:
-            self._kept += self._keep(operator)
+            self._kept += self._keep(operator, traces is None and now is None and not operator.scope.depth)
             if operator.scope.depth and isinstance(operator, ThresholdOperator | ReduceOperator):
                 owing = self._owing[operator.id] = Owed(operator, operator.key_width)
                 operator._later = owing
@@ -94,14 +100,16 @@ class Piece(Dataflow):
         for operator in fresh:
             operator.resume()
 
-    def _keep(self, operator: Operator) -> list[_Kept]:
+    def _keep(self, operator: Operator, fresh: bool) -> list[_Kept]:
         spines = operator.spines()
         if not spines:
             return []
-        return [_Kept(spines[0], self._record(operator)), *(_Kept(spine, None) for spine in spines[1:])]
+        record = None if fresh else self._record(operator)
+        return [_Kept(spines[0], record), *(_Kept(spine, None) for spine in spines[1:])]
 
     def give(self, node: NodeId, block: Block, vector: int) -> None:
-        """Updates for a ``port``, all at one loop vector."""
+        """Updates for a ``port``, which takes the block over. Inside of a loop all are of one loop vector; outside,
+        where it is 0, times are ordinals, none below what traces hold."""
         operator = self._operators[node]
         assert isinstance(operator, PortOperator)
         operator.given = block
@@ -138,16 +146,18 @@ class Piece(Dataflow):
             if operator.error is not None:
                 raise operator.error
 
-    def emitted(self, node: NodeId) -> Block:
-        """What a tapped node has emitted, consolidated, at the times that it is of."""
-        return sorted_block(self._taps[node].take())
+    def emitted(self, node: NodeId, consolidated: bool = True) -> Block:
+        """What a tapped node has emitted, at the times that it is of; if it need not be ``consolidated``, as it came
+        where that would not make it much smaller."""
+        found = self._taps[node].take()
+        return found if not consolidated and _is_sparse(found) else sorted_block(found)
 
     def layers(self, timed: bool = False) -> list[Block]:
         """For each trace what has come to it, one more layer; times are loop vectors, 0 outside of loops, or ``timed``,
         with their ordinals."""
         if timed:
             return [sorted_block(kept.come(), kept.spine.order) for kept in self._kept]
-        return [_timeless(kept.come(), kept.spine) for kept in self._kept]
+        return [kept.layer() for kept in self._kept]
 
     def traces(self) -> list[Block]:
         """For each trace all that it holds, in one layer; times as ``layers`` has them."""
@@ -160,22 +170,31 @@ class Piece(Dataflow):
 
 
 class _Kept:
-    """A trace. ``record``: what comes to it; None, as of a reduce's errors in a loop: found by what was there
-    ``before``."""
+    """A trace. ``record``: what comes to it; None, as of a reduce's errors in a loop, or where nothing was there: found
+    by what was there ``before``."""
 
     __slots__ = ("before", "record", "spine")
 
     def __init__(self, spine: Spine, record: RecordOperator | None) -> None:
         self.spine, self.record = spine, record
-        self.before = Block(spine.width)
+        self.before = Block(spine.width, spine.diff_width)
 
     def come(self) -> Block:
         """What has come."""
         if self.record is not None:
             return self.record.take()
+        if not self.before.n:
+            return self.spine.contents(0)
         now, then = self.spine.contents(0).arrays(), self.before.arrays()
         rows, times = (np.concatenate(both) for both in zip(now[:2], then[:2], strict=True))
         return Block.of(rows, times, np.concatenate([now[2], -then[2]]))
+
+    def layer(self) -> Block:
+        """What has come, consolidated; times are loop vectors."""
+        batch = self.spine.only
+        if self.record is None and not self.before.n and not self.spine.shape and batch is not None and batch.at_once:
+            return next(batch.timeless(batch.n))
+        return _timeless(self.come(), self.spine)
 
 
 def _settled(block: Block, spine: Spine) -> Block:
@@ -186,3 +205,11 @@ def _settled(block: Block, spine: Spine) -> Block:
 def _timeless(block: Block, spine: Spine) -> Block:
     rows, times, diffs = block.arrays()
     return sorted_block(Block.of(rows, times & ((1 << all_bits(spine.shape)) - 1), diffs), spine.order)
+
+
+def _is_sparse(block: Block) -> bool:
+    """Whether few of many updates equal others, as far as the first of them tell."""
+    if block.n < 2 * _SAMPLE:
+        return False
+    some = Block.of(*(array[:_SAMPLE] for array in block.arrays()))
+    return sorted_block(some).n > _SAMPLE // 2

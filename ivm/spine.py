@@ -11,6 +11,7 @@ need not be adjacent in time here, since nothing reads a spine by ranges of time
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar, Final
 
 import numpy as np
@@ -65,6 +66,8 @@ _PORTION: Final = 64
 _AT_ONCE: Final = 4096
 RATIO: Final = 8
 EVERYTHING: Final = 2**62
+MOST_FILLED: Final = 8
+"""Large layers that ``fill`` leaves."""
 
 
 class Merge:
@@ -126,6 +129,11 @@ class Merge:
         if len(self.fence):
             first, end = (start + FENCE - 1) // FENCE, (stop + FENCE - 1) // FENCE
             fill_fence(rows + 8 * width * FENCE * first, stop - start, width, self.fence[first:end])
+
+    def batch(self, fenced: bool) -> Batch:
+        """What it has made, once it is done."""
+        self.block.sync()
+        return Batch(self.block, fenced, Merged(self.bits, self.fence, self.ranks, not self.state[M_MIXED]))
 
     @property
     def done(self) -> bool:
@@ -254,6 +262,11 @@ class Spine:
         return int(self.desc[HEAD + L_COUNT]) + sum(part.n for part in self.parts)
 
     @property
+    def only(self) -> Batch | None:
+        """The batch that holds everything, if one does."""
+        return self.parts[0] if len(self.parts) == 1 and not self.desc[HEAD + L_COUNT] else None
+
+    @property
     def since(self) -> int:
         """Times up to this ordinal may become it."""
         return int(self.since_word[0])
@@ -317,6 +330,35 @@ class Spine:
         if self.ranked:
             batch.rank()
         self._place(batch, _level_of(batch.n))
+        self._refresh()
+
+    def fill(self, blocks: Iterable[Block]) -> None:
+        """Adds sorted, consolidated blocks, to which nothing is written any more, to a spine that holds nothing.
+
+        Large ones are not merged here: they become layers, two of a size on a level, whose merges go on with later
+        insertions and between steps. So what many runs make is there after little more than a copy of them; a read
+        looks into a few layers more until then. Cost: a pass over the blocks, and merging what would be more than
+        ``MOST_FILLED`` layers.
+        """
+        batches: list[Batch] = []
+        for block in blocks:
+            if block.n > BIG:
+                batches.append(Batch(block, self.fenced))
+            else:
+                self.insert(block, True)
+        while len(batches) > MOST_FILLED:
+            batches.sort(key=lambda batch: -batch.n)
+            merge = Merge(batches.pop(), batches.pop(), self.desc, self.since, self.fenced, False)
+            self.merged += merge.work(EVERYTHING)
+            batches.append(merge.batch(self.fenced))
+        batches.sort(key=lambda batch: batch.n)
+        for batch in batches:
+            if self.ranked:
+                batch.rank()
+            k = _level_of(batch.n)
+            while k < len(self._levels) and self._levels[k].merge is not None:
+                k += 1
+            self._place(batch, k)
         self._refresh()
 
     def _spill(self) -> None:
@@ -388,8 +430,7 @@ class Spine:
         merge, level.merge = level.merge, None
         if merge.block.sync() == 0:
             return
-        known = Merged(merge.bits, merge.fence, merge.ranks, not merge.state[M_MIXED])
-        batch = Batch(merge.block, self.fenced, known)
+        batch = merge.batch(self.fenced)
         if self.ranked:
             batch.rank()
         fitting = _level_of(batch.n)

@@ -95,11 +95,12 @@ def run_fragment(
             if port in inside:
                 piece.give(fed[port], block if fragment.keyed else sorted_block(block), vector)
             else:
-                piece.feed(fed[port], *block.arrays())
+                piece.give(fed[port], block, 0)
         for number, block in (owed or {}).items():
             piece.owe(places[number], block, vector)
         piece.run()
-        emitted = {node: piece.emitted(node) for node in dict.fromkeys(exits)}
+        in_rounds = bool(fragment.loops.scopes)  # where what cancels out must not look like another round's work
+        emitted = {node: piece.emitted(node, in_rounds) for node in dict.fromkeys(exits)}
         sent = tuple(
             sent for out, node in zip(fragment.exits, exits, strict=True) for sent in _spread(out, emitted[node], parts)
         )
@@ -148,10 +149,8 @@ def _ports(
     """Where the ports' rows are; ``fed``: their inputs."""
     places: dict[NodeId, NodeId] = {}
     for port in fragment.ports:
-        if port.scope is None:
-            place = fed[port.node] = piece.add(graph.Input(port.width, port.diff_width))
-        else:
-            place = fed[port.node] = piece.port(scopes[port.scope], port.width, port.diff_width)
+        scope = None if port.scope is None else scopes[port.scope]
+        place = fed[port.node] = piece.port(scope, port.width, port.diff_width)
         if fragment.keyed:
             place = piece.add(Arrange(place, moves.identity(port.width), port.key_width, port.order))
         places[port.node] = place
@@ -187,7 +186,7 @@ def _spread(out: Exit, block: Block, parts: int) -> list[Sent]:
         return []
     rows, times, diffs = block.arrays()
     part = parts_of(rows, out.port.key_width, parts)
-    order = np.argsort(part, kind="stable")
+    order = np.argsort(part.astype(np.uint16), kind="stable")  # which numpy sorts by radix
     ends = np.cumsum(np.bincount(part, minlength=parts))
     found = []
     for number in np.flatnonzero(np.diff(ends, prepend=0)).tolist():

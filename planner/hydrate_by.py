@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import dataclass
 from enum import Enum
 from importlib.util import find_spec
@@ -10,10 +12,21 @@ from typing import Final
 from ivm.errors import SqlError, unsupported
 from planner.physical import Lock, Plan, Table
 
-SPARK_ROWS: Final = 20_000_000
-"""Rows of what a view reads from which on a cluster is worth its start."""
-SPARK_LOOP_ROWS: Final = 100_000_000
-"""The same for a recursive view: each round is a job or more, about a second where it has next to nothing to do."""
+LOCAL_SECONDS: Final = 1.0
+"""What a million rows take the server, which does it on one core."""
+LOCAL_BYTES: Final = 300
+"""What a row of what the view reads takes of the server's memory while it hydrates, at most."""
+SPARK_START: Final = 10.0
+"""Seconds until Spark has begun: its session, its workers, and a job that has next to nothing to do."""
+SPARK_SERVER: Final = 0.45
+"""What a million rows take the server where Spark hydrates: it writes what it has and takes the runs."""
+SPARK_CORES: Final = 2.2
+"""What a million rows take the executors' cores together."""
+SPARK_LOOP: Final = 30.0
+"""Seconds of a recursive view's rounds, where there are some 25 of them: each is a job or two, which takes about half a
+second where it has next to nothing to do."""
+CLUSTER_CORES: Final = 8
+"""How many a cluster is taken to have: it is not asked before it is needed."""
 
 
 class Hydrate(Enum):
@@ -47,8 +60,17 @@ def stored_in(plan: Plan) -> frozenset[int]:
     return frozenset(node.relation for node in plan.nodes if isinstance(node, Table))
 
 
-def choose(wanted: Hydrate | None, plan: Plan, rows: int, master: str) -> Choice:
-    """Who is to hydrate the plan, over relations of ``rows`` rows together; None: AUTO. 0A000: Spark, which cannot."""
+def cores_of(master: str) -> int:
+    """How many cores Spark has there, as far as its URL tells."""
+    match = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\d+)?\])?", master)
+    if match is None:
+        return CLUSTER_CORES
+    return (os.cpu_count() or 1) if match[1] == "*" else int(match[1] or 1)
+
+
+def choose(wanted: Hydrate | None, plan: Plan, rows: int, master: str, limit: int = 0) -> Choice:
+    """Who is to hydrate the plan, over relations of ``rows`` rows together; None: AUTO. ``limit``: the bytes that
+    intermediate results may take, 0 for any. 0A000: Spark, which cannot."""
     if wanted is Hydrate.LOCAL:
         return Choice(Hydrate.LOCAL, "as asked for")
     refusal = unsupported_by_spark(plan)
@@ -56,14 +78,25 @@ def choose(wanted: Hydrate | None, plan: Plan, rows: int, master: str) -> Choice
         if refusal is not None:
             raise refusal
         return Choice(Hydrate.SPARK, "as asked for")
-    least = SPARK_LOOP_ROWS if plan.scopes else SPARK_ROWS
-    what = "a recursive view" if plan.scopes else "a view"
     if refusal is not None:
         return Choice(Hydrate.LOCAL, f"auto: {refusal.message}")
     if find_spec("pyspark") is None:
         return Choice(Hydrate.LOCAL, "auto: this server has no Spark")
-    if master.startswith("local"):
-        return Choice(Hydrate.LOCAL, f"auto: Spark is {master}, this machine's own cores")
-    if rows < least:
-        return Choice(Hydrate.LOCAL, f"auto: it reads {rows} rows, and {what} is Spark's from {least} on")
-    return Choice(Hydrate.SPARK, f"auto: it reads {rows} rows, and {what} is Spark's from {least} on")
+    return _cheaper(bool(plan.scopes), rows, cores_of(master), limit)
+
+
+def _cheaper(recursive: bool, rows: int, cores: int, limit: int) -> Choice:
+    """By memory where the server has not enough, else by time. A machine's cores differ: the figures are one's."""
+    if limit and rows * LOCAL_BYTES > limit:
+        needs = f"{rows} rows may take {_size(rows * LOCAL_BYTES)} of the server's memory at once"
+        return Choice(Hydrate.SPARK, f"auto: {needs}, and --memory leaves {_size(limit)}")
+    millions = rows / 1e6
+    local = LOCAL_SECONDS * millions
+    spark = SPARK_START + (SPARK_LOOP if recursive else 0.0) + (SPARK_SERVER + SPARK_CORES / cores) * millions
+    by = Hydrate.SPARK if spark < local else Hydrate.LOCAL
+    what = "a recursive view over " if recursive else ""
+    return Choice(by, f"auto: {what}{rows} rows, about {local:.0f} s here, {spark:.0f} s by Spark's {cores} cores")
+
+
+def _size(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size >> 20} MiB"

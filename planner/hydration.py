@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -81,5 +82,7 @@ class Border:
         return found is not None
 
 
-def _once(rows: Words) -> Block:
-    return Block.of(rows, np.zeros(len(rows), np.int64), np.ones(len(rows), np.int64))
+def _once(rows: Words, most: int) -> Iterator[Block]:
+    for start in range(0, len(rows), most):
+        some = rows[start : start + most]
+        yield Block.of(some, np.zeros(len(some), np.int64), np.ones(len(some), np.int64))

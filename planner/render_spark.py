@@ -1,9 +1,10 @@
 """Physical plan → frames of words that Spark exchanges: the contents of every arrangement, without the engine.
 
-The plan is cut where rows of one key must meet (``planner.fragment``). Each level is one job: its frame of blocks is
+The plan is cut where rows of one key must meet (``planner.fragment``). Each level is a stage: its frame of blocks is
 partitioned by key, and a task runs its fragments by the engine's own operators, in a small dataflow over its part
-(``planner.spark_work``). What traces hold is written to a folder that the executors share with the server, and what
-goes on to the next levels' frames. So nothing is computed twice in two ways, and nothing but exchange is Spark's.
+(``planner.spark_work``). What traces hold is written to a folder that the executors share with the server; the rest
+goes on to the next levels. One job does all stages, but where there are loops: then each step is a job, and frames wait
+in files. So nothing is computed twice in two ways, and nothing but exchange is Spark's.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from ivm.batch import Block
 from ivm.errors import SqlError
@@ -29,21 +29,24 @@ from planner.context import Context
 from planner.fragment import FIRST, Cut, Fragment, cut
 from planner.physical import Group, Plan, innermost_loops, inputs
 from planner.rounds import Due, Rounds
-from planner.spark_work import FRAME, VALUES, Environment, Slice, Work, output_folder, part_folder, read_values
+from planner.spark_sources import Sources
+from planner.spark_work import FRAME, Environment, Work, output_folder, part_folder, told_folder, values_folder
 from planner.unfold import Unfolded, unfold
 from planner.words_read import words_read
-from storage.dictionary import Dictionary
+from storage.dictionary import Dictionary, Entries
 from storage.load.paths import spark_path
-from storage.spark.blocks import encode_entries, read_block, write_blocks
+from storage.spark.blocks import read_block, read_blocks
 from storage.spark.errors import spark_error
-from storage.spark.session import SparkSession
+from storage.spark.session import SparkSession, parallelism
 
-PART_ROWS: Final = 500_000
-"""Updates of the sources for each part."""
+PART_ROWS: Final = 2_500_000
+"""Updates of the sources, of four words, for each part at most: few runs for the server to merge later."""
+TASK_ROWS: Final = 100_000
+"""The same from which on a task of its own is worth it."""
 LEAST_PARTS: Final = 2
 MOST_PARTS: Final = 256
-SLICE_ROWS: Final = 1 << 19
-_SEEN_AT_ONCE: Final = 1 << 20
+
+_LOOK_SECONDS: Final = 0.05
 
 Progress = Callable[[str, int, int, int], None]
 """Called as a step begins: what it is (a node, a round), how many there are, which one this is, updates so far."""
@@ -73,6 +76,15 @@ def _blocks(folder: Path) -> Iterator[Block]:
         yield read_block(path)
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Some fragments' turn: ``what`` they are, and the greatest of their levels."""
+
+    number: int
+    what: str
+    level: int
+
+
 @dataclass(slots=True)
 class Hydration:
     """One plan on its way through Spark. ``given``: the contents of nodes that are there already, and of those whose
@@ -86,53 +98,23 @@ class Hydration:
     progress: Progress = lambda what, number, done, updates: None
     _unfolded: Unfolded | None = None
     _cut: Cut | None = None
-    _step: int = 0
-    _updates: int = 0
-    _given_words: int = 0
-    _slices: list[Slice] = field(default_factory=list)
-    _values: list[Path] = field(default_factory=list)
+    _sources: Sources | None = None
+    _parts: int = LEAST_PARTS
+    _steps: int = 0
+    _at: tuple[tuple[Step, ...], int] = ((), 0)
     _waiting: dict[Due, list[Path]] = field(default_factory=dict)
 
     def take(self, given: Mapping[NodeId, Standing], others: Collection[NodeId]) -> None:
         """Writes what comes from outside: ``given`` nodes' contents; ``others`` are empty."""
         unfolded = self._unfolded = unfold(self.plan, {*given, *others})
-        found = {unfolded.sources[node]: standing for node, standing in given.items() if node in unfolded.sources}
-        weights = {source: standing.diff_width for source, standing in found.items()}
+        found = {node: source for node, source in unfolded.sources.items() if node in given}
+        weights = {source: given[node].diff_width for node, source in found.items()}
         self._cut = cut(unfolded.plan, unfolded.kept, weights)
+        self._sources = Sources(self.plan, self.context.dictionary, self.folder, self.check)
         read = words_read(unfolded.plan, unfolded.kept)
-        for source, standing in found.items():
-            self._write_source(source, standing.contents(), tuple(sorted(read[source])) or (0,))
+        for node, source in found.items():
+            self._sources.write(source, node, given[node], tuple(sorted(read[source])) or (0,))
         self.check()
-
-    def _write_source(self, source: NodeId, block: Block, words: tuple[int, ...]) -> None:
-        """``words``: those of its rows that are read; at least one."""
-        whole, _, diffs = block.arrays()
-        rows = whole if len(words) == block.width else np.ascontiguousarray(whole[:, words])
-        self._write_values(source, rows)
-        for k, start in enumerate(range(0, block.n, SLICE_ROWS)):
-            self.check()
-            stop = min(start + SLICE_ROWS, block.n)
-            path = self.folder / "sources" / f"{source}-{k}.arrow"
-            piece = Block.of(rows[start:stop], np.zeros(stop - start, np.int64), diffs[start:stop])
-            write_blocks(path, [piece], durable=False)
-            self._slices.append(Slice(source, path, words, block.width))
-        self._updates += block.n
-        self._given_words += rows.size + block.n + diffs.size
-
-    def _write_values(self, source: NodeId, rows: Any) -> None:
-        """The values of all words that are ids. A number that happens to be one too does no harm."""
-        dictionary = self.context.dictionary
-        words: Any = np.zeros(0, np.int64)
-        for column in range(rows.shape[1]):
-            for start in range(0, len(rows), _SEEN_AT_ONCE):
-                self.check()
-                some = np.unique(rows[start : start + _SEEN_AT_ONCE, column])
-                words = np.union1d(words, some[dictionary.living(some)])
-        if len(words):
-            path = self.folder / "values" / f"{source}.values"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(encode_entries((words, *dictionary.packed(words))))
-            self._values.append(path)
 
     def check(self) -> None:
         """Raises 57014 once it is cancelled."""
@@ -146,13 +128,15 @@ class Hydration:
         """
         assert self._cut is not None
         assert self._unfolded is not None
-        rounds = Rounds(self._unfolded.plan, self._cut)
-        if self._slices:
-            with self.spark as session, self._cancelled(session):
-                self._run_step(session, [])
-                while self._waiting:
-                    self.check()
-                    self._run_step(session, rounds.next(self._waiting))
+        assert self._sources is not None
+        if self._sources.slices:
+            with self.spark as session, self._watched(session):
+                self._parts = parts(self._sources.words // 4, parallelism(session))
+                if self._unfolded.plan.scopes:
+                    self._go_round(session, Rounds(self._unfolded.plan, self._cut))
+                else:
+                    self._go_through(session)
+            self.check()
         self._take_values()
         places = {old: new for new, old in self._unfolded.origin.items()}
         return Made(self.folder, places, self._traced())
@@ -169,18 +153,19 @@ class Hydration:
         return found
 
     @contextmanager
-    def _cancelled(self, session: Any) -> Iterator[None]:
-        """Lets a cancel end the jobs that run."""
+    def _watched(self, session: Any) -> Iterator[None]:
+        """Lets a cancel end the jobs that run, and tells of their progress."""
         tag, ended = f"freshet-{uuid.uuid4().hex}", threading.Event()
 
         def watch() -> None:
-            while not ended.wait(0.05):
+            while not ended.wait(_LOOK_SECONDS):
                 if self.cancel.is_set():
                     session.interruptTag(tag)
                     return
+                self._tell()
 
         session.addTag(tag)
-        watcher = threading.Thread(target=watch, name="freshet-spark-cancel", daemon=True)
+        watcher = threading.Thread(target=watch, name="freshet-spark-watch", daemon=True)
         watcher.start()
         try:
             yield
@@ -192,11 +177,46 @@ class Hydration:
             watcher.join()
             session.removeTag(tag)
 
-    @property
-    def parts(self) -> int:
-        """Into how many parts keys are hashed."""
-        rows = self._given_words // 4
-        return min(max(LEAST_PARTS, -(-rows // PART_ROWS)), MOST_PARTS)
+    def _begin(self, steps: Sequence[Step], updates: int) -> None:
+        """Notes which steps the next job has, and how many updates have come to those before."""
+        self._at = tuple(steps), updates
+        self._tell()
+
+    def _tell(self) -> None:
+        """Says which of the job's steps has begun last, and how many updates parts have done."""
+        assert self._cut is not None
+        steps, updates = self._at
+        begun = [step for step in steps if told_folder(self.folder, step.number).exists()] or steps[:1]
+        for step in begun:
+            updates += told(told_folder(self.folder, step.number))
+        for step in begun[-1:]:
+            self.progress(step.what, self._cut.levels - 1, step.level, updates)
+
+    def _go_through(self, session: Any) -> None:
+        """A plan without loops: one job, whose stages are the levels."""
+        assert self._cut is not None
+        assert self._sources is not None
+        steps: list[Step] = []
+        frame: Any = None
+        for level in range(self._cut.output.level):
+            fragments = tuple(f for f in self._cut.fragments if f.level == level)
+            if not fragments:
+                continue
+            steps.append(self._step(fragments, []))
+            frame = self._slices_frame(session) if frame is None else frame.repartitionById(self._parts, "part")
+            frame = frame.mapInArrow(self._work(steps[-1], fragments, 0), FRAME)
+        self._begin(steps, self._sources.updates)
+        with _as_ours():
+            frame.write.format("noop").mode("overwrite").save()
+
+    def _go_round(self, session: Any, rounds: Rounds) -> None:
+        """A plan with loops: a job for each step, whose frames wait in files for theirs."""
+        assert self._sources is not None
+        self._begin((), self._sources.updates)
+        self._run_step(session, [])
+        while self._waiting:
+            self.check()
+            self._run_step(session, rounds.next(self._waiting))
 
     def _run_step(self, session: Any, due: Sequence[Due]) -> None:
         """One job: what is due, none of it for the first one, which reads the slices."""
@@ -204,27 +224,30 @@ class Hydration:
         numbers = {d.fragment for d in due} or {FIRST}
         fragments = tuple(f for f in self._cut.fragments if f.number in numbers)
         paths = [path for d in due for path in self._waiting.pop(d)]
-        vector = due[0].vector if due else 0
-        level = max(f.level for f in fragments)
-        self.progress(self._what(fragments, due), self._cut.levels - 1, level, self._updates)
-        work = self._work(fragments, vector)
-        out = self.folder / "frames" / str(self._step)
-        try:
+        step, updates = self._step(fragments, due), self._at[1]
+        self._begin([step], updates)
+        work = self._work(step, fragments, due[0].vector if due else 0)
+        out = self.folder / "frames" / str(step.number)
+        with _as_ours():
             frame = self._frame(session, paths) if due else self._slices_frame(session)
             frame.mapInArrow(work, FRAME).write.partitionBy("due").parquet(out.as_uri())
-        except Exception as error:
-            raise spark_error(error) from error
-        self._step += 1
+        self._begin((), updates + told(told_folder(self.folder, step.number)))
         self._file(out)
 
-    def _work(self, fragments: tuple[Fragment, ...], vector: int) -> Work:
+    def _step(self, fragments: Sequence[Fragment], due: Sequence[Due]) -> Step:
+        """The next step's number, what it is, and its level."""
+        self._steps += 1
+        return Step(self._steps, self._what(fragments, due), max(f.level for f in fragments))
+
+    def _work(self, step: Step, fragments: tuple[Fragment, ...], vector: int) -> Work:
         assert self._cut is not None
+        assert self._sources is not None
         context = self.context
         environment = Environment(
-            context.dictionary.secret, tuple(self._values), context.parameters,
+            context.dictionary.secret, self.folder, context.parameters,
             context.now, context.statement_now, context.timezone, context.epoch, context.formats,
         )  # fmt: skip
-        slices = tuple(self._slices) if fragments[0].number == FIRST else ()
+        slices = tuple(self._sources.slices) if fragments[0].number == FIRST else ()
         traces = tuple(len(traced(f, self._loops)) if f.number else 0 for f in fragments)
         again = tuple(any(port.scope is not None for port in f.ports) for f in fragments)
         wanted = {trace for found in self._traced().values() for trace in found}
@@ -234,7 +257,7 @@ class Hydration:
         )
         output = self._cut.output.number
         return Work(
-            fragments, self.parts, self.folder, self._step, environment, output, slices, traces, kept, again, vector
+            fragments, self._parts, self.folder, step.number, environment, output, slices, traces, kept, again, vector
         )
 
     @property
@@ -244,10 +267,10 @@ class Hydration:
 
     def _what(self, fragments: Sequence[Fragment], due: Sequence[Due]) -> str:
         """A step in a few words: what its operators are, and the rounds of the loops that it is in, outermost first."""
-        if not due:
+        if fragments[0].number == FIRST:
             return "read"
         kinds = dict.fromkeys(type(n).__name__ for f in fragments for _, n in f.nodes if isinstance(n, _SHOWN))
-        what, loop = ", ".join(kinds) or "Arrange", self._loops[due[0].node]
+        what, loop = ", ".join(kinds) or "Arrange", self._loops[due[0].node] if due else None
         if loop is None:
             return what
         assert self._unfolded is not None
@@ -255,43 +278,57 @@ class Hydration:
         return f"{what}, round {'.'.join(map(str, rounds))}"
 
     def _slices_frame(self, session: Any) -> Any:
-        count = len(self._slices)
+        assert self._sources is not None
+        count = len(self._sources.slices)
         return session.range(0, count, 1, count)
 
     def _frame(self, session: Any, paths: Sequence[Path]) -> Any:
         frame = session.read.schema(FRAME).parquet(*[spark_path(path) for path in paths])
-        return frame.repartitionById(self.parts, "part")
+        return frame.repartitionById(self._parts, "part")
 
     def _file(self, out: Path) -> None:
-        """Notes what a step has left: frames for later levels, and values."""
-        for folder in sorted(out.glob("due=*")):
-            due = folder.name.partition("=")[2]
-            if due == VALUES:
-                self._values += sorted(folder.glob("*.parquet"))
-                continue
-            fragment, port, vector = map(int, due.split("."))
+        """Notes which frames a step has left for later ones."""
+        for folder in out.glob("due=*"):
+            fragment, port, vector = map(int, folder.name.partition("=")[2].split("."))
             node, owed = NodeId(port if port >= 0 else -1 - port), port < 0
             self._waiting.setdefault(Due(fragment, node, vector, owed), []).append(folder)
-            for path in folder.glob("*.parquet"):
-                counts = pq.read_table(path, columns=["rows"], partitioning=None)["rows"].to_numpy()
-                self._updates += int(counts.sum())
 
     def _take_values(self) -> None:
         """The values that executors have interned, which have their ids from the same rule as here."""
-        for path in self._values:
-            if path.suffix == ".parquet":
-                take_values(self.context.dictionary, path)
+        for number in range(1, self._steps + 1):
+            for path in sorted(values_folder(self.folder, number).glob("*.arrow")):
+                read_blocks(path, partial(take_values, self.context.dictionary))
 
 
-def take_values(dictionary: Dictionary, path: Path) -> None:
-    """Interns a file's values. IdsClashError: one of them has another id here."""
-    for ids, data, offsets in read_values(path):
-        if not np.array_equal(dictionary.intern_packed(data, offsets), ids):
-            raise IdsClashError
+def take_values(dictionary: Dictionary, entries: Entries) -> None:
+    """Interns values that executors have. IdsClashError: one of them has another id here."""
+    ids, data, offsets = entries
+    if not np.array_equal(dictionary.intern_packed(data, offsets), ids):
+        raise IdsClashError
 
 
 class IdsClashError(Exception):
     """An id that an executor proposed for a value is another's already: once in 2^63 pairs."""
+
+
+def parts(rows: int, tasks: int) -> int:
+    """Into how many parts keys are hashed, for sources of so many rows where so many tasks run at once."""
+    wanted = max(-(-rows // PART_ROWS), min(tasks, rows // TASK_ROWS))
+    return min(max(LEAST_PARTS, wanted), MOST_PARTS)
+
+
+def told(folder: Path) -> int:
+    """How many updates have come to the parts that a step has done."""
+    return sum(int(path.name.rpartition("-")[2]) for path in folder.glob("*-*"))
+
+
+@contextmanager
+def _as_ours() -> Iterator[None]:
+    """Spark's errors as ours."""
+    try:
+        yield
+    except Exception as error:
+        raise spark_error(error) from error
 
 
 def traced(fragment: Fragment, loops: Sequence[int | None]) -> list[NodeId]:

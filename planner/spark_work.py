@@ -4,8 +4,7 @@ Spark calls it through ``mapInArrow``; executors need this package with the same
 of updates for a port of a part of a fragment (``storage.spark.blocks``). What traces hold goes to files of the folder
 that all share: a task that runs again writes the same under the same names.
 
-``due`` says what a record waits for, for folders: a port at a loop vector (negative: what a node owes to it), or it has
-values that executors have interned.
+``due`` says what a record waits for, for folders: a port at a loop vector (negative: what a node owes to it).
 """
 
 from __future__ import annotations
@@ -19,23 +18,24 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ivm.batch import Block
 from ivm.errors import SqlError
 from ivm.graph import NodeId
+from ivm.shards import sorted_block
 from planner.context import Context
 from planner.fragment import FIRST, Fragment
 from planner.fragment_run import Ran, Sent, run_fragment
-from storage.dictionary import Dictionary, Entries
+from storage.dictionary import Dictionary
 from storage.spark.blocks import (
-    decode_block,
-    decode_entries,
-    encode_block,
-    encode_entries,
+    encode_cells,
+    encoded_words,
     joined,
+    load_into,
     pieces,
     read_block,
+    read_blocks,
+    view_block,
     write_blocks,
 )  # fmt: skip
 from storage.spark.errors import marked
@@ -48,19 +48,19 @@ FRAME_SCHEMA: Final = pa.schema(
         ("rows", pa.int64()), ("block", pa.binary()),
     ]
 )  # fmt: skip
-VALUES: Final = "values"
-"""``due`` of records that hold new values."""
 RECORD_BYTES: Final = 1 << 18
 """Of one record, about: Spark looks at what it holds a hundred records at a time."""
 _BATCH_BYTES: Final = 1 << 23
+Record = tuple[Any, ...]
+"""A row of ``FRAME``, its block not encoded yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What a ``Context`` is made of elsewhere. ``values``: files with the values of ids, of this kind or of frames."""
+    """What a ``Context`` is made of elsewhere; ``folder``: where the values of ids are, step by step."""
 
     secret: bytes
-    values: tuple[Path, ...]
+    folder: Path
     parameters: tuple[object, ...] = ()
     now: int = 0
     statement_now: int = 0
@@ -68,41 +68,29 @@ class Environment:
     epoch: int = 0
     formats: DateFormats = DEFAULT_FORMATS
 
-    def context(self) -> Context:
-        """A context over what is known of the dictionary by now."""
-        dictionary = _dictionary(self.secret, self.values[:1])
-        for path in self.values:
-            _load(dictionary, path)
+    def context(self, step: int) -> Context:
+        """A context over what is known of the dictionary before a step."""
+        dictionary = _dictionary(self.secret, self.folder)
+        for before in range(len(_taken), step):
+            for path in sorted(values_folder(self.folder, before).glob("*.arrow")):
+                dictionary.drain_new()
+                read_blocks(path, load_into(dictionary))
+            _taken.append(before)
         dictionary.drain_new()
         given = (self.parameters, self.now, self.statement_now, self.timezone, self.epoch)
         return Context(dictionary, *given, formats=self.formats)
 
 
 @lru_cache(maxsize=1)
-def _dictionary(secret: bytes, first: tuple[Path, ...]) -> Dictionary:
+def _dictionary(secret: bytes, folder: Path) -> Dictionary:
     """One for each hydration that a worker works for, the last one's only."""
-    del first
-    _loaded.clear()
+    del folder
+    _taken.clear()
     return Dictionary(secret)
 
 
-_loaded: Final[set[Path]] = set()
-
-
-def _load(dictionary: Dictionary, path: Path) -> None:
-    if path in _loaded:
-        return
-    dictionary.drain_new()
-    for ids, data, offsets in read_values(path):
-        dictionary.load(ids, data, offsets)
-    _loaded.add(path)
-
-
-def read_values(path: Path) -> list[Entries]:
-    """The entries of a file of values, or of a frame's file with such records."""
-    if path.suffix != ".parquet":
-        return [decode_entries(path.read_bytes())]
-    return [decode_entries(cell.as_py()) for cell in pq.read_table(path, columns=["block"], partitioning=None)["block"]]
+_taken: Final[list[int]] = []
+"""The steps whose values the dictionary has: when a later step runs, nothing comes to them any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,17 +141,25 @@ class Work:
         except SqlError as error:
             raise marked(error) from error
 
-    def _records(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
-        context = self.environment.context()
-        for (number, part), ports in sorted(self._arrived(batches).items()):
+    def _records(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Record]:
+        told = told_folder(self.folder, self.step)
+        told.mkdir(parents=True, exist_ok=True)
+        context = self.environment.context(self.step)
+        arrived: dict[tuple[int, int], dict[NodeId, list[Block]]] = defaultdict(lambda: defaultdict(list))
+        yield from self._take(batches, arrived)
+        for (number, part), ports in sorted(arrived.items()):
             place = next(i for i, f in enumerate(self.fragments) if f.number == number)
             ran = self._run(place, part, ports, context)
+            name = f"{number}-{part}"
             for i, sent in enumerate(ran.sent):
-                yield from self._sent(sent, f"{self.step}-{number}-{part}-{i}")
+                yield from self._sent(sent, f"{self.step}-{name}-{i}")
             for node, block in ran.owed:
                 yield from _waiting(Sent(number, part, NodeId(-1 - node), block))
             for entries in context.dictionary.drain_new():
-                yield VALUES, -1, -1, 0, len(entries[0]), encode_entries(entries)
+                path = values_folder(self.folder, self.step) / f"{name}.arrow"
+                write_blocks(path, [], entries, durable=False)
+            came = sum(block.n for blocks in ports.values() for block in blocks)
+            (told / f"{name}-{came}").touch()
 
     def _run(self, place: int, part: int, ports: dict[NodeId, list[Block]], context: Context) -> Ran:
         fragment = self.fragments[place]
@@ -182,34 +178,51 @@ class Work:
         """What steps before this one have left, whatever a task that ran twice has written since."""
         return [read_block(path) for path in sorted(folder.glob("*.arrow")) if int(path.stem) < self.step]
 
-    def _arrived(self, batches: Iterable[pa.RecordBatch]) -> dict[tuple[int, int], dict[NodeId, list[Block]]]:
-        found: dict[tuple[int, int], dict[NodeId, list[Block]]] = defaultdict(lambda: defaultdict(list))
+    def _take(
+        self, batches: Iterable[pa.RecordBatch], arrived: dict[tuple[int, int], dict[NodeId, list[Block]]]
+    ) -> Iterator[Record]:
+        """Notes what has come; what other fragments wait for goes on."""
+        mine = {fragment.number for fragment in self.fragments}
         for batch in batches:
             if self.slices:
                 for number in batch.column(0).to_pylist():
-                    slice_ = self.slices[number]
-                    found[FIRST, number][slice_.port].append(slice_.read())
+                    found = self.slices[number]
+                    arrived[FIRST, number][found.port].append(found.read())
                 continue
-            heads = (batch.column(name).to_pylist() for name in ("fragment", "part", "port"))
-            for fragment, part, port, cell in zip(*heads, batch.column("block"), strict=True):
-                found[fragment, part][NodeId(port)].append(decode_block(cell.as_buffer()))
-        return found
+            heads = (batch.column(name).to_pylist() for name in ("due", "fragment", "port", "part", "rows"))
+            for *head, cell in zip(*heads, batch.column("block"), strict=True):
+                _, fragment, port, part, _ = head
+                if fragment in mine:
+                    arrived[fragment, part][NodeId(port)].append(view_block(cell.as_buffer()))
+                else:
+                    yield *head, view_block(cell.as_buffer())
 
-    def _sent(self, sent: Sent, name: str) -> Iterator[tuple[Any, ...]]:
+    def _sent(self, sent: Sent, name: str) -> Iterator[Record]:
         if sent.fragment == self.output:
-            _write(output_folder(self.folder, sent.port), name, sent.block)
+            _write(output_folder(self.folder, sent.port), name, sorted_block(sent.block))
         else:
             yield from _waiting(sent)
 
 
-def _waiting(sent: Sent) -> Iterator[tuple[Any, ...]]:
+def _waiting(sent: Sent) -> Iterator[Record]:
     """Records of updates that wait for their loop vectors."""
     rows, times, diffs = sent.block.arrays()
     for vector in np.unique(times).tolist():
         chosen = slice(None) if times[0] == times[-1] == vector and (times == vector).all() else times == vector
         for block in pieces(Block.of(rows[chosen], times[chosen], diffs[chosen]), RECORD_BYTES):
             due = f"{sent.fragment}.{sent.port}.{vector}"
-            yield due, sent.fragment, sent.port, sent.part, block.n, encode_block(block)
+            yield due, sent.fragment, sent.port, sent.part, block.n, block
+
+
+def values_folder(folder: Path, step: int) -> Path:
+    """The values of ids that a step has interned; of step 0 those that the server has written."""
+    return folder / "values" / f"{step:06d}"
+
+
+def told_folder(folder: Path, step: int) -> Path:
+    """There once a step has begun; in it a file for each part that is done, whose name ends in how many updates have
+    come to it."""
+    return folder / "told" / f"{step:06d}"
 
 
 def part_folder(folder: Path, fragment: int, trace: int, part: int | str) -> Path:
@@ -227,13 +240,13 @@ def _write(folder: Path, name: str, block: Block) -> None:
         write_blocks(folder / f"{name}.arrow", [block], durable=False)
 
 
-def _batches(records: Iterable[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
+def _batches(records: Iterable[Record]) -> Iterator[pa.RecordBatch]:
     """Records in batches of some megabytes."""
-    held: list[tuple[Any, ...]] = []
+    held: list[Record] = []
     size = 0
     for record in records:
         held.append(record)
-        size += len(record[-1])
+        size += 8 * encoded_words(record[-1])
         if size >= _BATCH_BYTES:
             yield _batch(held)
             held, size = [], 0
@@ -241,7 +254,7 @@ def _batches(records: Iterable[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
         yield _batch(held)
 
 
-def _batch(records: list[tuple[Any, ...]]) -> pa.RecordBatch:
-    columns = zip(*records, strict=True)
-    arrays = [pa.array(c, f.type) for c, f in zip(columns, FRAME_SCHEMA, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=FRAME_SCHEMA)
+def _batch(records: list[Record]) -> pa.RecordBatch:
+    *heads, blocks = zip(*records, strict=True)
+    arrays = [pa.array(c, f.type) for c, f in zip(heads, FRAME_SCHEMA, strict=False)]
+    return pa.RecordBatch.from_arrays([*arrays, encode_cells(blocks)], schema=FRAME_SCHEMA)

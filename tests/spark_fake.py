@@ -26,7 +26,7 @@ class FakeSpark:
         self.settings = SparkSettings(shared=shared)
         self.read = self
         self.jobs = 0
-        self.before_job: Callable[[], None] = lambda: None
+        self.before_stage: Callable[[], None] = lambda: None
 
     def __enter__(self) -> FakeSpark:
         return self
@@ -43,35 +43,59 @@ class FakeSpark:
     removeTag = interruptTag = addTag  # noqa: N815
 
     def range(self, start: int, end: int, step: int, parts: int) -> Frame:
-        return Frame(self, [[pa.record_batch({"id": pa.array([i])})] for i in range(start, end, step)])
+        return Frame(self, lambda: [[pa.record_batch({"id": pa.array([i])})] for i in range(start, end, step)])
 
     def schema(self, text: str) -> FakeSpark:
         return self
 
     def parquet(self, *folders: str) -> Frame:
         paths = [path for folder in folders for path in Path(unquote(urlsplit(folder).path)).glob("*.parquet")]
-        return Frame(self, [[b for path in paths for b in pq.read_table(path, partitioning=None).to_batches()]])
+        return Frame(self, lambda: [[b for path in paths for b in pq.read_table(path, partitioning=None).to_batches()]])
+
+
+Parts = list[list[pa.RecordBatch]]
 
 
 @dataclass
 class Frame:
+    """``parts``: made when it is written, as Spark does."""
+
     spark: FakeSpark
-    parts: list[list[pa.RecordBatch]]
+    parts: Callable[[], Parts]
 
     def repartitionById(self, count: int, column: str) -> Frame:  # noqa: N802
-        whole = [b for part in self.parts for b in part]
-        return Frame(self.spark, [[b.filter(pc.equal(b[column], i)) for b in whole] for i in range(count)])
+        def parts() -> Parts:
+            whole = [b for part in self.parts() for b in part]
+            return [[b.filter(pc.equal(b[column], i)) for b in whole] for i in range(count)]
+
+        return Frame(self.spark, parts)
 
     def mapInArrow(  # noqa: N802
         self, function: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: str
     ) -> Frame:
-        self.spark.before_job()
         shipped = pickle.dumps(function)
-        return Frame(self.spark, [list(pickle.loads(shipped)(iter(part))) for part in self.parts])
+
+        def parts() -> Parts:
+            given = self.parts()
+            self.spark.before_stage()
+            return [list(pickle.loads(shipped)(iter(part))) for part in given]
+
+        return Frame(self.spark, parts)
 
     @property
     def write(self) -> Any:
         return self
+
+    def format(self, name: str) -> Frame:
+        assert name == "noop"
+        return self
+
+    def mode(self, name: str) -> Frame:
+        return self
+
+    def save(self) -> None:
+        self.spark.jobs += 1
+        assert not [batch for part in self.parts() for batch in part]
 
     def partitionBy(self, column: str) -> Any:  # noqa: N802
         return _Writer(self, column)
@@ -84,7 +108,7 @@ class _Writer:
 
     def parquet(self, uri: str) -> None:
         self.frame.spark.jobs += 1
-        batches = [b for part in self.frame.parts for b in part]
+        batches = [b for part in self.frame.parts() for b in part]
         out = Path(unquote(urlsplit(uri).path))
         out.mkdir(parents=True)
         if not batches:

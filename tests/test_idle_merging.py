@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ivm.batch import Block
+from ivm.batch import BIG, Block
 from ivm.shards import sorted_block
-from ivm.spine import Spine, lend
+from ivm.spine import MOST_FILLED, Spine, lend
 from sql.coordination import idle
 from tests.sessions import Server
 
@@ -47,6 +47,30 @@ def test_lent_fuel_ends_merges_in_slices() -> None:
     assert most <= 1_000 + LARGEST_GROUP
     assert len(spine.parts) < layers, "fewer layers to search"
     assert contents(spine) == held
+    for part in spine.parts:
+        part.check()
+
+
+def test_runs_that_fill_a_spine_are_layers_until_it_rests() -> None:
+    """Twenty large runs, and small ones: few layers, whose merges are left to others."""
+    rng = np.random.default_rng(1)
+    sizes = [*rng.integers(BIG + 1, 2 * BIG, 20).tolist(), 10, 2_000]
+    runs = [sorted_block(Block.of(rng.integers(0, 1000, (n, 2)), np.ones(n), np.ones((n, 1)))) for n in sizes]
+    spine, expected = Spine(2, 1), Spine(2, 1)
+    spine.fill(runs)
+    for run in runs:
+        expected.insert(run)
+    held = contents(expected)
+    assert contents(spine) == held
+    assert 1 < len(spine.parts) <= MOST_FILLED + 1
+    assert spine.merging
+    spine.insert(runs[-1])
+    expected.insert(runs[-1])
+    spines = [spine]
+    while spines:
+        lend(spines, 10_000)
+    assert not spine.merging
+    assert contents(spine) == contents(expected) != held
     for part in spine.parts:
         part.check()
 

@@ -1,4 +1,4 @@
-"""Where updates enter a dataflow over a part of the data inside of a loop, and what it owes to later rounds."""
+"""Where updates enter a dataflow over a part of the data, and what it owes to later rounds of loops."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ivm.scheduler import Later, Operator, Scope
 
 
 class PortOperator(Operator):
-    """Emits what it is given, all of one loop vector, when that is due."""
+    """Emits what it is given; in a loop that is all of one loop vector, when it is due."""
 
     __slots__ = ("given",)
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ivm.batch import Block, Words, address
 from ivm.core import Core
 from ivm.graph import Gather
 from ivm.kernels.blocks import LEAVE, SAME, gather, transfer
-from ivm.kernels.memory import T_ORDER, T_SINCE
+from ivm.kernels.memory import HEAD, L_COUNT, LAYER_WORDS, T_LAYERS, T_ORDER, T_SINCE
+from ivm.kernels.read import collect
 from ivm.operators.base import program
 from ivm.operators.linear import SourceOperator
 from ivm.scheduler import Operator, Scope
 from ivm.shards import sorted_block
-from ivm.spine import Spine
+from ivm.spine import EVERYTHING, Spine
 
 
 class RecordOperator(Operator):
@@ -60,6 +63,18 @@ class FrozenSpine(Spine):
         desc[T_ORDER] = self.order
         desc[T_SINCE] = address(self.since_word)
         self.describe(desc)
+
+    def timeless(self, most: int) -> Iterator[Block]:
+        """Its updates with all times 0, not consolidated, in blocks of up to ``most`` that are not to be written to."""
+        small = self.desc[: HEAD + LAYER_WORDS].copy()
+        small[T_LAYERS] = 1
+        block = Block(self.width, self.diff_width, max(int(small[HEAD + L_COUNT]), 1))
+        collect(small, block.d, EVERYTHING, 0)
+        if block.sync():
+            rows, times, diffs = block.arrays()
+            yield Block.of(rows, np.zeros_like(times), diffs)
+        for batch in self.parts:
+            yield from batch.timeless(most)
 
     def rank(self) -> None:
         """Nothing: the batches are their owner's, and searches by rank add up what has no sums."""
@@ -135,12 +150,15 @@ class StandInOperator(SourceOperator):
         if self.spine is not None:
             return held
         if self._back is not None:
-            block = Block(self.width, self.diff_width, max(held.n, 1))
-            block.n = gather(held.d, block.d, program(self._back, held.width, 0))
-            held = block
+            held = moved(held, self._back)
         block = Block(self.width, self.diff_width, max(held.n, 1))
         block.n = transfer(held.d, block.d, 1, LEAVE, frozen.shape, 0)
         return sorted_block(block)
+
+    def timeless(self, most: int) -> Iterator[Block]:
+        """What ``held`` holds, as ``FrozenSpine.timeless`` has it: without a copy of all of it."""
+        for block in () if self._frozen is None else self._frozen.timeless(most):
+            yield block if self.spine is not None or self._back is None else moved(block, self._back)
 
     def spines(self) -> list[Spine]:
         """None of its own."""
@@ -148,3 +166,10 @@ class StandInOperator(SourceOperator):
 
     def clear(self) -> None:
         self.out = Block(self.width, self.diff_width)
+
+
+def moved(block: Block, how: Gather) -> Block:
+    """A block's updates through a gather."""
+    made = Block(len(how.words), block.diff_width, max(block.n, 1))
+    made.n = gather(block.d, made.d, program(how, block.width, 0))
+    return made

@@ -140,8 +140,9 @@ class Creation:
     """One view on its way. ``plan`` and ``run`` are for any one thread, what people are shown for all, everything else
     for the engine's.
 
-    ``backend``: whose statement it is; ``started``: µs since 2000; ``behind``: the updates that were last taken up;
-    ``choice``: by whom its first contents are computed; ``step``: what Spark is at.
+    ``backend``: whose statement it is; ``memory``: the bytes that intermediate results may take, 0 for any;
+    ``started``: µs since 2000; ``behind``: the updates that were last taken up; ``choice``: by whom its first contents
+    are computed; ``step``: what Spark is at.
     """
 
     engine: Engine
@@ -151,6 +152,7 @@ class Creation:
     backend: int
     started: int
     spark: SparkSession
+    memory: int
     notify: Callable[[str], None]
     cancel: threading.Event = field(default_factory=threading.Event)
     phase: Phase = Phase.WAITING
@@ -197,7 +199,7 @@ class Creation:
         plan = self._plan = plan_maintained(self._rel, published, self.prepared.planning)
         versions = (published.version(relation) for relation in stored_in(plan))
         rows = sum(version.count for version in versions if version is not None)
-        self.choice = choose(self.statement.hydrate, plan, rows, self.spark.settings.master)
+        self.choice = choose(self.statement.hydrate, plan, rows, self.spark.settings.master, self.memory)
 
     def check_local(self) -> None:
         """0A000: Spark is to hydrate what only the engine's own thread can make."""

@@ -88,7 +88,7 @@ class Definitions:
                     coordinator.engine, statement, prepared,
                     lambda writer: self.definer(writer, prepared, notices.append),
                     self._session.backend_id, wall_clock() - POSTGRES_EPOCH, coordinator.spark(),
-                    lambda text: notices.append(Notice("NOTICE", "00000", text)),
+                    coordinator.budget.limit, lambda text: notices.append(Notice("NOTICE", "00000", text)),
                 )  # fmt: skip
                 if await coordinator.hydrators.create(coordinator, creation):
                     return CommandResult("CREATE MATERIALIZED VIEW")

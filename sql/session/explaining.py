@@ -64,7 +64,8 @@ def _hydrated_by(session: Session, statement: CreateView, published: Published) 
     plan = plan_maintained(rel, published, session.settings.planning)
     versions = (published.version(relation) for relation in stored_in(plan))
     rows = sum(version.count for version in versions if version is not None)
-    return choose(statement.hydrate, plan, rows, session.coordinator.spark().settings.master)
+    coordinator = session.coordinator
+    return choose(statement.hydrate, plan, rows, coordinator.spark().settings.master, coordinator.budget.limit)
 
 
 def _explained(statement: Statement) -> Rel:

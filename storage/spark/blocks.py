@@ -11,13 +11,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 
-from ivm.batch import Block
+from ivm.batch import Block, Words
 from ivm.errors import SqlError
 from storage.dictionary import Dictionary, Entries
 
@@ -33,21 +33,50 @@ _TIMES: Final = 1
 _DIFFS: Final = 2
 
 
-def encode_block(block: Block) -> bytes:
-    """The block's bytes; times that are all 0, and diffs that are all 1, take none."""
+def encoded_words(block: Block) -> int:
+    """How many words ``encode_into`` takes at most."""
+    return _HEAD + block.n * (block.width + 1 + block.diff_width)
+
+
+def encode_into(block: Block, target: Words) -> int:
+    """Puts a block into words that it has room in; how many it has taken. Times that are all 0, and diffs that are all
+    1, take none."""
     rows, times, diffs = block.arrays()
     flags = (_TIMES if times.any() else 0) | (_DIFFS if not (diffs == 1).all() else 0)
-    parts = [np.array([block.n, block.width, block.diff_width, flags], np.int64), np.ascontiguousarray(rows)]
-    if flags & _TIMES:
-        parts.append(np.ascontiguousarray(times))
-    if flags & _DIFFS:
-        parts.append(np.ascontiguousarray(diffs))
-    return b"".join(part.tobytes() for part in parts)
+    target[:_HEAD] = block.n, block.width, block.diff_width, flags
+    at = _HEAD
+    for part in (rows, *((times,) if flags & _TIMES else ()), *((diffs,) if flags & _DIFFS else ())):
+        target[at : at + part.size].reshape(part.shape)[:] = part
+        at += part.size
+    return at
+
+
+def encode_block(block: Block) -> bytes:
+    """The block's bytes."""
+    words = np.empty(encoded_words(block), np.int64)
+    return words[: encode_into(block, words)].tobytes()
+
+
+def encode_cells(blocks: Sequence[Block]) -> pa.BinaryArray:
+    """A cell of bytes for each block: Arrow's own layout, so that nothing is copied twice."""
+    words = np.empty(sum(map(encoded_words, blocks)), np.int64)
+    ends = np.zeros(len(blocks) + 1, np.int32)
+    for i, block in enumerate(blocks):
+        start = ends[i] // 8
+        ends[i + 1] = 8 * (start + encode_into(block, words[start:]))
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(words)]
+    return pa.Array.from_buffers(pa.binary(), len(blocks), buffers)
 
 
 def decode_block(data: bytes | memoryview) -> Block:
     """What ``encode_block`` made bytes of, in arrays of its own."""
-    words = np.frombuffer(data, np.int64).copy()
+    block = view_block(data)
+    return Block.of(*(array.copy() for array in block.arrays()))
+
+
+def view_block(data: bytes | memoryview) -> Block:
+    """The same over the bytes themselves, which nobody may write to or let a kernel read."""
+    words = np.frombuffer(data, np.int64)
     n, width, diff_width, flags = words[:_HEAD].tolist()
     at = _HEAD + n * width
     rows = words[_HEAD:at].reshape(n, width)
@@ -96,9 +125,7 @@ def pieces(block: Block, record_bytes: int) -> Iterator[Block]:
 
 
 def joined(blocks: Sequence[Block]) -> Block:
-    """All updates of some blocks of one layout, one block after the other."""
-    if len(blocks) == 1:
-        return blocks[0]
+    """All updates of some blocks of one layout, one block after the other, in arrays of their own."""
     rows, times, diffs = zip(*(block.arrays() for block in blocks), strict=True)
     return Block.of(np.concatenate(rows), np.concatenate(times), np.concatenate(diffs))
 
@@ -114,23 +141,29 @@ def records(found: Sequence[tuple[int, int, bytes]]) -> pa.RecordBatch:
 def write_blocks(path: Path, blocks: Sequence[Block], entries: Entries | None = None, durable: bool = True) -> int:
     """Writes a file of one block for each trace, which is there whole or not at all; its bytes. Writing it again, as a
     task that is retried does, puts the same in its place. ``durable``: it is to outlive a loss of power."""
-    rows = [(number, encode_block(block)) for number, block in enumerate(blocks)]
+    rows: list[tuple[int, Any]] = [(number, _encoded(block)) for number, block in enumerate(blocks)]
     if entries is not None:
-        rows.append((ENTRIES, encode_entries(entries)))
+        rows.append((ENTRIES, pa.py_buffer(encode_entries(entries))))
     unfinished = path.with_name(f"{path.name}.{uuid4().hex}.part")
     unfinished.parent.mkdir(parents=True, exist_ok=True)
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     with unfinished.open("wb") as file:
         with pa.ipc.new_file(file, _FILE, options=options) as writer:
             for number, data in rows:
-                writer.write_batch(pa.record_batch([pa.array([number], pa.int32()),
-                                                    pa.array([data], pa.large_binary())], schema=_FILE))  # fmt: skip
+                ends = pa.py_buffer(np.array([0, data.size], np.int64))
+                cell = pa.Array.from_buffers(pa.large_binary(), 1, [None, ends, data])
+                writer.write_batch(pa.record_batch([pa.array([number], pa.int32()), cell], schema=_FILE))
         if durable:
             file.flush()
             os.fsync(file.fileno())
     size = unfinished.stat().st_size
     unfinished.replace(path)
     return size
+
+
+def _encoded(block: Block) -> Any:
+    words = np.empty(encoded_words(block), np.int64)
+    return pa.py_buffer(words[: encode_into(block, words)])
 
 
 def read_blocks(path: Path, take: Callable[[Entries], object]) -> list[Block]:

@@ -124,6 +124,12 @@ def frame_of(session: Any, table: Any) -> Any:
     return session.createDataFrame(table, from_arrow_schema(table.schema, prefer_timestamp_ntz=True))
 
 
+def parallelism(session: Any) -> int:
+    """How many tasks it runs at once, 1 where that is not known here (Spark Connect)."""
+    context = getattr(session, "_sc", None)
+    return 1 if context is None else int(context.defaultParallelism)
+
+
 def functions() -> Any:
     """``pyspark.sql.functions``: what columns are made with, while a session is there."""
     from pyspark.sql import functions as found
