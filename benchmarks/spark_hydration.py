@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -28,6 +29,7 @@ from benchmarks import report
 from benchmarks.report import MEGABYTES, SECONDS, Row, Run
 from benchmarks.server import Running, started
 from benchmarks.spark_loads import Peak
+from benchmarks.svg import Axis, Chart, Series, draw
 from storage.spark.session import SparkSession, SparkSettings
 
 ROWS: Final = (1_000_000, 10_000_000)
@@ -35,6 +37,7 @@ TURNS: Final = 3
 GROUP_ROWS: Final = 1 << 20
 TABLE: Final = "Hydration by Spark, beside plain Spark SQL on the same cores"
 AIM: Final = 3.0
+PICTURE: Final = report.FOLDER / "hydration.svg"
 WAYS: Final = ("plain", "spark", "local")
 
 
@@ -244,6 +247,31 @@ def told(name: str, rows: int, found: dict[str, Found]) -> list[Row]:
     return [*made, memory]
 
 
+def picture(runs: Sequence[Run]) -> Chart:
+    """Seconds by rows, a line for each view and way."""
+    lines: list[Series] = []
+    for run in runs:
+        timed_rows = [row for row in run.rows if row.unit == SECONDS]
+        name = run.rows[0].workload
+        ways = {f"{name}, by Spark": lambda row: row.ours}
+        ways |= {f"{name}, {way.removesuffix(report.HERE)}": partial(_rival, way) for way in timed_rows[0].rivals}
+        for way, seconds in ways.items():
+            points = tuple(sorted((_million(row), seconds(row)) for row in timed_rows))
+            lines.append(Series(way, points, len(lines), dashed="plain" in way))
+    low, high = min(run.load[0] for run in runs), max(run.load[1] for run in runs)
+    note = f"{runs[0].date}, {os.cpu_count()} cores, load {low:.1f} to {high:.1f}"
+    x, y = Axis("million rows (log)", log=True), Axis("seconds (log)", log=True)
+    return Chart("First contents of a view", note, x, y, tuple(lines))
+
+
+def _rival(way: str, row: Row) -> float:
+    return row.rivals[way]
+
+
+def _million(row: Row) -> float:
+    return float(row.case.partition("M")[0])
+
+
 def main() -> None:
     """Flags → figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -266,7 +294,9 @@ def main() -> None:
         run = Run(TABLE, date, (before, os.getloadavg()[0]), 1.0, tuple(rows))
         print(report.table(TABLE, [run]), flush=True)
         if options.publish:
-            report.publish(report.page(report.save({f"hydration {name}": run})))
+            kept = report.save({f"hydration {name}": run})
+            report.publish(report.page(kept))
+            PICTURE.write_text(draw(picture([run for run in report.runs_of(kept).values() if run.table == TABLE])))
 
 
 if __name__ == "__main__":

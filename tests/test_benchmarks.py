@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import demand, report, rivals, wide
+from benchmarks import demand, report, rivals, spark_hydration, wide
 from benchmarks.run import COMMITS, ENGINE, LIBRARY, WIRE, Run, Size, chosen, measured
 from benchmarks.server import server
+from benchmarks.svg import draw
 from ivm.kernels.warm import warm
 
 SMALL = Size(shrink=100, quick=True)
@@ -74,6 +75,27 @@ def test_wide() -> None:
         assert off.held()[0] == late.held()[0]
         assert late.held()[1] < off.held()[1] / 2
         assert len(lines) == measured_in
+
+
+def test_hydration_by_spark() -> None:
+    """The graph's and the orders' rows are those of the tables; figures become rows and a picture."""
+    for view in spark_hydration.VIEWS.values():
+        made = view.made(1_000)
+        assert {name: len(table.columns) for name, table in made.items()} == {
+            name: columns.count(",") + 1 for name, columns in view.tables.items()
+        }
+    ways = {"plain": [2.0, 1.0, 1.5], "spark": [5.0, 4.0, 4.5], "local": [3.0, 3.0, 3.0]}
+    found = {way: spark_hydration.Found(seconds, [1, 2, 3]) for way, seconds in ways.items()}
+    rows = [row for count in (10**6, 10**7) for row in spark_hydration.told("join", count, found)]
+    assert [(row.case, row.ours, row.ratio) for row in rows[::2]] == [("1M rows", 4.5, 3.0), ("10M rows", 4.5, 3.0)]
+    assert [row.met for row in rows[::2]] == [None, True]
+    chart = spark_hydration.picture([Run(spark_hydration.TABLE, "2026-11-22 12:00", (0.5, 1.5), 1.0, tuple(rows))])
+    assert {line.name: line.points for line in chart.series} == {
+        "join, by Spark": ((1.0, 4.5), (10.0, 4.5)),
+        "join, plain Spark SQL": ((1.0, 1.5), (10.0, 1.5)),
+        "join, the server itself": ((1.0, 3.0), (10.0, 3.0)),
+    }
+    assert draw(chart).startswith("<svg")
 
 
 def test_only() -> None:
