@@ -106,7 +106,7 @@ def test_a_format_that_the_name_tells_is_hinted_at(client: Client, folder: Path)
     write(folder, {"a.csv.gz": gzip.compress(b"1,x\n"), "a": b"1,x\n"})
     client.run("CREATE TABLE t (n int, t text)")
     assert client.error(f"COPY t FROM '{folder}/a.csv.gz'").hint == (
-        "The name ends as one of csv: COPY ... WITH (FORMAT csv)."
+        "By its name this is csv: COPY ... WITH (FORMAT csv)."
     )
     assert client.error(f"COPY t FROM '{folder}/a'").hint is None
     client.run("DROP TABLE t")

@@ -100,7 +100,7 @@ async def read_rows(
     except SqlError as error:
         named = format_of(statement.path or "")
         if error.hint is None and statement.options.format is CopyFormat.TEXT and named not in (None, CopyFormat.TEXT):
-            error.hint = f"The name ends as one of {named.value}: COPY ... WITH (FORMAT {named.value})."
+            error.hint = f"By its name this is {named.value}: COPY ... WITH (FORMAT {named.value})."
         raise
 
 
