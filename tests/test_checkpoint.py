@@ -49,9 +49,9 @@ def record_of(epoch: int) -> CommitRecord:
 
 
 def batch_of(epoch: int, sequence: int) -> Batch:
-    _, rows, diffs, _ = updates_of(epoch)
+    update = updates_of(epoch)
     view = History(np.array([[epoch]]), np.array([epoch]), np.array([1]))
-    histories = {1: History(rows, np.full(len(rows), epoch), diffs), 2: view}
+    histories = {1: History(update.rows, np.full(len(update.rows), epoch), update.diffs), 2: view}
     loads = {epoch: f"load {epoch}"}
     return Batch(epoch, sequence, histories, entry_of(epoch), f"catalog {epoch}".encode(), loads=loads)
 
