@@ -1,11 +1,12 @@
 """Loads of Parquet files by Spark and by the server itself, beside plain Spark and DuckDB doing the same.
 
-    python -m benchmarks.spark_loads [--rows 1000000 10000000] [--repeat 3] [--master local[2]] [--memory 8GiB]
+    python -m benchmarks.spark_loads [--rows 1000000 10000000] [--repeat 3] [--format parquet] [--only "table"]
 
 Generated files of four columns: id bigint, account int, amount double precision, city text of 1,000 values. Plain Spark
 reads them, exchanges the rows by id and writes them as Parquet; DuckDB makes a table of them in a file. Freshet loads
 them by COPY, into a table alone, into one with a primary key, and into one that a view counts and adds up by city. By
-turns, Spark up already on both sides. Memory is the server process's peak: all of it, and what no file backs.
+turns, Spark up already on both sides. Memory is the server process's peak: all of it, and what no file backs. Beside
+each load another client commits a row every 10 ms.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import csv
 
 from benchmarks.server import started
 from storage.spark.session import SparkSession, SparkSettings
@@ -33,11 +35,12 @@ from storage.spark.session import SparkSession, SparkSettings
 FILE_ROWS: Final = 1_250_000
 CITIES: Final = 1_000
 TABLE: Final = "id bigint, account int, amount double precision, city text"
+SPARK_COLUMNS: Final = "id long, account int, amount double, city string"
 KEYED: Final = "id bigint PRIMARY KEY, account int, amount double precision, city text"
 VIEW: Final = "SELECT city, count(*) AS n, sum(account) AS s FROM t GROUP BY city"
 
 
-def write_files(folder: Path, rows: int) -> None:
+def write_files(folder: Path, rows: int, format_: str) -> None:
     """The rows, in files of ``FILE_ROWS``."""
     random = np.random.default_rng(rows)
     cities = pa.array([f"city {i}" for i in range(CITIES)])
@@ -50,7 +53,10 @@ def write_files(folder: Path, rows: int) -> None:
             "amount": np.round(random.random(count) * 1e6) / 100,
             "city": pa.DictionaryArray.from_arrays(chosen, cities).cast(pa.string()),
         })  # fmt: skip
-        pq.write_table(table, folder / f"part-{number:04}.parquet")
+        if format_ == "csv":
+            csv.write_csv(table, folder / f"part-{number:04}.csv", csv.WriteOptions(include_header=False))
+        else:
+            pq.write_table(table, folder / f"part-{number:04}.parquet")
 
 
 class Peak:
@@ -74,38 +80,64 @@ class Peak:
         self._thread.join()
 
 
-def plain_spark(session: Any, files: Path, scratch: Path) -> float:
+def plain_spark(session: Any, files: Path, scratch: Path, format_: str) -> float:
     """Seconds of reading, exchanging and writing."""
     out = scratch / "plain"
     started = time.perf_counter()
-    session.read.parquet(str(files)).repartition("id").write.parquet(out.as_uri())
+    reader = session.read.schema(SPARK_COLUMNS) if format_ == "csv" else session.read
+    reader.format(format_).load(str(files)).repartition("id").write.parquet(out.as_uri())
     seconds = time.perf_counter() - started
     shutil.rmtree(out)
     return seconds
 
 
-def by_duckdb(files: Path, scratch: Path) -> float:
+def by_duckdb(files: Path, scratch: Path, format_: str) -> float:
     """Seconds of making a table of them, durable."""
     target = scratch / "plain.duckdb"
     with duckdb.connect(str(target), config={"threads": 2}) as connection:
         started = time.perf_counter()
-        connection.execute(f"CREATE TABLE t AS SELECT * FROM read_parquet('{files}/*.parquet')")
+        connection.execute(f"CREATE TABLE t AS SELECT * FROM read_{format_}('{files}/*.{format_}')")
         connection.execute("CHECKPOINT")
         seconds = time.perf_counter() - started
     target.unlink()
     return seconds
 
 
+class Neighbour:
+    """One who commits a row every 10 ms, into a table of its own; ``longest``: the longest of these commits, in s."""
+
+    def __init__(self, dsn: str) -> None:
+        self.longest = 0.0
+        self._dsn = dsn
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        with psycopg.connect(self._dsn, autocommit=True) as connection:
+            connection.execute("CREATE TABLE IF NOT EXISTS beside (n int)")
+            while not self._ended.wait(0.01):
+                started = time.perf_counter()
+                connection.execute("INSERT INTO beside VALUES (1)", prepare=True)
+                self.longest = max(self.longest, time.perf_counter() - started)
+
+    def end(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+
 class Loader:
     """A server, and how long it takes to load the files."""
 
-    def __init__(self, dsn: str, process: int) -> None:
+    def __init__(self, dsn: str, process: int, format_: str) -> None:
         self._dsn = dsn
+        self._format = format_
         self._process = process
         self.peaks: dict[str, Peak] = {}
+        self.beside: dict[str, float] = {}
         with self._connected() as connection:  # Spark, its Python workers and their kernels
             connection.execute(f"CREATE TABLE t ({TABLE})")  # type: ignore[arg-type]
-            connection.execute("COPY t FROM 'few' WITH (FORMAT parquet, ENGINE spark)")
+            connection.execute(f"COPY t FROM 'few' WITH (FORMAT {format_}, ENGINE spark)")  # type: ignore[arg-type]
             connection.execute("DROP TABLE t")
 
     @contextmanager
@@ -119,33 +151,37 @@ class Loader:
             connection.execute(f"CREATE TABLE t ({columns})")  # type: ignore[arg-type]
             if view:
                 connection.execute(f"CREATE MATERIALIZED VIEW v AS {VIEW}")  # type: ignore[arg-type]
-            peak = Peak(self._process)
+            peak, neighbour = Peak(self._process), Neighbour(self._dsn)
             started = time.perf_counter()
-            done = connection.execute(f"COPY t FROM 'files' WITH (FORMAT parquet, ENGINE {engine})")  # type: ignore[arg-type]
+            done = connection.execute(f"COPY t FROM 'files' WITH (FORMAT {self._format}, ENGINE {engine})")  # type: ignore[arg-type]
             seconds = time.perf_counter() - started
             peak.end()
+            neighbour.end()
             assert done.rowcount == rows
             name = f"{engine}, {'view' if view else 'key' if 'KEY' in columns else 'table'}"
             self.peaks[name] = max(self.peaks.get(name, peak), peak, key=lambda found: found.own)
+            self.beside[name] = max(self.beside.get(name, 0.0), neighbour.longest)
             connection.execute("DROP TABLE t CASCADE")
         return seconds
 
 
-def measure(rows: int, repeat: int, master: str, memory: str, only: list[str]) -> dict[str, list[float]]:
+def measure(
+    rows: int, repeat: int, format_: str, master: str, memory: str, only: list[str]
+) -> dict[str, list[float]]:  # fmt: skip
     """Seconds of each side, by turns."""
     scratch = Path(tempfile.mkdtemp(prefix="freshet-loads-"))
     found: dict[str, list[float]] = {}
     try:
         for name, count in (("few", 10_000), ("files", rows)):
             (scratch / name).mkdir()
-            write_files(scratch / name, count)
+            write_files(scratch / name, count, format_)
         flags = ["--files", str(scratch), "--spark", master, "--spark-memory", "3GiB", "--memory", memory]
         with SparkSession(SparkSettings(master, memory="3g")) as session, started(flags) as running:
-            plain_spark(session, scratch / "few", scratch)
-            loader = Loader(running.dsn, running.process)
+            plain_spark(session, scratch / "few", scratch, format_)
+            loader = Loader(running.dsn, running.process, format_)
             sides: dict[str, Callable[[], float]] = {
-                "plain Spark": lambda: plain_spark(session, scratch / "files", scratch),
-                "DuckDB": lambda: by_duckdb(scratch / "files", scratch),
+                "plain Spark": lambda: plain_spark(session, scratch / "files", scratch, format_),
+                "DuckDB": lambda: by_duckdb(scratch / "files", scratch, format_),
             } | {
                 f"Freshet by {engine}, {what}": lambda e=engine, c=columns, v=view: loader.load(e, c, v, rows)  # type: ignore[misc]
                 for engine in ("spark", "local")
@@ -158,7 +194,8 @@ def measure(rows: int, repeat: int, master: str, memory: str, only: list[str]) -
                         found.setdefault(name, []).append(seconds)
                         print(f"  {rows:>11,} rows, turn {turn + 1}: {name:28} {seconds:7.2f} s", flush=True)
             for name, peak in loader.peaks.items():
-                print(f"  {name:20} server's peak {peak.total >> 20:,} MB, of its own {peak.own >> 20:,} MB")
+                print(f"  {name:20} server's peak {peak.total >> 20:,} MB, of its own {peak.own >> 20:,} MB; "
+                      f"the longest commit beside it {1e3 * loader.beside[name]:,.0f} ms")  # fmt: skip
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return found
@@ -168,12 +205,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--format", choices=["parquet", "csv"], default="parquet")
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--memory", default="8GiB")
     parser.add_argument("--only", nargs="*", default=[])
     given = parser.parse_args()
     for rows in given.rows:
-        found = measure(rows, given.repeat, given.master, given.memory, given.only)
+        found = measure(rows, given.repeat, given.format, given.master, given.memory, given.only)
         plain = median(found.get("plain Spark", [float("nan")]))
         for name, seconds in found.items():
             print(f"{rows:>11,} rows: {name:28} {median(seconds):7.2f} s  {median(seconds) / plain:5.2f} x plain Spark")
