@@ -94,9 +94,9 @@ class Derby:
         java = java_home(SparkSettings().cache) / "bin" / "java"
         script = (
             f"CONNECT 'jdbc:derby:{self.folder};create=true';\n"
-            "CREATE TABLE prepared (id BIGINT PRIMARY KEY, note VARCHAR(20), at TIMESTAMP);\n"
+            "CREATE TABLE prepared (id BIGINT PRIMARY KEY, note VARCHAR(20), shown_at TIMESTAMP);\n"
             f"CALL SYSCS_UTIL.SYSCS_IMPORT_TABLE(NULL, 'PREPARED', '{rows}', NULL, NULL, NULL, 0);\n"
-            "CREATE VIEW arriving AS SELECT id, note FROM prepared WHERE at <= CURRENT_TIMESTAMP;\n"
+            "CREATE VIEW arriving AS SELECT id, note FROM prepared WHERE shown_at <= CURRENT_TIMESTAMP;\n"
             "SELECT COUNT(*) FROM prepared;\n"
         )
         command = [java, "-cp", jars, f"-Dderby.stream.error.file={self.folder}.log", "org.apache.derby.tools.ij"]

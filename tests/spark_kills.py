@@ -155,28 +155,21 @@ class Kills:
 
     def kill_server(self, loading: threading.Thread, answers: list[str], id_: str, wait_for_rows: bool) -> bool:
         assert self.program is not None
-        state = "none"
-        if wait_for_rows:
-            while not answers and state != "committing":
-                state = self.state(id_)
-        else:
-            time.sleep(self.random.uniform(0.0, 0.9 * self.usual))
-            state = self.state(id_)
-        time.sleep(self.random.uniform(0.0, 0.05))
-        self.program.kill()
+        with self.program.connect() as client:
+            state = "none"
+            if not wait_for_rows:
+                time.sleep(self.random.uniform(0.0, 0.9 * self.usual))
+                state = state_of(client, id_)
+                time.sleep(self.random.uniform(0.0, 0.05))
+            while wait_for_rows and not answers and state != "committing":
+                state = state_of(client, id_)
+            self.program.kill()
         loading.join()
         self.start()
         hit = answers == [NO_ANSWER]
         if hit:
             self.seen[f"the server was killed while {state}"] += 1
         return hit
-
-    def state(self, id_: str) -> str:
-        """What freshet.loads says of a load: reading, committing, committed."""
-        assert self.program is not None
-        with self.program.connect() as client:
-            rows = client.execute("SELECT state FROM freshet.loads WHERE load_id = %s", (id_,)).fetchall()
-        return str(rows[0][0]) if rows else "none"
 
     def prepare(self) -> None:
         with self.start().connect() as client:
@@ -198,11 +191,17 @@ class Kills:
             tries += 1
             assert tries <= 3 * count + 10, f"only {hits} of {tries} kills fell into a load"
             start = time.monotonic()
-            hits += self.round(f"{what} {tries}", kill_server, wait_for_rows=hits % 3 == 2)
+            hits += self.round(f"{what} {tries}", kill_server, wait_for_rows=tries % 3 == 2)
             print(
                 f"{what} {hits}/{count}, {tries} tried, {time.monotonic() - start:.1f} s: {dict(self.seen)}", flush=True
             )
         return tries
+
+
+def state_of(client: psycopg.Connection[tuple[object, ...]], id_: str) -> str:
+    """What freshet.loads says of a load: reading, committing, committed."""
+    rows = client.execute("SELECT state FROM freshet.loads WHERE load_id = %s", (id_,)).fetchall()
+    return str(rows[0][0]) if rows else "none"
 
 
 def main() -> None:
