@@ -12,12 +12,14 @@ each load another client commits a row every 10 ms.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -29,11 +31,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
 
+from benchmarks.report import FOLDER, HERE, SECONDS, Row, Run, at_most, now, page, publish, runs_of, save
 from benchmarks.server import started
+from benchmarks.svg import Axis, Chart, Series, draw
 from storage.spark.session import SparkSession, SparkSettings
 
 FILE_ROWS: Final = 1_250_000
 CITIES: Final = 1_000
+AIM: Final = 2.0
+AIM_ROWS: Final = 10_000_000
+TABLE_OF_LOADS: Final = "Loads, by Spark and by the server, beside plain Spark and DuckDB on the same cores"
+PICTURE: Final = FOLDER / "loads.svg"
 TABLE: Final = "id bigint, account int, amount double precision, city text"
 SPARK_COLUMNS: Final = "id long, account int, amount double, city string"
 KEYED: Final = "id bigint PRIMARY KEY, account int, amount double precision, city text"
@@ -201,20 +209,79 @@ def measure(
     return found
 
 
+def told(format_: str, rows: int, found: dict[str, list[float]]) -> list[Row]:
+    """The figures as rows: of each kind of table ours by Spark, with what the others take."""
+    seconds = {name: median(values) for name, values in found.items()}
+    plain = seconds.get("plain Spark")
+    made = []
+    for what in ("table", "key", "view"):
+        ours, local = (seconds.get(f"Freshet by {engine}, {what}") for engine in ("spark", "local"))
+        if ours is None or local is None:
+            continue
+        rivals = {"the server itself" + HERE: local}
+        rivals |= {name + HERE: seconds[name] for name in ("plain Spark", "DuckDB") if name in seconds}
+        case = f"{rows / 1e6:g}M rows" + ("" if what == "table" else f", with a {what}")
+        row: dict[str, Any] = {"workload": f"{format_} load", "case": case, "unit": SECONDS, "ours": ours,
+                               "rivals": rivals}  # fmt: skip
+        if plain is None:
+            made.append(Row(**row))
+        else:
+            aim = AIM if (format_, rows) == ("parquet", AIM_ROWS) else None
+            made.append(at_most(row, ours / plain, aim, "plain Spark"))
+    return made
+
+
+def picture(runs: Sequence[Run]) -> Chart:
+    """Seconds by rows of tables alone, a line for each format and engine."""
+    lines: list[Series] = []
+    for run in runs:
+        alone = [row for row in run.rows if row.case.endswith(" rows")]
+        ways: list[tuple[str, Callable[[Row], float | None]]] = [("by Spark", lambda row: row.ours)]
+        ways += [(way, partial(_rival, way + HERE)) for way in ("the server itself", "plain Spark")]
+        for way, seconds in ways:
+            points = tuple(sorted((_million(row), at) for row in alone if (at := seconds(row)) is not None))
+            lines.append(Series(f"{run.rows[0].workload}, {way}", points, len(lines), dashed="plain" in way))
+    low, high = min(run.load[0] for run in runs), max(run.load[1] for run in runs)
+    note = f"{runs[0].date}, {os.cpu_count()} cores, load {low:.1f} to {high:.1f}"
+    x, y = Axis("million rows (log)", log=True), Axis("seconds (log)", log=True)
+    return Chart("Loads of four columns", note, x, y, tuple(lines))
+
+
+def _rival(way: str, row: Row) -> float | None:
+    return row.rivals.get(way)
+
+
+def _million(row: Row) -> float:
+    return float(row.case.partition("M")[0])
+
+
+def keep(format_: str, run: Run) -> None:
+    """Keeps a run in docs/benchmarks, and draws all that are kept."""
+    kept = save({f"{format_} loads": run})
+    publish(page(kept))
+    PICTURE.write_text(draw(picture([run for run in runs_of(kept).values() if run.table == TABLE_OF_LOADS])))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, AIM_ROWS])
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--format", choices=["parquet", "csv"], default="parquet")
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--memory", default="8GiB")
     parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--publish", action="store_true", help="keep the figures in docs/benchmarks")
     given = parser.parse_args()
+    date, before = now(), os.getloadavg()[0]
+    kept: list[Row] = []
     for rows in given.rows:
         found = measure(rows, given.repeat, given.format, given.master, given.memory, given.only)
         plain = median(found.get("plain Spark", [float("nan")]))
         for name, seconds in found.items():
             print(f"{rows:>11,} rows: {name:28} {median(seconds):7.2f} s  {median(seconds) / plain:5.2f} x plain Spark")
+        kept += told(given.format, rows, found)
+    if given.publish:
+        keep(given.format, Run(TABLE_OF_LOADS, date, (before, os.getloadavg()[0]), 1.0, tuple(kept)))
 
 
 if __name__ == "__main__":

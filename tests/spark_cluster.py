@@ -31,4 +31,5 @@ def shared(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "shared"
     folder.mkdir()
     yield folder
-    assert list(folder.iterdir()) == [], "nothing is left behind"
+    left = [str(path.relative_to(folder)) for path in folder.rglob("*")]
+    assert not left, f"left behind: {left}"

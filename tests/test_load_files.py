@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
+from storage.load.engine import SPARK_START, Choice, Costs, choose_engine
+from storage.load.paths import LocalFiles
 from tests.loading import outcome, write
 from tests.sessions import Client, Server
 
@@ -347,7 +349,7 @@ def test_explain_says_which_engine_and_where_columns_come_from(client: Client, f
     write(folder, {"k=1/a.csv": b"x,n\n1,2\n", "k=2/a.csv": b"x,n\n3,4\n"})
     pq.write_table(pa.table({"n": [1, 2, 3], "T": ["a", "b", "c"]}), folder / "a.parquet")
     client.run("CREATE TABLE t (n int, k int, d date DEFAULT now())")
-    why = "16 bytes are less than 512 MB, from where on Spark is worth its start"
+    why = f"16 bytes: about 0 s here, {SPARK_START:.0f} s by Spark"
     assert explained(client, f"COPY t (k, n) FROM '{folder}/k=*' WITH (FORMAT csv, HEADER, MAPPING (x AS n))") == [
         "Load into t", f"  engine: local ({why})",
         "  input: 2 files of csv, 16 bytes, rows unknown before they are read",
@@ -363,6 +365,19 @@ def test_explain_says_which_engine_and_where_columns_come_from(client: Client, f
     assert client.state(f"EXPLAIN COPY t FROM '{folder}/a.parquet' WITH (FORMAT parquet)") == "42703"
     assert client.state("EXPLAIN COPY t FROM '/etc/passwd' WITH (FORMAT csv)") == "42501"
     client.run("DROP TABLE t")
+
+
+def test_auto_takes_the_engine_that_is_quicker(tmp_path: Path) -> None:
+    """Which depends on the size and on Spark's cores; without Spark it is this process."""
+    path = tmp_path / "f.csv"
+    location = LocalFiles((path,), tmp_path)
+    costs = Costs(local=4.0, server=1.0, cores=8.0)
+    for size, cores, spark in ((10**8, 64, False), (10**9, 2, False), (10**9, 8, True), (10**8, 8, False)):
+        with path.open("wb") as file:
+            file.truncate(size)  # no bytes are written
+        assert choose_engine("auto", location, costs, cores).spark is spark, (size, cores)
+    assert choose_engine("spark", location, costs, 2) == Choice(True, "as the statement asks")
+    assert choose_engine("local", location, costs, 64) == Choice(False, "as the statement asks")
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from examples.tpch import script as tpch
 from ivm.detached import Detached, detach
 from planner.render import Installed
 from sql.coordination.hydration import Creation
-from sql.session import execute
+from sql.session import defining
 from sql.session.warm import warm
 from storage.spark.cluster import LocalCluster
 from storage.spark.session import SparkSettings
@@ -119,7 +119,7 @@ def compared() -> Iterator[list[Compared]]:
     """What was compared of the views that Spark hydrates meanwhile."""
     Twin.found.clear()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(execute, "Creation", Twin)
+        patch.setattr(defining, "Creation", Twin)
         yield Twin.found
 
 

@@ -21,7 +21,7 @@ from sql.engine.loads import Load, LoadState
 from sql.session.collected import Collected
 from sql.session.copy_in import gone, table_rows, write_load
 from sql.session.copying import load_progress
-from sql.session.load_source import for_executors, load_columns, location_of, source_of
+from sql.session.load_source import costs_of, for_executors, load_columns, location_of, source_of
 from sql.session.rejecting import RowChecks, rejects_of, tell
 from sql.statements.statements import CopyFormat, CopyFrom, CopyOptions
 from storage.load.collector import RowCollector
@@ -33,6 +33,7 @@ from storage.load.source import Source, read_here
 from storage.passwords import hide_passwords
 from storage.row_file import FROM_ROWS
 from storage.sorted_rows import Run
+from storage.spark.reach import cores_of
 from storage.text_style import TextStyle
 
 if TYPE_CHECKING:
@@ -77,7 +78,9 @@ async def new_load(session: Session, path: str | None, options: CopyOptions, tab
     """What a statement reads, and the load that it is. Raises 42501, 58P01, 0A000."""
     assert path is not None
     location = await asyncio.to_thread(location_of, path, options.format, session.coordinator.files)
-    engine = "spark" if choose_engine(options.engine, location).spark else "local"
+    cores = cores_of(session.coordinator.spark().settings.master)
+    choice = choose_engine(options.engine, location, costs_of(options.format), cores)
+    engine = "spark" if choice.spark else "local"
     now, backend = wall_clock(), session.backend_id
     id_, named = options.load_id or f"{now:x}-{backend}", options.load_id is not None
     return location, Load(

@@ -26,6 +26,7 @@ from sql.statements.results import CommandResult, Notice
 from sql.statements.statements import CopyFrom, CreateTableFrom
 from storage.load.infer import FoundColumn
 from storage.load.paths import LocalFiles, Location
+from storage.spark.reach import cores_of
 
 if TYPE_CHECKING:
     from sql.session.execute import Executor
@@ -138,4 +139,6 @@ class TableFrom:
 
 async def explained_load(session: Session, statement: CopyFrom) -> list[str]:
     """EXPLAIN COPY t FROM 'path': its lines."""
-    return await asyncio.to_thread(explain_load, statement, session.coordinator.files, session.text_style)
+    coordinator = session.coordinator
+    cores = cores_of(coordinator.spark().settings.master)
+    return await asyncio.to_thread(explain_load, statement, coordinator.files, session.text_style, cores)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ivm.errors import SqlError
 from sql.catalog.catalog import TableColumn
-from sql.session.load_source import COLUMNAR, load_columns, location_of, source_of, text_format
+from sql.session.load_source import COLUMNAR, costs_of, load_columns, location_of, source_of, text_format
 from sql.statements.statements import CopyFormat, CopyFrom, CopyOptions, CreateTableFrom
 from storage.load.columnar import ColumnarSource
 from storage.load.columns import alike
@@ -53,11 +53,12 @@ def _table_column(name: str, found: FoundColumn) -> TableColumn:
     return TableColumn(name, found.type, found.nullable)
 
 
-def explain_load(statement: CopyFrom, folders: tuple[Path, ...], style: TextStyle) -> list[str]:
-    """The engine and why, what there is to read, and where each column comes from. Raises what the load would."""
+def explain_load(statement: CopyFrom, folders: tuple[Path, ...], style: TextStyle, cores: int) -> list[str]:
+    """The engine and why, what there is to read, where each column comes from. ``cores``: Spark's. Raises what the
+    load would."""
     assert statement.path is not None
     location = location_of(statement.path, statement.options.format, folders)
-    choice = choose_engine(statement.options.engine, location)
+    choice = choose_engine(statement.options.engine, location, costs_of(statement.options.format), cores)
     lines = [f"Load into {statement.table.name}", f"  engine: {'spark' if choice.spark else 'local'} ({choice.reason})"]
     if isinstance(location, LocalFiles):
         count = len(location.files)

@@ -11,6 +11,8 @@ from sql.statements.statements import CopyFormat, CopyFrom, CopyOptions
 from storage.load.columnar import ColumnarFormat, ColumnarSource
 from storage.load.columns import LoadColumn
 from storage.load.compression import COMPRESSED
+from storage.load.engine import COLUMNAR as COLUMNAR_COSTS
+from storage.load.engine import LINES, Costs
 from storage.load.jdbc import JdbcSource, check_url
 from storage.load.json_rows import JsonFormat
 from storage.load.partitions import Partitions, partition_keys
@@ -36,6 +38,11 @@ def location_of(path: str, format_: CopyFormat, folders: tuple[Path, ...]) -> Lo
     plain = _SUFFIXES[format_]
     packed = () if format_ in COLUMNAR else tuple(name + end for name in plain for end in COMPRESSED)
     return locate(path, folders, plain + packed)
+
+
+def costs_of(format_: CopyFormat) -> Costs:
+    """What files of a format cost the engines."""
+    return COLUMNAR_COSTS if format_ in COLUMNAR else LINES
 
 
 def load_columns(statement: CopyFrom) -> tuple[LoadColumn, ...]:

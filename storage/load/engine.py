@@ -1,4 +1,4 @@
-"""Which engine loads: this process, or Spark."""
+"""Which engine loads: this process, or Spark. One place for what decides."""
 
 from __future__ import annotations
 
@@ -8,11 +8,25 @@ from typing import Final
 
 from ivm.errors import SqlError
 from storage.load.paths import LocalFiles, Location, RemoteFiles
-from storage.passwords import hide_passwords
 
-SPARK_BYTES: Final = 512 << 20
-"""From how many bytes of files on, as they are stored, ``auto`` takes Spark: its start and its jobs take seconds that
-little data is not worth. The number is a guess until the crossover has been measured."""
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Seconds for 100 MB of files, as they are stored: ``local``, of the server where it reads them; where Spark does,
+    ``server``, of the server, and ``cores``, of all cores of the executors together."""
+
+    local: float
+    server: float
+    cores: float
+
+
+COLUMNAR: Final = Costs(2.5, 1.8, 10.7)
+"""Parquet and ORC. By benchmarks.spark_loads on a quiet machine of two cores ten million rows in 163 MB of Parquet took
+4.2 s here, and 13 s by Spark on both cores. How that divides between executors and server is an estimate."""
+LINES: Final = Costs(7.5, 0.9, 20.8)
+"""CSV, text and JSON: 327 MB of CSV with the same rows took 24.5 s and 38 s there."""
+SPARK_START: Final = 10.0
+"""Seconds until Spark has begun: its session, its workers, and a job that has next to nothing to do; a guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,22 +37,29 @@ class Choice:
     reason: str
 
 
-def choose_engine(wanted: str, location: Location | None) -> Choice:
-    """The engine for a location; None: a database, which only Spark reads. Raises 0A000 where ``local`` cannot."""
+def choose_engine(wanted: str, location: Location | None, costs: Costs, cores: int) -> Choice:
+    """The engine for a location; None: a database, which only Spark reads. ``cores``: Spark's. Raises 0A000 where
+    ``local`` cannot."""
     if not isinstance(location, LocalFiles):
-        what = f'"{hide_passwords(location.uri)}"' if isinstance(location, RemoteFiles) else "a database"
+        what = f'"{location.uri}"' if isinstance(location, RemoteFiles) else "a database"
         if wanted == "local":
             hint = "Leave the option ENGINE out, or write ENGINE spark."
             raise SqlError("0A000", f"{what} is read by Spark only", hint=hint)
         return Choice(True, f"only Spark reads {what}")
     if wanted != "auto":
         return Choice(wanted == "spark", "as the statement asks")
-    size, limit = shown_bytes(location.size), shown_bytes(SPARK_BYTES)
-    if location.size < SPARK_BYTES:
-        return Choice(False, f"{size} are less than {limit}, from where on Spark is worth its start")
-    if find_spec("pyspark") is None:
-        return Choice(False, f"{size} would be worth Spark's start, but this server has no Spark")
-    return Choice(True, f"{size} are at least {limit}, from where on Spark is worth its start")
+    return _quicker(location.size, costs, cores)
+
+
+def _quicker(size: int, costs: Costs, cores: int) -> Choice:
+    """The costs are one machine's, and Spark is taken for not running yet."""
+    hundreds = size / 1e8
+    local = costs.local * hundreds
+    spark = SPARK_START + (costs.server + costs.cores / cores) * hundreds
+    reason = f"{shown_bytes(size)}: about {local:.0f} s here, {spark:.0f} s by Spark"
+    if spark < local and find_spec("pyspark") is None:
+        return Choice(False, f"{reason}, but this server has no Spark")
+    return Choice(spark < local, reason)
 
 
 def shown_bytes(size: int) -> str:

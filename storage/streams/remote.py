@@ -191,7 +191,16 @@ def _folder(shared: Path) -> Iterator[Path]:
     try:
         yield folder
     finally:
+        _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    """Takes the folder away, and once more what executors that are still at a batch make of it."""
+    until, gone = monotonic() + 5.0, 0
+    while gone < 5 and monotonic() < until:
+        gone = 0 if folder.exists() else gone + 1
         shutil.rmtree(folder, ignore_errors=True)
+        sleep(0.1)
 
 
 def _put(path: Path, found: dict[str, Any]) -> None:
