@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 FIRST_PAUSE: Final = 1.0
 """Seconds from a first failure to the next try."""
-JOIN_SECONDS: Final = 2.0
+JOIN_SECONDS: Final = 5.0
 
 Datums = tuple[object, ...]
 
@@ -85,6 +85,7 @@ class Sources:
         folder = checkpoints_folder(coordinator) if persistence is not None else Path(str(self._temporary))
         self._folder = folder.resolve()
         self._running: dict[int, Running] = {}
+        self._ending: list[Running] = []
         self._own: Session | None = None
         self._version = -1
         self._closed = False
@@ -104,7 +105,7 @@ class Sources:
             wanted = sources.get(id_)
             if wanted is None:
                 running.end(remove=True)
-                del self._running[id_]
+                self._ending = [other for other in self._ending if other.is_alive] + [self._running.pop(id_)]
             elif wanted.connection != running.source.connection:
                 running.end()
         for id_, source in sources.items():
@@ -128,7 +129,7 @@ class Sources:
         self._coordinator.engine.listeners.remove(self._published)
         for running in self._running.values():
             running.end()
-        for running in self._running.values():
+        for running in [*self._running.values(), *self._ending]:
             await asyncio.to_thread(running.join, JOIN_SECONDS)
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
@@ -207,6 +208,11 @@ class Running:
 
     def join(self, timeout: float) -> None:
         self._thread.join(timeout)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._thread.is_alive()
 
     def _run(self) -> None:
         if self._before is not None:
