@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from benchmarks import fixpoints, pictures
+from benchmarks import fixpoints, pictures, report, spark_hydration, spark_loads
 from benchmarks.svg import Axis, Chart, Series, draw, scale
 from ivm.kernels.warm import warm
 
@@ -55,6 +55,12 @@ def test_components_of_the_window() -> None:
 
 def test_committed_pictures_are_drawn_from_what_is_stored() -> None:
     drawn = pictures.drawn(json.loads(pictures.STORED.read_text()))
+    runs = report.runs_of(json.loads(report.RESULTS.read_text())).values()
+    for table, picture, file in (
+        (spark_loads.TABLE_OF_LOADS, spark_loads.picture, spark_loads.PICTURE),
+        (spark_hydration.TABLE, spark_hydration.picture, spark_hydration.PICTURE),
+    ):
+        drawn[file.name] = draw(picture([run for run in runs if run.table == table]))
     folder = pictures.STORED.parent
     assert {path.name for path in folder.glob("*.svg")} == set(drawn)
     for name, text in drawn.items():
