@@ -9,15 +9,13 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from planner.physical import Lock, Plan, Table
-from storage.spark.reach import cores_of
+from storage.spark.costs import START_SECONDS, cores_of
 
 LOCAL_SECONDS: Final = 1.0
 """What a million rows take the server, which does it on one core: by benchmarks.spark_hydration on a quiet machine of
 two cores, a join with sums took 0.85 s at 1.1 million rows, 11.2 s at eleven."""
 LOCAL_BYTES: Final = 300
 """What a row of what the view reads takes of the server's memory while it hydrates, at most: a guess."""
-SPARK_START: Final = 10.0
-"""Seconds until Spark has begun: its session, its workers, and a job that has next to nothing to do; a guess."""
 SPARK_SERVER: Final = 0.45
 """What a million rows take the server where Spark hydrates: it writes what it has and takes the runs."""
 SPARK_CORES: Final = 2.2
@@ -83,7 +81,7 @@ def _cheaper(recursive: bool, rows: int, cores: int, limit: int) -> Choice:
         return Choice(Hydrate.SPARK, f"auto: {needs}, and --memory leaves {_size(limit)}")
     millions = rows / 1e6
     local = LOCAL_SECONDS * millions
-    spark = SPARK_START + (SPARK_LOOP if recursive else 0.0) + (SPARK_SERVER + SPARK_CORES / cores) * millions
+    spark = START_SECONDS + (SPARK_LOOP if recursive else 0.0) + (SPARK_SERVER + SPARK_CORES / cores) * millions
     by = Hydrate.SPARK if spark < local else Hydrate.LOCAL
     what = "a recursive view over " if recursive else ""
     return Choice(by, f"auto: {what}{rows} rows, about {local:.0f} s here, {spark:.0f} s by Spark")

@@ -12,7 +12,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ivm.batch import Block
 from ivm.rows import Words
+from ivm.shards import sorted_block
 
 _SAMPLES: Final = 64
 """Rows of a sample for each piece that is wanted: pieces are then of about one size."""
@@ -33,22 +35,27 @@ class Run(NamedTuple):
 def sorted_run(rows: Words, counts: Words | None = None) -> Run:
     """Rows in any order, int64[n, width], as a run; one that is a run already as it is.
 
-    Cost: O(n log n) in comparisons of first words; where these are alike, of whole rows.
+    Cost: O(n log n), by first words alone where these tell all rows apart, which numpy does in a third of the time;
+    else the engine's own sort.
     """
     if is_ascending(rows):
         return Run(rows, counts)
-    order = _order(rows)
+    order = _order_of_firsts(rows)
     if order is not None:
-        rows = np.take(rows, order, axis=0)
-        counts = None if counts is None else counts[order]
-    new = np.ones(len(rows), np.bool_)
-    np.any(rows[1:] != rows[:-1], axis=1, out=new[1:])
-    if new.all():
-        return Run(rows, counts)
-    first = np.flatnonzero(new)
-    if counts is None:
-        return Run(np.take(rows, first, axis=0), np.diff(first, append=len(rows)))
-    return Run(np.take(rows, first, axis=0), np.add.reduceat(counts, first))
+        return Run(np.take(rows, order, axis=0), None if counts is None else counts[order])
+    given = Block.of(rows, np.zeros(len(rows), np.int64), Run(rows, counts).times)
+    rows, _, sums = sorted_block(given).arrays()
+    return Run(rows, None if (sums == 1).all() else sums[:, 0])
+
+
+def _order_of_firsts(rows: Words) -> NDArray[np.int64] | None:
+    """The permutation that sorts rows whose first words are all different; None: they are not."""
+    if not rows.shape[1]:
+        return None
+    first = np.ascontiguousarray(rows[:, 0])
+    order = np.argsort(first, kind="stable")  # which merges what is in runs
+    first = first[order]
+    return order if (first[1:] != first[:-1]).all() else None
 
 
 def is_ascending(rows: Words) -> bool:
@@ -66,23 +73,6 @@ def is_ascending(rows: Words) -> bool:
             return True
         tied = alike if tied is None else tied[alike]
     return False
-
-
-def _order(rows: Words) -> NDArray[np.int64] | None:
-    """The permutation that sorts the rows: by the first word, and only what is alike there by the others."""
-    if not rows.shape[1]:
-        return None
-    first = np.ascontiguousarray(rows[:, 0])
-    order = np.argsort(first, kind="stable")  # which merges what is in runs
-    first = first[order]
-    tied = np.zeros(len(rows), np.bool_)
-    tied[1:] = first[1:] == first[:-1]
-    tied[:-1] |= tied[1:]
-    places = np.flatnonzero(tied)
-    if len(places) and rows.shape[1] > 1:
-        some = np.take(rows, order[places], axis=0)
-        order[places] = order[places][np.lexsort(some.T[::-1])]
-    return order
 
 
 def merged(runs: Sequence[Run], size: int) -> Iterator[Run]:

@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from storage.load.engine import SPARK_START, Choice, Costs, choose_engine
+from storage.load.engine import Choice, Costs, choose_engine
 from storage.load.paths import LocalFiles
+from storage.spark.costs import START_SECONDS
 from tests.loading import outcome, write
 from tests.sessions import Client, Server
 
@@ -349,7 +350,7 @@ def test_explain_says_which_engine_and_where_columns_come_from(client: Client, f
     write(folder, {"k=1/a.csv": b"x,n\n1,2\n", "k=2/a.csv": b"x,n\n3,4\n"})
     pq.write_table(pa.table({"n": [1, 2, 3], "T": ["a", "b", "c"]}), folder / "a.parquet")
     client.run("CREATE TABLE t (n int, k int, d date DEFAULT now())")
-    why = f"16 bytes: about 0 s here, {SPARK_START:.0f} s by Spark"
+    why = f"16 bytes: about 0 s here, {START_SECONDS:.0f} s by Spark"
     assert explained(client, f"COPY t (k, n) FROM '{folder}/k=*' WITH (FORMAT csv, HEADER, MAPPING (x AS n))") == [
         "Load into t", f"  engine: local ({why})",
         "  input: 2 files of csv, 16 bytes, rows unknown before they are read",

@@ -113,7 +113,7 @@ def test_records_of_equal_rows_meet_and_become_runs(tmp_path: Path) -> None:
     texts: list[str] = []
     for place in range(5):
         mine = pa.RecordBatch.from_pylist([r for r in records if r["place"] == place])
-        texts += [row["data"] for batch in sorter(COLUMNS, str(tmp_path))([mine]) for row in batch.to_pylist()]
+        texts += [row["data"] for batch in sorter(str(tmp_path))([mine]) for row in batch.to_pylist()]
     notes = notes_of(texts)
     runs = [read_run(tmp_path, note, 3) for note in notes if note.rows]
     assert all(is_ascending(run.rows) for run in runs)
@@ -134,7 +134,7 @@ def test_an_id_that_stands_for_two_values_is_told(tmp_path: Path) -> None:
     parts = [batch.filter(pa.array([i % 2 == k for i in range(1000)])) for k in range(2)]
     records = [record for part in parts for batch in half([part]) for record in batch.to_pylist()]
     mine = pa.RecordBatch.from_pylist(records)
-    texts = [row["data"] for batch in sorter(COLUMNS, str(tmp_path))([mine]) for row in batch.to_pylist()]
+    texts = [row["data"] for batch in sorter(str(tmp_path))([mine]) for row in batch.to_pylist()]
     assert any(note.clash for note in notes_of(texts))
 
 
@@ -143,7 +143,7 @@ def test_rejects_are_notes(tmp_path: Path) -> None:
     encoding = Encoding(columns, SECRET, places=3, most=5)
     given = [pa.record_batch([pa.array([1, 2**40, 3])], ["n"])]
     records = [r for batch in partitioner(encoding, ColumnDecoder(columns))(given) for r in batch.to_pylist()]
-    found = [row["data"] for batch in sorter(columns, str(tmp_path))([pa.RecordBatch.from_pylist(records)])
+    found = [row["data"] for batch in sorter(str(tmp_path))([pa.RecordBatch.from_pylist(records)])
              for row in batch.to_pylist()]  # fmt: skip
     rejects = [reject for note in notes_of(found) for reject in note.rejects]
     assert [(type(reject), reject.sqlstate) for reject in rejects] == [(Reject, "22003")]

@@ -33,7 +33,7 @@ from storage.load.source import Source, read_here
 from storage.passwords import hide_passwords
 from storage.row_file import FROM_ROWS
 from storage.sorted_rows import Run
-from storage.spark.reach import cores_of
+from storage.spark.costs import cores_of
 from storage.text_style import TextStyle
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from sql.statements.results import CommandResult, Notice
 from sql.statements.statements import CopyFrom, CreateTableFrom
 from storage.load.infer import FoundColumn
 from storage.load.paths import LocalFiles, Location
-from storage.spark.reach import cores_of
+from storage.spark.costs import cores_of
 
 if TYPE_CHECKING:
     from sql.session.execute import Executor

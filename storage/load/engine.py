@@ -8,6 +8,7 @@ from typing import Final
 
 from ivm.errors import SqlError
 from storage.load.paths import LocalFiles, Location, RemoteFiles
+from storage.spark.costs import START_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,6 @@ COLUMNAR: Final = Costs(2.5, 1.8, 10.7)
 4.2 s here, and 13 s by Spark on both cores. How that divides between executors and server is an estimate."""
 LINES: Final = Costs(7.5, 0.9, 20.8)
 """CSV, text and JSON: 327 MB of CSV with the same rows took 24.5 s and 38 s there."""
-SPARK_START: Final = 10.0
-"""Seconds until Spark has begun: its session, its workers, and a job that has next to nothing to do; a guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ def _quicker(size: int, costs: Costs, cores: int) -> Choice:
     """The costs are one machine's, and Spark is taken for not running yet."""
     hundreds = size / 1e8
     local = costs.local * hundreds
-    spark = SPARK_START + (costs.server + costs.cores / cores) * hundreds
+    spark = START_SECONDS + (costs.server + costs.cores / cores) * hundreds
     reason = f"{shown_bytes(size)}: about {local:.0f} s here, {spark:.0f} s by Spark"
     if spark < local and find_spec("pyspark") is None:
         return Choice(False, f"{reason}, but this server has no Spark")

@@ -21,15 +21,16 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
+from ivm.batch import Block
 from ivm.errors import SqlError
 from ivm.rows import Words, pack
-from ivm.words import row_width
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, load_schema
 from storage.load.rejects import Reject, Rejects, TooManyRejects
-from storage.load.source import Block, SourceDecode
+from storage.load.source import Block as Decoded
+from storage.load.source import SourceDecode
 from storage.sorted_rows import Run, sorted_run
-from storage.spark.blocks import decode_entries, encode_entries, records
+from storage.spark.blocks import decode_entries, encode_block, encode_entries, records, view_block
 from storage.spark.errors import marked
 
 ROWS: Final = 0
@@ -89,7 +90,7 @@ def partitioner(encoding: Encoding, decode: SourceDecode) -> Work:
     return partition
 
 
-def told(blocks: Iterator[Block]) -> Iterator[Block]:
+def told(blocks: Iterator[Decoded]) -> Iterator[Decoded]:
     """The blocks; errors as the driver knows them again."""
     try:
         yield from blocks
@@ -99,7 +100,7 @@ def told(blocks: Iterator[Block]) -> Iterator[Block]:
         raise marked(error) from error
 
 
-def _chunks(blocks: Iterator[Block], columns: Sequence[LoadColumn]) -> Iterator[Words]:
+def _chunks(blocks: Iterator[Decoded], columns: Sequence[LoadColumn]) -> Iterator[Words]:
     schema = load_schema(columns)
     held: list[Words] = []
     for vectors, count in blocks:
@@ -119,7 +120,7 @@ def _row_records(rows: Words, places: int) -> Iterator[tuple[int, int, bytes]]:
     for k in range(places):
         some = rows[ends[k] : ends[k + 1]]
         if len(some):
-            yield k, ROWS, np.int64(len(some)).tobytes() + some.tobytes()
+            yield k, ROWS, encode_block(Block.of(some, np.zeros(len(some), np.int64), np.ones(len(some), np.int64)))
 
 
 def _hash(rows: Words) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
@@ -143,18 +144,16 @@ def _entry_records(
         yield int(k), ENTRIES, encode_entries((ids[chosen], data[picked], ends))
 
 
-def sorter(columns: Sequence[LoadColumn], folder: str) -> Work:
+def sorter(folder: str) -> Work:
     """The second half: the records of some places → runs and entries in files, and a note of each (JSON, column
     ``data``)."""
-    width = row_width(load_schema(columns))
 
     def sort(batches: Batches) -> Iterator[pa.RecordBatch]:
         held: list[Words] = []
         entries: list[pa.Table] = []
         for port, data in _opened(batches):
             if port == ROWS:
-                count = int(np.frombuffer(data, np.int64, 1)[0])
-                held.append(np.frombuffer(data, np.int64, count * width, 8).reshape(count, width))
+                held.append(view_block(data).rows)
                 if sum(map(len, held)) >= RUN_ROWS:
                     yield _noted(_write_run(held, Path(folder)))
                     held = []

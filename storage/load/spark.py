@@ -84,7 +84,7 @@ def _job(
         ]
         stream = reduce(lambda one, other: one.unionAll(other), encoded)
         by_place = stream.repartition("place") if parts is None else stream.repartition(parts, "place")
-        return notes_of(row[0] for row in by_place.mapInArrow(sorter(columns, str(out)), "data string").collect())
+        return notes_of(row[0] for row in by_place.mapInArrow(sorter(str(out)), "data string").collect())
     except SqlError:
         raise
     except Exception as error:

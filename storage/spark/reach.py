@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import socket
 from typing import Final
@@ -10,8 +9,6 @@ from typing import Final
 from ivm.errors import SqlError
 
 SECONDS: Final = 5.0
-CLUSTER_CORES: Final = 8
-"""How many cores a cluster is taken to have: it is not asked before it is needed."""
 _PORTS: Final = {"spark": 7077, "sc": 15002}
 
 
@@ -56,11 +53,3 @@ def own_address(master: str) -> str:
             return str(probe.getsockname()[0])
     except OSError as error:
         raise SqlError("58000", f"cannot reach Spark at {master}", detail=str(error)) from error
-
-
-def cores_of(master: str) -> int:
-    """How many cores Spark has there, as far as its URL tells."""
-    match = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\d+)?\])?", master)
-    if match is None:
-        return CLUSTER_CORES
-    return (os.cpu_count() or 1) if match[1] == "*" else int(match[1] or 1)
