@@ -45,6 +45,7 @@ from planner.physical import (
     Scope,
     Table,
     TableErrors,
+    arranged_by,
     innermost_loops,
     inputs,
     with_inputs,
@@ -257,10 +258,7 @@ class _Cutting:
         if isinstance(node, Arrange):
             return Port(number, width, node.key_width, self.diff_widths[number], node.order, self.scopes[number])
         assert isinstance(node, Group | Threshold), node
-        below = self.plan.nodes[node.input]
-        while isinstance(below, Group | Threshold):
-            below = self.plan.nodes[below.input]
-        assert isinstance(below, Arrange)
+        below = arranged_by(self.plan, number)
         order = (*below.order[: below.key_width], *(Order.WORD for _ in range(width - below.key_width)))
         order = order if set(order) != {Order.WORD} else ()
         return Port(number, width, below.key_width, 1, order, self.scopes[number])

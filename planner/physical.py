@@ -185,6 +185,15 @@ def inputs(node: Node) -> tuple[NodeId, ...]:
             assert_never(node)
 
 
+def arranged_by(plan: Plan, arranged: NodeId) -> Arrange:
+    """The arrangement by whose key a node's rows are arranged: itself, or what a reduce or threshold reads."""
+    node = plan.nodes[arranged]
+    while isinstance(node, Group | Threshold):
+        node = plan.nodes[node.input]
+    assert isinstance(node, Arrange), node
+    return node
+
+
 def innermost_loops(plan: Plan) -> list[int | None]:
     """For each node the innermost loop that it is in, None outside of loops."""
     scopes: list[int | None] = []

@@ -2,17 +2,19 @@
 
 A delta join keeps nothing because its inputs' arrangements are at hand, in one memory. Where rows of one key have to be
 brought together first, it is a chain of joins along one of its paths: the combinations are the same, in every round
-too, since a join is linear in each of its inputs. The chain's own arrangements are not part of the view.
+too, since a join is linear in each of its inputs. The chain's own arrangements are not part of the view. It takes the
+path with the fewest lookups that may find several rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from ivm.graph import Arrange, DeltaJoin, Errors, Gather, Join, Lookup, NodeId, Order, Project, Threshold
+from ivm.graph import Arrange, DeltaJoin, Errors, Gather, Join, Lookup, NodeId, Order, Path, Project, Threshold
 from planner import moves
-from planner.physical import Constants, Group, Node, Plan, Table, inputs, reached, with_inputs
+from planner.physical import Constants, Group, Node, Plan, Table, arranged_by, inputs, reached, with_inputs
+from planner.uniqueness import tells_apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +75,9 @@ class _Unfolding:
     def _arranged(self, number: NodeId) -> Arrange | None:
         """How a node's rows are arranged, where it is an arrangement."""
         node, width = self.plan.nodes[number], self.plan.widths[number]
-        below = node
-        while isinstance(below, Group | Threshold):
-            below = self.plan.nodes[below.input]
-        if not isinstance(below, Arrange):
+        if not isinstance(node, Arrange | Group | Threshold):
             return None
+        below = arranged_by(self.plan, number)
         order = below.order
         if isinstance(node, Group):
             order = (*below.order[: below.key_width], *(Order.WORD,) * (width - below.key_width))
@@ -90,17 +90,46 @@ class _Unfolding:
         return NodeId(len(self.nodes) - 1)
 
     def _chain(self, join: DeltaJoin) -> NodeId:
-        """The joins along the first path; what is bound so far is a row of the last one."""
-        path = join.paths[0]
+        """The joins along one path; what is bound so far is a row of the last one."""
+        path = min(join.paths, key=self._spread)
         bound = self.place[path.start]
+        at = [*range(self.widths[bound])]
         for stage in path.stages:
-            shared: int | None = None
-            for lookup in stage:
-                key = lookup.key if shared is None else (*lookup.key, shared)
-                if shared is None and len(stage) > 1:
-                    shared = self.widths[bound] + len(lookup.key)
-                bound = self._looked_up(bound, lookup, key)
-        return self._add(Project(bound, path.gather), len(path.gather.words))
+            bound = self._stage(bound, at, stage)
+        gather = path.gather
+        bits = tuple((at[word], bit, out, out_bit) for word, bit, out, out_bit in gather.bits)
+        drop_if = tuple((at[word], bit) for word, bit in gather.drop_if)
+        moved = Gather(tuple(-1 if word < 0 else at[word] for word in gather.words), bits, drop_if)
+        return self._add(Project(bound, moved), len(moved.words))
+
+    def _stage(self, bound: NodeId, at: list[int], stage: Sequence[Lookup]) -> NodeId:
+        """A stage's lookups, one after the other. ``at``: where the path's words are now."""
+        starts: dict[Lookup, int] = {}
+        shared: tuple[int, ...] = ()
+        for lookup in self._in_turn(stage):
+            width = starts[lookup] = self.widths[bound]
+            bound = self._looked_up(bound, lookup, (*(at[word] for word in lookup.key), *shared))
+            shared = shared or (width + len(lookup.key),)
+        for lookup in stage:
+            at += range(starts[lookup], starts[lookup] + self.plan.widths[lookup.node])
+        return bound
+
+    def _in_turn(self, stage: Sequence[Lookup]) -> list[Lookup]:
+        """First those that find one row at most, whatever the others agree on."""
+        return sorted(stage, key=lambda lookup: not self._finds_one(lookup, 0))
+
+    def _spread(self, path: Path) -> int:
+        """How many lookups may make several rows of one: what is bound then may be much more than the join's inputs and
+        its result, as where two ends of an edge are compared by what they have in common before it is known that there
+        is an edge."""
+        return sum(
+            not self._finds_one(lookup, min(i, 1))
+            for stage in path.stages
+            for i, lookup in enumerate(self._in_turn(stage))
+        )
+
+    def _finds_one(self, lookup: Lookup, more: int) -> bool:
+        return tells_apart(self.plan, lookup.node, set(range(len(lookup.key) + more)))
 
     def _looked_up(self, bound: NodeId, lookup: Lookup, key: tuple[int, ...]) -> NodeId:
         """[what was bound | the row that was looked up]."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Set
 from typing import Final
 
-from ivm.graph import Arrange, Concat, Consolidate, Errors, Gather, Join, Negate, NodeId, Project, Threshold
+from ivm.graph import Arrange, Concat, Consolidate, Errors, Gather, Join, Negate, NodeId, Project
 from ivm.words import Schema
 from planner.mfp import SHOWN_COLUMNS, MapFilter
-from planner.physical import Group, Map, Plan, Program, inputs
+from planner.physical import Map, Plan, Program, arranged_by, inputs
 from planner.programs import Keyed, Weigh
 from planner.scalar import Column
 
@@ -55,7 +55,7 @@ def _gathered(gather: Gather, wanted: Set[int]) -> set[int]:
 
 
 def _joined(plan: Plan, join: Join, given: NodeId, wanted: Set[int]) -> set[int]:
-    left, key_width = plan.widths[join.left], _key_width(plan, join.left)
+    left, key_width = plan.widths[join.left], arranged_by(plan, join.left).key_width
     read = _gathered(join.gather, wanted)
     found = set(range(key_width))
     if given == join.left:
@@ -63,14 +63,6 @@ def _joined(plan: Plan, join: Join, given: NodeId, wanted: Set[int]) -> set[int]
     if given == join.right:
         found |= {word - left + key_width for word in read if word >= left}
     return found
-
-
-def _key_width(plan: Plan, arranged: NodeId) -> int:
-    node = plan.nodes[arranged]
-    while isinstance(node, Group | Threshold):
-        node = plan.nodes[node.input]
-    assert isinstance(node, Arrange), node
-    return node.key_width
 
 
 def _by_program(program: Program, width: int, wanted: Set[int]) -> Set[int]:
