@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +19,7 @@ from storage.spark import session as spark_session
 from storage.spark.cluster import LocalCluster
 from storage.spark.reach import addresses, check_reachable
 from storage.spark.session import SparkSession, SparkSettings
-from tests.program import Program
+from tests.program import ROOT, Program
 from tests.source_waits import drop_in
 from tests.spark_cluster import connect, shared
 
@@ -94,6 +97,26 @@ def test_a_cluster_without_room_is_said(
     assert raised.value.sqlstate == "58000"
     assert "--spark-memory" in str(raised.value.hint)
     assert not greedy.running
+
+
+def test_a_cluster_ends_with_its_program_however_that_ends(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "storage.spark.cluster", "--workers", "1", "--memory", "600m"]
+    program = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, env={**os.environ, "TMPDIR": str(tmp_path)})
+    assert program.stdout is not None
+    assert any(b"Ctrl-C ends it" in line for line in program.stdout)
+    javas = children(program.pid)
+    assert len(javas) == 3  # the master, a worker, and who sees to it that they end
+    assert list(tmp_path.iterdir())
+    program.kill()
+    program.wait()
+    end = time.monotonic() + 60
+    while any(Path(f"/proc/{java}").exists() for java in javas) or list(tmp_path.iterdir()):
+        assert time.monotonic() < end, "left behind"
+        time.sleep(0.1)
+
+
+def children(pid: int) -> list[int]:
+    return [int(each) for path in Path(f"/proc/{pid}/task").glob("*/children") for each in path.read_text().split()]
 
 
 def until(client: Connection, text: str, wanted: list[tuple[object, ...]]) -> None:

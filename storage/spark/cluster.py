@@ -2,7 +2,7 @@
 
     python -m storage.spark.cluster [--workers N] [--cores N] [--memory 1g] [--connect] [--port PORT]
 
-For trying things out and for tests; ``make cluster`` starts it. All of it ends with this program.
+For trying things out and for tests; ``make cluster`` starts it. All of it ends with this program, however that ends.
 """
 
 from __future__ import annotations
@@ -34,6 +34,23 @@ END_SECONDS: Final = 10.0
 _HOST: Final = "127.0.0.1"
 _DEPLOY: Final = "org.apache.spark.deploy"
 _CONNECT: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
+_WATCH: Final = """
+import os, shutil, signal, sys, time
+
+running = set()
+for line in sys.stdin:  # until the program that writes has ended, however it did
+    running ^= {int(line)}
+for number in (signal.SIGTERM, signal.SIGKILL):
+    for group in list(running):
+        try:
+            os.killpg(group, number)
+        except ProcessLookupError:
+            running.discard(group)
+    time.sleep(float(sys.argv[2]) if running and number == signal.SIGTERM else 0)
+shutil.rmtree(sys.argv[1], ignore_errors=True)
+"""
+"""A program of its own, which ends what the cluster's has not. It reads process groups: first that one runs, then that
+it has ended."""
 
 
 def spark_home() -> Path:
@@ -61,8 +78,11 @@ class LocalCluster:
     connect_url: str = ""
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="freshet-cluster-")))
     _started: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    _watch: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> LocalCluster:
+        command = [sys.executable, "-c", _WATCH, str(self.folder), str(END_SECONDS)]
+        self._watch = subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=0, start_new_session=True)
         try:
             self._start()
         except BaseException:
@@ -98,7 +118,7 @@ class LocalCluster:
         try:
             yield self._start_connect()
         finally:
-            _end([self._started.pop()])
+            self._end([self._started.pop()])
 
     def _start_connect(self) -> str:
         options = {
@@ -136,6 +156,7 @@ class LocalCluster:
             started = subprocess.Popen([home / "bin" / "spark-class", *map(str, command)], stdin=subprocess.DEVNULL,
                                        stdout=out, stderr=out, env=environment, start_new_session=True)  # fmt: skip
         self._started.append(started)
+        self._note(started)
         return log
 
     def _said(self, log: Path, pattern: str) -> str:
@@ -152,20 +173,32 @@ class LocalCluster:
 
     def stop(self) -> None:
         """Ends all of it, executors included, and removes its files."""
-        _end(self._started)
+        self._end(self._started)
         self._started.clear()
+        if self._watch is not None:
+            assert self._watch.stdin is not None
+            self._watch.stdin.close()
+            self._watch.wait()
+            self._watch = None
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    def _end(self, programs: Sequence[subprocess.Popen[bytes]]) -> None:
+        for program in reversed(programs):
+            program.terminate()
+        for program in programs:
+            try:
+                program.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                program.kill()
+                program.wait()
+        for program in programs:
+            self._note(program)
 
-def _end(programs: Sequence[subprocess.Popen[bytes]]) -> None:
-    for program in reversed(programs):
-        program.terminate()
-    for program in programs:
-        try:
-            program.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            program.kill()
-            program.wait()
+    def _note(self, program: subprocess.Popen[bytes]) -> None:
+        """For the program that ends what this one leaves: it runs, or has ended."""
+        assert self._watch is not None, "used as a context"
+        assert self._watch.stdin is not None
+        self._watch.stdin.write(b"%d\n" % program.pid)
 
 
 def main(given: Sequence[str] | None = None) -> None:
