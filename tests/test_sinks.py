@@ -145,6 +145,25 @@ def test_the_entries_give_the_view_at_every_epoch(server: Server, tmp_path: Path
     assert not stray(tmp_path / "out" / "v")
 
 
+def test_a_sink_that_is_rolled_back_leaves_no_folder(server: Server, tmp_path: Path) -> None:
+    client = server.client()
+    client.run("CREATE TABLE t (a int)")
+    for text in ("BEGIN; CREATE SINK k FROM t INTO 'a/b'; ROLLBACK",
+                 "BEGIN; SAVEPOINT s; CREATE SINK k FROM t INTO 'a/b'; ROLLBACK TO s; COMMIT"):  # fmt: skip
+        client.run(text)
+        assert not list((tmp_path / "out").iterdir())
+    assert client.state("BEGIN; CREATE SINK k FROM t INTO 'a/b'; SELECT 1 / 0") == "22012"
+    assert client.run("COMMIT") == "ROLLBACK"
+    assert not list((tmp_path / "out").iterdir())
+    client.run("BEGIN; CREATE SINK k FROM t INTO 'a/b'")
+    server.run(client.session.close())
+    assert not list((tmp_path / "out").iterdir())
+    client = server.client()
+    client.run("BEGIN; CREATE SINK k FROM t INTO 'a/b'; COMMIT; BEGIN; CREATE SINK k2 FROM t INTO 'a/c'; ROLLBACK")
+    caught_up(client)
+    assert [path.name for path in (tmp_path / "out" / "a").iterdir()] == ["b"]
+
+
 KEYED = "CREATE TABLE p (id int PRIMARY KEY, name text, n numeric(6,1))"
 
 

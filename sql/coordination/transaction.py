@@ -103,6 +103,8 @@ class Transaction:
     read_only: bool = False
     writer: Writer | None = None
     savepoints: list[tuple[str, Mark | None]] = field(default_factory=list)
+    afterwards: list[Callable[[], object]] = field(default_factory=list)
+    """Called when it has ended, one way or the other, and the catalog says which."""
     _base: Published | None = None
     _own: Published | None = None
     _holds: bool = False
@@ -212,7 +214,16 @@ class Transaction:
                 job = self.coordinator.queue(lambda: None if self.writer is None else work(self.writer), keep=True)
         finally:
             self.coordinator.token.release()
-        await job
+        try:
+            await job
+        except SqlError:
+            self._call_afterwards()
+            raise
+        self._call_afterwards()
+
+    def _call_afterwards(self) -> None:
+        for work in self.afterwards:
+            work()
 
     async def savepoint(self, name: str) -> None:
         mark = await self.coordinator.submit(self.writer.mark) if self.writer is not None else None

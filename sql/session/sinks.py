@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @asynccontextmanager
 async def prepared_sink(session: Session, statement: SinkStatement) -> AsyncIterator[SinkStatement]:
     """The statement with the place that its URI means, a folder of this machine made if need be, which goes again if
-    the statement fails.
+    the statement fails, or its transaction does not commit it.
 
     42501: outside of ``--sinks``; 55006: another sink's; 58P01, 58030: it cannot be made.
     """
@@ -45,13 +45,26 @@ async def prepared_sink(session: Session, statement: SinkStatement) -> AsyncIter
         yield replace(statement, uri=str(path))  # to be told so
         return
     made = await asyncio.to_thread(_made, path)
+    assert session.transaction is not None, "a statement runs in a transaction"
+    session.transaction.afterwards.append(lambda: _remove_unused(session.coordinator, path, made))
     try:
         yield replace(statement, uri=str(path))
     except BaseException:
-        for folder in made:
-            with suppress(OSError):  # somebody else has begun to use it
-                folder.rmdir()
+        _remove(made)
         raise
+
+
+def _remove_unused(coordinator: Coordinator, path: Path, made: list[Path]) -> None:
+    """Unless there is a sink that writes there."""
+    relations = coordinator.engine.published.catalog.relations.values()
+    if not any(sink_of(r).uri == str(path) for r in relations if r.kind is RelationKind.SINK):
+        _remove(made)
+
+
+def _remove(made: list[Path]) -> None:
+    for folder in made:
+        with suppress(OSError):  # somebody else has begun to use it
+            folder.rmdir()
 
 
 def _is_taken(session: Session, statement: CreateSink) -> bool:
