@@ -218,10 +218,14 @@ def test_an_error_of_a_row_is_data_and_heals(client: Client) -> None:
     )
     client.run("INSERT INTO people VALUES (100, 'x', 0)")
     assert client.state("SELECT * FROM q") == "22012"
+    told = ("q", "22012", "division by zero")
+    assert client.rows("SELECT view, sqlstate, message FROM freshet.view_errors") == [told]
+    assert client.rows("SELECT status FROM freshet.views WHERE view = 'q'") == [("has errors",)]
     client.run("SET ignore_view_errors = on")
     assert client.rows("SELECT count(*) FROM q") == [("40",)]
     client.run("SET ignore_view_errors = off; DELETE FROM people WHERE id = 100")
     assert client.rows("SELECT count(*) FROM q") == [("40",)]
+    assert client.rows("SELECT * FROM freshet.view_errors") == []
 
 
 def test_constants_are_there_once(client: Client) -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ivm.rows import Words
+from ivm.trace import Version
 from ivm.workers import workers
 from planner.row_errors import decode_error
 from sql.catalog.catalog import Relation
@@ -45,7 +47,7 @@ def own_rows(relation: Relation, session: Session, published: Published, diction
     """One of ``OWN_RELATIONS``; datums in column order."""
     path = session.path(published.catalog)
     if relation == VIEW_ERRORS:
-        return view_errors(published, dictionary, Lookup(published.catalog, path))
+        return view_errors(published, session.coordinator.scattered, dictionary, Lookup(published.catalog, path))
     if relation == DICTIONARY:
         return [dictionary_row(session.coordinator)]
     if relation == STEPS:
@@ -87,6 +89,8 @@ def scattered_rows(scattered: ScatteredViews, names: Lookup) -> Iterable[Datums]
     for view in sorted(scattered.views.values(), key=lambda view: view.relation.oid):
         served, waits = view.served, view.waiting > 0
         status = "failing" if view.error is not None else "behind" if waits or served is None else "running"
+        if status == "running" and served is not None and len(_error_ids(served.errors, served.upper)):
+            status = "has errors"
         held = None if served is None else served.rows.count
         yield names.shown(view.relation), status, served is not None, held, None, None, view.size, view.size
 
@@ -107,16 +111,28 @@ def _under_way(session: Session) -> list[Creation]:
     return list(session.coordinator.hydrators.under_way)
 
 
-def view_errors(published: Published, dictionary: Dictionary, names: Lookup) -> Iterable[tuple[object, ...]]:
+def view_errors(
+    published: Published, scattered: ScatteredViews, dictionary: Dictionary, names: Lookup
+) -> Iterable[tuple[object, ...]]:
     """freshet.view_errors: each error row of each materialized view, and the views that are taken down."""
     for relation in sorted(published.catalog.relations.values(), key=lambda r: r.name):
-        failure = published.failures.get(relation.id)
+        failure = published.failures.get(relation.id) or scattered.broken.get(relation.id)
         if failure is not None:
             yield names.shown(relation), failure.sqlstate, failure.message, None
-        version = published.errors(relation.id)
-        if version is None:
-            continue
-        rows, _ = version.rows_at(published.ordinal)
-        for data in sorted(dictionary.lookup(np.ascontiguousarray(rows[:, 0]))):
+        for data in sorted(dictionary.lookup(_standing_errors(relation, published, scattered))):
             error, row = decode_error(data)
             yield names.shown(relation), error.sqlstate, error.message, row
+
+
+def _standing_errors(relation: Relation, published: Published, scattered: ScatteredViews) -> Words:
+    """Their ids. Of a view that Spark maintains: as of its last job."""
+    if relation.id in scattered.views and (served := scattered.views[relation.id].served) is not None:
+        return _error_ids(served.errors, served.upper)
+    return _error_ids(published.errors(relation.id), published.ordinal)
+
+
+def _error_ids(version: Version | None, ordinal: int) -> Words:
+    if version is None:
+        return np.zeros(0, np.int64)
+    rows, _ = version.rows_at(ordinal)
+    return np.ascontiguousarray(rows[:, 0])
