@@ -363,9 +363,30 @@ def test_explain_says_which_engine_and_where_columns_come_from(client: Client, f
     found = explained(client, "COPY t FROM 's3a://bucket/x.csv' WITH (FORMAT csv)")
     assert found == ["Load into t", '  engine: spark (only Spark reads "s3a://bucket/x.csv")']
     assert client.state("EXPLAIN COPY t FROM 's3a://b/x' WITH (FORMAT csv, ENGINE local)") == "0A000"
+    assert client.state(f"EXPLAIN CREATE TABLE t FROM '{folder}/a.parquet'") == "42P07"
     assert client.state(f"EXPLAIN COPY t FROM '{folder}/a.parquet' WITH (FORMAT parquet)") == "42703"
     assert client.state("EXPLAIN COPY t FROM '/etc/passwd' WITH (FORMAT csv)") == "42501"
     client.run("DROP TABLE t")
+
+
+def test_explain_of_a_table_from_files_makes_none(client: Client, folder: Path) -> None:
+    write(folder, {"k=1/a.csv": b"x,n\n1,2\n", "k=2/a.csv": b"x,n\n3,4\n"})
+    options = "WITH (FORMAT csv, HEADER, MAPPING (x AS n, k AS k))"
+    found = explained(client, f"CREATE TABLE t FROM '{folder}/k=*' {options}")
+    assert found == [
+        "Load into t", f"  engine: local (16 bytes: about 0 s here, {START_SECONDS:.0f} s by Spark)",
+        "  input: 2 files of csv, 16 bytes, rows unknown before they are read",
+        "  n bigint <- x", "  k bigint <- k (folder)",
+    ]  # fmt: skip
+    assert client.state("SELECT * FROM t") == "42P01"
+    client.run(f"CREATE TABLE t FROM '{folder}/k=*' {options}")
+    assert found == explained(client, f"COPY t FROM '{folder}/k=*' {options}")
+    client.run("DROP TABLE t")
+    found = explained(client, "CREATE TABLE t FROM 's3a://bucket/x.csv'")
+    assert found == ["Load into t", '  engine: spark (only Spark reads "s3a://bucket/x.csv")']
+    assert client.state("EXPLAIN CREATE TABLE t FROM '/etc/passwd' WITH (FORMAT csv)") == "42501"
+    pq.write_table(pa.table({"l": [[1]], "n": [1]}), folder / "l.parquet")
+    assert client.state(f"EXPLAIN CREATE TABLE t FROM '{folder}/l.parquet'") == "0A000"
 
 
 def test_auto_takes_the_engine_that_is_quicker(tmp_path: Path) -> None:

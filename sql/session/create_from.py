@@ -1,12 +1,14 @@
 """CREATE TABLE … FROM 'uri': the columns as the files or the database tell them, and their rows, in one change; EXPLAIN
-COPY."""
+of loads."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ivm.errors import SqlError
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.coordination.prepared import Prepared, StaleError
 from sql.dml.loading import insert_load
@@ -17,7 +19,7 @@ from sql.session.copy_files import loaded_before, new_load, read_beside, read_ro
 from sql.session.copy_in import before
 from sql.session.copying import load_progress
 from sql.session.load_schema import explain_load, local_columns, table_columns
-from sql.session.load_source import source_of
+from sql.session.load_source import location_of, source_of
 from sql.session.reads import Request
 from sql.session.rejecting import tell
 from sql.session.state import SessionState
@@ -27,6 +29,7 @@ from sql.statements.statements import CopyFrom, CreateTableFrom
 from storage.load.infer import FoundColumn
 from storage.load.paths import LocalFiles, Location
 from storage.spark.costs import cores_of
+from storage.text_style import TextStyle
 
 if TYPE_CHECKING:
     from sql.session.execute import Executor
@@ -94,22 +97,16 @@ class TableFrom:
                 return local_columns(statement.options, location, style)
             from storage.load.infer_spark import columns_by_spark
 
-            source = source_of(self._copy(()), location, style)
+            source = source_of(_copy(statement, ()), location, style)
             return columns_by_spark(coordinator.spark(), source, style, load.cancel)
 
         return await read_beside(coordinator, load, read)
-
-    def _copy(self, columns: tuple[TableColumn, ...]) -> CopyFrom:
-        """The load of a table of these columns."""
-        statement, count = self._statement, len(columns)
-        table = Relation(0, *self._key, RelationKind.TABLE, columns)
-        return CopyFrom(table, tuple(range(count)), (None,) * count, statement.options, statement.path)
 
     async def _rows(self, columns: tuple[TableColumn, ...], location: Location, load: Load) -> Collected:
         state = SessionState(self._session, self._transaction.catalog)
         dictionary = self._session.coordinator.engine.dictionary
         context = self._executor.reads.context(dictionary, self._request, 0, state)
-        return await read_rows(self._session, self._copy(columns), location, context, load)
+        return await read_rows(self._session, _copy(self._statement, columns), location, context, load)
 
     async def _write(self, columns: tuple[TableColumn, ...], collected: Collected | None, load: Load) -> str:
         def work(writer: Writer) -> str:
@@ -137,8 +134,38 @@ class TableFrom:
         return definer.create_table(definition, definitions.changer(writer, self._request))
 
 
-async def explained_load(session: Session, statement: CopyFrom) -> list[str]:
-    """EXPLAIN COPY t FROM 'path': its lines."""
-    coordinator = session.coordinator
+def _copy(statement: CreateTableFrom, columns: tuple[TableColumn, ...]) -> CopyFrom:
+    """The load of a table of these columns."""
+    count = len(columns)
+    table = Relation(0, statement.schema_name, statement.name, RelationKind.TABLE, columns)
+    return CopyFrom(table, tuple(range(count)), (None,) * count, statement.options, statement.path)
+
+
+async def explained_load(session: Session, statement: CopyFrom | CreateTableFrom) -> list[str]:
+    """EXPLAIN COPY t FROM 'path' and EXPLAIN CREATE TABLE t FROM 'path': the lines. Raises what the load would."""
+    coordinator, style = session.coordinator, session.text_style
     cores = cores_of(coordinator.spark().settings.master)
-    return await asyncio.to_thread(explain_load, statement, coordinator.files, session.text_style, cores)
+    if isinstance(statement, CreateTableFrom):
+        _check_free(session, statement)
+
+    def read() -> list[str]:
+        copy = statement if isinstance(statement, CopyFrom) else _found_here(statement, coordinator.files, style)
+        return explain_load(copy, coordinator.files, style, cores)
+
+    return await asyncio.to_thread(read)
+
+
+def _check_free(session: Session, statement: CreateTableFrom) -> None:
+    """42P07: there is a relation of this name, and nothing says that it may be there."""
+    assert session.transaction is not None, "a statement runs in a transaction"
+    known = (statement.schema_name, statement.name) in session.transaction.catalog.names
+    if known and not statement.if_not_exists and statement.options.load_id is None:
+        raise SqlError("42P07", f'relation "{statement.name}" already exists')
+
+
+def _found_here(statement: CreateTableFrom, folders: tuple[Path, ...], style: TextStyle) -> CopyFrom:
+    """With the columns that files of this machine tell; none of what only Spark reads."""
+    location = location_of(statement.path, statement.options.format, folders)
+    if not isinstance(location, LocalFiles):
+        return _copy(statement, ())
+    return _copy(statement, table_columns(statement, local_columns(statement.options, location, style)))

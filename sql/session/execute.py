@@ -129,7 +129,7 @@ class Executor:
             case CreateSource() | SetPaused():
                 await check_reachable(self._session.coordinator, statement)
                 return await self.definitions.run(statement, prepared, request)
-            case Explain(statement=CopyFrom(path=str()) as load):
+            case Explain(statement=CopyFrom(path=str()) | CreateTableFrom() as load):
                 return self.text_rows("QUERY PLAN", await explained_load(self._session, load), "EXPLAIN")
             case Explain():
                 return self.text_rows("QUERY PLAN", explained(self._session, statement), "EXPLAIN")
