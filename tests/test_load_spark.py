@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -21,7 +22,7 @@ from ivm.errors import SqlError
 from ivm.words import INT4, INT8, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
 from storage.cancel import Cancel
 from storage.dictionary import Dictionary
-from storage.load.columnar import ColumnarFormat, ColumnarSource
+from storage.load.columnar import ColumnarFormat, ColumnarSource, ColumnDecoder
 from storage.load.columns import LoadColumn
 from storage.load.entries import replace_ids, take_entries
 from storage.load.rejects import Rejects
@@ -123,6 +124,45 @@ def test_a_cancel_stops_the_job_and_leaves_the_session(session: SparkSession, tm
     dictionary = Dictionary(SECRET)
     rows = list(read_with_spark(session, parquet(files, COLUMNS), dictionary))
     assert Counter(decoded(rows, COLUMNS, dictionary)) == local(files)
+
+
+@dataclass(frozen=True)
+class Halting:
+    """A decoder that stops, until there is a file, after five batches."""
+
+    decode: ColumnDecoder
+    go_on: Path
+
+    def __call__(
+        self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary, rejects: Rejects | None = None
+    ) -> Iterator[Block]:
+        for i, block in enumerate(self.decode(batches, dictionary, rejects)):
+            while i == 5 and not self.go_on.exists():
+                time.sleep(0.1)
+            yield block
+
+
+def test_what_executors_have_read_is_told_meanwhile(session: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": pa.array(range(600_000), pa.int32())}), tmp_path / "many.parquet")
+
+    class Halted(ColumnarSource):
+        __slots__ = ()
+
+        def frames(self, session: Any, rejecting: bool = False) -> list[tuple[Any, Halting]]:
+            found = ColumnarSource.frames(self, session, rejecting)
+            return [(frame, Halting(decode, tmp_path / "go on")) for frame, decode in found]
+
+    source = Halted(ColumnarFormat.PARQUET, (tmp_path / "many.parquet",), (LoadColumn("id", INT4),))
+    told: list[int] = []
+
+    def tell(rows: int) -> None:
+        told.append(rows)
+        if rows:
+            (tmp_path / "go on").touch()
+
+    runs = list(read_with_spark(session, source, Dictionary(SECRET), tell=tell))
+    assert sum(len(run.rows) for run in runs) == told[-1] == 600_000
+    assert next(rows for rows in told if rows) < 600_000
 
 
 def test_conflicting_ids_are_remapped_or_read_again(session: SparkSession, tmp_path: Path) -> None:

@@ -65,6 +65,10 @@ class Load:
     error: str | None = None
     cancel: Cancel = field(default_factory=Cancel)
 
+    def see(self, rows: int) -> None:
+        """So many were read by now. Executors have read all of them before the server takes the first."""
+        self.rows = max(self.rows, rows)
+
     def reject(self, rejects: Sequence[Reject]) -> None:
         """They are what it leaves out."""
         self.rejects, self.rejected = sorted(rejects, key=lambda reject: reject.order), len(rejects)

@@ -136,7 +136,7 @@ def _collected(coordinator: Coordinator, statement: CopyFrom, parts: Iterator[Ru
     for rows, counts in parts:
         load.cancel.check()
         collector.add(rows, counts)
-        load.rows = collector.count
+        load.see(collector.count)
     return Collected(collector.finish(load.cancel.check), table.checks)
 
 
@@ -171,5 +171,7 @@ def _loaded(
     if load.engine == "spark":
         from storage.load.spark import read_with_spark
 
-        return read_with_spark(coordinator.spark(), source, context.dictionary, cancel=load.cancel, rejects=rejects)
+        return read_with_spark(
+            coordinator.spark(), source, context.dictionary, cancel=load.cancel, rejects=rejects, tell=load.see
+        )
     return read_here(source, context.dictionary, rejects)

@@ -26,6 +26,7 @@ from ivm.errors import SqlError
 from ivm.rows import Words, pack
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, load_schema
+from storage.load.progress import tell_read
 from storage.load.rejects import Reject, Rejects, TooManyRejects
 from storage.load.source import Block as Decoded
 from storage.load.source import SourceDecode
@@ -48,13 +49,15 @@ Work = Callable[[Batches], Iterator[pa.RecordBatch]]
 @dataclass(frozen=True, slots=True)
 class Encoding:
     """How rows are encoded. ``id_bits``: see ``Dictionary``; ``places``: over how many places records are spread;
-    ``most``: how many rows a load may leave out, None where the first bad one is an error."""
+    ``most``: how many rows a load may leave out, None where the first bad one is an error; ``folder``: where tasks tell
+    how much they have read (``storage.load.progress``)."""
 
     columns: tuple[LoadColumn, ...]
     secret: bytes
     places: int
     id_bits: int = 63
     most: int | None = None
+    folder: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +82,14 @@ def partitioner(encoding: Encoding, decode: SourceDecode) -> Work:
     def partition(batches: Batches) -> Iterator[pa.RecordBatch]:
         dictionary = Dictionary(encoding.secret, id_bits=encoding.id_bits)
         rejects = None if encoding.most is None else Rejects("", encoding.most)
+        read = 0
         for rows in _chunks(told(decode(batches, dictionary, rejects)), encoding.columns):
             found = list(_row_records(rows, encoding.places))
             for entries in dictionary.drain_new():
                 found += _entry_records(*entries, encoding.places)
+            read += len(rows)
+            if encoding.folder is not None:
+                tell_read(encoding.folder, read)
             yield records(found)
         if rejects is not None and rejects.found:
             yield records([(0, REJECTS, json.dumps(rejects.found, ensure_ascii=False).encode())])

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import reduce
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +23,7 @@ from storage.dictionary import Dictionary
 from storage.load.columns import load_schema
 from storage.load.entries import replace_ids, take_entries
 from storage.load.executor import Encoding, Note, notes_of, partitioner, read_entries, read_run, sorter
+from storage.load.progress import watched
 from storage.load.rejects import Rejects
 from storage.load.source import Source, read_here
 from storage.sorted_rows import Run
@@ -38,17 +39,18 @@ _UNKNOWN_PLACES: Final = 512
 
 def read_with_spark(
     spark: SparkSession, source: Source, dictionary: Dictionary, *, id_bits: int = 63, cancel: Cancel | None = None,
-    rejects: Rejects | None = None,
+    rejects: Rejects | None = None, tell: Callable[[int], object] = lambda rows: None,
 ) -> Iterator[Run]:  # fmt: skip
     """As ``read_here``, by Spark: runs. Equal in content.
 
     Files' paths are checked before (``storage.load.paths``). ``id_bits``: see ``Dictionary``. ``cancel``: stops Spark's
-    jobs too. Raises what ``read_here`` raises, 58000 where Spark is missing or fails, 57014.
+    jobs too. ``tell``: gets how many rows executors have read, now and then, on another thread. Raises what
+    ``read_here`` raises, 58000 where Spark is missing or fails, 57014.
     """
     count = source.check()
     scratch = Path(tempfile.mkdtemp(prefix="freshet-spark-", dir=spark.settings.shared))
     try:
-        with spark as session, tagged(session, scratch.name, cancel or Cancel()):
+        with spark as session, tagged(session, scratch.name, cancel or Cancel()), watched(scratch, tell):
             most = None if rejects is None else rejects.most
             notes = _job(session, source, dictionary.secret, id_bits, most, count, scratch)
         files = [note for note in notes if note.entries]
@@ -76,7 +78,7 @@ def _job(
     parts = None if count is None else max(1, -(-count // _ROWS_PER_PART))
     places = _UNKNOWN_PLACES if parts is None else _PLACES_PER_PART * parts
     columns = tuple(source.columns)
-    encoding = Encoding(columns, secret, places, id_bits, most)
+    encoding = Encoding(columns, secret, places, id_bits, most, str(out))
     try:
         encoded = [
             frame.mapInArrow(partitioner(encoding, decode), RECORDS_DDL)

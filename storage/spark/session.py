@@ -130,6 +130,14 @@ def parallelism(session: Any) -> int:
     return 1 if context is None else int(context.defaultParallelism)
 
 
+def task_name() -> str:
+    """On an executor: the name of the task that runs, the same when it is tried again. Elsewhere: one name."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return "no-task" if context is None else f"{context.stageId()}-{context.partitionId()}"
+
+
 def functions() -> Any:
     """``pyspark.sql.functions``: what columns are made with, while a session is there."""
     from pyspark.sql import functions as found
