@@ -23,11 +23,13 @@ import pyarrow.parquet as pq
 from ivm.batch import Block
 from ivm.graph import NodeId
 from ivm.rows import Words
+from ivm.shards import sorted_block
 from planner.context import Context
 from planner.fragment import Cut, cut
 from planner.physical import Constants, Plan, Table, innermost_loops
 from planner.render import constant_rows
 from planner.row_errors import first_error
+from planner.run import Snapshot, table_rows
 from planner.scatter_rounds import run_rounds
 from planner.scatter_step import Report, Scatter, once
 from storage.dictionary import Dictionary
@@ -154,6 +156,30 @@ def apply(session: Any, folder: Path, spread: Spread, before: Manifest, epoch: i
     layers = dict(before.layers) | {report.place: report.layers for report in reports}
     manifest = replace(before, number=before.number + 1, epoch=epoch, layers=layers)
     return Applied(manifest, tuple(reports))
+
+
+def compute(session: Any, folder: Path, spread: Spread, snapshot: Snapshot, context: Context,
+            stop: Callable[[], bool] = lambda: False) -> tuple[Words, Words]:  # fmt: skip
+    """The plan's rows and their diffs over a snapshot, computed from nothing in an empty folder. Errors: as ``apply``,
+    and the least of the error rows."""
+    changes = given(spread, {})
+    for number, node in spread.cut.sources:
+        if isinstance(node, Table):
+            rows, diffs = table_rows(node, snapshot)
+            changes.blocks[number] = _block(rows, np.ones(len(rows), np.int64), diffs)
+    changes.blocks |= spread.constants(context)
+    done = apply(session, folder, spread, spread.empty(), 0, changes, context.dictionary, stop)
+    files = [report.delta for report in done.reports if report.delta is not None]
+    found = read_output(folder, spread, files, context.dictionary)
+    sums = []
+    for block in found:
+        rows, times, diffs = block.arrays()
+        sums.append(sorted_block(_block(rows, np.zeros_like(times), diffs)).arrays())
+    for errors, _, _ in sums[1:]:
+        if len(errors):
+            raise first_error(errors, context.dictionary)
+    rows, _, diffs = sums[0]
+    return rows, diffs[:, 0]
 
 
 def _run_levels(session: Any, given: Path, scatter: Scatter) -> list[Report]:

@@ -27,6 +27,10 @@ class Session:
     def __init__(self, fails: int = 1 << 60) -> None:
         self.left = fails
 
+    def addTag(self, tag: str) -> None: ...  # noqa: N802 - Spark's name
+    def removeTag(self, tag: str) -> None: ...  # noqa: N802 - Spark's name
+    def interruptTag(self, tag: str) -> None: ...  # noqa: N802 - Spark's name
+
     @property
     def read(self) -> Any:
         return SimpleNamespace(schema=lambda ddl: SimpleNamespace(parquet=self._parquet))

@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
+from ivm.errors import SqlError
 from sql.engine.persist import Tuning
+from sql.session.verify_by_spark import BY_SPARK
 from storage.checkpoint import Pace
 from storage.spark.manifest import read_manifest
 from storage.stored import History
@@ -132,6 +135,44 @@ def test_verify_tells_what_differs(server: Server) -> None:
     view.note(epoch(server), {relation: wrong})
     found = client.rows("VERIFY MATERIALIZED VIEW v")
     assert sorted(str(row[-1]) for row in found) == ["-1", "1"]
+
+
+def test_verify_is_computed_by_spark_where_the_server_has_no_room(server: Server, frames: type[Frames]) -> None:
+    client = server.client()
+    client.run("CREATE TABLE halves (a int, b int)")
+    client.run("INSERT INTO halves SELECT i % 2, i FROM generate_series(1, 600) AS g(i)")
+    client.run("""
+        CREATE MATERIALIZED VIEW most WITH (MAINTAIN = spark, PARTITIONS = 2) AS
+          SELECT x.a, count(*) AS n, max(1000 / (x.b + y.b)) AS q FROM halves x JOIN halves y ON x.a = y.a GROUP BY x.a
+    """)
+    server.coordinator.budget.limit, runs = 1 << 20, frames.runs
+    assert client.rows("VERIFY MATERIALIZED VIEW most") == []
+    assert [notice.message for notice in client.notices()] == [BY_SPARK.message]
+    assert frames.runs == runs + 1
+    view = next(v for v in server.coordinator.scattered.views.values() if v.relation.name == "most")
+    halves = server.coordinator.engine.catalog.names["public", "halves"].id
+    rows, _ = server.coordinator.engine.published.rows(halves, epoch(server))
+    view.note(epoch(server), {halves: History(rows[:1], np.array([epoch(server)]), np.array([1]))})
+    client.run("CREATE TABLE another (a int)")  # the next commit lets the job begin
+    found = client.rows("VERIFY MATERIALIZED VIEW most")
+    assert sorted(str(row[-1]) for row in found) == ["-1", "1"]
+    client.run("INSERT INTO halves VALUES (0, -2)")
+    assert client.state("VERIFY MATERIALIZED VIEW most") == "22012"
+    assert not list(view.folder.parent.glob("verify-*"))
+
+
+def test_a_recursion_is_verified_by_spark_too(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = server.client()
+    client.run("""
+        CREATE MATERIALIZED VIEW steps WITH (MAINTAIN = spark, PARTITIONS = 2) AS
+          WITH RECURSIVE r(a) AS (SELECT person FROM orders UNION SELECT a + 1 FROM r WHERE a < 30) SELECT a FROM r;
+        DELETE FROM orders WHERE person < 4
+    """)
+    assert client.rows("SELECT count(*) FROM steps") == [("27",)]
+    monkeypatch.setattr("sql.session.streams.verify", Mock(side_effect=SqlError("53200", "out of memory")))
+    assert client.rows("VERIFY MATERIALIZED VIEW steps") == []
+    assert [notice.message for notice in client.notices()] == [BY_SPARK.message]
+    assert client.state("VERIFY MATERIALIZED VIEW twin") == "53200"
 
 
 def test_a_subscription_tells_each_commits_changes(server: Server, frames: type[Frames]) -> None:

@@ -11,8 +11,9 @@ import hashlib
 import shutil
 import tempfile
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -180,6 +181,16 @@ class ScatteredViews:
             view.broke(SqlError("XX000", f"internal error: {type(error).__name__}: {error}"))
             return None
         return made
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """An empty folder that executors see, for as long as this lasts."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix="verify-", dir=self._folder))
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     # -- reads ---------------------------------------------------------------------------------------------------
 

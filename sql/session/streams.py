@@ -19,7 +19,8 @@ from sql.session.portal import Rows
 from sql.session.query import epoch_of, present, snapshot_of
 from sql.session.state import SessionState, system_words
 from sql.session.subscription import Subscription
-from sql.session.verify import verify
+from sql.session.verify import AnySnapshot, Held, verify
+from sql.session.verify_by_spark import BY_SPARK, verify_by_spark
 from sql.session.verify_dictionary import verify_dictionary
 from sql.statements.queries import Query
 from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, Result, RowsResult
@@ -231,15 +232,22 @@ class Streams:
         def system(relation: int) -> Words:
             return system_words(relation, state, published, dictionary)
 
-        def work() -> RowSet:
+        def read() -> tuple[Held, AnySnapshot]:
             snapshot = snapshot_of(moment, coordinator, system)
             if view.id in served:
-                held = served[view.id].rows.rows_at(moment.ordinal)
-            else:
-                held = published.rows(view.id, published.ordinal)
-            return verify(view, held, published, snapshot, context, bounds)
+                return served[view.id].rows.rows_at(moment.ordinal), snapshot
+            return published.rows(view.id, published.ordinal), snapshot
 
-        rows = await coordinator.read(work, cancel)
+        def work() -> RowSet:
+            return verify(view, *read(), published, context, bounds)
+
+        try:
+            rows = await coordinator.read(work, cancel)
+        except SqlError as error:
+            if error.sqlstate != "53200" or view.id not in served:
+                raise
+            session.notices.append(BY_SPARK)
+            rows = await verify_by_spark(session, view, read, context)
         columns = output_columns(statement, session)
         assert columns is not None
         return RowsResult(columns, rows, f"VERIFY {len(rows)}", dictionary, formats=request.formats)

@@ -20,13 +20,17 @@ from sql.catalog.catalog import Relation
 from sql.engine.definition import definition_rel
 from sql.engine.snapshot import GivenSnapshot, HistorySnapshot, MemorySnapshot, Published, StoredIndexes
 
+AnySnapshot = MemorySnapshot | HistorySnapshot
+Held = tuple[Words, Words]
+"""Rows and their diffs."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Recompute:
     """Plans run over a snapshot."""
 
     published: Published
-    snapshot: MemorySnapshot | HistorySnapshot
+    snapshot: AnySnapshot
     context: Context
     bounds: Bounds
 
@@ -38,8 +42,7 @@ class _Recompute:
 
 
 def verify(
-    view: Relation, held: tuple[Words, Words], published: Published, snapshot: MemorySnapshot | HistorySnapshot,
-    context: Context, bounds: Bounds,
+    view: Relation, held: Held, snapshot: AnySnapshot, published: Published, context: Context, bounds: Bounds
 ) -> RowSet:  # fmt: skip
     """The rows that differ, with ``diff``: how often more (or less) a row stands in the view than in a recompute over
     the snapshot. ``held``: the view's rows and their diffs at that moment.
@@ -54,47 +57,53 @@ def verify(
         rel = reading(rel)
         for lock in locks_in(rel):
             _check_found(view, lock, found[lock.found], recompute)
-    rows, diffs = _difference(*held, recompute.rows(rel, view.schema))
+    return differing(view, held, _once(recompute.rows(rel, view.schema)))
+
+
+def differing(view: Relation, held: Held, expected: Held) -> RowSet:
+    """The rows, with ``diff``, whose counts differ: what the view has held minus what is expected, (rows, diffs)."""
+    rows, diffs = _difference(held, expected)
     result = (*view.schema, ColumnType(INT8, False))
     return RowSet(pack([*unpack(rows, view.schema), Vector(diffs)], result, len(rows)), result)
 
 
-def _found(view: Relation, published: Published) -> dict[int, tuple[Words, Words]]:
+def _found(view: Relation, published: Published) -> dict[int, Held]:
     """What the view's joins with PROCTIME() keep: (rows of ``kept_schema``, diffs) by the relation that is read."""
     stored = published.stored.get(view.id)
     kept = {} if stored is None else stored.locks
     return {-name: published.root[lock.output].rows_at(published.ordinal) for name, lock in kept.items()}
 
 
-def _given(
-    snapshot: MemorySnapshot | HistorySnapshot, rows: dict[int, tuple[Words, Words]]
-) -> MemorySnapshot | HistorySnapshot:
+def _given(snapshot: AnySnapshot, rows: dict[int, Held]) -> AnySnapshot:
     if not rows:
         return snapshot
     assert isinstance(snapshot, MemorySnapshot), "locked joins are read at the present"
     return GivenSnapshot(snapshot.published, snapshot.at, snapshot.system, given=rows)
 
 
-def _check_found(view: Relation, lock: Locked, found: tuple[Words, Words], recompute: _Recompute) -> None:
+def _check_found(view: Relation, lock: Locked, found: Held, recompute: _Recompute) -> None:
     """Raises XX001 unless each row of the join's left side has its lock, as often as it is there, and no other has."""
     row, kept = nullable(schema(lock.left)), kept_schema(lock)
     columns = unpack(found[0], kept)
     markers = columns[len(row) + 1].words == MARKER
     held = pack(columns[: len(row)], row, len(found[0]))[markers]
-    wrong, _ = _difference(held, found[1][markers], recompute.rows(lock.left, row))
+    wrong, _ = _difference((held, found[1][markers]), _once(recompute.rows(lock.left, row)))
     if len(wrong):
         detail = f"{len(wrong)} different rows are locked more often, or less, than the join reads them."
         raise SqlError("XX001", f'materialized view "{view.name}" has locked other rows than it reads', detail)
 
 
-def _difference(rows: Words, diffs: Words, expected: Words) -> tuple[Words, Words]:
-    """The rows whose counts differ: view minus recompute."""
-    both = np.concatenate([rows, expected])
-    weights = np.concatenate([diffs, np.full(len(expected), -1, np.int64)])
-    if not len(both):
-        return both, weights
-    distinct, place = np.unique(both, axis=0, return_inverse=True)
+def _once(rows: Words) -> Held:
+    return rows, np.ones(len(rows), np.int64)
+
+
+def _difference(one: Held, other: Held) -> Held:
+    """One collection minus the other."""
+    rows, diffs = np.concatenate([one[0], other[0]]), np.concatenate([one[1], -other[1]])
+    if not len(rows):
+        return rows, diffs
+    distinct, place = np.unique(rows, axis=0, return_inverse=True)
     sums = np.zeros(len(distinct), np.int64)
-    np.add.at(sums, place.reshape(-1), weights)
+    np.add.at(sums, place.reshape(-1), diffs)
     wrong = sums != 0
     return distinct[wrong], sums[wrong]
