@@ -3,8 +3,9 @@
 The plan is cut where rows of one key must meet (``planner.fragment``). Each level is a stage: its frame of blocks is
 partitioned by key, and a task runs its fragments by the engine's own operators, in a small dataflow over its part
 (``planner.spark_work``). What traces hold is written to a folder that the executors share with the server; the rest
-goes on to the next levels. One job does all stages, but where there are loops: then each step is a job, and frames wait
-in files. So nothing is computed twice in two ways, and nothing but exchange is Spark's.
+goes on to the next levels. One job does all stages, but where there are loops: then a job has some of the steps
+(``planner.turns``), and frames wait in files for later ones. So nothing is computed twice in two ways, and nothing but
+exchange is Spark's.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from planner.physical import Group, Plan, innermost_loops, inputs
 from planner.rounds import Due, Rounds
 from planner.spark_sources import Sources
 from planner.spark_work import FRAME, Environment, Work, output_folder, part_folder, told_folder, values_folder
+from planner.turns import Turns, ahead
 from planner.unfold import Unfolded, unfold
 from planner.words_read import words_read
 from storage.dictionary import Dictionary, Entries
@@ -45,6 +47,13 @@ TASK_ROWS: Final = 100_000
 """The same from which on a task of its own is worth it."""
 LEAST_PARTS: Final = 2
 MOST_PARTS: Final = 256
+
+MOST_STAGES: Final = 16
+"""Steps of a loop in one job, at most."""
+FEW_UPDATES: Final = 1 << 18
+"""Come to the steps of a job whose time is its own more than theirs: the next one has more of them."""
+FEW_BYTES: Final = 1 << 22
+"""Of frames that a job may take along though it may not come to them."""
 
 _LOOK_SECONDS: Final = 0.05
 
@@ -78,11 +87,11 @@ def _blocks(folder: Path) -> Iterator[Block]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Some fragments' turn: ``what`` they are, and the greatest of their levels."""
+    """Some fragments' turn: ``what`` they are ("": nobody knows yet), and the greatest of their levels."""
 
     number: int
-    what: str
-    level: int
+    what: str = ""
+    level: int = 0
 
 
 @dataclass(slots=True)
@@ -189,8 +198,19 @@ class Hydration:
         begun = [step for step in steps if told_folder(self.folder, step.number).exists()] or steps[:1]
         for step in begun:
             updates += told(told_folder(self.folder, step.number))
-        for step in begun[-1:]:
+        known = (step if step.what else self._seen(step.number) for step in reversed(begun))
+        for step in [*filter(None, known)][:1]:
             self.progress(step.what, self._cut.levels - 1, step.level, updates)
+
+    def _seen(self, number: int) -> Step | None:
+        """A step by what a part has told of it, if one has."""
+        assert self._cut is not None
+        done = next(told_folder(self.folder, number).glob("*-*"), None)
+        if done is None:
+            return None
+        due = Due.parse(done.name.rsplit("-", 2)[0])
+        fragment = self._cut.fragments[due.fragment]
+        return Step(number, self._what((fragment,), [due]), fragment.level)
 
     def _go_through(self, session: Any) -> None:
         """A plan without loops: one job, whose stages are the levels."""
@@ -204,42 +224,75 @@ class Hydration:
                 continue
             steps.append(self._step(fragments, []))
             frame = self._slices_frame(session) if frame is None else frame.repartitionById(self._parts, "part")
-            frame = frame.mapInArrow(self._work(steps[-1], fragments, 0), FRAME)
+            frame = frame.mapInArrow(self._work(steps[-1].number, fragments), FRAME)
         self._begin(steps, self._sources.updates)
         with _as_ours():
             frame.write.format("noop").mode("overwrite").save()
 
     def _go_round(self, session: Any, rounds: Rounds) -> None:
-        """A plan with loops: a job for each step, whose frames wait in files for theirs."""
+        """A plan with loops: job after job, whose frames wait in files for the next ones. One has the more steps the
+        less those before had to do."""
+        assert self._cut is not None
         assert self._sources is not None
-        self._begin((), self._sources.updates)
-        self._run_step(session, [])
+        first = self._cut.fragments[FIRST]
+        self._begin([self._step((first,), [])], self._sources.updates)
+        self._run_job(self._slices_frame(session).mapInArrow(self._work(self._steps, (first,)), FRAME))
+        stages = 1
         while self._waiting:
             self.check()
-            self._run_step(session, rounds.next(self._waiting))
+            before = self._at[1]
+            used = self._go_on(session, rounds, stages)
+            stages = min(2 * used, MOST_STAGES) if self._at[1] - before <= FEW_UPDATES else 1
 
-    def _run_step(self, session: Any, due: Sequence[Due]) -> None:
-        """One job: what is due, none of it for the first one, which reads the slices."""
+    def _go_on(self, session: Any, rounds: Rounds, stages: int) -> int:
+        """A job of so many steps; in how many of them something was due."""
         assert self._cut is not None
-        numbers = {d.fragment for d in due} or {FIRST}
-        fragments = tuple(f for f in self._cut.fragments if f.number in numbers)
-        paths = [path for d in due for path in self._waiting.pop(d)]
-        step, updates = self._step(fragments, due), self._at[1]
-        self._begin([step], updates)
-        work = self._work(step, fragments, due[0].vector if due else 0)
-        out = self.folder / "frames" / str(step.number)
+        due = rounds.next(self._waiting)
+        here = self._here(due, rounds, stages)
+        frame = self._frame(session, [path for d in here for path in self._waiting.pop(d)])
+        keyed = self._cut.fragments[1:-1]
+        fragments = keyed if stages > 1 else tuple(f for f in keyed if f.number in {d.fragment for d in due})
+        steps = [self._step([self._cut.fragments[d.fragment] for d in due], due)]
+        steps += [self._unknown_step() for _ in range(stages - 1)]
+        for stage, step in enumerate(steps):
+            turns = Turns(rounds, frozenset(here), frozenset(self._waiting), stage, stage == stages - 1)
+            frame = frame.repartitionById(self._parts, "part")
+            frame = frame.mapInArrow(self._work(step.number, fragments, turns), FRAME)
+        self._begin(steps, self._at[1])
+        self._run_job(frame)
+        return sum(any(told_folder(self.folder, step.number).iterdir()) for step in steps)
+
+    def _here(self, due: list[Due], rounds: Rounds, stages: int) -> list[Due]:
+        """What waits that a job has in its frames: what is due, and of the rest what its steps come to, if it is
+        little."""
+        found, size = list(due), 0
+        for one in ahead(rounds, self._waiting, stages)[len(due) :]:
+            size += sum(file.stat().st_size for path in self._waiting[one] for file in path.iterdir())
+            if size > FEW_BYTES:
+                break
+            found.append(one)
+        return found
+
+    def _run_job(self, frame: Any) -> None:
+        """Writes what a job's last step leaves, and notes which frames it has left for later ones."""
+        out = self.folder / "frames" / str(self._steps)
         with _as_ours():
-            frame = self._frame(session, paths) if due else self._slices_frame(session)
-            frame.mapInArrow(work, FRAME).write.partitionBy("due").parquet(out.as_uri())
-        self._begin((), updates + told(told_folder(self.folder, step.number)))
-        self._file(out)
+            frame.write.partitionBy("due").parquet(out.as_uri())
+        steps, updates = self._at
+        self._begin((), updates + sum(told(told_folder(self.folder, step.number)) for step in steps))
+        for folder in out.glob("due=*"):
+            self._waiting.setdefault(Due.parse(folder.name.partition("=")[2]), []).append(folder)
 
     def _step(self, fragments: Sequence[Fragment], due: Sequence[Due]) -> Step:
         """The next step's number, what it is, and its level."""
         self._steps += 1
         return Step(self._steps, self._what(fragments, due), max(f.level for f in fragments))
 
-    def _work(self, step: Step, fragments: tuple[Fragment, ...], vector: int) -> Work:
+    def _unknown_step(self) -> Step:
+        self._steps += 1
+        return Step(self._steps)
+
+    def _work(self, step: int, fragments: tuple[Fragment, ...], turns: Turns | None = None) -> Work:
         assert self._cut is not None
         assert self._sources is not None
         context = self.context
@@ -257,8 +310,8 @@ class Hydration:
         )
         output = self._cut.output.number
         return Work(
-            fragments, self._parts, self.folder, step.number, environment, output, slices, traces, kept, again, vector
-        )
+            fragments, self._parts, self.folder, step, environment, output, slices, traces, kept, again, turns
+        )  # fmt: skip
 
     @property
     def _loops(self) -> list[int | None]:
@@ -283,15 +336,7 @@ class Hydration:
         return session.range(0, count, 1, count)
 
     def _frame(self, session: Any, paths: Sequence[Path]) -> Any:
-        frame = session.read.schema(FRAME).parquet(*[spark_path(path) for path in paths])
-        return frame.repartitionById(self._parts, "part")
-
-    def _file(self, out: Path) -> None:
-        """Notes which frames a step has left for later ones."""
-        for folder in out.glob("due=*"):
-            fragment, port, vector = map(int, folder.name.partition("=")[2].split("."))
-            node, owed = NodeId(port if port >= 0 else -1 - port), port < 0
-            self._waiting.setdefault(Due(fragment, node, vector, owed), []).append(folder)
+        return session.read.schema(FRAME).parquet(*[spark_path(path) for path in paths])
 
     def _take_values(self) -> None:
         """The values that executors have interned, which have their ids from the same rule as here."""

@@ -8,12 +8,12 @@ run as the engine runs it, by an agenda, but for linear nodes, which never wait.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 
 from ivm.graph import Arrange, NodeId
 from ivm.time import all_bits
 from planner.fragment import Cut, Fragment, Keyed
-from planner.physical import Plan, innermost_loops, inputs
+from planner.physical import Plan, Scope, innermost_loops, inputs
 
 Loop = int | None
 """A loop of the plan; None: outside of all."""
@@ -28,6 +28,20 @@ class Due:
     vector: int
     owed: bool = False
 
+    @staticmethod
+    def parse(text: str) -> Due:
+        """What ``str`` has made of it."""
+        fragment, port, vector = map(int, text.split("."))
+        return Due(fragment, NodeId(port if port >= 0 else -1 - port), vector, port < 0)
+
+    @property
+    def port(self) -> NodeId:
+        """The port; for what is owed a number below 0 that stands for the node."""
+        return NodeId(-1 - self.node) if self.owed else self.node
+
+    def __str__(self) -> str:
+        return f"{self.fragment}.{self.port}.{self.vector}"
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -40,36 +54,36 @@ class Item:
 
 @dataclass(slots=True)
 class Rounds:
-    """``next`` says what of all that waits is to be taken first."""
+    """``next`` says what of all that waits is to be taken first. It goes to executors, without the plan."""
 
-    plan: Plan
-    cut: Cut
+    plan: InitVar[Plan]
+    cut: InitVar[Cut]
+    _scopes: tuple[Scope, ...] = ()
     _loops: list[Loop] = field(default_factory=list)
-    _items: dict[NodeId, Item] = field(default_factory=dict)
     _ranks: dict[Item, int] = field(default_factory=dict)
     _before: dict[Item, set[Item]] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        plan = self.plan
+    def __post_init__(self, plan: Plan, cut: Cut) -> None:
+        self._scopes = plan.scopes
         self._loops = innermost_loops(plan)
-        self._items = {NodeId(i): Item("node", i, loop) for i, loop in enumerate(self._loops)}
-        for fragment in self.cut.fragments[1:-1]:
+        items = {NodeId(i): Item("node", i, loop) for i, loop in enumerate(self._loops)}
+        for fragment in cut.fragments[1:-1]:
             mine = [i for i, node in fragment.nodes if isinstance(node, Keyed)]
             mine += [port.node for port in fragment.ports if not fragment.keyed]
-            self._items.update({i: Item("fragment", fragment.number, self._loops[i]) for i in mine})
-        for number, item in list(self._items.items()):
+            items.update({i: Item("fragment", fragment.number, self._loops[i]) for i in mine})
+        for number, item in list(items.items()):
             for source in inputs(plan.nodes[number]):
-                self._edge(self._items[source], item)
-        for fragment in self.cut.fragments[1:-1]:
-            self._ports(fragment)
+                self._edge(items[source], item)
+        for fragment in cut.fragments[1:-1]:
+            self._ports(fragment, plan, items)
 
-    def _ports(self, fragment: Fragment) -> None:
+    def _ports(self, fragment: Fragment, plan: Plan, items: dict[NodeId, Item]) -> None:
         for port in fragment.ports if fragment.keyed else ():
-            node, at = self.plan.nodes[port.node], Item("fragment", fragment.number, port.scope)
-            self._edge(self._items[node.input if isinstance(node, Arrange) else port.node], at)
+            node, at = plan.nodes[port.node], Item("fragment", fragment.number, port.scope)
+            self._edge(items[node.input if isinstance(node, Arrange) else port.node], at)
             for number, keyed in fragment.nodes:
                 if isinstance(keyed, Keyed) and port.node in inputs(keyed):
-                    self._edge(at, self._items[number])
+                    self._edge(at, items[number])
 
     def next(self, waiting: Collection[Due]) -> list[Due]:
         """Those to be taken together: all of one loop vector."""
@@ -93,13 +107,13 @@ class Rounds:
         """The vector as the loop, which may be further out, counts it."""
         own = self._loops[due.node]
         assert own is not None
-        return due.vector >> all_bits(self.plan.scopes[own].shape) - all_bits(self.plan.scopes[loop].shape)
+        return due.vector >> all_bits(self._scopes[own].shape) - all_bits(self._scopes[loop].shape)
 
     def _around(self, loop: Loop) -> list[Loop]:
         """The loop and those that it is in, and None."""
         found = [loop]
         while (last := found[-1]) is not None:
-            found.append(self.plan.scopes[last].parent)
+            found.append(self._scopes[last].parent)
         return found
 
     def _lifted(self, item: Item, loop: Loop) -> Item:

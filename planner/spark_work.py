@@ -5,16 +5,17 @@ of updates for a port of a part of a fragment (``storage.spark.blocks``). What t
 that all share: a task that runs again writes the same under the same names.
 
 ``due`` says what a record waits for, for folders: a port at a loop vector (negative: what a node owes to it).
+A record of no fragment is a note (``planner.turns``), whose ``port`` is a stage, after which something waits for it.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,8 @@ from ivm.shards import sorted_block
 from planner.context import Context
 from planner.fragment import FIRST, Fragment
 from planner.fragment_run import Ran, Sent, run_fragment
+from planner.rounds import Due
+from planner.turns import Turns
 from storage.dictionary import Dictionary
 from storage.spark.blocks import (
     encode_cells,
@@ -51,8 +54,22 @@ FRAME_SCHEMA: Final = pa.schema(
 RECORD_BYTES: Final = 1 << 18
 """Of one record, about: Spark looks at what it holds a hundred records at a time."""
 _BATCH_BYTES: Final = 1 << 23
-Record = tuple[Any, ...]
-"""A row of ``FRAME``, its block not encoded yet."""
+NOTE: Final = -1
+"""The fragment of notes."""
+_NOTHING: Final = Block(1, 1)
+Arrived = dict[tuple[int, int], dict[NodeId, list[Block]]]
+"""What has come, by fragment and part, then by port."""
+
+
+class Record(NamedTuple):
+    """A row of ``FRAME``, its block not encoded yet."""
+
+    due: str
+    fragment: int
+    port: int
+    part: int
+    rows: int
+    block: Block
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +132,12 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One step: what waits for some fragments at one loop ``vector``, and what they make of it.
+    """One step: what waits for some fragments, and what they make of it.
 
     ``slices``: for the first step, what it reads, by the task's number. ``traces``: for each of the ``fragments``
     how many it has; ``kept``: which of them are written. ``again``: whether other steps go on with what this one leaves
-    in traces. ``output``: the number of the fragment that nothing runs: the plan's rows.
+    in traces. ``output``: the number of the fragment that nothing runs: the plan's rows. ``turns``: which of what comes
+    is taken, at one loop vector; None: all that comes for the fragments, which are in no loop.
     """
 
     fragments: tuple[Fragment, ...]
@@ -132,7 +150,7 @@ class Work:
     traces: tuple[int, ...] = ()
     kept: tuple[frozenset[int], ...] = ()
     again: tuple[bool, ...] = ()
-    vector: int = 0
+    turns: Turns | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For ``mapInArrow``: records in, records out."""
@@ -144,12 +162,37 @@ class Work:
     def _records(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Record]:
         told = told_folder(self.folder, self.step)
         told.mkdir(parents=True, exist_ok=True)
-        context = self.environment.context(self.step)
-        arrived: dict[tuple[int, int], dict[NodeId, list[Block]]] = defaultdict(lambda: defaultdict(list))
+        if self.turns is not None:
+            yield from self._turn([*_decoded(batches)], self.turns, told)
+            return
+        arrived = _nothing_arrived()
         yield from self._take(batches, arrived)
+        yield from self._go(arrived, 0, told)
+
+    def _turn(self, records: Sequence[Record], turns: Turns, told: Path) -> Iterator[Record]:
+        """What is due now, which is not known before all has come; the rest goes on."""
+        notes = {note: record for record in records if (note := record[:4])[1] == NOTE}
+        due = turns.due([(note.port, Due.parse(note.due)) for note in notes.values()])
+        mine, arrived, left = {str(one) for one in due}, _nothing_arrived(), set[str]()
+        for record in records:
+            if record.due in mine and record.fragment != NOTE:
+                arrived[record.fragment, record.part][NodeId(record.port)].append(record.block)
+            elif record.fragment != NOTE:
+                yield record
+        for record in self._go(arrived, due[0].vector if due else 0, told):
+            left.add(record.due)
+            yield record
+        if not turns.last:
+            yield from notes.values()
+            for text in sorted(left):
+                yield from (Record(text, NOTE, turns.stage, part, 0, _NOTHING) for part in range(self.parts))
+
+    def _go(self, arrived: Arrived, vector: int, told: Path) -> Iterator[Record]:
+        """Runs fragments over the parts for which something has come, and says so: ``told``."""
+        context = self.environment.context(self.step)
         for (number, part), ports in sorted(arrived.items()):
             place = next(i for i, f in enumerate(self.fragments) if f.number == number)
-            ran = self._run(place, part, ports, context)
+            ran = self._run(place, part, ports, context, vector)
             name = f"{number}-{part}"
             for i, sent in enumerate(ran.sent):
                 yield from self._sent(sent, f"{self.step}-{name}-{i}")
@@ -159,9 +202,9 @@ class Work:
                 path = values_folder(self.folder, self.step) / f"{name}.arrow"
                 write_blocks(path, [], entries, durable=False)
             came = sum(block.n for blocks in ports.values() for block in blocks)
-            (told / f"{name}-{came}").touch()
+            (told / f"{number}.{min(ports)}.{vector}-{part}-{came}").touch()
 
-    def _run(self, place: int, part: int, ports: dict[NodeId, list[Block]], context: Context) -> Ran:
+    def _run(self, place: int, part: int, ports: dict[NodeId, list[Block]], context: Context, vector: int) -> Ran:
         fragment = self.fragments[place]
         folders = [part_folder(self.folder, fragment.number, i, part) for i in range(self.traces[place])]
         traces = [self._before(folder) for folder in folders] if self.again[place] else []
@@ -169,7 +212,7 @@ class Work:
         arrived = {port: block for port, block in found.items() if port >= 0}
         owed = {NodeId(-1 - port): block for port, block in found.items() if port < 0}
         held = traces if any(traces) else None
-        ran = run_fragment(fragment, context, held, arrived, self.parts, False, self.vector, owed)
+        ran = run_fragment(fragment, context, held, arrived, self.parts, False, vector, owed)
         for i in sorted(self.kept[place]):
             _write(folders[i], f"{self.step:06d}", ran.traces[i])
         return ran
@@ -178,24 +221,17 @@ class Work:
         """What steps before this one have left, whatever a task that ran twice has written since."""
         return [read_block(path) for path in sorted(folder.glob("*.arrow")) if int(path.stem) < self.step]
 
-    def _take(
-        self, batches: Iterable[pa.RecordBatch], arrived: dict[tuple[int, int], dict[NodeId, list[Block]]]
-    ) -> Iterator[Record]:
+    def _take(self, batches: Iterable[pa.RecordBatch], arrived: Arrived) -> Iterator[Record]:
         """Notes what has come; what other fragments wait for goes on."""
         mine = {fragment.number for fragment in self.fragments}
-        for batch in batches:
-            if self.slices:
-                for number in batch.column(0).to_pylist():
-                    found = self.slices[number]
-                    arrived[FIRST, number][found.port].append(found.read())
-                continue
-            heads = (batch.column(name).to_pylist() for name in ("due", "fragment", "port", "part", "rows"))
-            for *head, cell in zip(*heads, batch.column("block"), strict=True):
-                _, fragment, port, part, _ = head
-                if fragment in mine:
-                    arrived[fragment, part][NodeId(port)].append(view_block(cell.as_buffer()))
-                else:
-                    yield *head, view_block(cell.as_buffer())
+        for number in (n for batch in batches for n in batch.column(0).to_pylist()) if self.slices else ():
+            found = self.slices[number]
+            arrived[FIRST, number][found.port].append(found.read())
+        for record in () if self.slices else _decoded(batches):
+            if record.fragment in mine:
+                arrived[record.fragment, record.part][NodeId(record.port)].append(record.block)
+            else:
+                yield record
 
     def _sent(self, sent: Sent, name: str) -> Iterator[Record]:
         if sent.fragment == self.output:
@@ -211,7 +247,21 @@ def _waiting(sent: Sent) -> Iterator[Record]:
         chosen = slice(None) if times[0] == times[-1] == vector and (times == vector).all() else times == vector
         for block in pieces(Block.of(rows[chosen], times[chosen], diffs[chosen]), RECORD_BYTES):
             due = f"{sent.fragment}.{sent.port}.{vector}"
-            yield due, sent.fragment, sent.port, sent.part, block.n, block
+            yield Record(due, sent.fragment, sent.port, sent.part, block.n, block)
+
+
+def _decoded(batches: Iterable[pa.RecordBatch]) -> Iterator[Record]:
+    for batch in batches:
+        *heads, block = FRAME_SCHEMA.names
+        columns = (batch.column(name).to_pylist() for name in heads)
+        for (due, fragment, port, part, rows), cell in zip(
+            zip(*columns, strict=True), batch.column(block), strict=True
+        ):
+            yield Record(due, fragment, port, part, rows, view_block(cell.as_buffer()))
+
+
+def _nothing_arrived() -> Arrived:
+    return defaultdict(lambda: defaultdict(list))
 
 
 def values_folder(folder: Path, step: int) -> Path:
@@ -220,8 +270,8 @@ def values_folder(folder: Path, step: int) -> Path:
 
 
 def told_folder(folder: Path, step: int) -> Path:
-    """There once a step has begun; in it a file for each part that is done, whose name ends in how many updates have
-    come to it."""
+    """There once a step has begun; in it a file for each part that is done: what it has taken (``Due``), the part, and
+    how many updates have come to it."""
     return folder / "told" / f"{step:06d}"
 
 
@@ -246,7 +296,7 @@ def _batches(records: Iterable[Record]) -> Iterator[pa.RecordBatch]:
     size = 0
     for record in records:
         held.append(record)
-        size += 8 * encoded_words(record[-1])
+        size += 8 * encoded_words(record.block)
         if size >= _BATCH_BYTES:
             yield _batch(held)
             held, size = [], 0

@@ -10,6 +10,7 @@ import pytest
 
 from ivm.detached import Detached, detach
 from ivm.inspect import nodes
+from planner import render_spark
 from planner.hydrate_by import unsupported_by_spark
 from planner.hydration import hydrate_by_spark
 from planner.logical import Rel
@@ -96,3 +97,18 @@ def test_contents_equal_the_engines_arrangement_by_arrangement(
             if errors is None or not len(errors[0]):
                 assert world.view(view) == world.model(rel), view
     assert nodes(world.dataflow)
+
+
+@pytest.mark.parametrize(("stages", "size"), [(1, 1 << 22), (3, 1 << 22), (16, 0)])
+def test_steps_are_the_same_however_many_a_job_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stages: int, size: int
+) -> None:
+    """``size``: of the frames that a job may take along; at 0 it ends where others come first."""
+    monkeypatch.setattr(render_spark, "MOST_STAGES", stages)
+    monkeypatch.setattr(render_spark, "FEW_BYTES", size)
+    world, _ = filled_world(2)
+    spark = FakeSpark(tmp_path)
+    for i, name in enumerate(list(LOOPS)[::3]):
+        expected, found, flow, _ = both(world, spark, 100 + i, LOOPS[name])
+        flow.abandon()
+        assert different(found, expected) == [], name

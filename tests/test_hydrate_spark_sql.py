@@ -204,6 +204,17 @@ def test_what_cannot_be_is_refused(spark: FakeSpark, pair: tuple[Client, Client]
     assert not spark.jobs
 
 
+def test_rounds_with_little_to_do_share_a_job(spark: FakeSpark, pair: tuple[Client, Client]) -> None:
+    """Reachability along a chain: 60 rounds of two steps."""
+    a, _ = pair
+    a.run("CREATE TABLE chain (src int, dst int)")
+    a.run("INSERT INTO chain SELECT i, i + 1 FROM generate_series(1, 60) i")
+    a.run("CREATE MATERIALIZED VIEW ends WITH (HYDRATE = spark) AS WITH RECURSIVE r (n) AS (SELECT 1 UNION "
+          "SELECT dst FROM r JOIN chain ON src = n) SELECT n FROM r")  # fmt: skip
+    assert a.rows("SELECT count(*) FROM ends") == [("61",)]
+    assert spark.jobs < 20
+
+
 def test_ids_that_clash_leave_the_view_to_the_server(
     spark: FakeSpark, pair: tuple[Client, Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
