@@ -291,7 +291,7 @@ class Batch:
         """(rows, times, diffs), one of each for every update."""
         block, n = self._block, self.n
         if block.room < n:
-            return block.rows[:n], np.repeat(block.times, n), np.repeat(block.diffs, n, axis=0)
+            return block.rows[:n], np.full(n, block.times[0]), np.full((n, block.diff_width), block.diffs[0])
         return block.rows[:n], block.times[:n], block.diffs[:n]
 
     @property
@@ -306,7 +306,7 @@ class Batch:
         for start in range(0, n, most):
             stop = min(start + most, n)
             count = stop - start
-            diffs = np.repeat(block.diffs, count, axis=0) if block.room < n else block.diffs[start:stop]
+            diffs = np.full((count, block.diff_width), block.diffs[0]) if block.room < n else block.diffs[start:stop]
             yield Block.of(block.rows[start:stop], np.zeros(count, np.int64), diffs)
 
     def check(self) -> None:

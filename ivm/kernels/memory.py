@@ -65,7 +65,8 @@ FENCE: Final = 32
 FILTER_LEAST: Final = 256
 FILTER_MOST: Final = 1 << 17
 FILTER_BITS: Final = 12
-_SPREAD: Final = -7046029254386353131
+SPREAD: Final = -7046029254386353131
+"""2^64 divided by the golden ratio, for hashing by multiplication (Fibonacci hashing)."""
 
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ else:
 @kernel
 def spread(word: int) -> int:
     """A hash of a word, for filters (Fibonacci hashing)."""
-    return (word * _SPREAD) >> 32
+    return (word * SPREAD) >> 32
 
 
 @kernel

@@ -2,7 +2,8 @@
 
 A permutation is sorted: by insertion below 24 updates; where the words' ranges let a row, its time and its place fit
 one word, as such words, by merging or an LSD radix over the bits that differ; otherwise by merging below about a
-thousand or where words compare as bytes, and by an 8-bit LSD radix that skips bytes in which all rows agree.
+thousand or where words compare as bytes, and by an 8-bit LSD radix that skips bytes in which all rows agree. Where many
+updates add up to few, only what they add up to is sorted.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from ivm.kernels.cache import kernel
+from ivm.kernels.combine import COMBINED, combine, most_groups
 from ivm.kernels.memory import (
     B_COUNT,
     B_DIFF_WIDTH,
@@ -19,8 +21,10 @@ from ivm.kernels.memory import (
     B_ROWS,
     B_TIMES,
     B_WIDTH,
+    BLOCK_WORDS,
     Words,
     copy_words,
+    lay_out,
     load,
     store,
 )  # fmt: skip
@@ -312,8 +316,26 @@ def sort_block(source: Words, target: Words, order: int) -> int:
     rows = source[B_ROWS]
     times = source[B_TIMES]
     width = source[B_WIDTH]
-    ordered = is_sorted(rows, times, width, order, count)
-    perm = np.empty(0, np.int64) if ordered else permutation(rows, times, width, order, count)
-    out = _emit(source, target, perm, ordered)
+    if is_sorted(rows, times, width, order, count):
+        out = _emit(source, target, np.empty(0, np.int64), True)
+    else:
+        out = -1
+        if count >= COMBINED:
+            room = np.empty(most_groups(count) * (width + 1 + source[B_DIFF_WIDTH]), np.int64)
+            out = _sort_groups(source, target, order, room)
+        if out < 0:
+            out = _emit(source, target, permutation(rows, times, width, order, count), False)
     target[B_COUNT] = out
     return out
+
+
+@kernel
+def _sort_groups(source: Words, target: Words, order: int, room: Words) -> int:
+    """``sort_block`` of what equal updates add up to, for which there is room; -1: that would not be little."""
+    width = source[B_WIDTH]
+    groups = np.empty(BLOCK_WORDS, np.int64)
+    lay_out(room, groups, 0, width, source[B_DIFF_WIDTH], most_groups(source[B_COUNT]))
+    if not combine(source, groups):
+        return -1
+    count, rows, times = groups[B_COUNT], groups[B_ROWS], groups[B_TIMES]
+    return _emit(groups, target, permutation(rows, times, width, order, count), False)
