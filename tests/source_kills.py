@@ -4,8 +4,9 @@
 
 On a cluster of two workers, which stays up, files arrive all the time, in a table without a key (so that a batch that
 counted twice would show) and by key, and Spark's clock makes rows; then, with local[2], a Derby database is polled, for
-a third of the kills. Kinds of kills: *server* (with it goes the driver of the streams), *executor* (its Java, at work),
-*worker* (a Python worker, at work), *driver* (Spark's Java of the server).
+a third of the kills. Kinds of kills: *server* (with it goes the driver of the streams), *late* (the server, as soon as
+a batch's rows are in, which Spark then cannot know), *executor* (its Java, at work), *worker* (a Python worker, at
+work), *driver* (Spark's Java of the server).
 
 A kill counts if a batch was under way: Spark had written down which data it is made of and had not written down that
 it was done, neither just before the kill nor just after it; or, for a poll, there were rows that were not in. After
@@ -34,7 +35,7 @@ from tests.processes import below, busiest, executors
 from tests.source_feeds import Arrivals, Derby
 from tests.spark_local import hurry
 
-ON_CLUSTER: Final = ("server", "executor", "server", "executor", "worker", "server", "executor", "driver")
+ON_CLUSTER: Final = ("server", "executor", "late", "executor", "worker", "late", "server", "driver")
 ON_LOCAL: Final = ("server", "driver", "server", "worker")
 PATIENCE: Final = 240.0
 STREAMS: Final = (
@@ -132,20 +133,23 @@ class SourceKills:
         while aim not in self.under_way(program):
             assert time.monotonic() < end, f"{aim}: no batch begins: {ask(program, 'TABLE freshet.sources')}"
             time.sleep(0.01)
-        time.sleep(self.random.uniform(0.0, 0.4))
+        if kind == "late":
+            self.until_in(program, aim)
+        else:
+            time.sleep(self.random.uniform(0.0, 0.4))
         pid = self.victim(program, kind)
         before = self.under_way(program)
         if pid is None or not before:
             return program, False
-        if kind == "server":
+        if pid == program.process.pid:
             program.kill()
         else:
             os.kill(pid, signal.SIGKILL)
         after = before if self.polled else self.under_way(None)
         hits = [name for name, batch in before.items() if after.get(name) == batch]
-        if kind in ("server", "driver"):
+        if kind in ("server", "late", "driver"):
             self._since = time.time()
-        if kind == "server":
+        if kind in ("server", "late"):
             program = self.start()
             self.again += sum(self.is_in(program, name, before[name]) for name in hits if not self.polled)
         self.check(program)
@@ -158,7 +162,7 @@ class SourceKills:
         mine = below(program.process.pid)
         java = executors(self.cluster.worker_pids) if self.cluster is not None else []
         match kind:
-            case "server":
+            case "server" | "late":
                 return program.process.pid
             case "driver":
                 return next((process.pid for process in mine if process.is_java), None)
@@ -167,6 +171,14 @@ class SourceKills:
             case _:
                 tree = [process for pid in java for process in below(pid)] if self.cluster is not None else mine
                 return busiest([process.pid for process in tree if process.is_worker], with_children=False)
+
+    def until_in(self, program: Program, source: str) -> None:
+        """Until the rows of the batch that is under way are in, or Spark has written down that it is done."""
+        batch = self.under_way(None).get(source)
+        with program.connect() as connection:
+            while batch is not None and self.under_way(None).get(source) == batch:
+                if connection.execute(f"SELECT batch FROM {source}").fetchall() == [(batch,)]:  # type: ignore[call-overload]
+                    return
 
     def is_in(self, program: Program, source: str, batch: int) -> bool:
         """Whether a batch's rows are in before Spark can have told of it again: right after a start."""

@@ -28,6 +28,7 @@ from ivm.words import (
     INT2,
     INT4,
     INT8,
+    INTERVAL,
     NUMERIC,
     OID,
     TEXT,
@@ -53,6 +54,9 @@ VARCHAR3 = SqlType(Kind.VARCHAR, 3)
 CHAR3 = SqlType(Kind.BPCHAR, 3)
 MONEY = SqlType(Kind.NUMERIC, 10, 2)
 WIDE = SqlType(Kind.NUMERIC, 30, 4)
+INTS = SqlType(Kind.ARRAY, element=INT4)
+TEXTS = SqlType(Kind.ARRAY, element=TEXT)
+JSONB = SqlType(Kind.JSONB)
 BIG = Decimal("12345678901234567890.12")
 DAY = 86_400_000_000
 NOON = datetime(2024, 2, 29, 12, 0, 0, 250)
@@ -119,6 +123,22 @@ ACCEPTED = [
     (pa.array([], pa.string()), TEXT, []),
     (pa.array(["x", "skip", None, "y"])[2:], TEXT, [None, "y"]),
     (pa.array([Decimal("9.99"), Decimal("1.25")], pa.decimal128(5, 2))[1:], MONEY, [Decimal("1.25")]),
+    (pa.array([[1, None], None, [], [2**31 - 1]]), INTS, [(1, None), None, (), (2**31 - 1,)]),
+    (pa.array([["ü", None], ["", "ü"], None], pa.large_list(pa.string()))[1:], TEXTS, [("", "ü"), None]),
+    (pa.array([[1, 2], None, [3, 4]], pa.list_(pa.int16(), 2)), INTS, [(1, 2), None, (3, 4)]),
+    (pa.array([[date(2000, 1, 2)], [None]]), SqlType(Kind.ARRAY, element=DATE), [(1,), (None,)]),
+    (pa.array(["{a,NULL,b}", None]), TEXTS, [("a", None, "b"), None]),
+    (pa.array([7, None, -DAY], pa.duration("us")), INTERVAL, [(0, 0, 7), None, (0, 0, -DAY)]),
+    (pa.array([1500], pa.duration("ns")), INTERVAL, [(0, 0, 1)]),
+    (pa.array(["1 mon 2 days"]), INTERVAL, [(1, 2, 0)]),
+    (pa.array([{"b": 1, "a": [{"x": None}]}, None]), JSONB, ['{"a": [{"x": null}], "b": 1}', None]),
+    (pa.array([[("k", 1.5), ("a", math.nan)], [], None], pa.map_(pa.string(), pa.float64())), JSONB,
+     ['{"a": "NaN", "k": 1.5}', "{}", None]),
+    (pa.array([[(7, b"\xff")]], pa.map_(pa.int32(), pa.binary())), JSONB, ['{"7": "\\\\xff"}']),
+    (pa.array([[[1], []], None]), JSONB, ["[[1], []]", None]),
+    (pa.array([{"at": 1, "d": Decimal("1.50"), "t": True}], pa.struct(
+        [("at", pa.timestamp("ns")), ("d", pa.decimal128(5, 2)), ("t", pa.bool_())])), JSONB,
+     ['{"d": 1.50, "t": true, "at": "1970-01-01T00:00:00"}']),
 ]  # fmt: skip
 
 
@@ -154,6 +174,13 @@ def test_values_arrive(array: pa.Array, type_: SqlType, expected: list[Any]) -> 
         (pa.array([NOON], pa.timestamp("us", "UTC")), TIMESTAMP, "42804"),
         (pa.array([NOON], pa.timestamp("us")), DATE, "42804"),
         (pa.array([[1]]), TEXT, "42804"),
+        (pa.array([["1"]]), INTS, "42804"),
+        (pa.array([[2**31]]), INTS, "22003"),
+        (pa.array([[[1]]]), INTS, "42804"),
+        (pa.array([{"a": 1}]), INTS, "42804"),
+        (pa.array([{"a": "x\0"}]), JSONB, "22P05"),
+        (pa.array(["{1,"]), INTS, "22P02"),
+        (pa.array([2**62], pa.duration("s")), INTERVAL, "22008"),
     ],
 )
 def test_what_does_not_fit_is_refused(array: pa.Array, type_: SqlType, expected: str) -> None:

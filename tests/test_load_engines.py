@@ -274,6 +274,36 @@ def test_columnar_files_of_unlike_schemas(client: Client, folder: Path) -> None:
     assert len(both(client, "u uuid, b bool, f float8", folder / "u.parquet", "FORMAT parquet")) == 2
 
 
+def test_values_with_parts(client: Client, folder: Path) -> None:
+    """Lists, structures and maps, as Parquet and ORC have them; a column without a type takes what they are."""
+    noon = datetime(2024, 2, 29, 12, 0, 0, 250)
+    table = pa.table({
+        "l": pa.array([[1, None], None, []], pa.list_(pa.int32())),
+        "t": pa.array([["ü", ""], [None], None], pa.list_(pa.string())),
+        "n": pa.array([[Decimal("1.5")], None, []], pa.list_(pa.decimal128(10, 2))),
+        "at": pa.array([[noon, None], None, []], pa.list_(pa.timestamp("us"))),
+        "s": [{"a": 1, "b": ["x", None], "c": {"d": noon}}, None, {"a": None, "b": [], "c": None}],
+        "m": pa.array([[("k", 1.5)], None, []], pa.map_(pa.string(), pa.float64())),
+        "ll": [[[1], []], None, []],
+    })  # fmt: skip
+    pq.write_table(table, folder / "a.parquet")
+    orc.write_table(table, str(folder / "a.orc"))
+    columns_ = "l int[], t text[], n numeric[], at timestamp[], s jsonb, m jsonb, ll jsonb"
+    found = both(client, columns_, folder / "a.parquet", "FORMAT parquet")
+    assert len(found) == 3
+    assert both(client, columns_, folder / "a.orc", "FORMAT orc") == found
+    for name in ("a.parquet", "a.orc"):
+        client.run(f"CREATE TABLE made FROM '{folder}/{name}'")
+        assert client.sorted("TABLE made") == found
+        types = "SELECT format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'made'::regclass"
+        assert client.rows(f"{types} AND attnum > 0 ORDER BY attnum") == [
+            ("integer[]",), ("text[]",), ("numeric(10,2)[]",), ("timestamp without time zone[]",),
+            ("jsonb",), ("jsonb",), ("jsonb",),
+        ]  # fmt: skip
+        client.run("DROP TABLE made")
+    assert both(client, "t int[]", folder / "a.orc", "FORMAT orc, MAPPING (t AS t)")[0] == "42804"
+
+
 def test_rows_that_are_left_out(client: Client, folder: Path) -> None:
     """The same ones by both engines, with the same reasons; or the same first one."""
     bad = b"x,y\n4,\xff\n\n1,2,3\n" + numbered(300) + b"5\n,z\n9999999999,w\n-1,minus\n"
@@ -312,6 +342,8 @@ def test_spark_finds_the_columns_that_are_found_here(server: Server, folder: Pat
     table = pa.table({
         "i": pa.array([1], pa.int32()), "n": [Decimal("1.50")], "f": [1.5], "t": ["x"], "b": [b"x"], "y": [True],
         "d": [date(2024, 2, 29)], "at": [datetime(2024, 2, 29)], "tz": [datetime(2024, 2, 29, tzinfo=UTC)], "l": [[1]],
+        "s": [{"a": [1]}], "m": pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64())), "ll": [[["x"]]],
+        "ls": [[{"a": 1}]], "ld": pa.array([[Decimal("1.5")]], pa.list_(pa.decimal128(10, 2))),
     })  # fmt: skip
     pq.write_table(table, folder / "p/k=x/a.parquet")
     orc.write_table(table.drop_columns(["at", "tz"]), folder / "a.orc")

@@ -23,6 +23,7 @@ from storage import codec
 from storage.calendar import DAY, END_TIMESTAMP, EPOCH_DAYS, MAX_DATE, MIN_DATE, MIN_TIMESTAMP
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, null_violation
+from storage.load.nested import array_words, document_words, is_document, is_list
 from storage.numeric import INLINE_LIMIT, POWERS, WIDE, inline_words
 from storage.text import parse_datum
 from storage.type_names import format_type
@@ -36,7 +37,7 @@ _LIMITS: Final = {
 }
 _PER_UNIT: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _STRINGS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME)
-_PARSED: Final = (Kind.UUID, Kind.JSONB, Kind.ENUM)
+_PARSED: Final = (Kind.UUID, Kind.JSONB, Kind.ENUM, Kind.ARRAY, Kind.INTERVAL)
 """Types that files hold as strings for want of one of their own."""
 _FLOAT4_MAX: Final = float(np.finfo(np.float32).max)
 
@@ -125,7 +126,11 @@ def _converter(found: pa.DataType, column: LoadColumn) -> _Converter | None:
         return _timestamps if kind is (Kind.TIMESTAMP if found.tz is None else Kind.TIMESTAMPTZ) else None
     if types.is_time(found):
         return _times if kind is Kind.TIME else None
-    return None
+    if types.is_duration(found):
+        return _intervals if kind is Kind.INTERVAL else None
+    if is_list(found) and kind is Kind.ARRAY:
+        return _arrays if _converter(found.value_type, _element(column)) is not None else None
+    return _documents if is_document(found) and kind is Kind.JSONB else None
 
 
 def _bools(source: _Source) -> Words:
@@ -249,11 +254,16 @@ def _parsed(source: _Source) -> Words:
     try:
         values = [parse_datum(source.column.type, text) for text in encoded.dictionary.to_pylist()]
     except SqlError as error:
-        context = f'column "{source.column.name}"'
-        detail = f"{error.detail} ({context})" if error.detail else f"It is in {context} of the file."
-        raise SqlError(error.sqlstate, error.message, detail, error.hint) from error
+        raise _of_column(error, source.column) from error
     words = codec.encode(source.column.type, values, source.dictionary).words
     return words[encoded.indices.to_numpy()] if len(source.array) else words
+
+
+def _of_column(error: SqlError, column: LoadColumn) -> SqlError:
+    """An error of a value, with the column's name."""
+    context = f'column "{column.name}"'
+    detail = f"{error.detail} ({context})" if error.detail else f"It is in {context} of the file."
+    return SqlError(error.sqlstate, error.message, detail, error.hint)
 
 
 def _packed(array: pa.Array) -> tuple[np.ndarray[tuple[int], np.dtype[np.uint8]], Words]:
@@ -318,3 +328,35 @@ def _times(source: _Source) -> Words:
     if source.array.type.unit == "ns":
         return _rounded(found // 1000 + (found % 1000 >= 500), source.column)
     return _rounded(found * np.int64(_PER_UNIT[source.array.type.unit]), source.column)
+
+
+def _intervals(source: _Source) -> Words:
+    array = source.array
+    if array.type.unit == "ns":
+        array = array.cast(pa.duration("us"), safe=False)
+    per = _PER_UNIT[array.type.unit]
+    micros = [per * units for units in array.cast(pa.int64()).to_pylist()]
+    if any(not -(2**63) <= each < 2**63 for each in micros):
+        raise SqlError("22008", f'interval out of range in column "{source.column.name}"')
+    values = [(0, 0, each) for each in micros]
+    return codec.encode(source.column.type, values, source.dictionary).words
+
+
+def _element(column: LoadColumn) -> LoadColumn:
+    """What an array's elements are loaded as."""
+    assert column.type.element is not None, "an array has an element's type"
+    return LoadColumn(column.name, column.type.element)
+
+
+def _arrays(source: _Source) -> Words:
+    scratch = source.dictionary.scratch()
+    element = _element(source.column)
+    elements = codec.decode(element.type, column_vector(source.array.flatten(), element, scratch), scratch)
+    return array_words(source.array, elements, source.column.type, source.dictionary)
+
+
+def _documents(source: _Source) -> Words:
+    try:
+        return document_words(source.array, source.column.type, source.dictionary)
+    except SqlError as error:
+        raise _of_column(error, source.column) from error

@@ -80,4 +80,6 @@ def _value_text(array: pa.Array) -> str:
     types = pa.types
     if types.is_binary(array.type) or types.is_large_binary(array.type) or types.is_fixed_size_binary(array.type):
         return "\\x" + bytes(array[0].as_py()).hex()
+    if types.is_nested(array.type):
+        return str(array[0])
     return str(array.cast(pa.string())[0].as_py())

@@ -85,7 +85,7 @@ class ColumnDecoder:
         if types.is_timestamp(type_) and type_.tz is None and types.is_timestamp(array.type):
             array = array.cast(pa.timestamp(array.type.unit))  # Spark shows an ORC file's in the session's zone, UTC
         lost = types.is_fixed_size_binary(type_) or types.is_timestamp(type_) or types.is_time(type_)
-        return array.cast(type_) if lost else array
+        return array.cast(type_) if lost or types.is_duration(type_) or types.is_nested(type_) else array
 
 
 @dataclass(frozen=True, slots=True)

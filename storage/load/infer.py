@@ -24,6 +24,7 @@ from ivm.words import (
     INT2,
     INT4,
     INT8,
+    INTERVAL,
     NUMERIC,
     TEXT,
     TIME,
@@ -35,6 +36,7 @@ from ivm.words import (
 )  # fmt: skip
 from storage.load.columnar import ColumnarFormat, opened, schema_of
 from storage.load.compression import chunks
+from storage.load.nested import is_document, is_list
 from storage.load.partitions import partition_keys, partition_values
 from storage.load.paths import LocalFiles
 from storage.load.text import SampledValue, TextFormat
@@ -181,7 +183,8 @@ _PLAIN: Final[dict[pa.DataType, SqlType]] = {
 
 
 def sql_type(found: pa.DataType) -> SqlType | None:
-    """Ours for one of Arrow's. None: lists, structures and durations have none."""
+    """Ours for one of Arrow's: arrays for lists of what is no list itself, jsonb for all else that has parts. None:
+    there is none."""
     types = pa.types
     if types.is_dictionary(found):
         return sql_type(found.value_type)
@@ -195,4 +198,15 @@ def sql_type(found: pa.DataType) -> SqlType | None:
         return TIMESTAMP if found.tz is None else TIMESTAMPTZ
     if types.is_time(found):
         return TIME
+    if types.is_duration(found):
+        return INTERVAL
+    if is_list(found) and not is_document(found.value_type):
+        return array_of(sql_type(found.value_type))
+    if is_document(found):
+        return _JSONB
     return BYTEA if types.is_fixed_size_binary(found) else None
+
+
+def array_of(element: SqlType | None) -> SqlType | None:
+    """The type of arrays of these, if they have one."""
+    return None if element is None else SqlType(Kind.ARRAY, element=element)

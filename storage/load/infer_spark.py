@@ -16,6 +16,7 @@ from ivm.words import (
     INT2,
     INT4,
     INT8,
+    INTERVAL,
     TEXT,
     TIMESTAMP,
     TIMESTAMPTZ,
@@ -24,7 +25,7 @@ from ivm.words import (
 )  # fmt: skip
 from storage.cancel import Cancel
 from storage.load.columnar import ColumnarSource
-from storage.load.infer import SAMPLE_BYTES, SAMPLE_FILES, FoundColumn, columns_of_samples, with_partitions
+from storage.load.infer import SAMPLE_BYTES, SAMPLE_FILES, FoundColumn, array_of, columns_of_samples, with_partitions
 from storage.load.jdbc import JdbcSource
 from storage.load.paths import RemoteFiles, local_path, spark_uri
 from storage.load.source import Source
@@ -73,6 +74,12 @@ def _columns_of_frame(frame: Any) -> list[FoundColumn]:
 
 def sql_type(found: str) -> SqlType | None:
     """Ours for one of Spark's, as it shows it; None where there is none."""
+    if found.startswith(("array<array<", "array<struct<", "array<map<", "struct<", "map<")):
+        return SqlType(Kind.JSONB)
+    if found.startswith("array<"):
+        return array_of(sql_type(found.removeprefix("array<").removesuffix(">")))
+    if found.startswith("interval day"):
+        return INTERVAL
     plain, _, size = found.partition("(")
     if plain == "decimal":
         precision, scale = map(int, size.removesuffix(")").split(","))
