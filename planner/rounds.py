@@ -30,7 +30,7 @@ class Due:
 
     @staticmethod
     def parse(text: str) -> Due:
-        """What ``str`` has made of it."""
+        """What ``text`` has made of it."""
         fragment, port, vector = map(int, text.split("."))
         return Due(fragment, NodeId(port if port >= 0 else -1 - port), vector, port < 0)
 
@@ -39,8 +39,10 @@ class Due:
         """The port; for what is owed a number below 0 that stands for the node."""
         return NodeId(-1 - self.node) if self.owed else self.node
 
-    def __str__(self) -> str:
-        return f"{self.fragment}.{self.port}.{self.vector}"
+    @staticmethod
+    def text(fragment: int, port: int, vector: int) -> str:
+        """For names of files, and for ``parse``."""
+        return f"{fragment}.{port}.{vector}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,11 +44,11 @@ from storage.spark.blocks import (
 from storage.spark.errors import marked
 from storage.text_style import DEFAULT_FORMATS, DateFormats
 
-FRAME: Final = "due string, fragment int, port int, part int, rows long, block binary"
+FRAME: Final = "due string, fragment int, port int, part int, vector long, block binary"
 FRAME_SCHEMA: Final = pa.schema(
     [
         ("due", pa.string()), ("fragment", pa.int32()), ("port", pa.int32()), ("part", pa.int32()),
-        ("rows", pa.int64()), ("block", pa.binary()),
+        ("vector", pa.int64()), ("block", pa.binary()),
     ]
 )  # fmt: skip
 RECORD_BYTES: Final = 1 << 18
@@ -62,13 +62,13 @@ Arrived = dict[tuple[int, int], dict[NodeId, list[Block]]]
 
 
 class Record(NamedTuple):
-    """A row of ``FRAME``, its block not encoded yet."""
+    """A row of ``FRAME``, its block not encoded yet. ``due`` names folders, and is not in the files there."""
 
-    due: str
+    due: str | None
     fragment: int
     port: int
     part: int
-    rows: int
+    vector: int
     block: Block
 
 
@@ -171,16 +171,18 @@ class Work:
 
     def _turn(self, records: Sequence[Record], turns: Turns, told: Path) -> Iterator[Record]:
         """What is due now, which is not known before all has come; the rest goes on."""
-        notes = {note: record for record in records if (note := record[:4])[1] == NOTE}
-        due = turns.due([(note.port, Due.parse(note.due)) for note in notes.values()])
-        mine, arrived, left = {str(one) for one in due}, _nothing_arrived(), set[str]()
+        notes = {(note.due, note.port, note.part): note for note in records if note.fragment == NOTE}
+        due = turns.due([(stage, Due.parse(text)) for text, stage, _ in notes if text is not None])
+        mine = {(one.fragment, one.port, one.vector) for one in due}
+        arrived, left = _nothing_arrived(), set[str]()
         for record in records:
-            if record.due in mine and record.fragment != NOTE:
+            if (record.fragment, record.port, record.vector) in mine:
                 arrived[record.fragment, record.part][NodeId(record.port)].append(record.block)
             elif record.fragment != NOTE:
-                yield record
+                yield record._replace(due=Due.text(record.fragment, record.port, record.vector))
         for record in self._go(arrived, due[0].vector if due else 0, told):
-            left.add(record.due)
+            if record.due is not None:
+                left.add(record.due)
             yield record
         if not turns.last:
             yield from notes.values()
@@ -202,7 +204,7 @@ class Work:
                 path = values_folder(self.folder, self.step) / f"{name}.arrow"
                 write_blocks(path, [], entries, durable=False)
             came = sum(block.n for blocks in ports.values() for block in blocks)
-            (told / f"{number}.{min(ports)}.{vector}-{part}-{came}").touch()
+            (told / f"{Due.text(number, min(ports), vector)}-{part}-{came}").touch()
 
     def _run(self, place: int, part: int, ports: dict[NodeId, list[Block]], context: Context, vector: int) -> Ran:
         fragment = self.fragments[place]
@@ -246,8 +248,8 @@ def _waiting(sent: Sent) -> Iterator[Record]:
     for vector in np.unique(times).tolist():
         chosen = slice(None) if times[0] == times[-1] == vector and (times == vector).all() else times == vector
         for block in pieces(Block.of(rows[chosen], times[chosen], diffs[chosen]), RECORD_BYTES):
-            due = f"{sent.fragment}.{sent.port}.{vector}"
-            yield Record(due, sent.fragment, sent.port, sent.part, block.n, block)
+            due = Due.text(sent.fragment, sent.port, vector)
+            yield Record(due, sent.fragment, sent.port, sent.part, vector, block)
 
 
 def _decoded(batches: Iterable[pa.RecordBatch]) -> Iterator[Record]:
