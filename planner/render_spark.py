@@ -39,7 +39,7 @@ from storage.dictionary import Dictionary, Entries
 from storage.load.paths import spark_path
 from storage.spark.blocks import read_block, read_blocks
 from storage.spark.errors import spark_error
-from storage.spark.session import SparkSession, parallelism
+from storage.spark.session import SparkSession, parallelism, steady
 
 PART_ROWS: Final = 2_500_000
 """Updates of the sources, of four words, for each part at most: few runs for the server to merge later."""
@@ -139,7 +139,7 @@ class Hydration:
         assert self._unfolded is not None
         assert self._sources is not None
         if self._sources.slices:
-            with self.spark as session, self._watched(session):
+            with self.spark as given, self._watched(session := steady(given)):
                 self._parts = parts(self._sources.words // 4, parallelism(session))
                 if self._unfolded.plan.scopes:
                     self._go_round(session, Rounds(self._unfolded.plan, self._cut))

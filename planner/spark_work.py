@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -28,6 +28,7 @@ from planner.context import Context
 from planner.fragment import FIRST, Fragment
 from planner.fragment_run import Ran, Sent, run_fragment
 from planner.rounds import Due
+from planner.spark_traces import Held
 from planner.turns import Turns
 from storage.dictionary import Dictionary
 from storage.spark.blocks import (
@@ -54,6 +55,8 @@ FRAME_SCHEMA: Final = pa.schema(
 RECORD_BYTES: Final = 1 << 18
 """Of one record, about: Spark looks at what it holds a hundred records at a time."""
 _BATCH_BYTES: Final = 1 << 23
+held: Final = Held()
+"""What this process has of traces."""
 NOTE: Final = -1
 """The fragment of notes."""
 _NOTHING: Final = Block(1, 1)
@@ -209,19 +212,16 @@ class Work:
     def _run(self, place: int, part: int, ports: dict[NodeId, list[Block]], context: Context, vector: int) -> Ran:
         fragment = self.fragments[place]
         folders = [part_folder(self.folder, fragment.number, i, part) for i in range(self.traces[place])]
-        traces = [self._before(folder) for folder in folders] if self.again[place] else []
+        before = partial(held.before, self.folder, step=self.step)
+        traces = [before(folder) for folder in folders] if self.again[place] else []
         found = {port: joined(blocks) for port, blocks in ports.items()}
         arrived = {port: block for port, block in found.items() if port >= 0}
         owed = {NodeId(-1 - port): block for port, block in found.items() if port < 0}
-        held = traces if any(traces) else None
-        ran = run_fragment(fragment, context, held, arrived, self.parts, False, vector, owed)
+        there = traces if any(traces) else None
+        ran = run_fragment(fragment, context, there, arrived, self.parts, False, vector, owed)
         for i in sorted(self.kept[place]):
-            _write(folders[i], f"{self.step:06d}", ran.traces[i])
+            held.add(self.folder, folders[i], self.step, ran.traces[i], self.again[place])
         return ran
-
-    def _before(self, folder: Path) -> list[Block]:
-        """What steps before this one have left, whatever a task that ran twice has written since."""
-        return [read_block(path) for path in sorted(folder.glob("*.arrow")) if int(path.stem) < self.step]
 
     def _take(self, batches: Iterable[pa.RecordBatch], arrived: Arrived) -> Iterator[Record]:
         """Notes what has come; what other fragments wait for goes on."""
@@ -237,7 +237,8 @@ class Work:
 
     def _sent(self, sent: Sent, name: str) -> Iterator[Record]:
         if sent.fragment == self.output:
-            _write(output_folder(self.folder, sent.port), name, sorted_block(sent.block))
+            path = output_folder(self.folder, sent.port) / f"{name}.arrow"
+            write_blocks(path, [sorted_block(sent.block)], durable=False)
         else:
             yield from _waiting(sent)
 
@@ -285,11 +286,6 @@ def part_folder(folder: Path, fragment: int, trace: int, part: int | str) -> Pat
 def output_folder(folder: Path, node: NodeId) -> Path:
     """Where the plan's rows are, or its errors."""
     return folder / "output" / str(node)
-
-
-def _write(folder: Path, name: str, block: Block) -> None:
-    if block.n:
-        write_blocks(folder / f"{name}.arrow", [block], durable=False)
 
 
 def _batches(records: Iterable[Record]) -> Iterator[pa.RecordBatch]:

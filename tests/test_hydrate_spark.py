@@ -10,7 +10,7 @@ import pytest
 
 from ivm.detached import Detached, detach
 from ivm.inspect import nodes
-from planner import render_spark
+from planner import render_spark, spark_traces
 from planner.hydrate_by import unsupported_by_spark
 from planner.hydration import hydrate_by_spark
 from planner.logical import Rel
@@ -99,11 +99,13 @@ def test_contents_equal_the_engines_arrangement_by_arrangement(
     assert nodes(world.dataflow)
 
 
-@pytest.mark.parametrize(("stages", "size"), [(1, 1 << 22), (3, 1 << 22), (16, 0)])
+@pytest.mark.parametrize(("stages", "size", "words"), [(1, 1 << 22, 0), (3, 1 << 22, 1000), (16, 0, 1 << 22)])
 def test_steps_are_the_same_however_many_a_job_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stages: int, size: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stages: int, size: int, words: int
 ) -> None:
-    """``size``: of the frames that a job may take along; at 0 it ends where others come first."""
+    """``size``: of the frames that a job may take along; at 0 it ends where others come first. ``words``: what an
+    executor keeps of traces; at 0 it reads them from files each time."""
+    monkeypatch.setattr(spark_traces, "HELD_WORDS", words)
     monkeypatch.setattr(render_spark, "MOST_STAGES", stages)
     monkeypatch.setattr(render_spark, "FEW_BYTES", size)
     world, _ = filled_world(2)

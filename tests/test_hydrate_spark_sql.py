@@ -13,7 +13,7 @@ import pytest
 
 from ivm.errors import SqlError
 from ivm.graph import NodeId
-from planner import hydrate_by, render_spark
+from planner import hydrate_by, render_spark, spark_work
 from planner.hydrate_by import Hydrate
 from planner.physical import Plan, Scope
 from storage.spark.session import SparkSession, SparkSettings
@@ -209,10 +209,12 @@ def test_rounds_with_little_to_do_share_a_job(spark: FakeSpark, pair: tuple[Clie
     a, _ = pair
     a.run("CREATE TABLE chain (src int, dst int)")
     a.run("INSERT INTO chain SELECT i, i + 1 FROM generate_series(1, 60) i")
+    before = spark_work.held.read
     a.run("CREATE MATERIALIZED VIEW ends WITH (HYDRATE = spark) AS WITH RECURSIVE r (n) AS (SELECT 1 UNION "
           "SELECT dst FROM r JOIN chain ON src = n) SELECT n FROM r")  # fmt: skip
     assert a.rows("SELECT count(*) FROM ends") == [("61",)]
     assert spark.jobs < 20
+    assert spark_work.held.read == before, "who has run a part's last step has what it left"
 
 
 def test_ids_that_clash_leave_the_view_to_the_server(

@@ -138,6 +138,16 @@ def task_name() -> str:
     return "no-task" if context is None else f"{context.stageId()}-{context.partitionId()}"
 
 
+def steady(session: Any) -> Any:
+    """The same Spark by a session that keeps its plans as they are. Spark would think them over after each stage, which
+    takes longer than a stage that has little to do. Spark Connect's session stays as it is."""
+    if not hasattr(session, "_jsparkSession"):
+        return session
+    found = session.newSession()
+    found.conf.set("spark.sql.adaptive.enabled", "false")
+    return found
+
+
 def functions() -> Any:
     """``pyspark.sql.functions``: what columns are made with, while a session is there."""
     from pyspark.sql import functions as found
