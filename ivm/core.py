@@ -144,5 +144,10 @@ class Core:
         self.since = self.since_word[0] = ordinal
 
 
+def nothing_held() -> int:
+    """For a dataflow that has ended."""
+    return 0
+
+
 def nothing_new() -> None:
     """For a dataflow without an arena."""

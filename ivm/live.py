@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from ivm.batch import Block, Words
 from ivm.budget import give_back
-from ivm.core import nothing_new
+from ivm.core import nothing_held, nothing_new
 from ivm.operators.arrange import StaticOperator
 from ivm.operators.linear import SourceOperator
-from ivm.operators.loop import VariableOperator
 from ivm.scheduler import Operator, Scope
 from ivm.spine import Spine
 
@@ -47,14 +46,7 @@ def dispose(flow: Dataflow) -> None:
     """Ends a dataflow: what it held is freed at once, without waiting for a collection of garbage."""
     size = flow._core.share.size
     for operator in [*operators(flow._root), *flow._dormant]:
-        for block in operator.blocks():
-            block.clear()
-        for spine in operator.spines():
-            spine.forget()
-        operator.inside.clear()
-        operator.entering.clear()
-        if isinstance(operator, VariableOperator):
-            operator.body = None
+        operator.forget()
     for scope in (flow._root, *flow._scopes.values()):
         scope.members.clear()
         scope.stale.clear()
@@ -63,7 +55,7 @@ def dispose(flow: Dataflow) -> None:
         mapping.clear()
     flow._dormant.clear()
     flow._core.changed.clear()
-    flow._core.refresh = nothing_new
+    flow._core.refresh, flow._core.held, flow._core.values = nothing_new, nothing_held, nothing_held
     flow._core.share.release()
     flow._arena = None
     if size >= _LARGE:

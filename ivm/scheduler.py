@@ -113,6 +113,17 @@ class Operator:
         """What a program may change."""
         return [self.out]
 
+    def forget(self) -> None:
+        """Its dataflow ends: lets go of what it held, and of those who hold it."""
+        for block in self.blocks():
+            block.clear()
+        for spine in self.spines():
+            spine.forget()
+        if self.later is not None:
+            self.later.forget()
+        self.inside.clear()
+        self.entering.clear()
+
     def settle(self) -> None:
         """Takes in what a program has left in its blocks."""
         for block in self.blocks():
@@ -185,6 +196,10 @@ class Later:
         self.owner = owner
         self.block = Block(width, diff_width, 8)
         self.due = -1
+
+    def forget(self) -> None:
+        """Its operator ends, which it holds no more."""
+        del self.owner
 
     def added(self, start: int) -> None:
         """To be called after updates were appended to ``block`` from index ``start`` on."""

@@ -113,6 +113,10 @@ class SourceOperator(Operator):
     def clear(self) -> None:
         self.out = Block(self.width)
 
+    def forget(self) -> None:
+        super().forget()
+        self._rows, self._diffs = np.empty((0, self.width), np.int64), np.empty((0, self.diff_width), np.int64)
+
 
 class ProjectOperator(Operator):
     """Each row through a gather."""

@@ -95,6 +95,10 @@ class VariableOperator(Operator):
     def blocks(self) -> list[Block]:
         return [self.out, self.following]
 
+    def forget(self) -> None:
+        super().forget()
+        self.body = self.overflow = None
+
     def later_by_a_round(self, body: Block) -> Block:
         """What it is when the body's updates are these: those of a last round go no further."""
         rows, times, diffs = body.arrays()
@@ -329,6 +333,10 @@ class LeaveOperator(LeavingOperator):
     def __init__(self, core: Core, scope: Scope, source: Operator) -> None:
         super().__init__(core, scope, source)
         self.tap = LeaveTap(core, source.scope, source, self)
+
+    def forget(self) -> None:
+        super().forget()
+        del self.tap
 
 
 class OverflowOperator(LeavingOperator):
