@@ -83,7 +83,7 @@ def load_both_ways(
 def test_a_cluster_loads_what_the_local_path_loads(
     cluster: LocalCluster, files: Path, shared: Path, tmp_path: Path
 ) -> None:
-    load_both_ways(cluster.url, files, shared, tmp_path / "data")
+    load_both_ways(cluster.url, files, shared, tmp_path / "data", a_bad_file_is_told)
 
 
 def test_a_cluster_without_room_is_said(
@@ -121,10 +121,23 @@ def children(pid: int) -> list[int]:
 
 def until(client: Connection, text: str, wanted: list[tuple[object, ...]]) -> None:
     """Until a query's rows are these."""
-    end = time.monotonic() + 240
+    end = time.monotonic() + 70
     while (found := client.execute(text).fetchall()) != wanted:  # type: ignore[call-overload]
         assert time.monotonic() < end, f"{found}, {client.execute('TABLE freshet.sources').fetchall()}"
         time.sleep(0.1)
+
+
+def a_bad_file_is_told(client: Connection, folder: Path) -> None:
+    """In however many words executors of a cluster say so."""
+    (folder / "bad").mkdir()
+    drop_in(folder / "bad" / "1.csv", f"1,a\n{'x' * 20_000},b\n")
+    client.execute("CREATE TABLE good (id int PRIMARY KEY, note text)")
+    client.execute("CREATE SOURCE bads FROM FILES (PATH 'bad', FORMAT csv) INTO good"
+                   " WITH (ENVELOPE UPSERT, TRIGGER = '200 ms')")  # fmt: skip
+    until(client, "SELECT left(error, 5) FROM freshet.sources", [("22P02",)])
+    drop_in(folder / "bad" / "1.csv", "1,a\n2,b\n")
+    until(client, "SELECT * FROM good ORDER BY id", [(1, "a"), (2, "b")])
+    client.execute("DROP TABLE good CASCADE")
 
 
 def all_that_spark_does(client: Connection, folder: Path) -> None:

@@ -83,12 +83,13 @@ def run_query(
             take(Arrived(query_id(checkpoint), number, rows, alone))
         except Exception as error:
             failures.append(error)
-            raise
+            # In few words: Spark seeks an interruption in a long text by an expression that overflows its stack.
+            raise RuntimeError("the batch failed") from None
 
     try:
         started = start_query(session, stream, each, checkpoint, trigger)
         try:
-            _watch(started, stream, look, stop)
+            _watch(started, stream, look, stop, failures)
         finally:
             started.stop()
     except Exception as error:
@@ -103,9 +104,13 @@ def start_query(session: Any, stream: Stream, each: Callable[[Any, int], None], 
     return writer.trigger(processingTime=f"{trigger // 1000} milliseconds").start()
 
 
-def _watch(query: Any, stream: Stream, look: Callable[[bool], None], stop: Event) -> None:
-    """Returns when the query is to stop; raises why it has ended by itself."""
+def _watch(
+    query: Any, stream: Stream, look: Callable[[bool], None], stop: Event, failures: Sequence[Exception]
+) -> None:  # fmt: skip
+    """Returns when the query is to stop; raises why it has ended by itself, or is about to."""
     while not stop.wait(LOOK_SECONDS):
+        if failures:
+            raise failures[0]
         look_at(query, stream, look)
 
 
