@@ -14,7 +14,7 @@ import threading
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -122,6 +122,7 @@ class Hydration:
         self._sources = Sources(self.plan, self.context.dictionary, self.folder, self.check)
         read = words_read(unfolded.plan, unfolded.kept)
         for node, source in found.items():
+            self.progress("write", self._cut.levels - 1, 0, self._sources.updates)
             self._sources.write(source, node, given[node], tuple(sorted(read[source])) or (0,))
         self.check()
 
@@ -139,12 +140,16 @@ class Hydration:
         assert self._unfolded is not None
         assert self._sources is not None
         if self._sources.slices:
-            with self.spark as given, self._watched(session := steady(given)):
-                self._parts = parts(self._sources.words // 4, parallelism(session))
-                if self._unfolded.plan.scopes:
-                    self._go_round(session, Rounds(self._unfolded.plan, self._cut))
-                else:
-                    self._go_through(session)
+            self.progress("wait for Spark", self._cut.levels - 1, 0, self._sources.updates)
+            with self.spark as given:
+                with _as_ours():
+                    session = steady(given)
+                    self._parts = parts(self._sources.words // 4, parallelism(session))
+                with self._watched(session):
+                    if self._unfolded.plan.scopes:
+                        self._go_round(session, Rounds(self._unfolded.plan, self._cut))
+                    else:
+                        self._go_through(session)
             self.check()
         self._take_values()
         places = {old: new for new, old in self._unfolded.origin.items()}
@@ -173,7 +178,8 @@ class Hydration:
                     return
                 self._tell()
 
-        session.addTag(tag)
+        with _as_ours():
+            session.addTag(tag)
         watcher = threading.Thread(target=watch, name="freshet-spark-watch", daemon=True)
         watcher.start()
         try:
@@ -184,7 +190,8 @@ class Hydration:
         finally:
             ended.set()
             watcher.join()
-            session.removeTag(tag)
+            with _as_ours():  # its Java may have died
+                session.removeTag(tag)
 
     def _begin(self, steps: Sequence[Step], updates: int) -> None:
         """Notes which steps the next job has, and how many updates have come to those before."""
@@ -217,17 +224,22 @@ class Hydration:
         assert self._cut is not None
         assert self._sources is not None
         steps: list[Step] = []
-        frame: Any = None
+        works: list[Work] = []
         for level in range(self._cut.output.level):
             fragments = tuple(f for f in self._cut.fragments if f.level == level)
-            if not fragments:
-                continue
-            steps.append(self._step(fragments, []))
-            frame = self._slices_frame(session) if frame is None else frame.repartitionById(self._parts, "part")
-            frame = frame.mapInArrow(self._work(steps[-1].number, fragments), FRAME)
+            if fragments:
+                steps.append(self._step(fragments, []))
+                works.append(self._work(steps[-1].number, fragments))
         self._begin(steps, self._sources.updates)
         with _as_ours():
+            frame = self._chained(self._slices_frame(session).mapInArrow(works[0], FRAME), works[1:])
             frame.write.format("noop").mode("overwrite").save()
+
+    def _chained(self, frame: Any, works: Sequence[Work]) -> Any:
+        """Work after work, with an exchange by part before each."""
+        for work in works:
+            frame = frame.repartitionById(self._parts, "part").mapInArrow(work, FRAME)
+        return frame
 
     def _go_round(self, session: Any, rounds: Rounds) -> None:
         """A plan with loops: job after job, whose frames wait in files for the next ones. One has the more steps the
@@ -236,7 +248,8 @@ class Hydration:
         assert self._sources is not None
         first = self._cut.fragments[FIRST]
         self._begin([self._step((first,), [])], self._sources.updates)
-        self._run_job(self._slices_frame(session).mapInArrow(self._work(self._steps, (first,)), FRAME))
+        work = self._work(self._steps, (first,))
+        self._run_job(lambda: self._slices_frame(session).mapInArrow(work, FRAME))
         stages = 1
         while self._waiting:
             self.check()
@@ -249,17 +262,16 @@ class Hydration:
         assert self._cut is not None
         due = rounds.next(self._waiting)
         here = self._here(due, rounds, stages)
-        frame = self._frame(session, [path for d in here for path in self._waiting.pop(d)])
+        paths = [path for d in here for path in self._waiting.pop(d)]
         keyed = self._cut.fragments[1:-1]
         fragments = keyed if stages > 1 else tuple(f for f in keyed if f.number in {d.fragment for d in due})
         steps = [self._step([self._cut.fragments[d.fragment] for d in due], due)]
         steps += [self._unknown_step() for _ in range(stages - 1)]
-        for stage, step in enumerate(steps):
-            turns = Turns(rounds, frozenset(here), frozenset(self._waiting), stage, stage == stages - 1)
-            frame = frame.repartitionById(self._parts, "part")
-            frame = frame.mapInArrow(self._work(step.number, fragments, turns), FRAME)
+        first = Turns(rounds, frozenset(here), frozenset(self._waiting), 0, stages == 1)
+        turns = (replace(first, stage=i, last=i == stages - 1) for i in range(stages))
+        works = [self._work(step.number, fragments, one) for step, one in zip(steps, turns, strict=True)]
         self._begin(steps, self._at[1])
-        self._run_job(frame)
+        self._run_job(lambda: self._chained(self._frame(session, paths), works))
         return sum(any(told_folder(self.folder, step.number).iterdir()) for step in steps)
 
     def _here(self, due: list[Due], rounds: Rounds, stages: int) -> list[Due]:
@@ -273,11 +285,11 @@ class Hydration:
             found.append(one)
         return found
 
-    def _run_job(self, frame: Any) -> None:
+    def _run_job(self, frame: Callable[[], Any]) -> None:
         """Writes what a job's last step leaves, and notes which frames it has left for later ones."""
         out = self.folder / "frames" / str(self._steps)
         with _as_ours():
-            frame.write.partitionBy("due").parquet(out.as_uri())
+            frame().write.partitionBy("due").parquet(out.as_uri())
         steps, updates = self._at
         self._begin((), updates + sum(told(told_folder(self.folder, step.number)) for step in steps))
         for folder in out.glob("due=*"):

@@ -217,6 +217,25 @@ def test_rounds_with_little_to_do_share_a_job(spark: FakeSpark, pair: tuple[Clie
     assert spark_work.held.read == before, "who has run a part's last step has what it left"
 
 
+@pytest.mark.parametrize("name", ["grouped", "counting"])
+def test_a_spark_that_dies_is_one_error(spark: FakeSpark, pair: tuple[Client, Client], name: str) -> None:
+    """Whatever is asked of it next fails too."""
+    a, b = pair
+
+    def refused(*_: object) -> None:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    def die() -> None:
+        spark.removeTag = spark.range = spark.parquet = refused  # type: ignore[method-assign, assignment]
+        refused()
+
+    spark.before_stage = die
+    assert a.state(f"CREATE MATERIALIZED VIEW v WITH (HYDRATE = spark) AS {QUERIES[name]}") == "58000"
+    assert b.state("SELECT * FROM v") == "42P01"
+    assert spark.settings.shared is not None
+    assert list(spark.settings.shared.iterdir()) == []
+
+
 def test_ids_that_clash_leave_the_view_to_the_server(
     spark: FakeSpark, pair: tuple[Client, Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
