@@ -23,7 +23,8 @@ SPARK_CORES: Final = 2.2
 16.2 s, Spark running already. How it divides between them and the server is by CPU time."""
 SPARK_LOOP: Final = 14.0
 """Seconds of a recursive view's rounds: reachability over a million edges, some 25 rounds, took 15.1 s there (0.64 s by
-the server). Each is a job or two, which takes about half a second where it has next to nothing to do."""
+the server) when each step was a job of its own. Since several share one it takes less; how much on a quiet machine was
+not measured again."""
 
 
 class Hydrate(Enum):
