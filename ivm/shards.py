@@ -15,6 +15,7 @@ import numpy as np
 
 from ivm.batch import Block, Words
 from ivm.kernels.blocks import SAME, gather, transfer
+from ivm.kernels.formula import map_block
 from ivm.kernels.memory import (
     B_COUNT,
     B_DIFFS,
@@ -144,9 +145,19 @@ def copied(source: Block, target: Block, sign: int, change: int, shape: int, to_
 
 def gathered(source: Block, target: Block, program: Words) -> int:
     """``gather`` of a block to the end of another, which has room; the target's count."""
+    return _appended(source, target, gather, program)
+
+
+def mapped(source: Block, target: Block, formula: Words) -> int:
+    """``map_block`` of a block to the end of another, which has room; the target's count, -1 where a row fails."""
+    return _appended(source, target, map_block, formula)
+
+
+def _appended(source: Block, target: Block, kernel: Callable[[Words, Words, Words], int], how: Words) -> int:
+    """What the kernel appends for each part of the source: up to as many updates as it has, or -1 for none at all."""
     number = parts(source.n, COPIED)
     if number == 1:
-        return int(gather(source.d, target.d, program))
+        return int(kernel(source.d, target.d, how))
     places = even(source.n, number)
     starts = np.array(places[:-1], np.int64) + target.n
     ranges = list(pairwise(places))
@@ -154,9 +165,11 @@ def gathered(source: Block, target: Block, program: Words) -> int:
     for region in regions:
         region[B_COUNT] = 0
     counts = run([
-        partial(gather, piece(source, low, high), region, program)
+        partial(kernel, piece(source, low, high), region, how)
         for (low, high), region in zip(ranges, regions, strict=True)
     ])  # fmt: skip
+    if min(counts) < 0:
+        return -1
     target.d[B_COUNT] = close_gaps(target.d, starts, np.array(counts, np.int64))
     return int(target.d[B_COUNT])
 

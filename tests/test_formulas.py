@@ -9,6 +9,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from ivm import shards, workers
 from ivm.batch import Block
 from ivm.graph import Words
 from ivm.kernels.formula import map_block
@@ -160,6 +161,17 @@ def truth(draw: st.DrawFn, depth: int) -> Scalar:
             return Call("cast", (Call("cast", (draw(whole(depth - 1)),), INT4),), BOOL)
 
 
+def by_three(source: Block, like: Block, formula: Words) -> Block:
+    """What threads make of it, each of a part."""
+    target = Block(like.width, like.diff_width, max(source.n, 1))
+    workers.use(3, 1)
+    try:
+        shards.mapped(source, target, formula)
+    finally:
+        workers.use(1)
+    return target
+
+
 def check(program: Program, given: Words) -> str:
     """Runs both; how it went."""
     formula = formula_of(program, CONTEXT)
@@ -171,11 +183,14 @@ def check(program: Program, given: Words) -> str:
     target.reserve(count)
     made = map_block(source.d, target.d, formula)
     mapped = program.run(given, CONTEXT)
+    in_parts = by_three(source, target, formula)
     if made < 0:
-        assert target.d[0] == 0
+        assert target.d[0] == in_parts.d[0] == 0
         return "told nothing" if mapped.errors is None else "failed"
     assert mapped.errors is None
-    assert target.sync() == made
+    assert target.sync() == in_parts.sync() == made
+    for one, other in zip(target.arrays(), in_parts.arrays(), strict=True):
+        assert one.tolist() == other.tolist()
     origin = np.arange(count) if mapped.source is None else mapped.source
     weights = np.ones((len(origin), 1), np.int64) if mapped.weights is None else mapped.weights
     found, times, found_diffs = target.arrays()

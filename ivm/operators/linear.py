@@ -11,12 +11,11 @@ from ivm.compiled import Instruction, Program
 from ivm.core import Core
 from ivm.graph import FormulaFunction, Gather, RowFunction
 from ivm.kernels.blocks import SAME
-from ivm.kernels.formula import map_block
 from ivm.kernels.memory import B_COUNT
 from ivm.kernels.program import CONCAT, CONSOLIDATE, ERRORS, GIVEN, MAP, NEGATE, PROJECT
 from ivm.operators.base import check_gather, program, refill
 from ivm.scheduler import Operator, Scope
-from ivm.shards import copied, gathered, sort_into, sorted_block
+from ivm.shards import copied, gathered, mapped, sort_into, sorted_block
 
 ROOM: Final = 512
 """For how many rows a map in a loop has room from the start; where it has less, Python makes more."""
@@ -200,7 +199,7 @@ class FlatMapOperator(Operator):
         """How many rows the kernel has made; -1 where a row fails."""
         out = self.out = self._own
         out.reserve(given.n)
-        made = int(map_block(given.d, out.d, formula))
+        made = mapped(given, out, formula)
         if made > 0:
             out.n = made
         return made
