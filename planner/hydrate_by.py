@@ -13,18 +13,19 @@ from storage.spark.costs import START_SECONDS, cores_of
 
 LOCAL_SECONDS: Final = 1.0
 """What a million rows take the server, which does it on one core: by benchmarks.spark_hydration on a quiet machine of
-two cores, a join with sums took 0.85 s at 1.1 million rows, 11.2 s at eleven."""
+two cores, a join with sums took 0.9 s at 1.1 million rows, 9.4 s at eleven."""
 LOCAL_BYTES: Final = 300
 """What a row of what the view reads takes of the server's memory while it hydrates, at most: a guess."""
 SPARK_SERVER: Final = 0.45
 """What a million rows take the server where Spark hydrates: it writes what it has and takes the runs."""
 SPARK_CORES: Final = 2.2
-"""What a million rows take the executors' cores together: the same view by Spark on those two cores took 2.1 and
-16.2 s, Spark running already. How it divides between them and the server is by CPU time."""
-SPARK_LOOP: Final = 14.0
-"""Seconds of a recursive view's rounds: reachability over a million edges, some 25 rounds, took 15.1 s there (0.64 s by
-the server) when each step was a job of its own. Since several share one it takes less; how much on a quiet machine was
-not measured again."""
+"""What a million rows take the executors' cores together: the same view by Spark on those two cores took 2.2 and
+14.2 s, Spark running already. How it divides between them and the server is by CPU time."""
+SPARK_LOOP: Final = 5.0
+"""Seconds of a recursive view's rounds, however little there is …"""
+SPARK_LOOP_CORES: Final = 5.7
+"""… and what a million rows more take of the executors' cores: reachability over one and ten million edges, some 25
+rounds, took 9.3 and 48.7 s there (0.85 and 8.1 s by the server)."""
 
 
 class Hydrate(Enum):
@@ -82,7 +83,8 @@ def _cheaper(recursive: bool, rows: int, cores: int, limit: int) -> Choice:
         return Choice(Hydrate.SPARK, f"auto: {needs}, and --memory leaves {_size(limit)}")
     millions = rows / 1e6
     local = LOCAL_SECONDS * millions
-    spark = START_SECONDS + (SPARK_LOOP if recursive else 0.0) + (SPARK_SERVER + SPARK_CORES / cores) * millions
+    of_cores, rounds = (SPARK_CORES + SPARK_LOOP_CORES, SPARK_LOOP) if recursive else (SPARK_CORES, 0.0)
+    spark = START_SECONDS + rounds + (SPARK_SERVER + of_cores / cores) * millions
     by = Hydrate.SPARK if spark < local else Hydrate.LOCAL
     what = "a recursive view over " if recursive else ""
     return Choice(by, f"auto: {what}{rows} rows, about {local:.0f} s here, {spark:.0f} s by Spark")
