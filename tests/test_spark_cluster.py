@@ -159,6 +159,9 @@ def all_that_spark_does(client: Connection, folder: Path) -> None:
     assert client.execute("VERIFY MATERIALIZED VIEW joined").fetchall() == []
     assert client.execute("SELECT * FROM joined ORDER BY note").fetchall() == [("a", 4), ("b", 4)]
     assert client.execute("SELECT * FROM kept ORDER BY note").fetchall() == [("a", 2), ("b", 2)]
+    client.execute("CREATE MATERIALIZED VIEW followed WITH (HYDRATE = spark) AS WITH RECURSIVE f(id) AS"
+                   " (SELECT 1 UNION SELECT b.id FROM f JOIN bag b ON b.id = f.id + 1) SELECT id FROM f")  # fmt: skip
+    assert client.execute("SELECT * FROM followed ORDER BY id").fetchall() == [(1,), (2,), (3,), (4,)]
     until(client, "SELECT rows, error FROM freshet.sinks", [(4, None)])
     client.execute("DROP SOURCE bags")
     client.execute("DROP TABLE bag CASCADE")
