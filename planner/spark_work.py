@@ -257,10 +257,10 @@ def _decoded(batches: Iterable[pa.RecordBatch]) -> Iterator[Record]:
     for batch in batches:
         *heads, block = FRAME_SCHEMA.names
         columns = (batch.column(name).to_pylist() for name in heads)
-        for (due, fragment, port, part, rows), cell in zip(
+        for (due, fragment, port, part, vector), cell in zip(
             zip(*columns, strict=True), batch.column(block), strict=True
         ):
-            yield Record(due, fragment, port, part, rows, view_block(cell.as_buffer()))
+            yield Record(due, fragment, port, part, vector, view_block(cell.as_buffer()))
 
 
 def _nothing_arrived() -> Arrived:
@@ -290,16 +290,16 @@ def output_folder(folder: Path, node: NodeId) -> Path:
 
 def _batches(records: Iterable[Record]) -> Iterator[pa.RecordBatch]:
     """Records in batches of some megabytes."""
-    held: list[Record] = []
+    some: list[Record] = []
     size = 0
     for record in records:
-        held.append(record)
+        some.append(record)
         size += 8 * encoded_words(record.block)
         if size >= _BATCH_BYTES:
-            yield _batch(held)
-            held, size = [], 0
-    if held:
-        yield _batch(held)
+            yield _batch(some)
+            some, size = [], 0
+    if some:
+        yield _batch(some)
 
 
 def _batch(records: list[Record]) -> pa.RecordBatch:

@@ -407,6 +407,15 @@ def test_auto_takes_the_engine_that_is_quicker(tmp_path: Path) -> None:
     assert choose_engine("local", location, costs, 64) == Choice(False, "as the statement asks")
 
 
+def test_a_secret_in_a_uri_is_shown_nowhere(client: Client) -> None:
+    client.run("CREATE TABLE t (n int)")
+    copy = "COPY t FROM 's3a://key:secret@bucket/x.csv' WITH (FORMAT csv{})"
+    shown = '"s3a://key:***@bucket/x.csv"'
+    assert explained(client, copy.format("")) == ["Load into t", f"  engine: spark (only Spark reads {shown})"]
+    assert client.error(copy.format(", ENGINE local")).message == f"{shown} is read by Spark only"
+    client.run("DROP TABLE t")
+
+
 @pytest.mark.parametrize(
     ("url", "options", "state"),
     [

@@ -14,6 +14,7 @@ from storage.load.columns import alike
 from storage.load.engine import choose_engine, shown_bytes
 from storage.load.infer import FoundColumn, columns_of_arrow, columns_of_text
 from storage.load.paths import LocalFiles
+from storage.passwords import hide_passwords
 from storage.text_style import TextStyle
 from storage.type_names import format_type
 
@@ -40,8 +41,8 @@ def table_columns(statement: CreateTableFrom, found: Sequence[FoundColumn]) -> t
     for name, column in options.mapping:
         known = alike(list(by_name), name) if options.format is CopyFormat.JDBC else name
         if known not in by_name:
-            detail = f"The columns are {', '.join(by_name)}."
-            raise SqlError("42703", f'there is no column "{name}" in "{statement.path}"', detail)
+            detail, shown = f"The columns are {', '.join(by_name)}.", hide_passwords(statement.path)
+            raise SqlError("42703", f'there is no column "{name}" in "{shown}"', detail)
         chosen.append(_table_column(column, by_name[known]))
     return tuple(chosen)
 

@@ -19,7 +19,7 @@ from sql.session.portal import Rows
 from sql.session.query import epoch_of, present, snapshot_of
 from sql.session.state import SessionState, system_words
 from sql.session.subscription import Subscription
-from sql.session.verify import AnySnapshot, Held, verify
+from sql.session.verify import AnySnapshot, Counted, verify
 from sql.session.verify_by_spark import BY_SPARK, verify_by_spark
 from sql.session.verify_dictionary import verify_dictionary
 from sql.statements.queries import Query
@@ -232,7 +232,7 @@ class Streams:
         def system(relation: int) -> Words:
             return system_words(relation, state, published, dictionary)
 
-        def read() -> tuple[Held, AnySnapshot]:
+        def read() -> tuple[Counted, AnySnapshot]:
             snapshot = snapshot_of(moment, coordinator, system)
             if view.id in served:
                 return served[view.id].rows.rows_at(moment.ordinal), snapshot

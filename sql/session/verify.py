@@ -21,7 +21,7 @@ from sql.engine.definition import definition_rel
 from sql.engine.snapshot import GivenSnapshot, HistorySnapshot, MemorySnapshot, Published, StoredIndexes
 
 AnySnapshot = MemorySnapshot | HistorySnapshot
-Held = tuple[Words, Words]
+Counted = tuple[Words, Words]
 """Rows and their diffs."""
 
 
@@ -42,7 +42,7 @@ class _Recompute:
 
 
 def verify(
-    view: Relation, held: Held, snapshot: AnySnapshot, published: Published, context: Context, bounds: Bounds
+    view: Relation, held: Counted, snapshot: AnySnapshot, published: Published, context: Context, bounds: Bounds
 ) -> RowSet:  # fmt: skip
     """The rows that differ, with ``diff``: how often more (or less) a row stands in the view than in a recompute over
     the snapshot. ``held``: the view's rows and their diffs at that moment.
@@ -60,28 +60,28 @@ def verify(
     return differing(view, held, _once(recompute.rows(rel, view.schema)))
 
 
-def differing(view: Relation, held: Held, expected: Held) -> RowSet:
+def differing(view: Relation, held: Counted, expected: Counted) -> RowSet:
     """The rows, with ``diff``, whose counts differ: what the view has held minus what is expected, (rows, diffs)."""
     rows, diffs = _difference(held, expected)
     result = (*view.schema, ColumnType(INT8, False))
     return RowSet(pack([*unpack(rows, view.schema), Vector(diffs)], result, len(rows)), result)
 
 
-def _found(view: Relation, published: Published) -> dict[int, Held]:
+def _found(view: Relation, published: Published) -> dict[int, Counted]:
     """What the view's joins with PROCTIME() keep: (rows of ``kept_schema``, diffs) by the relation that is read."""
     stored = published.stored.get(view.id)
     kept = {} if stored is None else stored.locks
     return {-name: published.root[lock.output].rows_at(published.ordinal) for name, lock in kept.items()}
 
 
-def _given(snapshot: AnySnapshot, rows: dict[int, Held]) -> AnySnapshot:
+def _given(snapshot: AnySnapshot, rows: dict[int, Counted]) -> AnySnapshot:
     if not rows:
         return snapshot
     assert isinstance(snapshot, MemorySnapshot), "locked joins are read at the present"
     return GivenSnapshot(snapshot.published, snapshot.at, snapshot.system, given=rows)
 
 
-def _check_found(view: Relation, lock: Locked, found: Held, recompute: _Recompute) -> None:
+def _check_found(view: Relation, lock: Locked, found: Counted, recompute: _Recompute) -> None:
     """Raises XX001 unless each row of the join's left side has its lock, as often as it is there, and no other has."""
     row, kept = nullable(schema(lock.left)), kept_schema(lock)
     columns = unpack(found[0], kept)
@@ -93,11 +93,11 @@ def _check_found(view: Relation, lock: Locked, found: Held, recompute: _Recomput
         raise SqlError("XX001", f'materialized view "{view.name}" has locked other rows than it reads', detail)
 
 
-def _once(rows: Words) -> Held:
+def _once(rows: Words) -> Counted:
     return rows, np.ones(len(rows), np.int64)
 
 
-def _difference(one: Held, other: Held) -> Held:
+def _difference(one: Counted, other: Counted) -> Counted:
     """One collection minus the other."""
     rows, diffs = np.concatenate([one[0], other[0]]), np.concatenate([one[1], -other[1]])
     if not len(rows):

@@ -10,7 +10,7 @@ from ivm.rows import RowSet
 from planner.context import Context
 from planner.scatter import compute
 from sql.catalog.catalog import Relation
-from sql.session.verify import AnySnapshot, Held, differing
+from sql.session.verify import AnySnapshot, Counted, differing
 from sql.statements.results import Notice
 from storage.cancel import Cancel
 from storage.spark.session import tagged
@@ -22,7 +22,7 @@ BY_SPARK: Final = Notice("NOTICE", "00000", "the recompute takes more than the s
 
 
 async def verify_by_spark(
-    session: Session, view: Relation, read: Callable[[], tuple[Held, AnySnapshot]], context: Context
+    session: Session, view: Relation, read: Callable[[], tuple[Counted, AnySnapshot]], context: Context
 ) -> RowSet:
     """As ``verify``. ``read``: gives what the view has held, and what its query reads. Errors: as a job of the view's,
     57014, and those of rows."""

@@ -162,7 +162,7 @@ class ColumnarSource:
         paths = [remote.below(local_path(path)) for path in found.inputFiles()]
         partitions = replace(self.partitions, keys=partition_keys(paths))
         names = [name for name in found.columns if name not in partitions.keys]
-        match_names(self.columns, [*names, *partitions.keys], remote.uri, self.ignore_extra)
+        match_names(self.columns, [*names, *partitions.keys], remote.shown, self.ignore_extra)
         chosen = named_columns(found, partitions.rest(self.columns), bool(partitions.keys) or rejecting)
         return chosen, ColumnDecoder(self.columns, partitions, paths=rejecting)
 

@@ -40,7 +40,7 @@ def choose_engine(wanted: str, location: Location | None, costs: Costs, cores: i
     """The engine for a location; None: a database, which only Spark reads. ``cores``: Spark's. Raises 0A000 where
     ``local`` cannot."""
     if not isinstance(location, LocalFiles):
-        what = f'"{location.uri}"' if isinstance(location, RemoteFiles) else "a database"
+        what = f'"{location.shown}"' if isinstance(location, RemoteFiles) else "a database"
         if wanted == "local":
             hint = "Leave the option ENGINE out, or write ENGINE spark."
             raise SqlError("0A000", f"{what} is read by Spark only", hint=hint)

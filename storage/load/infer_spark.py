@@ -58,7 +58,7 @@ def columns_by_spark(spark: SparkSession, source: Source, style: TextStyle, canc
                     files = sorted(session.read.text(remote.uri).inputFiles())
                     samples = (_start_of(session, file) for file in files[:SAMPLE_FILES])
                     paths = [remote.below(local_path(path)) for path in files]
-                    return columns_of_samples(samples, source.format, remote.uri, paths, style)
+                    return columns_of_samples(samples, source.format, remote.shown, paths, style)
                 case _:
                     raise AssertionError("what is here is inferred here")
         except SqlError:

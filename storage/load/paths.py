@@ -15,6 +15,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from ivm.errors import SqlError
+from storage.passwords import hide_passwords
 
 _PATTERN: Final = re.compile(r"[*?\[\]{}\\]")
 _WILD: Final = re.compile(r"[*?\[]")
@@ -46,9 +47,14 @@ class RemoteFiles:
 
     uri: str
 
+    @property
+    def shown(self) -> str:
+        """The URI as messages and plans have it."""
+        return hide_passwords(self.uri)
+
     def not_here(self) -> SqlError:
         """0A000."""
-        return SqlError("0A000", f'"{self.uri}" is read by Spark only')
+        return SqlError("0A000", f'"{self.shown}" is read by Spark only')
 
     def below(self, path: str) -> str:
         """A file's path from the URI's folder on, or from where its pattern begins."""
