@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from ivm.dataflow import Changes, Dataflow
 from ivm.words import Schema
-from planner.context import Context
-from planner.logical import schema
-from planner.lower import lower
-from planner.lower_state import KnownIndexes
-from planner.planning import DEFAULT, Planning
-from planner.render import Renderer
+from planner.expr.context import Context
+from planner.logical.nodes import schema
+from planner.lower.plan import lower
+from planner.lower.state import KnownIndexes
+from planner.options import DEFAULT, Planning
+from planner.render.dataflow import Renderer
 from planner.transform.pipeline import maintained
 from sql.bind.statement import bind_statement
 from sql.catalog.catalog import Relation, RelationKind, TableColumn

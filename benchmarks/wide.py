@@ -17,8 +17,8 @@ import numpy as np
 
 from benchmarks.flow import Flow
 from ivm.rows import Words
-from planner.holdings import arrangements
-from planner.planning import Late, Planning
+from planner.options import Late, Planning
+from planner.render.holdings import arrangements
 
 FILLS: Final = 26
 DIMENSIONS: Final = {"owner": 5000, "shop": 2000, "kind": 500}

@@ -25,31 +25,16 @@ from ivm.graph import (
     Project,
     Threshold,
 )  # fmt: skip
-from planner import logical as rels
-from planner.divergence import DEFAULT_LIMIT, Diverging
-from planner.folds import FirstRow, NumberedRows, SetFold, TopFold
-from planner.logical import Rel
-from planner.lower import lower
-from planner.lower_state import Indexes
-from planner.mfp import MapFilter, Pad
-from planner.physical import (
-    Constants,
-    Fold,
-    Group,
-    Lock,
-    LoopVariable,
-    Map,
-    Node,
-    Plan,
-    Program,
-    Table,
-    TableErrors,
-    inputs,
-)  # fmt: skip
-from planner.programs import Keyed, Repeat, Weigh, Weight
-from planner.reduce_folds import AccumulateFold, BasicFold, CountFold, ModeFold, OrderedFold, PercentileFold
-from planner.render import Renderer
-from planner.scalar import (
+from planner.aggregates.aggregate_reducers import (
+    AccumulateFold,
+    BasicFold,
+    CountFold,
+    ModeFold,
+    OrderedFold,
+    PercentileFold,
+)
+from planner.aggregates.row_reducers import FirstRow, NumberedRows, SetFold, TopFold
+from planner.expr.scalar import (
     Aggregate,
     And,
     Call,
@@ -66,10 +51,32 @@ from planner.scalar import (
     ScalarSubquery,
     SortKey,
 )  # fmt: skip
-from planner.sharing import Sharing, reading, sharing, summary
-from planner.table_program import Expand
+from planner.logical import nodes as rels
+from planner.logical.nodes import Rel
+from planner.logical.traversal import children, conjuncts, scalars, subqueries
+from planner.lower.plan import lower
+from planner.lower.state import Indexes
+from planner.physical.arrangement_programs import Keyed, Repeat, Weigh, Weight
+from planner.physical.divergence import DEFAULT_LIMIT, Diverging
+from planner.physical.nodes import (
+    Constants,
+    Fold,
+    Group,
+    Lock,
+    LoopVariable,
+    Map,
+    Node,
+    Plan,
+    Program,
+    Table,
+    TableErrors,
+    inputs,
+)  # fmt: skip
+from planner.physical.row_programs import MapFilter, Pad
+from planner.physical.table_programs import Expand
+from planner.render.dataflow import Renderer
+from planner.render.sharing import Sharing, reading, sharing, summary
 from planner.transform.pipeline import maintained, optimize
-from planner.traverse import children, conjuncts, scalars, subqueries
 
 Names = Callable[[int], str]
 """A stored relation's name by its id; the planner itself knows none."""

@@ -1,6 +1,6 @@
 """Datums ↔ words; what an interned value's bytes are.
 
-Datums (see ``planner/scalar.py``): bool, int, float, Decimal, str, bytes; dates as int days, times as int µs since
+Datums (see ``planner/expr/scalar.py``): bool, int, float, Decimal, str, bytes; dates as int days, times as int µs since
 2000-01-01 (``NEGATIVE_INFINITY``, ``POSITIVE_INFINITY`` for the infinities), interval (months, days, µs), uuid 16
 bytes, jsonb its canonical text, "char" a str of at most one character, of a code below 256, an array a tuple (nested
 for more dimensions). float4's datum is a double that is a real's value.

@@ -1,7 +1,7 @@
 """Postgres's text form of every type, in and out, one datum at a time or in bulk.
 
-Datums are those of ``planner/scalar.py``: jsonb is its canonical text (str), uuid 16 bytes, an array a tuple (nested
-for more dimensions), reg* and oid ints. Errors are ``SqlError`` with
+Datums are those of ``planner/expr/scalar.py``: jsonb is its canonical text (str), uuid 16 bytes, an array a tuple
+(nested for more dimensions), reg* and oid ints. Errors are ``SqlError`` with
 Postgres's SQLSTATE and message: 22P02 bad syntax, 22003 out of range, 22007 bad date, 22008 date out of range, …
 """
 

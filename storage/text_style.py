@@ -9,7 +9,7 @@ from ivm.words import SqlType
 
 
 class RegNames(Protocol):
-    """Names of catalog objects for the reg* types; a session gives it (``planner.context.SessionFunctions``)."""
+    """Names of catalog objects for the reg* types; a session gives it (``planner.expr.context.SessionFunctions``)."""
 
     def reg_in(self, type: SqlType, text: str) -> int: ...
     def reg_out(self, type: SqlType, oid: int) -> str: ...

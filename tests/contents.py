@@ -11,7 +11,7 @@ from ivm.graph import NodeId
 from ivm.scheduler import Operator
 from ivm.shards import sorted_block
 from ivm.time import all_bits
-from planner.render import Installed
+from planner.render.dataflow import Installed
 
 Held = dict[int, list[Block]]
 """By the plan's numbers (-1: the rows, -2: the errors): what each spine holds, sorted and consolidated; times are loop

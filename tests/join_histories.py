@@ -12,7 +12,7 @@ import sqlite3
 from collections import Counter
 
 from benchmarks.flow import Tables
-from planner.planning import Joins, Late, Planning
+from planner.options import Joins, Late, Planning
 from sql.bind.statement import bind_statement
 from sql.statements import queries
 from tests.planner_bench import Row, World

@@ -12,7 +12,7 @@ import random
 from typing import Final
 
 from ivm.graph import DeltaJoin
-from planner.planning import Joins, Late, Planning
+from planner.options import Joins, Late, Planning
 from tests.join_histories import Joined
 from tests.planner_bench import Row
 

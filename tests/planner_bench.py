@@ -11,13 +11,13 @@ from ivm.dataflow import Dataflow
 from ivm.rows import RowSet, Words, pack
 from ivm.trace import Version
 from ivm.words import Schema
-from planner.context import Context
-from planner.logical import Rel, schema
-from planner.lower import lower
-from planner.lower_state import KnownIndexes
-from planner.planning import DEFAULT
-from planner.render import Renderer
-from planner.run import run
+from planner.expr.context import Context
+from planner.logical.nodes import Rel, schema
+from planner.lower.plan import lower
+from planner.lower.state import KnownIndexes
+from planner.options import DEFAULT
+from planner.peek.run import run
+from planner.render.dataflow import Renderer
 from planner.transform.pipeline import maintained, optimize
 from storage import codec
 from storage.dictionary import Dictionary

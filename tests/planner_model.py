@@ -8,7 +8,24 @@ from collections.abc import Callable
 from typing import Any
 
 from ivm.errors import SqlError
-from planner.logical import (
+from planner.expr.scalar import (
+    Aggregate,
+    And,
+    Call,
+    Case,
+    Coalesce,
+    Column,
+    Exists,
+    Literal,
+    Or,
+    OuterColumn,
+    Parameter,
+    Quantified,
+    Scalar,
+    ScalarSubquery,
+    SortKey,
+)  # fmt: skip
+from planner.logical.nodes import (
     Distinct,
     Filter,
     Get,
@@ -26,23 +43,6 @@ from planner.logical import (
     TopK,
     Values,
     schema,
-)  # fmt: skip
-from planner.scalar import (
-    Aggregate,
-    And,
-    Call,
-    Case,
-    Coalesce,
-    Column,
-    Exists,
-    Literal,
-    Or,
-    OuterColumn,
-    Parameter,
-    Quantified,
-    Scalar,
-    ScalarSubquery,
-    SortKey,
 )  # fmt: skip
 
 Row = tuple[Any, ...]

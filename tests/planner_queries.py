@@ -3,7 +3,23 @@
 from __future__ import annotations
 
 from ivm.words import BOOL, INT4, INT8, NUMERIC, TEXT, ColumnType, SqlType
-from planner.logical import (
+from planner.expr.scalar import (
+    Aggregate,
+    And,
+    Call,
+    Case,
+    Coalesce,
+    Column,
+    Exists,
+    Literal,
+    Or,
+    OuterColumn,
+    Quantified,
+    Scalar,
+    ScalarSubquery,
+    SortKey,
+)  # fmt: skip
+from planner.logical.nodes import (
     Distinct,
     Filter,
     Get,
@@ -20,22 +36,6 @@ from planner.logical import (
     TableFunction,
     TopK,
     Values,
-)  # fmt: skip
-from planner.scalar import (
-    Aggregate,
-    And,
-    Call,
-    Case,
-    Coalesce,
-    Column,
-    Exists,
-    Literal,
-    Or,
-    OuterColumn,
-    Quantified,
-    Scalar,
-    ScalarSubquery,
-    SortKey,
 )  # fmt: skip
 
 T_ROW = (ColumnType(INT4), ColumnType(INT4))

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from planner.explain import explain
-from planner.logical import Rel
+from planner.logical.nodes import Rel
 from tests.bind_fake import FakeCatalog, query
 from tests.planner_bench import Row, World
 from tests.prioritised_rounds import Rounds

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 
 from ivm.errors import SqlError
-from planner.logical import LetRec, Reference, Rel
-from planner.scalar import Scalar
+from planner.expr.scalar import Scalar
+from planner.logical.nodes import LetRec, Reference, Rel
 from tests.planner_model import Bag, Model, Row
 
 STRIDE = 1 << 20

@@ -10,7 +10,20 @@ import pytest
 
 from ivm.errors import SqlError
 from ivm.words import BOOL, INT4, INT8, NUMERIC, TEXT, ColumnType, Kind, SqlType
-from planner.logical import (
+from planner.expr.scalar import (
+    Aggregate,
+    Call,
+    Coalesce,
+    Column,
+    Exists,
+    Literal,
+    OuterColumn,
+    Parameter,
+    Quantified,
+    ScalarSubquery,
+    SortKey,
+)
+from planner.logical.nodes import (
     Distinct,
     Filter,
     Finishing,
@@ -28,19 +41,6 @@ from planner.logical import (
     TopK,
     Values,
     schema,
-)
-from planner.scalar import (
-    Aggregate,
-    Call,
-    Coalesce,
-    Column,
-    Exists,
-    Literal,
-    OuterColumn,
-    Parameter,
-    Quantified,
-    ScalarSubquery,
-    SortKey,
 )
 from sql.bind.statement import bind_statement
 from sql.bind.walk import rel_references, relations, volatile_functions
@@ -436,7 +436,7 @@ def test_same_text_binds_to_the_same_plan() -> None:
 
 
 def rels(rel: Rel) -> int:
-    from planner.traverse import children
+    from planner.logical.traversal import children
 
     return 1 + sum(rels(c) for c in children(rel))
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from ivm.errors import SqlError
-from planner.logical import LetRec, Recursive, Rel
+from planner.logical.nodes import LetRec, Recursive, Rel
+from planner.logical.traversal import children
 from planner.transform.pipeline import optimize
-from planner.traverse import children
 from tests.demand_queries import block, query
 from tests.planner_bench import World
 from tests.planner_model import Bag

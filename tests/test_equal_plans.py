@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from ivm.inspect import nodes
-from planner.holdings import arrangements
+from planner.render.holdings import arrangements
 from tests.planner_bench import World
 from tests.spellings import meaning, spelled
 from tests.test_demand import commit

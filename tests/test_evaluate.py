@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from ivm.errors import SqlError
 from ivm.words import BOOL, FLOAT8, INT4, INT8, NUMERIC, TEXT, Kind, SqlType
-from planner import functions
-from planner.casts import cast_context
-from planner.evaluate import Context, compile_expressions, constant, evaluate
-from planner.functions import FUNCTIONS, needs_order_bytes, overloads, per_value
-from planner.scalar import And, Call, Case, Coalesce, Column, Literal, Or, Parameter, Scalar
+from planner.expr.evaluate.evaluator import Context, compile_expressions, constant, evaluate
+from planner.expr.functions import table as functions
+from planner.expr.functions.casts import cast_context
+from planner.expr.functions.table import FUNCTIONS, needs_order_bytes, overloads, per_value
+from planner.expr.scalar import And, Call, Case, Coalesce, Column, Literal, Or, Parameter, Scalar
 from storage.codec import decode, encode
 from storage.dictionary import Dictionary
 

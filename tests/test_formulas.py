@@ -15,15 +15,15 @@ from ivm.graph import Words
 from ivm.kernels.formula import map_block
 from ivm.rows import Vector, pack
 from ivm.words import BOOL, DATE, INT2, INT4, INT8, NUMERIC, TEXT, ColumnType, Kind, Schema, SqlType
-from planner.accumulate import Accumulation, AggregateCall, shape_of
-from planner.context import Context
-from planner.finish_formula import finishing
-from planner.mfp import MapFilter
-from planner.physical import Program
-from planner.programs import Keyed, Repeat, Weigh, Weight
-from planner.reducers import Accumulate
-from planner.row_formulas import formula_of
-from planner.scalar import And, Call, Case, Coalesce, Column, Literal, Or, Scalar
+from planner.aggregates.accumulable import Accumulation, AggregateCall, shape_of
+from planner.aggregates.reducers import Accumulate
+from planner.aggregates.result_formulas import finishing
+from planner.expr.context import Context
+from planner.expr.scalar import And, Call, Case, Coalesce, Column, Literal, Or, Scalar
+from planner.physical.arrangement_programs import Keyed, Repeat, Weigh, Weight
+from planner.physical.nodes import Program
+from planner.physical.row_formulas import formula_of
+from planner.physical.row_programs import MapFilter
 from storage.dictionary import Dictionary
 from storage.numeric import DIRECT_NAN
 from tests.profiles import scaled

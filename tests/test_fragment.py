@@ -13,14 +13,14 @@ import pytest
 from ivm.batch import Block
 from ivm.graph import NodeId
 from ivm.rows import RowSet, Words
-from planner.context import Context
-from planner.fragment import FIRST, Cut, cut
-from planner.fragment_run import run_fragment
-from planner.logical import Rel, schema
-from planner.lower import lower
-from planner.physical import Constants, Plan, Table
-from planner.planning import Joins, Late, Planning
-from planner.render import constant_rows
+from planner.distributed.fragment import FIRST, Cut, cut
+from planner.distributed.fragment_run import run_fragment
+from planner.expr.context import Context
+from planner.logical.nodes import Rel, schema
+from planner.lower.plan import lower
+from planner.options import Joins, Late, Planning
+from planner.physical.nodes import Constants, Plan, Table
+from planner.render.dataflow import constant_rows
 from planner.transform.pipeline import maintained
 from storage.dictionary import Dictionary
 from tests.planner_bench import World, decode, encode

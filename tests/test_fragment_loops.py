@@ -11,11 +11,11 @@ import pytest
 from ivm.batch import Block
 from ivm.graph import NodeId
 from ivm.time import all_bits
-from planner.context import Context
-from planner.fragment import FIRST
-from planner.fragment_run import Sent, run_fragment
-from planner.physical import Plan, innermost_loops
-from planner.rounds import Due, Rounds
+from planner.distributed.fragment import FIRST
+from planner.distributed.fragment_run import Sent, run_fragment
+from planner.distributed.rounds import Due, Rounds
+from planner.expr.context import Context
+from planner.physical.nodes import Plan, innermost_loops
 from tests.planner_bench import World
 from tests.planner_queries import LOOPS, NESTED, TABLES
 from tests.test_fragment import LINEAR, PARTS, Scattered, added, at_epochs, deltas, planned

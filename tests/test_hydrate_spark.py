@@ -10,14 +10,14 @@ import pytest
 
 from ivm.detached import Detached, detach
 from ivm.inspect import nodes
-from planner import render_spark, spark_traces
-from planner.hydrate_by import unsupported_by_spark
-from planner.hydration import hydrate_by_spark
-from planner.logical import Rel
-from planner.lower import lower
-from planner.physical import Plan
-from planner.planning import DEFAULT, Joins, Planning
-from planner.render import Installed, Renderer
+from planner.distributed import render_spark, spark_traces
+from planner.distributed.hydration import hydrate_by_spark
+from planner.distributed.hydration_choice import unsupported_by_spark
+from planner.logical.nodes import Rel
+from planner.lower.plan import lower
+from planner.options import DEFAULT, Joins, Planning
+from planner.physical.nodes import Plan
+from planner.render.dataflow import Installed, Renderer
 from planner.transform.pipeline import maintained
 from tests.contents import Held, different, held
 from tests.planner_bench import World

@@ -13,9 +13,10 @@ import pytest
 
 from ivm.errors import SqlError
 from ivm.graph import NodeId
-from planner import hydrate_by, render_spark, spark_work
-from planner.hydrate_by import Hydrate
-from planner.physical import Plan, Scope
+from planner.distributed import hydration_choice as hydrate_by
+from planner.distributed import render_spark, spark_work
+from planner.distributed.hydration_choice import Hydrate
+from planner.physical.nodes import Plan, Scope
 from storage.spark.session import SparkSession, SparkSettings
 from tests.sessions import Client, Server
 from tests.spark_fake import FakeSpark

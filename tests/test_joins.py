@@ -13,11 +13,11 @@ from ivm.graph import Arrange, DeltaJoin, Join
 from ivm.operators.delta_join import DeltaJoinOperator
 from ivm.scheduler import Operator
 from ivm.words import INT8
-from planner.lower import lower
-from planner.multiway import Attributes, stages
-from planner.physical import Plan
-from planner.planning import Joins, Planning
-from planner.scalar import Column
+from planner.expr.scalar import Column
+from planner.lower.join_graph import Attributes, stages
+from planner.lower.plan import lower
+from planner.options import Joins, Planning
+from planner.physical.nodes import Plan
 from planner.transform.pipeline import optimize
 from tests.join_histories import Joined, play
 from tests.sessions import Client, Server

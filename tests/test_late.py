@@ -9,8 +9,8 @@ import pytest
 
 from ivm.inspect import nodes
 from planner.explain import explain
-from planner.holdings import arrangements
-from planner.planning import DEFAULT, Joins, Late, Planning
+from planner.options import DEFAULT, Joins, Late, Planning
+from planner.render.holdings import arrangements
 from tests.join_histories import play as play_joins
 from tests.late_histories import COLUMNS, FILLS, Wide, play
 from tests.sessions import Client, Server

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from ivm.rows import Vector
 from ivm.words import BOOL, INT8, NUMERIC, Kind, SqlType
-from planner.evaluate import Context, evaluate
-from planner.scalar import Call, Column, Scalar
+from planner.expr.evaluate.evaluator import Context, evaluate
+from planner.expr.scalar import Call, Column, Scalar
 from storage.codec import decode, encode
 from storage.dictionary import Dictionary
 from storage.numeric import INLINE_LIMIT, WIDE

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ivm.words import FLOAT8, INT4, INTERVAL, NUMERIC, TEXT, Kind, SqlType
-from planner import ordering
+from planner.expr import ordering
 from storage.codec import encode
 from storage.dictionary import Dictionary
 from storage.order import interval_total

@@ -8,20 +8,20 @@ from hypothesis import strategies as st
 
 from ivm.graph import Arrange, Concat, Gather, Join, Leave, Threshold
 from ivm.words import INT4, ColumnType
-from planner import moves
-from planner.logical import Get, JoinKind, Project, Recursive, Reference
-from planner.logical import Join as JoinRel
-from planner.lower import lower
-from planner.lower_state import KnownIndexes
-from planner.physical import LoopVariable, Table, TableErrors
-from planner.scalar import Column
+from planner import gathers
+from planner.expr.scalar import Column
+from planner.logical.nodes import Get, JoinKind, Project, Recursive, Reference
+from planner.logical.nodes import Join as JoinRel
+from planner.lower.plan import lower
+from planner.lower.state import KnownIndexes
+from planner.physical.nodes import LoopVariable, Table, TableErrors
 from planner.transform.pipeline import optimize
 from tests.planner_queries import LOOPS, NESTED, PLAIN, eq
 
 WIDTH = 4
 
 
-def gathers(width: int) -> st.SearchStrategy[Gather]:
+def any_gather(width: int) -> st.SearchStrategy[Gather]:
     word, bit = st.integers(0, width - 1), st.integers(0, 5)
     out = st.integers(0, WIDTH - 1)
     return st.builds(
@@ -32,12 +32,12 @@ def gathers(width: int) -> st.SearchStrategy[Gather]:
     )
 
 
-@given(gathers(WIDTH), gathers(WIDTH), st.lists(st.lists(st.integers(0, 63), min_size=4, max_size=4), max_size=6))
+@given(any_gather(WIDTH), any_gather(WIDTH), st.lists(st.lists(st.integers(0, 63), min_size=4, max_size=4), max_size=6))
 def test_compose_is_doing_both(first: Gather, second: Gather, rows: list[list[int]]) -> None:
     matrix = np.array(rows, np.int64).reshape(-1, WIDTH)
-    step, _ = moves.apply(first, matrix)
-    both, _ = moves.apply(second, step)
-    once, _ = moves.apply(moves.compose(first, second), matrix)
+    step, _ = gathers.apply(first, matrix)
+    both, _ = gathers.apply(second, step)
+    once, _ = gathers.apply(gathers.compose(first, second), matrix)
     assert once.tolist() == both.tolist()
 
 
@@ -58,7 +58,7 @@ def test_reach_runs_without_python() -> None:
 
 
 def test_optimizing_keeps_the_schema() -> None:
-    from planner.logical import schema
+    from planner.logical.nodes import schema
 
     for rel in (*PLAIN.values(), *NESTED.values(), *LOOPS.values()):
         assert schema(optimize(rel)) == schema(rel)
@@ -66,8 +66,8 @@ def test_optimizing_keeps_the_schema() -> None:
 
 def test_optimizing_again_plans_the_same_rows() -> None:
     """No subquery and no outer column is left anywhere."""
-    from planner.scalar import OuterColumn
-    from planner.traverse import children, has_subquery, scalars, walk
+    from planner.expr.scalar import OuterColumn
+    from planner.logical.traversal import children, has_subquery, scalars, walk
 
     for rel in NESTED.values():
         todo = [optimize(rel)]

@@ -8,10 +8,10 @@ import pytest
 
 from ivm.errors import SqlError
 from ivm.words import BOOL, INT4, INT8, NUMERIC, TEXT, ColumnType, Kind, SqlType
-from planner.context import Bounds, Context
 from planner.explain import explain
-from planner.finishing import finish
-from planner.logical import (
+from planner.expr.context import Bounds, Context
+from planner.expr.scalar import Call, Case, Literal, Or, Parameter, Quantified, ScalarSubquery, SortKey
+from planner.logical.nodes import (
     Distinct,
     Filter,
     Finishing,
@@ -26,11 +26,11 @@ from planner.logical import (
     TableFunction,
     Values,
 )  # fmt: skip
-from planner.lower import lower
-from planner.run import run
-from planner.run_direct import run_direct
-from planner.run_keyed import run_keyed
-from planner.scalar import Call, Case, Literal, Or, Parameter, Quantified, ScalarSubquery, SortKey
+from planner.lower.plan import lower
+from planner.peek.direct import run_direct
+from planner.peek.keyed import run_keyed
+from planner.peek.order_limit import finish
+from planner.peek.run import run
 from planner.transform.pipeline import optimize
 from tests.planner_bench import Row, World, decode
 from tests.planner_queries import (

@@ -11,9 +11,9 @@ from typing import Any
 import duckdb
 
 from ivm.words import FLOAT8, INT4, INT8, NUMERIC, TEXT, Kind, SqlType
-from planner.finishing import finish
-from planner.lower import lower
-from planner.run import run
+from planner.lower.plan import lower
+from planner.peek.order_limit import finish
+from planner.peek.run import run
 from planner.transform.pipeline import optimize
 from sql.bind.statement import bind_statement
 from sql.catalog.catalog import Relation, RelationKind, TableColumn

@@ -10,7 +10,7 @@ import pytest
 
 from ivm.errors import SqlError
 from ivm.operators import linear
-from planner.logical import Rel
+from planner.logical.nodes import Rel
 from tests.planner_bench import Row, World
 from tests.planner_queries import LOOPS, NESTED, PLAIN, TABLES
 
@@ -134,7 +134,7 @@ def test_view_over_view() -> None:
     """A view reads another one's rows, and its errors."""
     world = World(TABLES)
     world.install(100, NESTED["scalar"])
-    from planner.logical import Get, schema
+    from planner.logical.nodes import Get, schema
 
     row = schema(NESTED["scalar"])
     inner = Get(100, row)
@@ -145,7 +145,7 @@ def test_view_over_view() -> None:
 
 
 def _lowered(world: World, rel: Rel) -> object:
-    from planner.lower import lower
+    from planner.lower.plan import lower
     from planner.transform.pipeline import maintained
 
     return lower(maintained(rel), world.indexes(False))

@@ -8,7 +8,7 @@ import pytest
 
 from ivm.errors import SqlError
 from planner.explain import explain
-from planner.lower_state import KnownIndexes
+from planner.lower.state import KnownIndexes
 from tests.bind_fake import query
 from tests.planner_bench import World
 from tests.prioritised import CATALOG, KNOWN, WAYS, play

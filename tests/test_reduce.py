@@ -12,8 +12,8 @@ import pytest
 from examples.ivm import spread
 from ivm.errors import SqlError
 from ivm.words import FLOAT8, INT8, NUMERIC, ColumnType
-from planner.logical import Get, Reduce
-from planner.scalar import Aggregate, Column
+from planner.expr.scalar import Aggregate, Column
+from planner.logical.nodes import Get, Reduce
 from storage.codec import float_to_word
 from tests.bind_fake import FakeCatalog, query
 from tests.model_aggregates import play

@@ -9,8 +9,8 @@ import pytest
 
 from ivm.dataflow import Counters
 from ivm.words import FLOAT8, INT8, ColumnType
-from planner.logical import Get, Reduce, Rel, TopK
-from planner.scalar import Aggregate, Call, Column, Literal, SortKey
+from planner.expr.scalar import Aggregate, Call, Column, Literal, SortKey
+from planner.logical.nodes import Get, Reduce, Rel, TopK
 from tests.planner_bench import World
 
 FEW, MANY = 10_000, 1_000_000

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ivm.words import INT4, INT8, NUMERIC, TEXT, Kind, SqlType
-from planner.ordering import comparable
+from planner.expr.ordering import comparable
 from sql.catalog.catalog import Catalog
 from sql.catalog.search_path import DEFAULT_PATH
 from sql.coordination.prepared import StaleError, Statements

@@ -12,8 +12,8 @@ import pytest
 
 from ivm.errors import SqlError
 from ivm.words import Kind, SqlType
-from planner.evaluate import Context, constant, evaluate
-from planner.scalar import Call, Literal
+from planner.expr.evaluate.evaluator import Context, constant, evaluate
+from planner.expr.scalar import Call, Literal
 from storage.codec import decode
 from storage.dictionary import Dictionary
 from storage.text import format_datum, parse_datum
@@ -74,7 +74,7 @@ def test_constant_answers() -> None:
 
 def test_vectorised_answers() -> None:
     """All cases of one signature in one batch, columns instead of literals, failures as data."""
-    from planner.scalar import Column
+    from planner.expr.scalar import Column
     from storage.codec import encode
 
     context = Context(Dictionary(b"0123456789abcdef"))

@@ -12,10 +12,10 @@ import pytest
 from ivm.errors import SqlError
 from ivm.rows import RowSet
 from ivm.words import TEXT
-from planner.logical import Project, Rel, schema
-from planner.scalar import Call
-from planner.scatter import Applied, Spread, apply, given, read_output
-from planner.scatter_step import LAYERS, Report
+from planner.distributed.scatter import Applied, Spread, apply, given, read_output
+from planner.distributed.scatter_step import LAYERS, Report
+from planner.expr.scalar import Call
+from planner.logical.nodes import Project, Rel, schema
 from storage.dictionary import Dictionary
 from storage.spark.manifest import Manifest, clean, read_manifest, write_manifest
 from storage.stored import History

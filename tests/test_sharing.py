@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from ivm.inspect import nodes
-from planner.holdings import arrangements
+from planner.render.holdings import arrangements
 from tests.planner_bench import World
 from tests.planner_queries import LOOPS, NESTED, PLAIN, TABLES
 from tests.sessions import Client, Server

@@ -15,7 +15,7 @@ import pytest
 from ivm.errors import SqlError
 from ivm.rows import Words, pack
 from ivm.words import BOOL, INT4, NUMERIC, TEXT, Kind, SqlType
-from planner.context import Context
+from planner.expr.context import Context
 from sql.catalog.connection import Connection
 from sql.coordination.prepared import StaleError
 from sql.coordination.transaction import Transaction

@@ -11,9 +11,9 @@ import pytest
 
 from benchmarks.workloads import STRONG
 from ivm.batch import Block
-from planner import hydration, render_spark
-from planner.render_spark import told
-from planner.spark_work import told_folder
+from planner.distributed import hydration, render_spark
+from planner.distributed.render_spark import told
+from planner.distributed.spark_work import told_folder
 from tests.contents import Held, different
 from tests.sessions import Client, Server
 from tests.spark_fake import FakeSpark

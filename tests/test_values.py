@@ -14,15 +14,15 @@ import pytest
 from ivm.errors import SqlError
 from ivm.rows import Vector, unpack
 from ivm.words import NUMERIC, TEXT, ColumnType, Kind, SqlType
-from planner.accumulate import Accumulation, AggregateCall
-from planner.aggregates import AGGREGATES, AggregateKind, aggregate_overloads
-from planner.context import Context
-from planner.evaluate import evaluate
-from planner.functions import FUNCTIONS, Polymorphic, function_key, overloads
-from planner.reducers import Accumulate, basic_layout, ordered_layout
-from planner.row_errors import decode_error
-from planner.scalar import Aggregate, Call, Column, Literal
-from planner.table_functions import table_overloads
+from planner.aggregates.accumulable import Accumulation, AggregateCall
+from planner.aggregates.reducers import Accumulate, basic_layout, ordered_layout
+from planner.aggregates.table import AGGREGATES, AggregateKind, aggregate_overloads
+from planner.expr.context import Context
+from planner.expr.evaluate.evaluator import evaluate
+from planner.expr.functions.table import FUNCTIONS, Polymorphic, function_key, overloads
+from planner.expr.functions.table_functions import table_overloads
+from planner.expr.row_errors import decode_error
+from planner.expr.scalar import Aggregate, Call, Column, Literal
 from sql.catalog.column_types import array_of, parse_type
 from storage import codec
 from storage.dictionary import Dictionary

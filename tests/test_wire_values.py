@@ -39,8 +39,8 @@ from ivm.words import (
     Kind,
     SqlType,
 )
-from planner.accumulate import Accumulation, AggregateCall
-from planner.reducers import Accumulate
+from planner.aggregates.accumulable import Accumulation, AggregateCall
+from planner.aggregates.reducers import Accumulate
 from sql.catalog.column_types import array_of, format_type, parse_type, type_from_oid, type_oid, typmod
 from sql.pgwire.binary import decode_binary, encode_binary
 from sql.pgwire.values import column_formats, decode_parameter, encode_rows

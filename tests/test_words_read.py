@@ -6,11 +6,11 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.flow import Tables
-from planner.lower import lower
-from planner.lower_state import KnownIndexes
-from planner.physical import Arrange, Plan, Table
+from planner.lower.plan import lower
+from planner.lower.state import KnownIndexes
+from planner.physical.nodes import Arrange, Plan, Table
+from planner.physical.required_words import words_read
 from planner.transform.pipeline import maintained
-from planner.words_read import words_read
 from sql.bind.statement import bind_statement
 from sql.statements import queries
 

@@ -33,7 +33,7 @@ from examples.debian import demo
 from examples.tpch import refresh
 from examples.tpch import script as tpch
 from ivm.detached import Detached, detach
-from planner.render import Installed
+from planner.render.dataflow import Installed
 from sql.coordination.hydration import Creation
 from sql.session import defining
 from sql.session.warm import warm

@@ -5,12 +5,12 @@ Rule: equal rows. An expression that may raise is never dropped with a row that 
 
 from __future__ import annotations
 
-from planner.logical import Filter, Project, Rel, Values, schema
-from planner.raising import can_raise
-from planner.scalar import And, Column, Literal, Or, Scalar
-from planner.scalar import children as parts
-from planner.scalar import with_children as with_parts
-from planner.traverse import (
+from planner.expr.scalar import And, Column, Literal, Or, Scalar
+from planner.expr.scalar import children as parts
+from planner.expr.scalar import with_children as with_parts
+from planner.logical.fallibility import can_raise
+from planner.logical.nodes import Filter, Project, Rel, Values, schema
+from planner.logical.traversal import (
     bottom_up,
     conjunction,
     conjuncts,

@@ -8,8 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ivm.words import BOOL
-from planner.join_keys import is_constant, operator
-from planner.logical import (
+from planner.expr.scalar import Call, Column, Scalar
+from planner.logical.fallibility import can_raise
+from planner.logical.join_keys import is_constant, operator
+from planner.logical.nodes import (
     Distinct,
     Filter,
     Get,
@@ -23,10 +25,8 @@ from planner.logical import (
     Values,
     schema,
 )  # fmt: skip
+from planner.logical.traversal import columns_of, conjunction, conjuncts, has_subquery, own_columns, renumber, shift
 from planner.memo import by_identity
-from planner.raising import can_raise
-from planner.scalar import Call, Column, Scalar
-from planner.traverse import columns_of, conjunction, conjuncts, has_subquery, own_columns, renumber, shift
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ivm.words import INT8
-from planner.logical import TopK, schema
-from planner.scalar import Call, Column, Literal, Scalar
+from planner.expr.scalar import Call, Column, Literal, Scalar
+from planner.logical.nodes import TopK, schema
 
 _TURNED = {"<": ">", "<=": ">=", "=": "=", ">": "<", ">=": "<="}
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from planner.logical import Project, Rel, schema
-from planner.scalar import Column
-from planner.transform.decorrelate import decorrelate
-from planner.transform.demand import demand
+from planner.expr.scalar import Column
+from planner.logical.nodes import Project, Rel, schema
+from planner.logical.traversal import own_columns
+from planner.transform.decorrelate.subqueries import decorrelate
+from planner.transform.demand.recursion import demand
 from planner.transform.fold import fold
-from planner.transform.normal import normalize, spell
+from planner.transform.normal.plan import normalize, spell
 from planner.transform.prune import prune
 from planner.transform.pushdown import push_down
-from planner.traverse import own_columns
 
 Transforms = tuple[Callable[[Rel], Rel], ...]
 TRANSFORMS: Final[Transforms] = (decorrelate, fold, push_down, fold, demand, fold, prune, fold)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from planner.logical import (
+from planner.expr.scalar import Column, Scalar
+from planner.logical.nodes import (
     AsOf,
     Distinct,
     Filter,
@@ -29,8 +30,7 @@ from planner.logical import (
     Values,
     schema,
 )  # fmt: skip
-from planner.scalar import Column, Scalar
-from planner.traverse import (
+from planner.logical.traversal import (
     aggregate_scalars,
     children,
     columns_of,

@@ -10,8 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from planner.join_keys import operator
-from planner.logical import (
+from planner.expr.scalar import And, Call, Column, Or, Scalar
+from planner.logical.fallibility import can_raise
+from planner.logical.join_keys import operator
+from planner.logical.nodes import (
     AsOf,
     Distinct,
     Filter,
@@ -32,12 +34,7 @@ from planner.logical import (
     Values,
     schema,
 )  # fmt: skip
-from planner.lower_sets import has_classes
-from planner.raising import can_raise
-from planner.scalar import And, Call, Column, Or, Scalar
-from planner.transform.join_order import Region, ordered
-from planner.transform.numbering import limited
-from planner.traverse import (
+from planner.logical.traversal import (
     children,
     columns_of,
     conjunction,
@@ -48,6 +45,9 @@ from planner.traverse import (
     substitute,
     with_children,
 )  # fmt: skip
+from planner.lower.sets import has_classes
+from planner.transform.join_order import Region, ordered
+from planner.transform.numbering import limited
 
 Predicates = tuple[Scalar, ...]
 

@@ -7,7 +7,7 @@ from typing import Final, assert_never
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import SqlType
-from planner.scalar import Scalar
+from planner.expr.scalar import Scalar
 from sql.bind import ddl
 from sql.bind.coerce import assign
 from sql.bind.constraints import foreign_key

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import INT4, Kind, SqlType
-from planner.functions import overloads
-from planner.scalar import Call, Literal, Scalar
+from planner.expr.functions.table import overloads
+from planner.expr.scalar import Call, Literal, Scalar
 from sql.bind.coerce import cast, common_type, resolve_unknown, type_name
 from sql.catalog.column_types import array_of
 from sql.syntax import nodes

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from planner.join_keys import as_type, common_type, operator, take_apart
-from planner.logical import AsOf, Filter, Project, Rel, schema
-from planner.ordering import comparable
-from planner.scalar import Call, Case, Column, Literal, Scalar
-from planner.traverse import columns_of, conjunction, has_subquery, own_columns, shift
+from planner.expr.ordering import comparable
+from planner.expr.scalar import Call, Case, Column, Literal, Scalar
+from planner.logical.join_keys import as_type, common_type, operator, take_apart
+from planner.logical.nodes import AsOf, Filter, Project, Rel, schema
+from planner.logical.traversal import columns_of, conjunction, has_subquery, own_columns, shift
 
 _TURNED: Final = {">=": "<=", ">": "<", "<=": ">=", "<": ">"}
 

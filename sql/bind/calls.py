@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import INT8, Kind
-from planner.aggregates import PYTHON, AggregateFunction, aggregate_overloads, result_nullable
-from planner.functions import Function, overloads
-from planner.levels import unlift
-from planner.scalar import Aggregate, Call, Column, OuterColumn, Scalar
+from planner.aggregates.table import PYTHON, AggregateFunction, aggregate_overloads, result_nullable
+from planner.expr.functions.table import Function, overloads
+from planner.expr.scalar import Aggregate, Call, Column, OuterColumn, Scalar
+from planner.logical.levels import unlift
 from sql.bind import (
     conditional,
     operator_functions,

@@ -10,8 +10,8 @@ from typing import Final
 
 from ivm.errors import SqlError
 from ivm.words import BOOL, TEXT, Kind, SqlType
-from planner.casts import CastContext, cast_context
-from planner.scalar import Call, Case, Coalesce, Literal, Parameter, Scalar
+from planner.expr.functions.casts import CastContext, cast_context
+from planner.expr.scalar import Call, Case, Coalesce, Literal, Parameter, Scalar
 from sql.bind.environment import Environment
 from sql.bind.literals import typed_literal
 from sql.catalog.column_types import format_type, is_preferred, type_category

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, Kind
-from planner.levels import lift
-from planner.logical import TableFunction, Values, schema
-from planner.scalar import And, Call, Coalesce, Column, Literal, Or, Parameter, Quantified, Scalar
+from planner.expr.scalar import And, Call, Coalesce, Column, Literal, Or, Parameter, Quantified, Scalar
+from planner.logical.levels import lift
+from planner.logical.nodes import TableFunction, Values, schema
 from sql.bind import table_functions
 from sql.bind.coerce import cast, resolve_unknown, to_boolean, try_common_type, type_name
 from sql.bind.rows import null_test

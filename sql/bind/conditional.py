@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError
 from ivm.words import UNKNOWN, Kind
-from planner.functions import overloads
-from planner.scalar import Call, Case, Coalesce, Literal, Scalar
+from planner.expr.functions.table import overloads
+from planner.expr.scalar import Call, Case, Coalesce, Literal, Scalar
 from sql.bind.coerce import cast, common_type, resolve_unknown, to_boolean
 from sql.syntax import nodes
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
+from planner.expr.scalar import Column, Scalar
 from planner.identifiers import quoted
-from planner.scalar import Column, Scalar
-from planner.traverse import columns_of, has_subquery
+from planner.logical.traversal import columns_of, has_subquery
 from sql.bind.environment import Environment, Parameters
 from sql.bind.expression import Binder
 from sql.bind.from_clause import lookup

@@ -7,8 +7,8 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import ColumnType, Schema
-from planner.logical import Get, Project, Recursive, Reference, Rel, schema
-from planner.scalar import Column
+from planner.expr.scalar import Column
+from planner.logical.nodes import Get, Project, Recursive, Reference, Rel, schema
 from sql.bind import query as queries
 from sql.bind import setops
 from sql.bind.coerce import castable, try_common_type

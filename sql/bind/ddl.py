@@ -7,8 +7,8 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import INTERVAL, Kind, SqlType
-from planner.hydrate_by import Hydrate
-from planner.scalar import Scalar
+from planner.distributed.hydration_choice import Hydrate
+from planner.expr.scalar import Scalar
 from sql.bind import sequences
 from sql.bind.coerce import assign
 from sql.bind.constraints import bind_constraints

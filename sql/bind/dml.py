@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import OID
-from planner.logical import Filter, Finishing, Project, Rel, schema
-from planner.scalar import Column, Literal, Scalar, ScalarSubquery
-from planner.traverse import has_subquery
+from planner.expr.scalar import Column, Literal, Scalar, ScalarSubquery
+from planner.logical.nodes import Filter, Finishing, Project, Rel, schema
+from planner.logical.traversal import has_subquery
 from sql.bind import cte, sequences, setops, volatile
 from sql.bind import query as queries
 from sql.bind.coerce import assign, resolve_unknown

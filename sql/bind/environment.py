@@ -8,8 +8,8 @@ from itertools import count
 
 from ivm.errors import SqlError
 from ivm.words import TEXT, UNKNOWN, Kind, SqlType
-from planner.logical import Rel
-from planner.scalar import Literal, Parameter
+from planner.expr.scalar import Literal, Parameter
+from planner.logical.nodes import Rel
 from sql.catalog.catalog import CatalogReader, Relation
 from sql.catalog.column_types import array_of, is_type_name, type_from_name
 from sql.catalog.search_path import pinned

@@ -8,9 +8,21 @@ from typing import assert_never
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, UNKNOWN, Kind
-from planner.functions import overloads
-from planner.logical import Reduce, schema
-from planner.scalar import Aggregate, And, Call, Coalesce, Column, Exists, Literal, Or, Scalar, ScalarSubquery, SortKey
+from planner.expr.functions.table import overloads
+from planner.expr.scalar import (
+    Aggregate,
+    And,
+    Call,
+    Coalesce,
+    Column,
+    Exists,
+    Literal,
+    Or,
+    Scalar,
+    ScalarSubquery,
+    SortKey,
+)
+from planner.logical.nodes import Reduce, schema
 from sql.bind import arrays, calls, comparisons, conditional, rows
 from sql.bind.coerce import cast, resolve_unknown, to_boolean
 from sql.bind.environment import Environment, Table

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ivm.words import OID
-from planner.logical import Get, Project, Rel, SetKind, SetOperation, schema
-from planner.scalar import Column, Literal, Scalar
+from planner.expr.scalar import Column, Literal, Scalar
+from planner.logical.nodes import Get, Project, Rel, SetKind, SetOperation, schema
 from sql.bind.environment import Environment
 from sql.bind.scope import Visible
 from sql.catalog.catalog import Relation

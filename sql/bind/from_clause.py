@@ -12,11 +12,11 @@ from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL
-from planner.functions import overloads
-from planner.levels import relevel, relevel_rel, unlift
-from planner.logical import Filter, Get, Join, JoinKind, Project, Rel, TableFunction, Values, schema
-from planner.scalar import And, Coalesce, Column, Literal, Scalar
-from planner.table_functions import table_overloads
+from planner.expr.functions.table import overloads
+from planner.expr.functions.table_functions import table_overloads
+from planner.expr.scalar import And, Coalesce, Column, Literal, Scalar
+from planner.logical.levels import relevel, relevel_rel, unlift
+from planner.logical.nodes import Filter, Get, Join, JoinKind, Project, Rel, TableFunction, Values, schema
 from sql.bind import routines, table_functions
 from sql.bind.asof import asof
 from sql.bind.coerce import cast, common_type, resolve_unknown

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ivm.errors import SqlError
-from planner.levels import relevel
-from planner.logical import Reduce, Rel, Values
-from planner.scalar import Aggregate, Column, Scalar, children, with_children
+from planner.expr.scalar import Aggregate, Column, Scalar, children, with_children
+from planner.logical.levels import relevel
+from planner.logical.nodes import Reduce, Rel, Values
 from sql.bind.scope import AGGREGATE_BASE, WINDOW_BASE, Namespace, Scope
 from sql.bind.walk import has_subquery, references
 

@@ -11,8 +11,8 @@ from typing import Final
 
 from ivm.errors import SqlError
 from ivm.words import INT4, INT8, INTERVAL, NUMERIC, TEXT, Kind, SqlType
-from planner.casts import CastContext
-from planner.scalar import Call, Literal, Scalar
+from planner.expr.functions.casts import CastContext
+from planner.expr.scalar import Call, Literal, Scalar
 from sql.syntax.nodes import TypeName
 from storage.text import DEFAULT_STYLE, TextStyle, parse_datum
 

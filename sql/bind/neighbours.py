@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, INT4, INT8, Kind
-from planner.join_keys import SAME
-from planner.logical import Join, JoinKind, Numbering, Project, Rel, TopK, schema
-from planner.scalar import And, Call, Case, Column, Literal, Scalar, SortKey
-from planner.traverse import own_columns, rewrite
+from planner.expr.scalar import And, Call, Case, Column, Literal, Scalar, SortKey
+from planner.logical.join_keys import SAME
+from planner.logical.nodes import Join, JoinKind, Numbering, Project, Rel, TopK, schema
+from planner.logical.traversal import own_columns, rewrite
 from sql.bind.coerce import cast, castable, resolve_unknown, try_common_type
 from sql.bind.overloads import no_function
 from sql.bind.scope import Neighbour

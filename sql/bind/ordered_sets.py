@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import FLOAT8, Kind, SqlType
-from planner.aggregates import AGGREGATES
-from planner.functions import ANYELEMENT, FUNCTIONS, ArgumentType, overloads
-from planner.scalar import (
+from planner.aggregates.table import AGGREGATES
+from planner.expr.functions.table import ANYELEMENT, FUNCTIONS, ArgumentType, overloads
+from planner.expr.scalar import (
     Aggregate,
     Call,
     Column,

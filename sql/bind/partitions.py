@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import Kind
+from planner.expr.scalar import Column, Scalar
 from planner.identifiers import quoted, quoted_literal
-from planner.scalar import Column, Scalar
-from planner.traverse import has_subquery
+from planner.logical.traversal import has_subquery
 from sql.bind import volatile
 from sql.bind.coerce import assign
 from sql.bind.environment import Environment, Parameters

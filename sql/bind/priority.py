@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import INT8, ColumnType
-from planner.scalar import Column, Scalar
+from planner.expr.scalar import Column, Scalar
 from sql.bind.coerce import cast
 from sql.bind.environment import Environment
 from sql.bind.expression import Binder

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ivm.errors import unsupported
-from planner.join_keys import take_apart
-from planner.logical import Filter, Locked, Project, Rel, schema
-from planner.scalar import Case, Literal, Scalar
-from planner.traverse import conjunction, has_subquery, own_columns
+from planner.expr.scalar import Case, Literal, Scalar
+from planner.logical.join_keys import take_apart
+from planner.logical.nodes import Filter, Locked, Project, Rel, schema
+from planner.logical.traversal import conjunction, has_subquery, own_columns
 from sql.bind.asof import with_columns
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import INT8, TIMESTAMPTZ, Kind, SqlType
-from planner.casts import CastContext
-from planner.logical import Distinct, Finishing, LetRec, Project, Rel, SetOperation, TopK, Values, schema
-from planner.scalar import Column, Literal, Scalar, SortKey
+from planner.expr.functions.casts import CastContext
+from planner.expr.scalar import Column, Literal, Scalar, SortKey
+from planner.logical.nodes import Distinct, Finishing, LetRec, Project, Rel, SetOperation, TopK, Values, schema
 from sql.bind import cte, selection, setops, volatile
 from sql.bind.coerce import cast, type_name
 from sql.bind.environment import Environment, Table

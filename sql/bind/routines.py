@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, UNKNOWN, Kind, SqlType
-from planner.levels import lift
-from planner.logical import Filter, Join, JoinKind, Project, Rel, TopK, Values, schema
-from planner.scalar import And, Call, Case, Column, Literal, OuterColumn, Scalar, ScalarSubquery
-from planner.traverse import rewrite, walk
+from planner.expr.scalar import And, Call, Case, Column, Literal, OuterColumn, Scalar, ScalarSubquery
+from planner.logical.levels import lift
+from planner.logical.nodes import Filter, Join, JoinKind, Project, Rel, TopK, Values, schema
+from planner.logical.traversal import rewrite, walk
 from sql.bind.coerce import cast, castable, type_name
 from sql.bind.environment import Environment, Parameters
 from sql.bind.overloads import Choice, no_function, resolve_anew

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, INT4, OID, Kind, SqlType
-from planner.scalar import Call, Case, Literal, Scalar
+from planner.expr.scalar import Call, Case, Literal, Scalar
 from sql.bind.coerce import plain, resolve_unknown, same_family, type_name
 from sql.bind.scope import Range, Scope, at_level, find_range, note_columns
 from sql.catalog.catalog import RelationKind

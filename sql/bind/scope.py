@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from ivm.errors import SqlError
 from ivm.words import Schema
-from planner.logical import Numbering
-from planner.scalar import Aggregate, Coalesce, Column, OuterColumn, Scalar, SortKey
+from planner.expr.scalar import Aggregate, Coalesce, Column, OuterColumn, Scalar, SortKey
+from planner.logical.nodes import Numbering
 from sql.catalog.catalog import Relation, RelationKind
 from sql.syntax.nodes import Star
 
 if TYPE_CHECKING:
-    from planner.logical import Rel
+    from planner.logical.nodes import Rel
     from sql.bind.routines import Entry
 
 AGGREGATE_BASE: Final = 1 << 30

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, INT8
-from planner.levels import lift, relevel
-from planner.logical import Distinct, Filter, Join, JoinKind, Project, Rel, TableFunction, TopK, Values, schema
-from planner.scalar import Call, Coalesce, Column, Literal, Scalar, SortKey
+from planner.expr.scalar import Call, Coalesce, Column, Literal, Scalar, SortKey
+from planner.logical.levels import lift, relevel
+from planner.logical.nodes import Distinct, Filter, Join, JoinKind, Project, Rel, TableFunction, TopK, Values, schema
 from sql.bind import query as queries
 from sql.bind import windows
 from sql.bind.coerce import resolve_unknown

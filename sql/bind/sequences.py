@@ -6,9 +6,9 @@ from typing import Final
 
 from ivm.errors import SqlError
 from ivm.words import INT8, REGCLASS, Kind
-from planner.function_sequence import NEXTVAL
+from planner.expr.functions.sequence import NEXTVAL
+from planner.expr.scalar import Call, Literal, Scalar
 from planner.identifiers import split_name
-from planner.scalar import Call, Literal, Scalar
 from sql.bind.environment import Environment
 from sql.catalog.catalog import RelationKind
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ivm.errors import SqlError
 from ivm.words import ColumnType, SqlType
-from planner.logical import Project, Rel, SetKind, SetOperation, Values, schema
-from planner.scalar import Scalar
+from planner.expr.scalar import Scalar
+from planner.logical.nodes import Project, Rel, SetKind, SetOperation, Values, schema
 from sql.bind import query as queries
 from sql.bind import selection
 from sql.bind.coerce import common_type

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, FLOAT8, INT4, INT8
-from planner.logical import Numbering
-from planner.scalar import Aggregate, Call, Case, Column, Literal, Scalar, SortKey
+from planner.expr.scalar import Aggregate, Call, Case, Column, Literal, Scalar, SortKey
+from planner.logical.nodes import Numbering
 from sql.bind.coerce import cast, castable
 from sql.bind.overloads import no_function
 from sql.bind.scope import WindowCall

@@ -1,4 +1,4 @@
-"""Set-returning functions, in FROM and in select lists; ``planner/table_functions.py`` has them."""
+"""Set-returning functions, in FROM and in select lists; ``planner/expr/functions/table_functions.py`` has them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import ColumnType, Kind, Schema
-from planner.scalar import Column, Scalar
-from planner.table_functions import table_overloads
+from planner.expr.functions.table_functions import table_overloads
+from planner.expr.scalar import Column, Scalar
 from sql.bind import routines
 from sql.bind.coerce import cast
 from sql.bind.environment import Environment

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import SqlType
-from planner.python_function import PythonFunction, check_body
-from planner.python_values import is_known
-from planner.scalar import Scalar
+from planner.expr.python_function import PythonFunction, check_body
+from planner.expr.python_values import is_known
+from planner.expr.scalar import Scalar
 from sql.bind.coerce import cast, plain, type_name
 from sql.bind.environment import Environment
 from sql.bind.overloads import resolve_anew

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ivm.words import TEXT
-from planner.logical import schema
-from planner.scalar import Call, Column, Literal, Scalar
+from planner.expr.scalar import Call, Column, Literal, Scalar
+from planner.logical.nodes import schema
 from sql.statements.queries import OutputColumn, Query
 from sql.system.definitions import is_vector
 

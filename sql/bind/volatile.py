@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ivm.words import BOOL, Kind
-from planner.functions import FUNCTIONS
-from planner.logical import Project, schema
-from planner.scalar import Call, Column, Literal, Parameter, Scalar
-from planner.traverse import renumber, walk
+from planner.expr.functions.table import FUNCTIONS
+from planner.expr.scalar import Call, Column, Literal, Parameter, Scalar
+from planner.logical.nodes import Project, schema
+from planner.logical.traversal import renumber, walk
 from sql.bind.walk import has_subquery
 
 if TYPE_CHECKING:

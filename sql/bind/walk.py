@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner import traverse
-from planner.functions import FUNCTIONS
-from planner.levels import relevel, relevel_rel
-from planner.logical import Get, Rel
-from planner.scalar import (
+from planner.expr.functions.table import FUNCTIONS
+from planner.expr.scalar import (
     Call,
     Exists,
     Quantified,
@@ -16,6 +13,9 @@ from planner.scalar import (
     ScalarSubquery,
     children,
 )
+from planner.logical import traversal as traverse
+from planner.logical.levels import relevel, relevel_rel
+from planner.logical.nodes import Get, Rel
 
 
 def references(expr: Scalar) -> set[tuple[int, int]]:

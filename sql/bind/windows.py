@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, INT8, ColumnType
-from planner.aggregates import AGGREGATES, COUNTS, aggregate_overloads
-from planner.functions import overloads
-from planner.join_keys import SAME
-from planner.levels import relevel
-from planner.logical import Join, JoinKind, Numbering, Reduce, Rel, TopK, schema
-from planner.raising import rel_is_volatile
-from planner.scalar import Aggregate, And, Call, Column, Literal, Scalar, SortKey
-from planner.traverse import aggregate_scalars, with_aggregate_scalars
+from planner.aggregates.table import AGGREGATES, COUNTS, aggregate_overloads
+from planner.expr.functions.table import overloads
+from planner.expr.scalar import Aggregate, And, Call, Column, Literal, Scalar, SortKey
+from planner.logical.fallibility import rel_is_volatile
+from planner.logical.join_keys import SAME
+from planner.logical.levels import relevel
+from planner.logical.nodes import Join, JoinKind, Numbering, Reduce, Rel, TopK, schema
+from planner.logical.traversal import aggregate_scalars, with_aggregate_scalars
 from sql.bind import neighbours, ordered_sets, shares
 from sql.bind.coerce import resolve_unknown
 from sql.bind.overloads import no_function

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 from ivm.errors import SqlError
 from ivm.words import BOOL, INT8, ColumnType, Kind, Schema, SqlType
-from planner.planning import DEFAULT, Joins, Late, Planning
+from planner.options import DEFAULT, Joins, Late, Planning
 from sql.catalog.connection import Connection, connection_from_json, connection_to_json
 from sql.catalog.enumeration import Enumeration, enum_from_json, enum_to_json
 from sql.catalog.keys import (

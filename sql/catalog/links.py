@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from planner.guards import Guard, guard
+from planner.physical.key_checks import Guard, guard
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.keys import ForeignKey, Index
 

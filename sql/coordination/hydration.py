@@ -21,10 +21,10 @@ from ivm.dataflow import Changes
 from ivm.detached import Detached, NotDetachableError, detach
 from ivm.errors import SqlError
 from ivm.graph import NodeId
-from planner.hydrate_by import Choice, Hydrate, choose, stored_in
-from planner.logical import Rel
-from planner.physical import Plan
-from planner.render import Installed, Renderer
+from planner.distributed.hydration_choice import Choice, Hydrate, choose, stored_in
+from planner.logical.nodes import Rel
+from planner.physical.nodes import Plan
+from planner.render.dataflow import Installed, Renderer
 from sql.catalog.catalog import Relation
 from sql.coordination.prepared import Prepared, StaleError
 from sql.ddl.create import Definer
@@ -251,7 +251,7 @@ class Creation:
         choice = self.choice
         if choice is None or choice.by is not Hydrate.SPARK:
             return False
-        from planner.render_spark import IdsClashError
+        from planner.distributed.render_spark import IdsClashError
 
         try:
             self._run_spark()
@@ -269,7 +269,7 @@ class Creation:
         return True
 
     def _run_spark(self) -> None:
-        from planner.hydration import hydrate_by_spark
+        from planner.distributed.hydration import hydrate_by_spark
 
         assert self._flow is not None
         assert self._plan is not None

@@ -10,12 +10,12 @@ from ivm.errors import SqlError, unsupported
 from ivm.graph import Project
 from ivm.words import BOOL as BOOLEAN
 from ivm.words import BYTEA, INT8, TEXT, SqlType
-from planner.logical import Rel
-from planner.lower import lower
-from planner.physical import Plan, Table, TableErrors
-from planner.planning import DEFAULT, Planning
+from planner.logical.nodes import Rel
+from planner.logical.traversal import gets
+from planner.lower.plan import lower
+from planner.options import DEFAULT, Planning
+from planner.physical.nodes import Plan, Table, TableErrors
 from planner.transform.pipeline import optimize
-from planner.traverse import gets
 from sql.bind.literals import reading
 from sql.bind.statement import bind_statement
 from sql.catalog.catalog import Catalog, Relation

@@ -21,9 +21,9 @@ import numpy as np
 from ivm.batch import Block
 from ivm.errors import SqlError
 from ivm.rows import Words
-from planner.context import Context
-from planner.scatter import Given, Spread, apply, given, read_output
-from planner.scatter_step import Report
+from planner.distributed.scatter import Given, Spread, apply, given, read_output
+from planner.distributed.scatter_step import Report
+from planner.expr.context import Context
 from sql.catalog.catalog import Relation
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.engine.persist import DEFAULT_RETAIN, Persistence

@@ -11,7 +11,7 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.rows import Words
 from ivm.words import Schema
-from planner.row_errors import first_error
+from planner.expr.row_errors import first_error
 from sql.coordination.scattered_view import ScatteredView
 from sql.engine.served import Served
 from sql.engine.snapshot import Published

@@ -16,9 +16,9 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import Words, pack, unpack
-from planner.context import Context
-from planner.evaluate import evaluate
-from planner.scalar import Column, Scalar
+from planner.expr.context import Context
+from planner.expr.evaluate.evaluator import evaluate
+from planner.expr.scalar import Column, Scalar
 from sql.bind.constraints import added_check
 from sql.bind.constraints import check_conditions as bound_conditions
 from sql.catalog.catalog import Relation, TableColumn

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from planner.traverse import columns_of
+from planner.logical.traversal import columns_of
 from sql.bind.partitions import key_expressions
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.keys import Index

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ivm.errors import SqlError
-from planner.logical import schema
+from planner.logical.nodes import schema
 from sql.catalog.catalog import LABELS, Relation, RelationKind
 from sql.catalog.search_path import Lookup
 from sql.ddl.view_names import called, names_in, seen_by, settled, uses

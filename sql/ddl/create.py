@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from ivm.errors import SqlError, unsupported
 from ivm.words import INT8
 from planner.identifiers import quoted
-from planner.locks import locks_of_view, with_names
-from planner.logical import Rel, schema
+from planner.logical.locked_joins import locks_of_view, with_names
+from planner.logical.nodes import Rel, schema
 from sql.catalog.catalog import (
     INTERNAL_SCHEMAS,
     LABELS,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ivm.errors import SqlError, unsupported
-from planner.guards import guard
+from planner.physical.key_checks import guard
 from sql.catalog.catalog import LABELS, Catalog, Relation
 from sql.catalog.keys import Check, Index, object_name
 from sql.catalog.links import links_of

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ivm.errors import SqlError, unsupported
 from ivm.rows import Words
-from planner.context import Context
-from planner.evaluate import evaluate
-from planner.scalar import Scalar
+from planner.expr.context import Context
+from planner.expr.evaluate.evaluator import evaluate
+from planner.expr.scalar import Scalar
 from sql.bind.partitions import bound_value, edge_text, key_expressions
 from sql.catalog.catalog import Relation, RelationKind
 from sql.catalog.partitioning import MAXIMUM, MINIMUM, VALUE, Bound, Edge, WrittenBound

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ivm.errors import SqlError
-from planner.logical import Rel
+from planner.logical.nodes import Rel
 from sql.bind.statement import bind_statement
 from sql.catalog.catalog import Catalog, Reference, Relation
 from sql.catalog.search_path import Lookup, Pinned, Recorder

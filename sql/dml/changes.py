@@ -10,8 +10,8 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, Words, pack, unpack
 from ivm.words import OID, ColumnType, Schema
-from planner.context import Context
-from planner.scalar import Scalar
+from planner.expr.context import Context
+from planner.expr.scalar import Scalar
 from sql.catalog.catalog import Relation
 from sql.catalog.keys import Check
 from sql.dml.conflict import upsert

@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ivm.rows import RowSet, Words, pack
-from planner import moves
-from planner.context import Bounds, Context
-from planner.finishing import finish
-from planner.layout import table_layout
-from planner.logical import Rel
-from planner.lower import lower
-from planner.run import run
+from planner import gathers
+from planner.expr.context import Bounds, Context
+from planner.logical.nodes import Rel
+from planner.logical.traversal import gets
+from planner.lower.plan import lower
+from planner.peek.order_limit import finish
+from planner.peek.run import run
+from planner.physical.layouts import table_layout
 from planner.transform.pipeline import optimize
-from planner.traverse import gets
 from sql.dml.changes import Changed, Changer
 from sql.dml.family import shares
 from sql.dml.fast_insert import constant_source
@@ -113,7 +113,7 @@ class CompoundRun:
         writer = self.changer.writer
         writer.settle()
         version, stored = writer.engine.arrangement(table), writer.engine.stored()[table]
-        arranged, _ = moves.apply(table_layout(stored.schema, stored.primary_key).gather, rows)
+        arranged, _ = gathers.apply(table_layout(stored.schema, stored.primary_key).gather, rows)
         keys = np.unique(np.ascontiguousarray(arranged[:, : version.key_width]), axis=0)
         found, diffs, _ = version.lookup(keys, LATEST)
         return {row.tobytes() for row in restore(stored, np.ascontiguousarray(found[diffs > 0]))}

@@ -9,7 +9,7 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.rows import Mask, RowSet, Words, pack, unpack
 from ivm.words import ColumnType
-from planner.context import Context
+from planner.expr.context import Context
 from sql.catalog.catalog import Relation
 from sql.dml.constraints import fit
 from sql.dml.key_index import KeyIndex, Probed, Settle, TableKey, first_of_each

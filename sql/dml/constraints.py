@@ -9,10 +9,10 @@ import numpy as np
 
 from ivm.errors import SqlError, Subject
 from ivm.rows import RowSet, Vector, Words, pack, unpack
-from planner.context import Context
-from planner.evaluate import evaluate
+from planner.expr.context import Context
+from planner.expr.evaluate.evaluator import evaluate
+from planner.expr.scalar import Scalar
 from planner.identifiers import quoted
-from planner.scalar import Scalar
 from sql.catalog.catalog import Relation
 from sql.catalog.keys import Index
 from storage.dictionary import Dictionary

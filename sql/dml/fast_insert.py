@@ -14,15 +14,15 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, pack
 from ivm.words import ColumnType, Kind, Schema, SqlType
-from planner.context import Context
-from planner.evaluate import evaluate
-from planner.finishing import projected
-from planner.function_sequence import NEXTVAL
-from planner.logical import Project, Rel, TableFunction, Values
+from planner.expr.context import Context
+from planner.expr.evaluate.evaluator import evaluate
+from planner.expr.functions.sequence import NEXTVAL
+from planner.expr.scalar import Call, Column, Literal, Parameter, Scalar
+from planner.logical.nodes import Project, Rel, TableFunction, Values
+from planner.logical.traversal import has_subquery
 from planner.memo import by_identity
-from planner.scalar import Call, Column, Literal, Parameter, Scalar
-from planner.table_program import given_arrays, spread, widens
-from planner.traverse import has_subquery
+from planner.peek.order_limit import projected
+from planner.physical.table_programs import given_arrays, spread, widens
 from storage.codec import encode
 
 

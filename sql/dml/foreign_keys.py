@@ -9,7 +9,7 @@ import numpy as np
 from ivm.errors import SqlError, Subject
 from ivm.rows import RowSet, Vector, Words, pack, unpack
 from ivm.words import ColumnType
-from planner.evaluate import evaluate
+from planner.expr.evaluate.evaluator import evaluate
 from sql.bind.dml import default
 from sql.bind.environment import Environment, Parameters
 from sql.catalog.catalog import Relation

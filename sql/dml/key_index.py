@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 
 from ivm.rows import Mask, Words
-from planner.context import Context
-from planner.guards import Guard, guard
-from planner.scalar import Scalar
+from planner.expr.context import Context
+from planner.expr.scalar import Scalar
+from planner.physical.key_checks import Guard, guard
 from sql.bind.constraints import check_conditions
 from sql.bind.partitions import conditions
 from sql.catalog.catalog import Catalog, Relation

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.rows import Words
-from planner.layout import table_layout
+from planner.physical.layouts import table_layout
 from sql.catalog.catalog import Relation
 from sql.catalog.keys import Check
 from sql.dml.changes import Changer

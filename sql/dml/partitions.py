@@ -9,8 +9,8 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, Words, pack
-from planner.levels import relevel
-from planner.scalar import Scalar
+from planner.expr.scalar import Scalar
+from planner.logical.levels import relevel
 from sql.catalog.catalog import Relation
 from sql.catalog.keys import Index
 from sql.dml.constraints import fit

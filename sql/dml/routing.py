@@ -9,8 +9,8 @@ import numpy as np
 from ivm.errors import SqlError, Subject
 from ivm.rows import Mask, RowSet, Vector, Words, pack, unpack
 from ivm.words import ColumnType
-from planner.context import Context
-from planner.evaluate import evaluate
+from planner.expr.context import Context
+from planner.expr.evaluate.evaluator import evaluate
 from sql.bind.partitions import conditions, key_expressions
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.partitioning import Bound

@@ -9,11 +9,11 @@ import numpy as np
 
 from ivm.rows import RowSet, Vector, Words, pack
 from ivm.words import INT8, ColumnType
-from planner.context import Context
-from planner.evaluate import evaluate
-from planner.logical import Get, Project, Rel
-from planner.scalar import Column, Scalar
-from planner.traverse import has_subquery
+from planner.expr.context import Context
+from planner.expr.evaluate.evaluator import evaluate
+from planner.expr.scalar import Column, Scalar
+from planner.logical.nodes import Get, Project, Rel
+from planner.logical.traversal import has_subquery
 
 ROWS: Final = -(1 << 30)
 """The id of the relation that the rows are to the subqueries' plan; the parts of a WITH count down from -1."""

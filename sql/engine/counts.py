@@ -12,7 +12,7 @@ import numpy as np
 
 from ivm.rows import RowSet, Vector, pack
 from ivm.words import Schema
-from planner.logical import Get, Project, Reduce, Rel
+from planner.logical.nodes import Get, Project, Reduce, Rel
 from storage.stored import History
 
 KEPT: Final = 8

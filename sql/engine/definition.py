@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ivm.errors import unsupported
-from planner.locks import with_names
-from planner.logical import Project, Rel, TopK, schema
-from planner.scalar import Column
+from planner.expr.scalar import Column
+from planner.logical.locked_joins import with_names
+from planner.logical.nodes import Project, Rel, TopK, schema
 from sql.bind.environment import Environment, Parameters
 from sql.bind.routines import Entry, body
 from sql.bind.statement import bind_statement

@@ -24,10 +24,10 @@ from ivm.graph import NodeId
 from ivm.root import Root
 from ivm.rows import Words
 from ivm.trace import Version
-from planner.context import Context
-from planner.guards import Guard
-from planner.physical import Plan
-from planner.render import Renderer, Stored
+from planner.expr.context import Context
+from planner.physical.key_checks import Guard
+from planner.physical.nodes import Plan
+from planner.render.dataflow import Renderer, Stored
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.sequences import Sequences
 from sql.engine.clock import EpochClock

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ivm.errors import SqlError
-from planner.traverse import gets
+from planner.logical.traversal import gets
 from sql.catalog.catalog import Catalog, Relation
 from sql.engine.definition import definition_rel
 from storage.stored import History

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from planner.guards import Guard, guard
-from planner.render import Renderer
+from planner.physical.key_checks import Guard, guard
+from planner.render.dataflow import Renderer
 from sql.catalog.catalog import Catalog, Relation
 
 

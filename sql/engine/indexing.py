@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from planner.logical import Filter, Get, Rel
-from planner.lower_lookup import points
-from planner.traverse import children, conjuncts
+from planner.logical.nodes import Filter, Get, Rel
+from planner.logical.traversal import children, conjuncts
+from planner.lower.lookup import points
 from sql.catalog.catalog import Catalog, RelationKind
 from sql.engine.snapshot import Published
 

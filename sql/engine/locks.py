@@ -10,8 +10,8 @@ from ivm.dataflow import Changes, Dataflow
 from ivm.graph import NodeId
 from ivm.root import Root
 from ivm.rows import Words
-from planner import moves
-from planner.render import Renderer
+from planner import gathers
+from planner.render.dataflow import Renderer
 from sql.catalog.catalog import Relation
 from storage.stored import StoredRelation
 
@@ -78,9 +78,9 @@ class Locks:
         the view may fail again."""
         locks = self._renderer.stored[view.id].locks
         for name, lock in locks.items():
-            none = np.zeros((0, moves.width(lock.schema)), np.int64), np.zeros(0, np.int64)
+            none = np.zeros((0, gathers.width(lock.schema)), np.int64), np.zeros(0, np.int64)
             rows, diffs = self._held.get(name, none)
-            self._dataflow.load(lock.node, moves.apply(lock.back, rows)[0], diffs)
+            self._dataflow.load(lock.node, gathers.apply(lock.back, rows)[0], diffs)
         return bool(locks)
 
     def back(self, view: Relation) -> None:
@@ -92,4 +92,4 @@ class Locks:
         """What a view's joins have found, which was installed waiting for it; seen after the next step."""
         for name, lock in self._renderer.stored[view.id].locks.items():
             held, diffs = rows(name)
-            self._dataflow.load(lock.node, moves.apply(lock.back, held)[0], diffs)
+            self._dataflow.load(lock.node, gathers.apply(lock.back, held)[0], diffs)

@@ -15,8 +15,8 @@ import numpy as np
 
 from ivm.rows import Words
 from ivm.trace import Version
-from planner import moves
-from planner.layout import table_layout
+from planner import gathers
+from planner.physical.layouts import table_layout
 from sql.engine.snapshot import MemorySnapshot, Published
 
 FEW: Final = 64
@@ -92,7 +92,7 @@ def overlaid(
     stored = published.stored[relation]
     rows, diffs = updates
     gather = table_layout(stored.schema, columns or stored.primary_key).gather
-    moved, source = moves.apply(gather, rows)
+    moved, source = gathers.apply(gather, rows)
     return OverlaidVersion(base, moved, diffs if source is None else diffs[source])
 
 

@@ -12,15 +12,15 @@ from ivm.graph import NodeId
 from ivm.root import Root
 from ivm.rows import Words
 from ivm.trace import Version
-from planner import moves
-from planner.layout import table_layout
-from planner.logical import Rel
-from planner.lower import lower
-from planner.physical import Plan
-from planner.planning import DEFAULT, Planning
-from planner.render import Stored
+from planner import gathers
+from planner.logical.nodes import Rel
+from planner.logical.traversal import gets
+from planner.lower.plan import lower
+from planner.options import DEFAULT, Planning
+from planner.physical.layouts import table_layout
+from planner.physical.nodes import Plan
+from planner.render.dataflow import Stored
 from planner.transform.pipeline import maintained
-from planner.traverse import gets
 from sql.catalog.catalog import Catalog, RelationKind
 from sql.engine.counts import Counts
 from storage.duck import Store
@@ -86,12 +86,12 @@ def restore(stored: Stored, rows: Words) -> Words:
     """Rows as arranged by the primary key, back in the schema's layout."""
     if not stored.primary_key:
         return rows
-    return moves.apply(table_layout(stored.schema, stored.primary_key).restore(stored.schema), rows)[0]
+    return gathers.apply(table_layout(stored.schema, stored.primary_key).restore(stored.schema), rows)[0]
 
 
 @dataclass(frozen=True, slots=True)
 class StoredIndexes:
-    """``planner.lower_state.Indexes`` over a published state."""
+    """``planner.lower.state.Indexes`` over a published state."""
 
     published: Published
     one_shot: bool
@@ -123,7 +123,7 @@ def plan_maintained(rel: Rel, published: Published, planning: Planning) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class MemorySnapshot:
-    """``planner.run.Snapshot`` over a root, as of ordinal ``at``."""
+    """``planner.peek.run.Snapshot`` over a root, as of ordinal ``at``."""
 
     published: Published
     at: int
@@ -159,7 +159,7 @@ class GivenSnapshot(MemorySnapshot):
 
 @dataclass(frozen=True, slots=True)
 class HistorySnapshot:
-    """``planner.run.Snapshot`` over the store: the rows as they were at an epoch that memory no longer knows."""
+    """``planner.peek.run.Snapshot`` over the store: the rows as they were at an epoch that memory no longer knows."""
 
     store: Store
     epoch: int

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from ivm.errors import unsupported
-from planner.logical import Rel
-from planner.lower import lower
-from planner.lower_state import KnownIndexes
-from planner.planning import Joins, Late, Planning
-from planner.scatter import Spread
+from planner.distributed.scatter import Spread
+from planner.logical.nodes import Rel
+from planner.lower.plan import lower
+from planner.lower.state import KnownIndexes
+from planner.options import Joins, Late, Planning
 from planner.transform.pipeline import maintained
 from sql.catalog.catalog import FED, Catalog
 

@@ -16,8 +16,8 @@ from ivm.batch import Batch
 from ivm.errors import unsupported
 from ivm.rows import Words
 from ivm.trace import Version
-from planner.logical import Rel
-from planner.planning import DEFAULT, Planning
+from planner.logical.nodes import Rel
+from planner.options import DEFAULT, Planning
 from sql.catalog.catalog import FED, STORED, Catalog, Relation, RelationKind
 from sql.engine.engine import Engine
 from sql.engine.loads import Load

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from planner.context import SERVER_VERSION
+from planner.expr.context import SERVER_VERSION
 from sql.pgwire.messages_opening import Startup
 
 REPORTED: Final[dict[str, str]] = {

@@ -11,7 +11,7 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import Words, unpack
-from planner.context import Context
+from planner.expr.context import Context
 from sql.bind.copying import format_of
 from sql.catalog.catalog import Relation
 from sql.coordination.transaction import Transaction

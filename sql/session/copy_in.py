@@ -11,8 +11,8 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, Words, pack
 from ivm.words import ColumnType
-from planner.context import Context
-from planner.evaluate import evaluate
+from planner.expr.context import Context
+from planner.expr.evaluate.evaluator import evaluate
 from sql.catalog.catalog import Catalog, Relation
 from sql.coordination.prepared import StaleError
 from sql.coordination.transaction import Transaction

@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError
-from planner.context import Context
-from planner.hydrate_by import Hydrate
-from planner.locks import locks_in
+from planner.distributed.hydration_choice import Hydrate
+from planner.expr.context import Context
+from planner.logical.locked_joins import locks_in
 from sql.catalog.catalog import Relation
 from sql.catalog.search_path import Lookup
 from sql.coordination.abandoning import abandoning, going

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from ivm.errors import SqlError
 from ivm.rows import RowSet, pack
 from ivm.words import TEXT, ColumnType
-from planner.context import Bounds, Context
-from planner.evaluate import constant
-from planner.finishing import finish
-from planner.logical import Rel, Values
-from planner.run import run
-from planner.run_direct import is_short
-from planner.scalar import Call
-from planner.traverse import children
+from planner.expr.context import Bounds, Context
+from planner.expr.evaluate.evaluator import constant
+from planner.expr.scalar import Call
+from planner.logical.nodes import Rel, Values
+from planner.logical.traversal import children
+from planner.peek.direct import is_short
+from planner.peek.order_limit import finish
+from planner.peek.run import run
 from sql.coordination.prepared import Prepared, StaleError
 from sql.ddl.sequences import restart_sequences
 from sql.dml.changes import Changed, Changer

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ivm.errors import unsupported
-from planner.hydrate_by import Choice, Hydrate, choose, stored_in
-from planner.locks import numbered
-from planner.logical import Rel
+from planner.distributed.hydration_choice import Choice, Hydrate, choose, stored_in
+from planner.logical.locked_joins import numbered
+from planner.logical.nodes import Rel
 from sql.engine.definition import view_rel
 from sql.engine.snapshot import Published, StoredIndexes, plan_maintained
 from sql.engine.spread import spread_of

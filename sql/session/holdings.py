@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from ivm.dataflow import Dataflow
 from ivm.graph import NodeId
-from planner.holdings import Arrangement, Origin, arrangements, users
 from planner.identifiers import quoted
-from planner.render import Stored
+from planner.render.dataflow import Stored
+from planner.render.holdings import Arrangement, Origin, arrangements, users
 from sql.catalog.catalog import Relation, RelationKind
 from sql.catalog.search_path import Lookup, SearchPath
 from sql.engine.snapshot import Published

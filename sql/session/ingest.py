@@ -9,7 +9,7 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.rows import Mask, Vector, Words, pack, unpack
 from ivm.words import ColumnType
-from planner.context import Context
+from planner.expr.context import Context
 from sql.bind.dml import default
 from sql.bind.environment import Environment, Parameters
 from sql.catalog.catalog import Catalog, Relation

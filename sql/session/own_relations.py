@@ -11,7 +11,7 @@ import numpy as np
 from ivm.rows import Words
 from ivm.trace import Version
 from ivm.workers import workers
-from planner.row_errors import decode_error
+from planner.expr.row_errors import decode_error
 from sql.catalog.catalog import Relation
 from sql.catalog.search_path import Lookup, SearchPath
 from sql.engine.snapshot import Published

@@ -12,16 +12,16 @@ from ivm.errors import SqlError
 from ivm.rows import RowSet, Words
 from ivm.trace import Version
 from ivm.words import Kind
-from planner.context import Bounds, Context
-from planner.evaluate import constant
-from planner.finishing import finish
-from planner.logical import Finishing
-from planner.mfp import MapFilter
-from planner.physical import Map, Node, Plan
-from planner.row_errors import first_error
-from planner.run import run
-from planner.run_direct import is_short
-from planner.scalar import Scalar
+from planner.expr.context import Bounds, Context
+from planner.expr.evaluate.evaluator import constant
+from planner.expr.row_errors import first_error
+from planner.expr.scalar import Scalar
+from planner.logical.nodes import Finishing
+from planner.peek.direct import is_short
+from planner.peek.order_limit import finish
+from planner.peek.run import run
+from planner.physical.nodes import Map, Node, Plan
+from planner.physical.row_programs import MapFilter
 from sql.catalog.catalog import STORED, Catalog
 from sql.engine.clock import POSTGRES_EPOCH
 from sql.engine.counts import count_row

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet, Words
-from planner.context import Context
-from planner.run_direct import is_short
-from planner.scalar import Literal
+from planner.expr.context import Context
+from planner.expr.scalar import Literal
+from planner.peek.direct import is_short
 from sql.coordination.prepared import Prepared, StaleError
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.engine.overlay import OverlaidSnapshot, Pending

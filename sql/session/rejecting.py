@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ivm.rows import Words
-from planner.context import Context
-from planner.scalar import Scalar
+from planner.expr.context import Context
+from planner.expr.scalar import Scalar
 from sql.bind.constraints import check_conditions
 from sql.catalog.catalog import Relation
 from sql.dml import constraints

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 from ivm.errors import SqlError
 from ivm.rows import Words
-from planner.context import Context
+from planner.expr.context import Context
 from sql.catalog.catalog import Relation, RelationKind
 from sql.catalog.search_path import Lookup
 from sql.coordination.prepared import StaleError

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class SessionState(SequenceFunctions, SystemFunctions):
-    """``planner.context.SessionFunctions`` and ``sql.system.state.SystemState``, over one catalog."""
+    """``planner.expr.context.SessionFunctions`` and ``sql.system.state.SystemState``, over one catalog."""
 
     def __init__(self, session: Session, catalog: Catalog) -> None:
         super().__init__(self, session.settings.find, session.backend_id)

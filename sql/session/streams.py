@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet, Words
-from planner.context import Bounds, Context
+from planner.expr.context import Bounds, Context
 from sql.coordination.prepared import Prepared, StaleError, output_columns
 from sql.pgwire.copy_writer import CopyWriter
 from sql.session.copy_files import load_file

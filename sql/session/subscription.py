@@ -19,10 +19,10 @@ from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet, Vector, Words, pack, unpack
 from ivm.shards import sorted_block
 from ivm.words import BOOL, INT8, ColumnType, Schema
-from planner.logical import Get, Project, Rel
-from planner.logical import schema as schema_of
-from planner.scalar import Column
-from planner.traverse import gets
+from planner.expr.scalar import Column
+from planner.logical.nodes import Get, Project, Rel
+from planner.logical.nodes import schema as schema_of
+from planner.logical.traversal import gets
 from sql.catalog.catalog import Catalog
 from sql.coordination.prepared import StaleError, subscribe_columns
 from sql.coordination.scattered_view import ScatteredView

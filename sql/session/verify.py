@@ -10,11 +10,11 @@ from ivm.errors import SqlError
 from ivm.kernels.lock import MARKER
 from ivm.rows import RowSet, Vector, Words, pack, unpack
 from ivm.words import INT8, ColumnType, Schema
-from planner.context import Bounds, Context
-from planner.locks import kept_schema, locks_in, nullable, reading
-from planner.logical import Locked, Rel, schema
-from planner.lower import lower
-from planner.run import run
+from planner.expr.context import Bounds, Context
+from planner.logical.locked_joins import kept_schema, locks_in, nullable, reading
+from planner.logical.nodes import Locked, Rel, schema
+from planner.lower.plan import lower
+from planner.peek.run import run
 from planner.transform.pipeline import optimize
 from sql.catalog.catalog import Relation
 from sql.engine.definition import definition_rel

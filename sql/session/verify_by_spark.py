@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from ivm.rows import RowSet
-from planner.context import Context
-from planner.scatter import compute
+from planner.distributed.scatter import compute
+from planner.expr.context import Context
 from sql.catalog.catalog import Relation
 from sql.session.verify import AnySnapshot, Counted, differing
 from sql.statements.results import Notice

@@ -7,11 +7,11 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import Kind, SqlType
-from planner.casts import CASTS
-from planner.functions import FUNCTIONS, Volatility
-from planner.logical import Get, LetRec, Reduce, Rel, TableFunction
-from planner.scalar import Aggregate, Call, Literal
-from planner.traverse import children, scalars, subqueries, walk
+from planner.expr.functions.casts import CASTS
+from planner.expr.functions.table import FUNCTIONS, Volatility
+from planner.expr.scalar import Aggregate, Call, Literal
+from planner.logical.nodes import Get, LetRec, Reduce, Rel, TableFunction
+from planner.logical.traversal import children, scalars, subqueries, walk
 from sql.catalog.catalog import Catalog, Relation
 from sql.settings.settings import Settings
 from storage.type_names import format_type

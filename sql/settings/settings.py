@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import Final
 
 from ivm.errors import SqlError
-from planner.context import SERVER_VERSION
-from planner.planning import Joins, Late, Planning
+from planner.expr.context import SERVER_VERSION
+from planner.options import Joins, Late, Planning
 from sql.catalog.search_path import schema_list
 from sql.settings.date_style import date_style
 from sql.settings.planner import NUMBERS, OFF, SWITCHES, WORDS

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ivm.words import SqlType
-from planner.hydrate_by import Hydrate
-from planner.scalar import Scalar
+from planner.distributed.hydration_choice import Hydrate
+from planner.expr.scalar import Scalar
 from sql.catalog.catalog import Reference, Relation, RelationKind, TableColumn
 from sql.catalog.keys import Check, Index
 from sql.catalog.partitioning import Partitioning, WrittenBound

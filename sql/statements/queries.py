@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ivm.words import SqlType
-from planner.logical import Finishing, Rel
-from planner.scalar import Scalar
+from planner.expr.scalar import Scalar
+from planner.logical.nodes import Finishing, Rel
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.python_function import PythonFunction
+from planner.expr.python_function import PythonFunction
 from sql.catalog.catalog import Relation
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ivm.words import SqlType
-from planner.logical import Finishing, Rel
-from planner.scalar import Scalar
+from planner.expr.scalar import Scalar
+from planner.logical.nodes import Finishing, Rel
 from sql.catalog.catalog import Relation
 from sql.catalog.keys import Index
 from sql.statements.connections import ConnectionStatement

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.traverse import has_subquery
+from planner.logical.traversal import has_subquery
 from sql.statements.statements import Delete, Insert, Update
 
 

@@ -1,4 +1,5 @@
-"""What SQL functions about the catalog and the session answer: ``planner.context.SessionFunctions``, and reg* names."""
+"""What SQL functions about the catalog and the session answer: ``planner.expr.context.SessionFunctions``, and reg*
+names."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Changes:
 
 
 Layers = Mapping[int, tuple[Layer, ...]]
-"""By place (``planner.places``): the files whose sum a part holds."""
+"""By place (``planner.distributed.partitioning``): the files whose sum a part holds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,362 @@
+"""The accumulable aggregates' input: which diff columns and slots they need, and each row's contribution to them.
+
+See ``planner/aggregates/table.py`` for how the pieces fit together. Aggregates of the same column share components, so
+sum(x), avg(x) and count(x) cost one count and one sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+import numpy as np
+
+from ivm.rows import Mask, Vector, Words
+from ivm.words import ColumnType, Kind, Schema, SqlType, Storage
+from planner.aggregates.exact_sums import Parts, bit_parts, float_parts, numeric_parts, product_parts, square_parts
+from planner.aggregates.table import AGGREGATES, BITS, COUNTS, PAIRS, Family
+from storage.codec import INTERVAL, word_to_float
+from storage.dictionary import Dictionary
+from storage.numeric import DIRECT_NAN, decode_numeric, is_interned
+
+SLOT_SHIFT: Final = 40
+
+
+class Shape(Enum):
+    """How an argument's values add up."""
+
+    SHORT = "short"
+    """int2, int4: one column holds any sum."""
+    LONG = "long"
+    """int8 and scaled numeric(p, s): two limbs."""
+    FLOAT = "float"
+    NUMERIC = "numeric"
+    INTERVAL = "interval"
+    BITS = "bits"
+    OTHER = "other"
+
+
+class Part(Enum):
+    """One diff column of the main rows, of one argument."""
+
+    ROWS = "rows"
+    COUNT = "count"
+    TRUE = "true"
+    VALUE = "value"
+    LOW = "low"
+    HIGH = "high"
+    NAN = "nan"
+    SQUARE_LOW = "square_low"
+    SQUARE_HIGH = "square_high"
+    CROSS_LOW = "cross_low"
+    CROSS_HIGH = "cross_high"
+    TOP_LOW = "top_low"
+    TOP_HIGH = "top_high"
+    MONTHS = "months"
+    DAYS = "days"
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """An accumulable aggregate over columns: ``args`` are positions, ``types`` the arguments' types."""
+
+    function: str
+    args: tuple[int, ...]
+    types: tuple[SqlType, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A diff column; ``column`` is the argument's position, -1 for ROWS, which depends on none."""
+
+    part: Part
+    column: int = -1
+
+
+_ROWS: Final = Component(Part.ROWS)
+"""The first diff column."""
+_PARTS: Final = tuple(Part)
+
+
+@dataclass(frozen=True, slots=True)
+class SlotSet:
+    """The limb rows of one argument: its sum, or the sum of its squares or of its products with column ``other``; of
+    shape BITS, how often each of its bits is set."""
+
+    column: int
+    shape: Shape
+    squared: bool
+    other: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """Rows for the arrangement: ``source`` int64[m] or None (one for one), ``slots`` int64[m], ``weights``
+    int64[m, diff_width]."""
+
+    source: Words | None
+    slots: Words
+    weights: Words
+
+
+_MOMENTS: Final = (Family.VAR_SAMP, Family.VAR_POP, Family.STDDEV_SAMP, Family.STDDEV_POP)
+_SQUARES: Final[dict[Shape, tuple[Part, ...]]] = {
+    Shape.SHORT: (Part.SQUARE_LOW, Part.SQUARE_HIGH),
+    Shape.LONG: (
+        Part.SQUARE_LOW, Part.SQUARE_HIGH, Part.CROSS_LOW, Part.CROSS_HIGH, Part.TOP_LOW, Part.TOP_HIGH,
+    ),
+}  # fmt: skip
+_SUMS: Final[dict[Shape, tuple[Part, ...]]] = {
+    Shape.SHORT: (Part.VALUE,),
+    Shape.LONG: (Part.LOW, Part.HIGH),
+    Shape.INTERVAL: (Part.MONTHS, Part.DAYS, Part.LOW, Part.HIGH),
+}
+
+
+def shape_of(type_: SqlType) -> Shape:
+    """How values of a type are summed."""
+    match type_.kind:
+        case Kind.INT2 | Kind.INT4:
+            return Shape.SHORT
+        case Kind.INT8:
+            return Shape.LONG
+        case Kind.NUMERIC:
+            return Shape.LONG if type_.storage is Storage.DIRECT else Shape.NUMERIC
+        case Kind.FLOAT4 | Kind.FLOAT8:
+            return Shape.FLOAT
+        case Kind.INTERVAL:
+            return Shape.INTERVAL
+        case _:
+            return Shape.OTHER
+
+
+def _components(call: AggregateCall) -> tuple[Component, ...]:
+    function = AGGREGATES[call.function]
+    if not call.args:
+        return (_ROWS,)
+    column, shape = call.args[0], shape_of(call.types[0])
+    parts = [Part.COUNT]
+    if function.family in (Family.BOOL_AND, Family.BOOL_OR):
+        parts.append(Part.TRUE)
+    elif function.family not in (*COUNTS, *BITS, *PAIRS):
+        parts += _SUMS.get(shape, ())
+        if function.family in _MOMENTS:
+            parts += _SQUARES.get(shape, ())
+        if call.types[0].kind is Kind.NUMERIC and shape is Shape.LONG:
+            parts.append(Part.NAN)
+    return tuple(Component(part, column) for part in parts)
+
+
+def _slot_sets(call: AggregateCall) -> tuple[SlotSet, ...]:
+    function = AGGREGATES[call.function]
+    if not call.args or function.family in (*COUNTS, Family.BOOL_AND, Family.BOOL_OR):
+        return ()
+    if function.family in BITS:
+        return (SlotSet(call.args[0], Shape.BITS, False),)
+    if function.family in PAIRS:
+        return _pair_sets(*call.args)
+    shape = shape_of(call.types[0])
+    if shape not in (Shape.FLOAT, Shape.NUMERIC):
+        return ()
+    total = SlotSet(call.args[0], shape, False)
+    return (total, SlotSet(call.args[0], shape, True)) if function.family in _MOMENTS else (total,)
+
+
+def _pair_sets(y: int, x: int) -> tuple[SlotSet, ...]:
+    """The sums of y, y * y, x, x * x and y * x."""
+    alone = [SlotSet(column, Shape.FLOAT, squared) for column in (y, x) for squared in (False, True)]
+    return (*alone, SlotSet(y, Shape.FLOAT, True, x))
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """One call with what its result is computed from: the diff columns of its parts, and its limb rows."""
+
+    call: AggregateCall
+    family: Family
+    shape: Shape
+    result: SqlType
+    places: dict[Part, int]
+    total: SlotSet | None
+    squares: SlotSet | None
+    sets: tuple[SlotSet, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulation:
+    """The layout of several accumulable aggregates in one arrangement.
+
+    ``components``: the diff columns after the first, which counts the group's rows, in the order of the arguments.
+    ``slot_sets``: set i has the slots ``(i + 1) << SLOT_SHIFT | code``. ``schema``: the results' columns. All follow
+    from ``calls``; other calls with the same components and slot sets may read the same arrangement. ``always``: the
+    one group of no key has a row more, by ``empty_weights``, so that its rows are counted by a component.
+    """
+
+    calls: tuple[AggregateCall, ...]
+    always: bool = False
+    components: tuple[Component, ...] = field(init=False, compare=False, repr=False)
+    slot_sets: tuple[SlotSet, ...] = field(init=False, compare=False, repr=False)
+    schema: Schema = field(init=False, compare=False, repr=False)
+    plans: tuple[CallPlan, ...] = field(init=False, compare=False, repr=False)
+    types: dict[int, SqlType] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        found = {c for call in self.calls for c in _components(call)}
+        if not self.always:
+            found -= {_ROWS}
+        components = tuple(sorted(found, key=lambda c: (c.column, _PARTS.index(c.part))))
+        place = {_ROWS: 0} | {component: i for i, component in enumerate(components, 1)}
+        sets = {s for call in self.calls for s in _slot_sets(call)}
+        plans = tuple(_plan(call, place) for call in self.calls)
+        derived: dict[str, object] = {
+            "components": components,
+            "slot_sets": tuple(sorted(sets, key=lambda s: (s.column, s.shape.value, s.squared, s.other))),
+            "plans": plans,
+            "schema": tuple(ColumnType(plan.result, plan.family not in COUNTS) for plan in plans),
+            "types": {a: t for c in self.calls for a, t in zip(c.args, c.types, strict=True)},
+        }
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def val_width(self) -> int:
+        return 1 if self.slot_sets else 0
+
+    @property
+    def diff_width(self) -> int:
+        return 1 + len(self.components)
+
+    @property
+    def empty_weights(self) -> tuple[int, ...]:
+        """The weights of a row that makes a group exist without adding anything to it."""
+        return (1,) + (0,) * len(self.components)
+
+    def expand(self, vectors: Sequence[Vector], count: int, dictionary: Dictionary) -> Expanded:
+        """Each row's contributions: first ``count`` main rows (slot 0), one for one, then the limb rows."""
+        sizes = _Cache(vectors, self.types, dictionary)
+        main = np.ones((count, self.diff_width), np.int64)
+        for i, component in enumerate(self.components, 1):
+            main[:, i] = sizes.weight(component, count)
+        if not self.slot_sets:
+            return Expanded(None, np.zeros(count, np.int64), main)
+        sources, slots, amounts = [np.arange(count)], [np.zeros(count, np.int64)], []
+        for i, slot_set in enumerate(self.slot_sets, 1):
+            source, code, amount = sizes.parts(slot_set)
+            sources.append(source)
+            slots.append(code | np.int64(i << SLOT_SHIFT))
+            amounts.append(amount)
+        added = np.concatenate(amounts)
+        weights = np.zeros((count + len(added), self.diff_width), np.int64)
+        weights[:count] = main
+        weights[count:, 0] = added
+        return Expanded(np.concatenate(sources), np.concatenate(slots), weights)
+
+
+def _plan(call: AggregateCall, place: dict[Component, int]) -> CallPlan:
+    function = AGGREGATES[call.function]
+    sets = _slot_sets(call)
+    return CallPlan(
+        call,
+        function.family,
+        shape_of(call.types[0]) if call.args else Shape.OTHER,
+        function.result_type(call.types),
+        {component.part: place[component] for component in _components(call)},
+        sets[0] if sets else None,
+        sets[1] if len(sets) > 1 else None,
+        sets,
+    )
+
+
+class _Cache:
+    """What the components of one batch of rows have in common: decoded values of each column."""
+
+    def __init__(self, vectors: Sequence[Vector], types: dict[int, SqlType], dictionary: Dictionary) -> None:
+        self.vectors, self.types, self.dictionary = vectors, types, dictionary
+        self.intervals: dict[int, Words] = {}
+
+    def weight(self, component: Component, count: int) -> Words | int:
+        if component == _ROWS:
+            return 1
+        vector = self.vectors[component.column]
+        present = _present(vector, count)
+        counts: Words = present.astype(np.int64)
+        if component.part is Part.COUNT:
+            return counts
+        words = vector.words
+        type_ = self.types[component.column]
+        if type_.kind is Kind.NUMERIC and type_.storage is Storage.DIRECT:
+            nan: Mask = (words == DIRECT_NAN) & present
+            if component.part is Part.NAN:
+                return np.asarray(nan, np.int64)
+            present = present & ~nan
+        if type_.kind is Kind.INTERVAL:
+            return self._interval_part(component, present)
+        weights: Words = np.where(present, _integer_part(component.part, np.where(present, words, 0)), 0)
+        return weights
+
+    def _interval_part(self, component: Component, present: Mask) -> Words:
+        fields = self.intervals.get(component.column)
+        if fields is None:
+            words = self.vectors[component.column].words
+            fields = np.zeros((len(words), 3), np.int64)
+            found = self.dictionary.lookup(words[present])
+            fields[present] = np.array([INTERVAL.unpack(data) for data in found], np.int64).reshape(-1, 3)
+            self.intervals[component.column] = fields
+        match component.part:
+            case Part.MONTHS:
+                return fields[:, 0]
+            case Part.DAYS:
+                return fields[:, 1]
+            case _:
+                return _integer_part(component.part, fields[:, 2])
+
+    def parts(self, slot_set: SlotSet) -> Parts:
+        vector = self.vectors[slot_set.column]
+        rows = np.flatnonzero(_present(vector, len(vector.words)))
+        words = vector.words[rows]
+        if slot_set.shape is Shape.BITS:
+            return bit_parts(words, rows, _BIT_WIDTHS[self.types[slot_set.column].kind])
+        if slot_set.shape is Shape.FLOAT:
+            values = word_to_float(np.ascontiguousarray(words))
+            if slot_set.other >= 0:
+                others = np.ascontiguousarray(self.vectors[slot_set.other].words[rows])
+                return product_parts(values, word_to_float(others), rows)
+            return square_parts(values, rows) if slot_set.squared else float_parts(values, rows)
+        ids = np.unique(words[is_interned(words)]).tolist()
+        wide = {word: decode_numeric(word, self.dictionary) for word in ids}
+        return numeric_parts(words, rows, wide, slot_set.squared)
+
+
+_BIT_WIDTHS: Final = {Kind.INT2: 16, Kind.INT4: 32, Kind.INT8: 64}
+
+
+def _present(vector: Vector, count: int) -> Mask:
+    return np.ones(count, np.bool_) if vector.nulls is None else ~vector.nulls
+
+
+def _integer_part(part: Part, words: Words) -> Words:
+    match part:
+        case Part.VALUE:
+            return words
+        case Part.TRUE:
+            true: Words = (words != 0).astype(np.int64)
+            return true
+        case Part.LOW:
+            return words & 0xFFFFFFFF
+        case Part.HIGH:
+            return words >> 32
+    # |x| = a * 2**32 + b, so x * x = a*a * 2**64 + a*b * 2**33 + b*b; each product fits an unsigned word
+    size = np.abs(words).view(np.uint64)
+    low, high = size & np.uint64(0xFFFFFFFF), size >> np.uint64(32)
+    match part:
+        case Part.SQUARE_LOW | Part.SQUARE_HIGH:
+            product = low * low
+        case Part.CROSS_LOW | Part.CROSS_HIGH:
+            product = low * high
+        case _:
+            product = high * high
+    if part in (Part.SQUARE_LOW, Part.CROSS_LOW, Part.TOP_LOW):
+        return (product & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    return (product >> np.uint64(32)).astype(np.int64)

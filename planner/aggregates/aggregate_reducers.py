@@ -1,0 +1,170 @@
+"""The aggregates' reducers as folds of a plan: what they are, before a dictionary is known."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from ivm.graph import CountRows, FirstWords, Order, Reducer
+from ivm.words import row_width
+from planner.aggregates.accumulable import Accumulation
+from planner.aggregates.percentile import Percentile, percentile
+from planner.aggregates.reducers import (
+    Accumulate,
+    First,
+    GroupLayout,
+    basic_layout,
+    ordered_layout,
+    percentile_layout,
+)  # fmt: skip
+from planner.aggregates.table import AGGREGATES, COUNTS, Family
+from planner.expr.context import Context
+from planner.expr.scalar import Aggregate, Scalar
+from storage.dictionary import Dictionary
+
+_NONE = Dictionary(bytes(16))
+
+
+@dataclass(frozen=True, slots=True)
+class AccumulateFold:
+    """All the accumulable aggregates of a Reduce."""
+
+    layout: Accumulation
+
+    @property
+    def out_width(self) -> int:
+        return row_width(self.layout.schema)
+
+    @property
+    def can_fail(self) -> bool:
+        safe = (*COUNTS, Family.BOOL_AND, Family.BOOL_OR)
+        return any(AGGREGATES[c.function].family not in safe for c in self.layout.calls)
+
+    def bind(self, context: Context) -> Reducer:
+        return Accumulate(self.layout, context.dictionary)
+
+
+@dataclass(frozen=True, slots=True)
+class CountFold:
+    """count(*) alone, by key: the group's diffs are its rows."""
+
+    @property
+    def out_width(self) -> int:
+        return 1
+
+    @property
+    def can_fail(self) -> bool:
+        return False
+
+    def bind(self, context: Context) -> Reducer:
+        return CountRows()
+
+
+@dataclass(frozen=True, slots=True)
+class _LaidOutFold(ABC):
+    """An aggregate that has an arrangement of its own, as its layout says."""
+
+    aggregate: Aggregate
+
+    @property
+    @abstractmethod
+    def layout(self) -> GroupLayout:
+        """The layout, for any dictionary."""
+
+    @property
+    def exprs(self) -> tuple[Scalar, ...]:
+        return self.layout.exprs
+
+    @property
+    def order(self) -> tuple[Order, ...]:
+        return self.layout.order
+
+    @property
+    def empty_row(self) -> tuple[int, ...]:
+        return self.layout.empty_row
+
+    @property
+    def out_width(self) -> int:
+        return self.layout.reducer.out_width
+
+    @property
+    def can_fail(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedFold(_LaidOutFold):
+    """min, max or any_value."""
+
+    @property
+    def layout(self) -> GroupLayout:
+        return ordered_layout(self.aggregate)
+
+    @property
+    def can_fail(self) -> bool:
+        return False
+
+    def bind(self, context: Context) -> Reducer:
+        layout = self.layout
+        first = layout.reducer
+        if isinstance(first, First) and len(layout.exprs) == 1:
+            return FirstWords((0,), first.complement)
+        if isinstance(first, First) and (len(layout.exprs), first.null, first.complement) == (2, 0, False):
+            return FirstWords((1, 0))
+        return first
+
+
+@dataclass(frozen=True, slots=True)
+class BasicFold(_LaidOutFold):
+    """An aggregate of the whole group."""
+
+    @property
+    def layout(self) -> GroupLayout:
+        return basic_layout(self.aggregate, _NONE)
+
+    def bind(self, context: Context) -> Reducer:
+        return basic_layout(self.aggregate, context.dictionary).reducer
+
+
+@dataclass(frozen=True, slots=True)
+class PercentileFold(_LaidOutFold):
+    """percentile_cont or percentile_disc, of a fraction without columns."""
+
+    @property
+    def layout(self) -> GroupLayout:
+        aggregate = self.aggregate
+        unbound = Percentile(aggregate.args[0].type, aggregate.type, False, None, False, None, _NONE)
+        return percentile_layout(aggregate, unbound)
+
+    def bind(self, context: Context) -> Reducer:
+        return percentile(self.aggregate, context)
+
+
+@dataclass(frozen=True, slots=True)
+class ModeFold:
+    """The first of a group's distinct values by ``words``: whether it is NULL, its count downwards, its own order."""
+
+    words: tuple[tuple[Scalar, Order], ...]
+
+    @property
+    def exprs(self) -> tuple[Scalar, ...]:
+        return tuple(expr for expr, _ in self.words)
+
+    @property
+    def order(self) -> tuple[Order, ...]:
+        return tuple(order for _, order in self.words)
+
+    @property
+    def empty_row(self) -> tuple[int, ...]:
+        return (1,) + (0,) * (len(self.words) - 1)
+
+    @property
+    def out_width(self) -> int:
+        return 2
+
+    @property
+    def can_fail(self) -> bool:
+        return False
+
+    def bind(self, context: Context) -> Reducer:
+        return First(len(self.words) - 1, 0, False)

@@ -1,0 +1,366 @@
+"""The Reducers that aggregates render to, see ``planner/aggregates/table.py`` for the layouts that they expect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from ivm.errors import SqlError
+from ivm.graph import Order, Picks, Reduced, Window
+from ivm.rows import Vector, Words, pack
+from ivm.words import BOOL, BYTEA, INT8, ColumnType, Kind, SqlType, row_width
+from planner.aggregates.accumulable import SLOT_SHIFT, Accumulation, SlotSet
+from planner.aggregates.percentile import Percentile
+from planner.aggregates.result_formulas import finishing
+from planner.aggregates.results import Groups, finish
+from planner.aggregates.table import AGGREGATES, AggregateKind, Family, without_filter
+from planner.expr.functions.table import needs_order_bytes
+from planner.expr.python_function import PythonFunction
+from planner.expr.python_values import OutOfRangeError, to_python
+from planner.expr.row_errors import error_words
+from planner.expr.scalar import Aggregate, Call, Case, Literal, Scalar, SortKey
+from storage import codec
+from storage.dictionary import Dictionary
+from storage.text_array import array_shape, leaf_test
+
+ALL_THAT_COUNT: Final = Picks((Window(),), flagged=True)
+Limbs = dict[SlotSet, dict[int, dict[int, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulate:
+    """All the accumulable aggregates of a Reduce at once. Vals are () or (slot); diffs as ``layout`` has them."""
+
+    layout: Accumulation
+    dictionary: Dictionary
+
+    @property
+    def out_width(self) -> int:
+        return row_width(self.layout.schema)
+
+    @property
+    def limit(self) -> int | None:
+        return None
+
+    def formula(self) -> Words | None:
+        """See ``ivm.graph.FormulaReducer``."""
+        return finishing(self.layout)
+
+    def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
+        if self.layout.val_width:
+            segments = np.repeat(np.arange(len(keys)), np.diff(offsets))
+            main = np.flatnonzero((vals[:, 0] == 0) & (diffs[:, 0] > 0))
+            segment = segments[main]
+            limbs = self._limbs(segment, segments, vals, diffs)
+        else:
+            # a group is one row
+            segment = main = np.flatnonzero(diffs[:, 0] > 0)
+            limbs = {}
+        groups = Groups(diffs if len(main) == len(diffs) else diffs[main], limbs, self.dictionary)
+        vectors: list[Vector] = []
+        failures: dict[int, SqlError] = {}
+        for plan in self.layout.plans:
+            vector, failed = finish(plan, groups)
+            vectors.append(vector)
+            for group, error in failed:
+                failures.setdefault(group, error)
+        rows = pack(vectors, self.layout.schema, len(main))
+        if not failures:
+            return Reduced(segment, rows)
+        bad = np.array(sorted(failures), np.int64)
+        good = np.ones(len(main), np.bool_)
+        good[bad] = False
+        errors = error_words([failures[group] for group in bad.tolist()], [None] * len(bad), self.dictionary)
+        return Reduced(segment[good], rows[good], errors, segment[bad])
+
+    def _limbs(self, kept: Words, segments: Words, vals: Words, diffs: Words) -> Limbs:
+        sets: Limbs = {s: {} for s in self.layout.slot_sets}
+        group_of = {segment: group for group, segment in enumerate(kept.tolist())}
+        rows = np.flatnonzero(vals[:, 0])
+        slots = vals[rows, 0]
+        which, codes = (slots >> SLOT_SHIFT).tolist(), (slots & ((1 << SLOT_SHIFT) - 1)).tolist()
+        amounts, owners = diffs[rows, 0].tolist(), segments[rows].tolist()
+        for owner, number, code, amount in zip(owners, which, codes, amounts, strict=True):
+            group = group_of.get(owner)
+            if group is not None:
+                sets[self.layout.slot_sets[number - 1]].setdefault(group, {})[code] = amount
+        return sets
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """The first row's value: min, max. ``value``: its word in the vals; ``null``: the 0/1 word that tells a NULL (None:
+    there is none); ``complement``: the word is kept as its complement. Vals out: word, then null word if ``null``."""
+
+    value: int
+    null: int | None
+    complement: bool
+
+    @property
+    def out_width(self) -> int:
+        return 1 if self.null is None else 2
+
+    @property
+    def limit(self) -> int | None:
+        return 1
+
+    def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
+        first = offsets[:-1]
+        words = vals[first, self.value]
+        if self.complement:
+            words = ~words
+        out = np.empty((len(keys), self.out_width), np.int64)
+        out[:, 0] = words
+        if self.null is not None:
+            none = vals[first, self.null]
+            out[:, 0] = np.where(none != 0, 0, words)
+            out[:, 1] = none
+        return Reduced(np.arange(len(keys)), out)
+
+
+@dataclass(frozen=True, slots=True)
+class Basic:
+    """An aggregate of all the rows that count, in the arrangement's order. Vals: 0 where the row counts, ``skip``
+    ordering words, then each argument's word and 0/1 NULL. ``distinct``: rows equal in the ordering words count once.
+    Vals out: word, null word. ``look``: called before each group of a user's function; it raises to end the pass.
+    """
+
+    function: str
+    types: tuple[SqlType, ...]
+    skip: int
+    distinct: bool
+    dictionary: Dictionary
+    python: PythonFunction | None = None
+    look: Callable[[], object] | None = None
+
+    @property
+    def out_width(self) -> int:
+        return 2
+
+    @property
+    def limit(self) -> int | None:
+        return None
+
+    @property
+    def picks(self) -> Picks:
+        return ALL_THAT_COUNT
+
+    def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
+        function = AGGREGATES[self.function]
+        result = function.result_type(self.types) if self.python is None else self.python.result
+        first = 1 + self.skip
+        counts = diffs[:, 0]
+        if self.distinct:
+            counts = np.minimum(counts, 1)
+            same = (vals[1:, :first] == vals[:-1, :first]).all(axis=1)
+            starts = np.zeros(len(vals), np.bool_)
+            starts[offsets[:-1]] = True
+            counts[1:][same & ~starts[1:]] = 0
+        # only rows that count: the row that makes an empty group has no words
+        kept = np.flatnonzero(counts)
+        columns = [codec.decode(t, _vector(vals[kept], first + 2 * i), self.dictionary)
+                   for i, t in enumerate(self.types)]  # fmt: skip
+        ends = np.searchsorted(kept, offsets)
+        datums: list[object] = []
+        failures: dict[int, SqlError] = {}
+        for group, (low, high) in enumerate(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)):
+            try:
+                datums.append(self._fold(function.family, columns, counts[kept[low:high]], low))
+            except SqlError as error:
+                failures[group] = error
+        return self._reduced(result, datums, failures, len(keys))
+
+    def _fold(self, family: Family, columns: list[list[object]], counts: Words, low: int) -> object:
+        if self.python is not None:
+            return self._called(self.python, columns, counts.tolist(), low)
+        rows = np.repeat(np.arange(low, low + len(counts)), counts).tolist()
+        values = [columns[0][row] for row in rows]
+        if family is Family.ARRAY_AGG and self.types[0].kind is Kind.ARRAY:
+            return _array_of_arrays(values, self.types[0])
+        return _basic(family, values, [columns[-1][row] for row in rows])
+
+    def _called(self, python: PythonFunction, columns: list[list[object]], counts: list[int], low: int) -> object:
+        """Of a user's function. Raises 22008 for what Python has no object for."""
+        if self.look is not None:
+            self.look()
+        args: list[list[object]] = []
+        for type_, column in zip(self.types, columns, strict=True):
+            convert = to_python(type_)
+            try:
+                objects = [None if v is None else convert(v) for v in column[low : low + len(counts)]]
+            except OutOfRangeError as error:
+                raise SqlError("22008", f"aggregate {python.name} cannot be given {error}") from None
+            args.append([v for v, n in zip(objects, counts, strict=True) for _ in range(n)])
+        return python(args)
+
+    def watched(self, look: Callable[[], object]) -> Basic:
+        """See ``ivm.graph.WatchedReducer``."""
+        return self if self.python is None else replace(self, look=look)
+
+    def _reduced(self, result: SqlType, datums: list[object], failures: dict[int, SqlError], groups: int) -> Reduced:
+        vector = codec.encode(result, datums, self.dictionary)
+        rows = pack([vector], (ColumnType(result),), len(datums))
+        if not failures:
+            return Reduced(np.arange(groups), rows)
+        bad = np.array(list(failures), np.int64)
+        errors = error_words(list(failures.values()), [None] * len(bad), self.dictionary)
+        return Reduced(np.setdiff1d(np.arange(groups), bad), rows, errors, bad)
+
+
+def _vector(vals: Words, at: int) -> Vector:
+    nulls = vals[:, at + 1] != 0
+    return Vector(vals[:, at], nulls if nulls.any() else None)
+
+
+def _array_of_arrays(values: list[Any], type_: SqlType) -> object:
+    """Arrays as the items of one with one more dimension. Errors: 22004, 2202E."""
+    if not values:
+        return None
+    if None in values:
+        raise SqlError("22004", "cannot accumulate null arrays")
+    if () in values:
+        raise SqlError("2202E", "cannot accumulate empty arrays")
+    assert type_.element is not None
+    leaf = leaf_test(type_.element.kind)
+    if len({array_shape(value, leaf) for value in values}) > 1:
+        raise SqlError("2202E", "cannot accumulate arrays of different dimensionality")
+    return tuple(values)
+
+
+def _basic(family: Family, values: list[object], delimiters: list[object]) -> object:
+    """One group's aggregate; ``delimiters`` are string_agg's."""
+    if not values:
+        return None
+    if family is Family.ARRAY_AGG:
+        return tuple(values)
+    assert family is Family.STRING_AGG, family
+    return _string_agg(values, delimiters)
+
+
+def _string_agg(values: list[object], delimiters: list[object]) -> str | bytes | None:
+    out: str | bytes | None = None
+    for value, delimiter in zip(values, delimiters, strict=True):
+        if value is None:
+            continue
+        if out is None:
+            out = value  # type: ignore[assignment]
+        else:
+            out += (delimiter or value[:0]) + value  # type: ignore[operator, index]
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLayout:
+    """How one ordered or basic aggregate is arranged: ``exprs`` give a word each (null bits are not needed), ``order``
+    one for each of them; ``empty_row`` is the row that makes a group without input."""
+
+    exprs: tuple[Scalar, ...]
+    order: tuple[Order, ...]
+    reducer: First | Basic | Percentile
+
+    @property
+    def empty_row(self) -> tuple[int, ...]:
+        first = 0 if isinstance(self.reducer, First) and self.reducer.null is None else 1
+        return (first,) + (0,) * (len(self.exprs) - 1)
+
+
+_TRUE: Final = Literal(True, BOOL)
+_FALSE: Final = Literal(False, BOOL)
+
+
+def is_null(expr: Scalar) -> Scalar:
+    """0/1: the expression is NULL."""
+    return Call("is null", (expr,), BOOL, False)
+
+
+def order_words(key: SortKey) -> list[tuple[Scalar, Order]]:
+    """The words that sort rows as an ORDER BY key does, each with its order; NULLs are placed by the first."""
+    words: list[tuple[Scalar, Order]] = []
+    expr = key.expr
+    if expr.nullable:
+        placed = "is not null" if key.nulls_first else "is null"
+        words.append((Call(placed, (expr,), BOOL, False), Order.WORD))
+    return words + value_words(key)
+
+
+def value_words(key: SortKey) -> list[tuple[Scalar, Order]]:
+    """The words that sort rows as an ORDER BY key does where it is not NULL, each with its order."""
+    words: list[tuple[Scalar, Order]] = []
+    expr = key.expr
+    prefix: Scalar = Call("order_prefix", (expr,), INT8, expr.nullable)
+    if key.descending:
+        prefix = Call("~(int8)", (prefix,), INT8, expr.nullable)
+    words.append((prefix, Order.WORD))
+    if needs_order_bytes(expr.type):
+        order = Order.BYTES_DESCENDING if key.descending else Order.BYTES
+        words.append((Call("order_bytes", (expr,), BYTEA, expr.nullable), order))
+    return words
+
+
+def ordered_layout(aggregate: Aggregate) -> GroupLayout:
+    """The arrangement and reducer of min, max or any_value."""
+    aggregate = without_filter(aggregate)
+    function = AGGREGATES[aggregate.function]
+    assert function.kind is AggregateKind.ORDERED, aggregate.function
+    expr = aggregate.args[0]
+    if expr.type.storage is not aggregate.type.storage:
+        expr = Call("cast", (expr,), aggregate.type, expr.nullable)
+    words = order_words(SortKey(expr, function.family is Family.MAX))
+    if expr.nullable:
+        null: int | None = 0
+    elif aggregate.nullable:
+        # a group without input has the flag's only other value
+        words.insert(0, (Literal(False, BOOL), Order.WORD))
+        null = 0
+    else:
+        null = None
+    if needs_order_bytes(expr.type) or expr.type.kind in (Kind.FLOAT4, Kind.FLOAT8):
+        words.append((expr, Order.WORD))
+        complement = False
+    else:
+        complement = function.family is Family.MAX
+    exprs = tuple(expr for expr, _ in words)
+    return GroupLayout(exprs, tuple(order for _, order in words), First(len(words) - 1, null, complement))
+
+
+def dropped(aggregate: Aggregate, not_null: Sequence[Scalar]) -> Scalar:
+    """0 where the row counts: it passes the FILTER, and none of ``not_null`` is NULL."""
+    arms: list[tuple[Scalar, Scalar]] = []
+    if aggregate.filter is not None:
+        arms.append((Call("is not true", (aggregate.filter,), BOOL, False), _TRUE))
+    arms += [(is_null(arg), _TRUE) for arg in not_null if arg.nullable]
+    return Case(tuple(arms), _FALSE, BOOL, False) if arms else _FALSE
+
+
+def basic_layout(aggregate: Aggregate, dictionary: Dictionary) -> GroupLayout:
+    """The arrangement and reducer of an aggregate of the whole group."""
+    keys = list(aggregate.order)
+    named = {key.expr for key in keys}
+    # ties, and groups without ORDER BY, by the arguments' own order: never by ids
+    keys += [SortKey(arg) for arg in aggregate.args if arg not in named]
+    words = [word for key in keys for word in order_words(key)]
+    exprs = [dropped(aggregate, _not_null(aggregate)), *(expr for expr, _ in words)]
+    order = [Order.WORD, *(order for _, order in words)]
+    for arg in aggregate.args:
+        exprs += [arg, is_null(arg)]
+        order += [Order.WORD, Order.WORD]
+    types = tuple(arg.type for arg in aggregate.args)
+    reducer = Basic(aggregate.function, types, len(words), aggregate.distinct, dictionary, aggregate.python)
+    return GroupLayout(tuple(exprs), tuple(order), reducer)
+
+
+def _not_null(aggregate: Aggregate) -> tuple[Scalar, ...]:
+    """The arguments that a basic aggregate's row must have to count."""
+    if aggregate.python is not None:
+        return aggregate.args if aggregate.python.strict else ()
+    return () if AGGREGATES[aggregate.function].family is Family.ARRAY_AGG else aggregate.args[:1]
+
+
+def percentile_layout(aggregate: Aggregate, reducer: Percentile) -> GroupLayout:
+    """The arrangement of a percentile; ``reducer`` is it. Its rows are [0 where it counts | order | value]."""
+    words = order_words(aggregate.order[0])
+    exprs = (dropped(aggregate, aggregate.args[:1]), *(expr for expr, _ in words), aggregate.args[0])
+    return GroupLayout(exprs, (Order.WORD, *(order for _, order in words), Order.WORD), reducer)

@@ -1,0 +1,138 @@
+"""In which order fragments take what waits for them, loops round by round.
+
+Within a loop vector a fragment takes what waits at its ports when nothing that they depend on has anything left at
+this vector; a loop in it is one thing that is done until nothing is left, least vector first. So a plan with loops is
+run as the engine runs it, by an agenda, but for linear nodes, which never wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import InitVar, dataclass, field
+
+from ivm.graph import Arrange, NodeId
+from ivm.time import all_bits
+from planner.distributed.fragment import Cut, Fragment, Keyed
+from planner.physical.nodes import Plan, Scope, innermost_loops, inputs
+
+Loop = int | None
+"""A loop of the plan; None: outside of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What waits for a port, or is owed to (``owed``) a node, of a fragment at a loop vector of the node's loop."""
+
+    fragment: int
+    node: NodeId
+    vector: int
+    owed: bool = False
+
+    @staticmethod
+    def parse(text: str) -> Due:
+        """What ``text`` has made of it."""
+        fragment, port, vector = map(int, text.split("."))
+        return Due(fragment, NodeId(port if port >= 0 else -1 - port), vector, port < 0)
+
+    @property
+    def port(self) -> NodeId:
+        """The port; for what is owed a number below 0 that stands for the node."""
+        return NodeId(-1 - self.node) if self.owed else self.node
+
+    @staticmethod
+    def text(fragment: int, port: int, vector: int) -> str:
+        """For names of files, and for ``parse``."""
+        return f"{fragment}.{port}.{vector}"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A node that is not keyed, or a fragment as far as it is in ``loop``; or a loop, as what stands in another."""
+
+    kind: str
+    number: int
+    loop: Loop
+
+
+@dataclass(slots=True)
+class Rounds:
+    """``next`` says what of all that waits is to be taken first. It goes to executors, without the plan."""
+
+    plan: InitVar[Plan]
+    cut: InitVar[Cut]
+    _scopes: tuple[Scope, ...] = ()
+    _loops: list[Loop] = field(default_factory=list)
+    _ranks: dict[Item, int] = field(default_factory=dict)
+    _before: dict[Item, set[Item]] = field(default_factory=dict)
+
+    def __post_init__(self, plan: Plan, cut: Cut) -> None:
+        self._scopes = plan.scopes
+        self._loops = innermost_loops(plan)
+        items = {NodeId(i): Item("node", i, loop) for i, loop in enumerate(self._loops)}
+        for fragment in cut.fragments[1:-1]:
+            mine = [i for i, node in fragment.nodes if isinstance(node, Keyed)]
+            mine += [port.node for port in fragment.ports if not fragment.keyed]
+            items.update({i: Item("fragment", fragment.number, self._loops[i]) for i in mine})
+        for number, item in list(items.items()):
+            for source in inputs(plan.nodes[number]):
+                self._edge(items[source], item)
+        for fragment in cut.fragments[1:-1]:
+            self._ports(fragment, plan, items)
+
+    def _ports(self, fragment: Fragment, plan: Plan, items: dict[NodeId, Item]) -> None:
+        for port in fragment.ports if fragment.keyed else ():
+            node, at = plan.nodes[port.node], Item("fragment", fragment.number, port.scope)
+            self._edge(items[node.input if isinstance(node, Arrange) else port.node], at)
+            for number, keyed in fragment.nodes:
+                if isinstance(keyed, Keyed) and port.node in inputs(keyed):
+                    self._edge(at, items[number])
+
+    def next(self, waiting: Collection[Due]) -> list[Due]:
+        """Those to be taken together: all of one loop vector."""
+        loop: Loop = None
+        while True:
+            ranked = [(self._rank(self._lifted(self._item(due), loop)), due) for due in waiting]
+            least = min(rank for rank, _ in ranked)
+            first = [due for rank, due in ranked if rank == least]
+            here = [due for due in first if self._loops[due.node] == loop]
+            if here:
+                return here
+            inner = min(self._lifted(self._item(due), loop).number for due in first)
+            inside = [due for due in first if self._lifted(self._item(due), loop).number == inner]
+            vector = min(self._vector(due, inner) for due in inside)
+            waiting, loop = [due for due in inside if self._vector(due, inner) == vector], inner
+
+    def _item(self, due: Due) -> Item:
+        return Item("fragment", due.fragment, self._loops[due.node])
+
+    def _vector(self, due: Due, loop: int) -> int:
+        """The vector as the loop, which may be further out, counts it."""
+        own = self._loops[due.node]
+        assert own is not None
+        return due.vector >> all_bits(self._scopes[own].shape) - all_bits(self._scopes[loop].shape)
+
+    def _around(self, loop: Loop) -> list[Loop]:
+        """The loop and those that it is in, and None."""
+        found = [loop]
+        while (last := found[-1]) is not None:
+            found.append(self._scopes[last].parent)
+        return found
+
+    def _lifted(self, item: Item, loop: Loop) -> Item:
+        """What holds the item in a loop that it is in."""
+        around = self._around(item.loop)
+        place = around.index(loop)
+        inner = around[place - 1] if place else None
+        return item if inner is None else Item("loop", inner, loop)
+
+    def _edge(self, source: Item, item: Item) -> None:
+        loop = next(loop for loop in self._around(item.loop) if loop in self._around(source.loop))
+        before, after = self._lifted(source, loop), self._lifted(item, loop)
+        if before != after:
+            self._before.setdefault(after, set()).add(before)
+
+    def _rank(self, item: Item) -> int:
+        if item not in self._ranks:
+            before = max((self._rank(other) for other in self._before.get(item, ())), default=0)
+            self._ranks[item] = before + (item.kind != "node")
+        return self._ranks[item]

@@ -1,0 +1,81 @@
+"""What a hydration by Spark begins with, written for executors: rows of what is there already, and the values of ids.
+
+Rows go out as they lie in the spines that hold them, a slice at a time: what a large table has is never copied whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ivm.batch import Block
+from ivm.fill import Standing
+from ivm.graph import Arrange, NodeId, Project, Words
+from ivm.words import Storage
+from planner.distributed.spark_work import Slice, values_folder
+from planner.physical.nodes import Constants, Plan, Table
+from storage.dictionary import Dictionary
+from storage.spark.blocks import write_blocks
+
+SLICE_ROWS: Final = 1 << 19
+
+
+@dataclass(slots=True)
+class Sources:
+    """``slices``: what was written; ``updates``: how many in all; ``words``: how many they have.
+    ``check`` raises what is to end the work."""
+
+    plan: Plan
+    dictionary: Dictionary
+    folder: Path
+    check: Callable[[], None]
+    slices: list[Slice] = field(default_factory=list)
+    updates: int = 0
+    words: int = 0
+
+    def write(self, source: NodeId, node: NodeId, standing: Standing, words: tuple[int, ...]) -> None:
+        """Writes what the plan's ``node`` has, as rows of ``source``. ``words``: those that are read, at least one."""
+        width = self.plan.widths[node]
+        found: list[Words] = []
+        ids = [words.index(i) for i in id_columns(self.plan, node) if i in words]
+        for k, whole in enumerate(standing.contents(SLICE_ROWS)):
+            self.check()
+            rows, times, diffs = whole.arrays()
+            block = whole if len(words) == width else Block.of(rows[:, words], times, diffs)
+            path = self.folder / "sources" / f"{source}-{k}.arrow"
+            write_blocks(path, [block], durable=False)
+            self.slices.append(Slice(source, path, words, width))
+            found += [distinct(block.rows[: block.n, column]) for column in ids]
+            self.updates += block.n
+            self.words += block.n * (block.width + 1 + block.diff_width)
+        self._write_values(f"source-{source}", found)
+
+    def _write_values(self, name: str, found: Sequence[Words]) -> None:
+        """The values of all words that are ids. A number that happens to be one too does no harm."""
+        words = distinct(np.concatenate(found)) if found else np.zeros(0, np.int64)
+        ids = words[self.dictionary.living(words)]
+        if len(ids):
+            path = values_folder(self.folder, 0) / f"{name}.arrow"
+            write_blocks(path, [], (ids, *self.dictionary.packed(ids)), durable=False)
+
+
+def id_columns(plan: Plan, node: NodeId) -> list[int]:
+    """Which of a node's words may be ids, as far as one can see: those of a relation as its types say."""
+    match plan.nodes[node]:
+        case Table(schema=schema) | Constants(schema=schema):
+            return [i for i, column in enumerate(schema) if column.type.storage is not Storage.DIRECT]
+        case Arrange(input=source, gather=gather) | Project(input=source, gather=gather):
+            below = set(id_columns(plan, source))
+            return [i for i, word in enumerate(gather.words) if word in below]
+    return [*range(plan.widths[node])]
+
+
+def distinct(words: Words) -> Words:
+    """Each odd word once: ids are odd."""
+    return np.asarray(pc.unique(pa.array(words[(words & 1) == 1])).to_numpy(), np.int64)

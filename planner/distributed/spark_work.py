@@ -1,0 +1,309 @@
+"""What executors do for a hydration: fragments of a plan over the parts that a task has been sent.
+
+Spark calls it through ``mapInArrow``; executors need this package with the same Python and numpy. A record is a block
+of updates for a port of a part of a fragment (``storage.spark.blocks``). What traces hold goes to files of the folder
+that all share: a task that runs again writes the same under the same names.
+
+``due`` says what a record waits for, for folders: a port at a loop vector (negative: what a node owes to it).
+A record of no fragment is a note (``planner.distributed.multi_step``), whose ``port`` is a stage, after which something
+waits for it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ivm.batch import Block
+from ivm.errors import SqlError
+from ivm.graph import NodeId
+from ivm.shards import sorted_block
+from planner.distributed.fragment import FIRST, Fragment
+from planner.distributed.fragment_run import Ran, Sent, run_fragment
+from planner.distributed.multi_step import Turns
+from planner.distributed.rounds import Due
+from planner.distributed.spark_traces import Held
+from planner.expr.context import Context
+from storage.dictionary import Dictionary
+from storage.spark.blocks import (
+    encode_cells,
+    encoded_words,
+    joined,
+    load_into,
+    pieces,
+    read_block,
+    read_blocks,
+    view_block,
+    write_blocks,
+)  # fmt: skip
+from storage.spark.errors import marked
+from storage.text_style import DEFAULT_FORMATS, DateFormats
+
+FRAME: Final = "due string, fragment int, port int, part int, vector long, block binary"
+FRAME_SCHEMA: Final = pa.schema(
+    [
+        ("due", pa.string()), ("fragment", pa.int32()), ("port", pa.int32()), ("part", pa.int32()),
+        ("vector", pa.int64()), ("block", pa.binary()),
+    ]
+)  # fmt: skip
+RECORD_BYTES: Final = 1 << 18
+"""Of one record, about: Spark looks at what it holds a hundred records at a time."""
+_BATCH_BYTES: Final = 1 << 23
+held: Final = Held()
+"""What this process has of traces."""
+NOTE: Final = -1
+"""The fragment of notes."""
+_NOTHING: Final = Block(1, 1)
+Arrived = dict[tuple[int, int], dict[NodeId, list[Block]]]
+"""What has come, by fragment and part, then by port."""
+
+
+class Record(NamedTuple):
+    """A row of ``FRAME``, its block not encoded yet. ``due`` names folders, and is not in the files there."""
+
+    due: str | None
+    fragment: int
+    port: int
+    part: int
+    vector: int
+    block: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What a ``Context`` is made of elsewhere; ``folder``: where the values of ids are, step by step."""
+
+    secret: bytes
+    folder: Path
+    parameters: tuple[object, ...] = ()
+    now: int = 0
+    statement_now: int = 0
+    timezone: str = "UTC"
+    epoch: int = 0
+    formats: DateFormats = DEFAULT_FORMATS
+
+    def context(self, step: int) -> Context:
+        """A context over what is known of the dictionary before a step."""
+        dictionary = _dictionary(self.secret, self.folder)
+        for before in range(len(_taken), step):
+            for path in sorted(values_folder(self.folder, before).glob("*.arrow")):
+                dictionary.drain_new()
+                read_blocks(path, load_into(dictionary))
+            _taken.append(before)
+        dictionary.drain_new()
+        given = (self.parameters, self.now, self.statement_now, self.timezone, self.epoch)
+        return Context(dictionary, *given, formats=self.formats)
+
+
+@lru_cache(maxsize=1)
+def _dictionary(secret: bytes, folder: Path) -> Dictionary:
+    """One for each hydration that a worker works for, the last one's only."""
+    del folder
+    _taken.clear()
+    return Dictionary(secret)
+
+
+_taken: Final[list[int]] = []
+"""The steps whose values the dictionary has: when a later step runs, nothing comes to them any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Rows for a port, in a file that has only the ``words`` that are read, of ``width`` in all: the others are 0."""
+
+    port: NodeId
+    path: Path
+    words: tuple[int, ...]
+    width: int
+
+    def read(self) -> Block:
+        """The rows in their whole width."""
+        block = read_block(self.path)
+        if block.width == self.width:
+            return block
+        narrow, times, diffs = block.arrays()
+        rows = np.zeros((block.n, self.width), np.int64)
+        rows[:, self.words] = narrow
+        return Block.of(rows, times, diffs)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One step: what waits for some fragments, and what they make of it.
+
+    ``slices``: for the first step, what it reads, by the task's number. ``traces``: for each of the ``fragments``
+    how many it has; ``kept``: which of them are written. ``again``: whether other steps go on with what this one leaves
+    in traces. ``output``: the number of the fragment that nothing runs: the plan's rows. ``turns``: which of what comes
+    is taken, at one loop vector; None: all that comes for the fragments, which are in no loop.
+    """
+
+    fragments: tuple[Fragment, ...]
+    parts: int
+    folder: Path
+    step: int
+    environment: Environment
+    output: int
+    slices: tuple[Slice, ...] = ()
+    traces: tuple[int, ...] = ()
+    kept: tuple[frozenset[int], ...] = ()
+    again: tuple[bool, ...] = ()
+    turns: Turns | None = None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """For ``mapInArrow``: records in, records out."""
+        try:
+            yield from _batches(self._records(batches))
+        except SqlError as error:
+            raise marked(error) from error
+
+    def _records(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Record]:
+        told = told_folder(self.folder, self.step)
+        told.mkdir(parents=True, exist_ok=True)
+        if self.turns is not None:
+            yield from self._turn([*_decoded(batches)], self.turns, told)
+            return
+        arrived = _nothing_arrived()
+        yield from self._take(batches, arrived)
+        yield from self._go(arrived, 0, told)
+
+    def _turn(self, records: Sequence[Record], turns: Turns, told: Path) -> Iterator[Record]:
+        """What is due now, which is not known before all has come; the rest goes on."""
+        notes = {(note.due, note.port, note.part): note for note in records if note.fragment == NOTE}
+        due = turns.due([(stage, Due.parse(text)) for text, stage, _ in notes if text is not None])
+        mine = {(one.fragment, one.port, one.vector) for one in due}
+        arrived, left = _nothing_arrived(), set[str]()
+        for record in records:
+            if (record.fragment, record.port, record.vector) in mine:
+                arrived[record.fragment, record.part][NodeId(record.port)].append(record.block)
+            elif record.fragment != NOTE:
+                yield record._replace(due=Due.text(record.fragment, record.port, record.vector))
+        for record in self._go(arrived, due[0].vector if due else 0, told):
+            if record.due is not None:
+                left.add(record.due)
+            yield record
+        if not turns.last:
+            yield from notes.values()
+            for text in sorted(left):
+                yield from (Record(text, NOTE, turns.stage, part, 0, _NOTHING) for part in range(self.parts))
+
+    def _go(self, arrived: Arrived, vector: int, told: Path) -> Iterator[Record]:
+        """Runs fragments over the parts for which something has come, and says so: ``told``."""
+        context = self.environment.context(self.step)
+        for (number, part), ports in sorted(arrived.items()):
+            place = next(i for i, f in enumerate(self.fragments) if f.number == number)
+            ran = self._run(place, part, ports, context, vector)
+            name = f"{number}-{part}"
+            for i, sent in enumerate(ran.sent):
+                yield from self._sent(sent, f"{self.step}-{name}-{i}")
+            for node, block in ran.owed:
+                yield from _waiting(Sent(number, part, NodeId(-1 - node), block))
+            for entries in context.dictionary.drain_new():
+                path = values_folder(self.folder, self.step) / f"{name}.arrow"
+                write_blocks(path, [], entries, durable=False)
+            came = sum(block.n for blocks in ports.values() for block in blocks)
+            (told / f"{Due.text(number, min(ports), vector)}-{part}-{came}").touch()
+
+    def _run(self, place: int, part: int, ports: dict[NodeId, list[Block]], context: Context, vector: int) -> Ran:
+        fragment = self.fragments[place]
+        folders = [part_folder(self.folder, fragment.number, i, part) for i in range(self.traces[place])]
+        before = partial(held.before, self.folder, step=self.step)
+        traces = [before(folder) for folder in folders] if self.again[place] else []
+        found = {port: joined(blocks) for port, blocks in ports.items()}
+        arrived = {port: block for port, block in found.items() if port >= 0}
+        owed = {NodeId(-1 - port): block for port, block in found.items() if port < 0}
+        there = traces if any(traces) else None
+        ran = run_fragment(fragment, context, there, arrived, self.parts, False, vector, owed)
+        for i in sorted(self.kept[place]):
+            held.add(self.folder, folders[i], self.step, ran.traces[i], self.again[place])
+        return ran
+
+    def _take(self, batches: Iterable[pa.RecordBatch], arrived: Arrived) -> Iterator[Record]:
+        """Notes what has come; what other fragments wait for goes on."""
+        mine = {fragment.number for fragment in self.fragments}
+        for number in (n for batch in batches for n in batch.column(0).to_pylist()) if self.slices else ():
+            found = self.slices[number]
+            arrived[FIRST, number][found.port].append(found.read())
+        for record in () if self.slices else _decoded(batches):
+            if record.fragment in mine:
+                arrived[record.fragment, record.part][NodeId(record.port)].append(record.block)
+            else:
+                yield record
+
+    def _sent(self, sent: Sent, name: str) -> Iterator[Record]:
+        if sent.fragment == self.output:
+            path = output_folder(self.folder, sent.port) / f"{name}.arrow"
+            write_blocks(path, [sorted_block(sent.block)], durable=False)
+        else:
+            yield from _waiting(sent)
+
+
+def _waiting(sent: Sent) -> Iterator[Record]:
+    """Records of updates that wait for their loop vectors."""
+    rows, times, diffs = sent.block.arrays()
+    for vector in np.unique(times).tolist():
+        chosen = slice(None) if times[0] == times[-1] == vector and (times == vector).all() else times == vector
+        for block in pieces(Block.of(rows[chosen], times[chosen], diffs[chosen]), RECORD_BYTES):
+            due = Due.text(sent.fragment, sent.port, vector)
+            yield Record(due, sent.fragment, sent.port, sent.part, vector, block)
+
+
+def _decoded(batches: Iterable[pa.RecordBatch]) -> Iterator[Record]:
+    for batch in batches:
+        *heads, block = FRAME_SCHEMA.names
+        columns = (batch.column(name).to_pylist() for name in heads)
+        for (due, fragment, port, part, vector), cell in zip(
+            zip(*columns, strict=True), batch.column(block), strict=True
+        ):
+            yield Record(due, fragment, port, part, vector, view_block(cell.as_buffer()))
+
+
+def _nothing_arrived() -> Arrived:
+    return defaultdict(lambda: defaultdict(list))
+
+
+def values_folder(folder: Path, step: int) -> Path:
+    """The values of ids that a step has interned; of step 0 those that the server has written."""
+    return folder / "values" / f"{step:06d}"
+
+
+def told_folder(folder: Path, step: int) -> Path:
+    """There once a step has begun; in it a file for each part that is done: what it has taken (``Due``), the part, and
+    how many updates have come to it."""
+    return folder / "told" / f"{step:06d}"
+
+
+def part_folder(folder: Path, fragment: int, trace: int, part: int | str) -> Path:
+    """Where a trace of a part is, a file for each step that has added to it."""
+    return folder / "traces" / f"{fragment}-{trace}" / str(part)
+
+
+def output_folder(folder: Path, node: NodeId) -> Path:
+    """Where the plan's rows are, or its errors."""
+    return folder / "output" / str(node)
+
+
+def _batches(records: Iterable[Record]) -> Iterator[pa.RecordBatch]:
+    """Records in batches of some megabytes."""
+    some: list[Record] = []
+    size = 0
+    for record in records:
+        some.append(record)
+        size += 8 * encoded_words(record.block)
+        if size >= _BATCH_BYTES:
+            yield _batch(some)
+            some, size = [], 0
+    if some:
+        yield _batch(some)
+
+
+def _batch(records: list[Record]) -> pa.RecordBatch:
+    *heads, blocks = zip(*records, strict=True)
+    arrays = [pa.array(c, f.type) for c, f in zip(heads, FRAME_SCHEMA, strict=False)]
+    return pa.RecordBatch.from_arrays([*arrays, encode_cells(blocks)], schema=FRAME_SCHEMA)

@@ -1,0 +1,204 @@
+"""How a function's implementation is run on a batch: strictness, words or datums, remembered results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, Final
+
+import numpy as np
+
+from ivm.errors import SqlError
+from ivm.rows import Mask, Vector, Words
+from ivm.words import SqlType
+from planner.expr.evaluate.rows import Batch, CallSite, some, with_nulls
+from planner.expr.functions.table import Form, Function
+from storage.codec import decode, encode
+
+Run = Callable[[Batch], Vector]
+_MEMO_LIMIT: Final = 1 << 16
+_ABSENT: Final = object()
+
+
+def call_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlType, ...], result: SqlType) -> Run:
+    """A closure that computes the function's call on a batch."""
+    if function.form is Form.VALUE:
+        return _value_runner(function, args, types, result)
+    if not function.strict:
+        return _lenient_runner(function, args, types, result)
+    return _strict_runner(function, args, types, result)
+
+
+def _lenient_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlType, ...], result: SqlType) -> Run:
+    implementation = function.implementation
+
+    def run(batch: Batch) -> Vector:
+        site = CallSite(batch, types, result, batch.count)
+        out = implementation(site, *[a(batch) for a in args])
+        vector = out if isinstance(out, Vector) else Vector(out)
+        return _without_failed(site, vector) if site.failed else vector
+
+    return run
+
+
+def _strict_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlType, ...], result: SqlType) -> Run:
+    implementation = function.implementation
+    total = function.total
+
+    def run(batch: Batch) -> Vector:
+        vectors = [a(batch) for a in args]
+        nulls = _any_null(vectors)
+        if nulls is None or total:
+            site = CallSite(batch, types, result, batch.count)
+            vector = _as_vector(site, implementation(site, *[v.words for v in vectors]))
+            if nulls is None:
+                return vector
+            return with_nulls(vector.words, nulls if vector.nulls is None else nulls | vector.nulls)
+        rows = np.flatnonzero(~nulls)
+        words = np.zeros(batch.count, np.int64)
+        if not len(rows):
+            return Vector(words, nulls)
+        site = CallSite(batch, types, result, len(rows), rows)
+        vector = _as_vector(site, implementation(site, *[v.words[rows] for v in vectors]))
+        words[rows] = vector.words
+        if vector.nulls is not None:
+            nulls = nulls.copy()
+            nulls[rows] = vector.nulls
+        return Vector(words, nulls)
+
+    return run
+
+
+def _any_null(vectors: list[Vector]) -> Mask | None:
+    nulls: Mask | None = None
+    for vector in vectors:
+        if vector.nulls is not None:
+            nulls = vector.nulls if nulls is None else nulls | vector.nulls
+    return nulls
+
+
+def _as_vector(site: CallSite, out: Words | Vector) -> Vector:
+    vector = out if isinstance(out, Vector) else Vector(out)
+    return _without_failed(site, vector) if site.failed else vector
+
+
+def _without_failed(site: CallSite, vector: Vector) -> Vector:
+    """Failed rows become NULL, so that nothing above computes on them."""
+    nulls = np.zeros(site.count, np.bool_) if vector.nulls is None else vector.nulls.copy()
+    for rows in site.failed:
+        nulls[rows] = True
+    return with_nulls(vector.words, nulls)
+
+
+def _value_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlType, ...], result: SqlType) -> Run:
+    remember = function.volatility == "immutable"
+    key = (function.key, types, result)
+
+    def run(batch: Batch) -> Vector:
+        vectors = [a(batch) for a in args]
+        nulls = _any_null(vectors) if function.strict else None
+        rows = None if nulls is None else np.flatnonzero(~nulls)
+        count = batch.count if rows is None else len(rows)
+        if rows is not None:
+            vectors = [Vector(v.words[rows]) for v in vectors]
+        site = CallSite(batch, types, result, count, rows)
+        if function.volatility == "volatile":
+            vector = _each_row(function, site, vectors)
+        else:
+            memo = batch.context.dictionary.memos.setdefault(key, {}) if remember else {}
+            vector = _each_distinct(function, site, vectors, memo)
+        if rows is None:
+            return vector
+        words, out_nulls = np.zeros(batch.count, np.int64), np.ones(batch.count, np.bool_)
+        words[rows] = vector.words
+        out_nulls[rows] = False if vector.nulls is None else vector.nulls
+        return Vector(words, out_nulls)
+
+    return run
+
+
+def _row_keys(vectors: list[Vector], count: int) -> list[Hashable]:
+    """One hashable for each row's arguments: words, None for NULL."""
+    columns = []
+    for vector in vectors:
+        column: list[Any] = vector.words.tolist()
+        if vector.nulls is not None:
+            column = [None if null else word for word, null in zip(column, vector.nulls.tolist(), strict=True)]
+        columns.append(column)
+    if len(columns) == 1:
+        return columns[0]
+    return list(zip(*columns, strict=True)) if columns else [()] * count
+
+
+def _each_distinct(function: Function, site: CallSite, vectors: list[Vector], memo: dict[Hashable, Any]) -> Vector:
+    """Words by way of a memo: result word, None for NULL, or the error, for each distinct row of arguments."""
+    keys = _row_keys(vectors, site.count)
+    if site.count == 1:
+        known = memo.get(keys[0], _ABSENT)
+        if known is not _ABSENT and not isinstance(known, SqlError):
+            return Vector(np.array([known or 0], np.int64), None if known is not None else np.ones(1, np.bool_))
+    # another thread may clear the memo at any time: each key is read once
+    results = [memo.get(key, _ABSENT) for key in keys]
+    missing: dict[Hashable, int] = {}
+    for row, known in enumerate(results):
+        if known is _ABSENT:
+            missing.setdefault(keys[row], row)
+    if missing:
+        rows = np.fromiter(missing.values(), np.int64, len(missing))
+        found = dict(zip(missing, _compute(function, site, [_pick(v, rows) for v in vectors]), strict=True))
+        results = [found[key] if known is _ABSENT else known for key, known in zip(keys, results, strict=True)]
+        if len(memo) + len(found) > _MEMO_LIMIT:
+            memo.clear()
+        if len(found) <= _MEMO_LIMIT:
+            memo.update(found)
+    return _collect(site, results)
+
+
+def _each_row(function: Function, site: CallSite, vectors: list[Vector]) -> Vector:
+    return _collect(site, _compute(function, site, vectors))
+
+
+def _pick(vector: Vector, rows: Words) -> Vector:
+    return Vector(vector.words[rows], None if vector.nulls is None else some(vector.nulls[rows]))
+
+
+def _compute(function: Function, site: CallSite, vectors: list[Vector]) -> list[int | SqlError | None]:
+    """The implementation on each row; result words, None for NULL, errors."""
+    dictionary = site.context.dictionary
+    datums = [decode(t, v, dictionary) for t, v in zip(site.args, vectors, strict=True)]
+    count = len(vectors[0].words) if vectors else site.count
+    implementation = function.implementation
+    first = (site,) if function.needs_site else ()
+    values: list[object] = []
+    errors: dict[int, SqlError] = {}
+    for i, row in enumerate(zip(*datums, strict=True) if datums else [()] * count):
+        try:
+            values.append(implementation(*first, *row))
+        except SqlError as error:
+            error.__traceback__ = None
+            errors[i] = error
+            values.append(None)
+    encoded = encode(site.result, values, dictionary)
+    words: list[Any] = encoded.words.tolist()
+    if encoded.nulls is not None:
+        words = [None if null else word for word, null in zip(words, encoded.nulls.tolist(), strict=True)]
+        for i, failure in errors.items():
+            words[i] = failure
+    return words
+
+
+def _collect(site: CallSite, results: list[int | SqlError | None]) -> Vector:
+    """Result words as a vector; errors fail their rows."""
+    try:
+        return Vector(np.array(results, np.int64))
+    except TypeError:
+        pass
+    nulls = np.zeros(len(results), np.bool_)
+    words = np.zeros(len(results), np.int64)
+    for row, result in enumerate(results):
+        if isinstance(result, int):
+            words[row] = result
+            continue
+        nulls[row] = True
+        if result is not None:
+            site.fail(np.array([row]), result)
+    return Vector(words, nulls)

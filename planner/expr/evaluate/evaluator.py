@@ -1,0 +1,354 @@
+"""The one evaluator of scalar expressions: vectorised over words, compiled once to closures.
+
+Rules: CASE, COALESCE, AND and OR evaluate their later parts, and fail, only on the rows that reach them. A row that
+fails is data: it is told in ``Failures`` and is NULL in the result. Calls of immutable functions over literals are
+computed once; expressions without columns once for each batch. An expression met twice is computed once where all
+rows reach it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, assert_never
+
+import numpy as np
+
+from ivm.errors import SqlError, unsupported
+from ivm.rows import Vector
+from ivm.words import BOOL, NUMERIC, Kind, SqlType
+from planner.expr.context import Context, SessionFunctions
+from planner.expr.evaluate.array_casts import array_cast
+from planner.expr.evaluate.branches import run_and, run_case, run_coalesce, run_or, run_try
+from planner.expr.evaluate.calls import Run, call_runner
+from planner.expr.evaluate.rows import Batch, Failures
+from planner.expr.functions.casts import find_cast
+from planner.expr.functions.table import (
+    ANYCOMPATIBLE,
+    ANYELEMENT,
+    ANYNONARRAY,
+    FUNCTIONS,
+    ArgumentType,
+    Function,
+    constant_vector,
+)  # fmt: skip
+from planner.expr.scalar import (
+    And,
+    Call,
+    Case,
+    Coalesce,
+    Column,
+    Exists,
+    Literal,
+    Or,
+    OuterColumn,
+    Parameter,
+    Quantified,
+    Scalar,
+    ScalarSubquery,
+    children,
+)  # fmt: skip
+from storage.codec import decode, encode_one
+from storage.type_names import format_type
+
+__all__ = ["Compiled", "Context", "Failures", "SessionFunctions", "compile_expressions", "constant", "evaluate"]
+
+Compiled = Callable[[Sequence[Vector], int, Context], tuple[list[Vector], Failures | None]]
+_CACHE_LIMIT: Final = 4096
+_PLAIN: Final[tuple[ArgumentType, ...]] = (NUMERIC, ANYELEMENT, ANYNONARRAY, ANYCOMPATIBLE)
+_cache: dict[int, tuple[Sequence[Scalar], Compiled]] = {}
+
+
+def evaluate(
+    exprs: Sequence[Scalar], columns: Sequence[Vector], count: int, context: Context
+) -> tuple[list[Vector], Failures | None]:
+    """The expressions' values on ``count`` rows, int64[count] each, and the rows that failed (NULL in some of them).
+
+    The vectors may share memory with ``columns`` or be read-only with stride 0: never write into them.
+    Compiled forms are remembered by the identity of ``exprs``: pass the same tuple again.
+    """
+    known = _cache.get(id(exprs))
+    if known is None or known[0] is not exprs:
+        if len(_cache) >= _CACHE_LIMIT:
+            _cache.clear()
+        # the entry keeps exprs alive, so that its id stays its own; a list may change under it
+        held = exprs if isinstance(exprs, tuple) else tuple(exprs)
+        known = (held, compile_expressions(held))
+        if held is exprs:
+            _cache[id(exprs)] = known
+    return known[1](columns, count, context)
+
+
+def compile_expressions(exprs: Sequence[Scalar]) -> Compiled:
+    """A function of (columns, count, context) that does what ``evaluate`` does."""
+    compiler = _Compiler(exprs)
+    runs = [compiler.compile(e).run for e in exprs]
+
+    def run(columns: Sequence[Vector], count: int, context: Context) -> tuple[list[Vector], Failures | None]:
+        batch = Batch(columns, count, context)
+        if count == 0:
+            empty = np.zeros(0, np.int64)
+            return [Vector(empty) for _ in runs], None
+        vectors = [r(batch) for r in runs]
+        return vectors, batch.failures()
+
+    return run
+
+
+def constant(expr: Scalar, context: Context) -> object:
+    """The datum of an expression without columns; raises its SqlError."""
+    if isinstance(expr, Literal):
+        return expr.value
+    vectors, failures = compile_expressions((expr,))((), 1, context)
+    if failures is not None:
+        raise replace(failures.errors[0])
+    return decode(expr.type, vectors[0], context.dictionary)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """``fixed``: no column is read and no volatile function called; ``folded``: always the same, whatever the context.
+    ``safe``: cannot fail and has no effects, so that it may run on rows that do not need it."""
+
+    run: Run
+    fixed: bool
+    folded: bool
+    safe: bool
+
+
+class _Compiler:
+    def __init__(self, exprs: Sequence[Scalar]) -> None:
+        self.seen: Counter[Scalar] = Counter()
+        self.numbers: dict[Scalar, int] = {}
+        for expr in exprs:
+            self._count(expr)
+
+    def _count(self, expr: Scalar) -> None:
+        self.seen[expr] += 1
+        if self.seen[expr] == 1:
+            for part in children(expr):
+                self._count(part)
+
+    def compile(self, expr: Scalar) -> _Node:
+        """The node of an expression; of one met twice, a node that looks whether the batch has it already."""
+        node = self._node(expr)
+        leaf = isinstance(expr, Column | Literal | Parameter)
+        if leaf or self.seen[expr] < 2 or not _repeatable(expr):
+            return node
+        number = self.numbers.setdefault(expr, len(self.numbers))
+        return replace(node, run=_shared(node.run, number))
+
+    def _node(self, expr: Scalar) -> _Node:
+        match expr:
+            case Column():
+                index = expr.index
+                return _Node(lambda batch: batch.column(index), False, False, True)
+            case Literal():
+                return _Node(_literal(expr), True, True, True)
+            case Parameter():
+                return _Node(_parameter(expr), True, False, True)
+            case Call():
+                return self._call(expr)
+            case And():
+                return self._branches(expr.args, run_and, BOOL)
+            case Or():
+                return self._branches(expr.args, run_or, BOOL)
+            case Coalesce():
+                return self._branches(expr.args, run_coalesce, expr.type)
+            case Case():
+                return self._case(expr)
+            case OuterColumn() | ScalarSubquery() | Exists() | Quantified():
+                raise AssertionError(f"decorrelation has left {type(expr).__name__}")
+            case _:
+                assert_never(expr)
+
+    def _branches(
+        self, args: tuple[Scalar, ...], runner: Callable[[tuple[Run, ...], tuple[bool, ...]], Run], type: SqlType
+    ) -> _Node:
+        nodes = [_fitted(self.compile(a), a.type, type) for a in args]
+        run = runner(tuple(n.run for n in nodes), tuple(n.safe for n in nodes))
+        return _finished(run, nodes, immutable=True, safe=all(n.safe for n in nodes))
+
+    def _case(self, case: Case) -> _Node:
+        arms = [(self.compile(c), _fitted(self.compile(v), v.type, case.type)) for c, v in case.arms]
+        otherwise = _fitted(self.compile(case.otherwise), case.otherwise.type, case.type)
+        nodes = [*(n for arm in arms for n in arm), otherwise]
+        run = run_case(tuple((c.run, v.run) for c, v in arms), otherwise.run)
+        return _finished(run, nodes, immutable=True, safe=all(n.safe for n in nodes))
+
+    def _call(self, call: Call) -> _Node:
+        key = call.function
+        nodes = [self.compile(a) for a in call.args]
+        types = tuple(a.type for a in call.args)
+        if key in ("cast", "assignment_cast"):
+            return cast_node(nodes[0], types[0], call.type, key)
+        if key == "try_cast":
+            return _tried(cast_node(nodes[0], types[0], call.type, "cast"))
+        if key == "try":
+            return _tried(nodes[0])
+        function = FUNCTIONS.get(key)
+        assert function is not None, f"no function {key}"
+        wanted = _declared(function, types)
+        nodes = [_fitted(n, have, want) for n, have, want in zip(nodes, types, wanted, strict=True)]
+        return call_node(function, nodes, wanted, call.type)
+
+
+def _declared(function: Function, types: tuple[SqlType, ...]) -> tuple[SqlType, ...]:
+    """The types that the implementation gets: numerics lose their typmod but where it is declared with ANY."""
+    declared = list(function.args)
+    if function.variadic:
+        declared += [declared[-1]] * (len(types) - len(declared))
+    assert len(declared) == len(types), f"{function.key} called with {len(types)} arguments"
+    return tuple(NUMERIC if _plain(want, have) else have for want, have in zip(declared, types, strict=True))
+
+
+def _plain(declared: ArgumentType, concrete: SqlType) -> bool:
+    """Whether a numeric goes in or comes out without typmod."""
+    return concrete.kind is Kind.NUMERIC and declared in _PLAIN
+
+
+def call_node(function: Function, args: Sequence[_Node], types: tuple[SqlType, ...], result: SqlType) -> _Node:
+    """A call whose arguments' words are as the implementation wants them."""
+    made = NUMERIC if _plain(function.result, result) else result
+    run = call_runner(function, tuple(a.run for a in args), types, made)
+    safe = function.total and all(a.safe for a in args)
+    node = _finished(run, args, function.volatility == "immutable", safe, function.volatility == "volatile")
+    return _fitted(node, made, result)
+
+
+def cast_node(arg: _Node, source: SqlType, target: SqlType, key: str) -> _Node:
+    """A cast's node; 0A000 for casts that Postgres has and we do not."""
+    if source == target:
+        return arg
+    if source.element is not None and target.element is not None:
+        run, immutable = array_cast(arg.run, source, target, key == "assignment_cast", _element_cast)
+        return _finished(run, [arg], immutable, False)
+    function = find_cast(source, target)
+    if function is None:
+        raise unsupported(f"the cast from {format_type(source)} to {format_type(target)}")
+    if function.needs_assignment:
+        implementation, strictly = function.implementation, key == "assignment_cast"
+        function = replace(
+            function,
+            key=f"{function.key} {key}",
+            implementation=lambda site, *args: implementation(site, *args, assignment=strictly),
+        )
+    run = call_runner(function, (arg.run,), (source,), target)
+    return _finished(run, [arg], function.volatility == "immutable", function.total and arg.safe)
+
+
+def _element_cast(run: Run, source: SqlType, target: SqlType, assignment: bool) -> tuple[Run, bool]:
+    node = cast_node(_Node(run, False, False, True), source, target, "assignment_cast" if assignment else "cast")
+    function = find_cast(source, target)
+    return node.run, function is None or function.volatility == "immutable"
+
+
+def _fitted(node: _Node, have: SqlType, want: SqlType) -> _Node:
+    """Numerics in the storage and scale that is wanted; other typmods do not change words."""
+    if have.kind is not Kind.NUMERIC or want.kind is not Kind.NUMERIC:
+        return node
+    if have.storage is want.storage and (have == want or want.precision is None):
+        return node
+    if have.storage is want.storage and have.scale == want.scale:
+        return node
+    return cast_node(node, have, want, "cast")
+
+
+def _finished(run: Run, parts: Sequence[_Node], immutable: bool, safe: bool, volatile: bool = False) -> _Node:
+    """Computes what reads no column on one row; what is always the same, once for each dictionary."""
+    fixed = all(p.fixed for p in parts) and not volatile
+    folded = fixed and immutable and all(p.folded for p in parts)
+    if not fixed:
+        return _Node(run, False, False, safe)
+    return _Node(_folded(run) if folded else _fixed(run), True, folded, safe)
+
+
+def _fixed(run: Run) -> Run:
+    def run_once(batch: Batch) -> Vector:
+        if batch.count == 1:
+            return run(batch)
+        one = Batch((), 1, batch.context)
+        vector = run(one)
+        return _spread(batch, vector, one.failed[0][1] if one.failed else None)
+
+    return run_once
+
+
+def _folded(run: Run) -> Run:
+    known: tuple[int, Vector, SqlError | None] = (0, Vector(np.zeros(1, np.int64)), None)
+
+    def run_once(batch: Batch) -> Vector:
+        nonlocal known
+        serial, vector, error = known
+        if serial != batch.context.dictionary.serial:
+            one = Batch((), 1, batch.context)
+            vector = run(one)
+            error = one.failed[0][1] if one.failed else None
+            known = (batch.context.dictionary.serial, vector, error)
+        return _spread(batch, vector, error)
+
+    return run_once
+
+
+def _spread(batch: Batch, vector: Vector, error: SqlError | None) -> Vector:
+    """One row's value as a value of all rows, without storing it for each."""
+    if error is not None:
+        batch.failed.append((np.arange(batch.count), error))
+    if batch.count == 1:
+        return vector
+    nulls = None if vector.nulls is None else np.broadcast_to(vector.nulls, batch.count)
+    return Vector(np.broadcast_to(vector.words, batch.count), nulls)
+
+
+def _tried(node: _Node) -> _Node:
+    return replace(node, run=run_try(node.run), safe=True, fixed=False, folded=False)
+
+
+def _shared(run: Run, number: int) -> Run:
+    def look(batch: Batch) -> Vector:
+        vector = batch.shared.get(number)
+        if vector is None:
+            vector = batch.shared[number] = run(batch)
+        return vector
+
+    return look
+
+
+def _repeatable(expr: Scalar) -> bool:
+    if isinstance(expr, Call):
+        function = FUNCTIONS.get(expr.function)
+        if function is not None and function.volatility == "volatile":
+            return False
+    return all(_repeatable(part) for part in children(expr))
+
+
+def _null_vector(count: int) -> Vector:
+    return Vector(np.broadcast_to(np.int64(0), count), np.broadcast_to(np.True_, count))
+
+
+def _literal(literal: Literal) -> Run:
+    if literal.value is None:
+        return lambda batch: _null_vector(batch.count)
+    known = (0, Vector(np.zeros(1, np.int64)))
+
+    def run(batch: Batch) -> Vector:
+        nonlocal known
+        serial, vector = known
+        dictionary = batch.context.dictionary
+        if serial != dictionary.serial:
+            vector = constant_vector(encode_one(literal.type, literal.value, dictionary), 1)
+            known = (dictionary.serial, vector)
+        return vector if batch.count == 1 else Vector(np.broadcast_to(vector.words, batch.count))
+
+    return run
+
+
+def _parameter(parameter: Parameter) -> Run:
+    def run(batch: Batch) -> Vector:
+        datum = batch.context.parameters[parameter.index - 1]
+        if datum is None:
+            return _null_vector(batch.count)
+        return constant_vector(encode_one(parameter.type, datum, batch.context.dictionary), batch.count)
+
+    return run

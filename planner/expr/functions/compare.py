@@ -1,0 +1,211 @@
+"""Comparison operators for every comparable type, and what the planner keys by (``planner.expr.ordering``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ivm.rows import Mask, Vector, Words
+from ivm.words import (
+    BOOL,
+    BYTEA,
+    CHAR1,
+    DATE,
+    FLOAT4,
+    FLOAT8,
+    INT2,
+    INT4,
+    INT8,
+    INTERVAL,
+    NAME,
+    NUMERIC,
+    OID,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UUID,
+    Kind,
+    SqlType,
+    Storage,
+)  # fmt: skip
+from planner.expr import ordering
+from planner.expr.functions.table import ANY, ANYARRAY, ANYCOMPATIBLE, ANYENUM, ArgumentType, Site, vectorised
+from storage.numeric import SCALE_BITS, aligned, inline_parts
+
+BPCHAR: Final = SqlType(Kind.BPCHAR)
+JSONB: Final = SqlType(Kind.JSONB)
+RECORD: Final = SqlType(Kind.RECORD)
+_INTEGERS: Final = (INT2, INT4, INT8)
+_FLOATS: Final = (FLOAT4, FLOAT8)
+_OTHERS: Final[tuple[ArgumentType, ...]] = (
+    BOOL, NUMERIC, TEXT, BPCHAR, NAME, BYTEA, CHAR1, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL, UUID, JSONB, OID,
+    ANYARRAY, ANYENUM, RECORD,
+)  # fmt: skip
+_PAIRS: Final[tuple[tuple[ArgumentType, ArgumentType], ...]] = (
+    *((a, b) for a in _INTEGERS for b in _INTEGERS),
+    *((a, b) for a in _FLOATS for b in _FLOATS),
+    *((a, a) for a in _OTHERS),
+    (NAME, TEXT),
+    (TEXT, NAME),
+)
+Compare = Callable[[Any, Any], Mask]
+_OPERATORS: Final[dict[str, Compare]] = {
+    "=": np.equal, "<>": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
+}  # fmt: skip
+
+
+def _plain(operator: Compare) -> Callable[[Site, Words, Words], Words]:
+    """Of DIRECT types: words compare as values do (but -0.0 and 0.0, see ``_floats``)."""
+
+    def implementation(_site: Site, left: Words, right: Words) -> Words:
+        return operator(left, right).astype(np.int64)
+
+    return implementation
+
+
+def _floats(operator: Compare) -> Callable[[Site, Words, Words], Words]:
+    def implementation(site: Site, left: Words, right: Words) -> Words:
+        dictionary = site.context.dictionary
+        a, b = (ordering.equality_class(FLOAT8, w, dictionary) for w in (left, right))
+        return operator(a, b).astype(np.int64)
+
+    return implementation
+
+
+def _identical(operator: Compare) -> Callable[[Site, Words, Words], Words]:
+    """Equality of interned types: of the words of the equality classes."""
+
+    def implementation(site: Site, left: Words, right: Words) -> Words:
+        dictionary = site.context.dictionary
+        a = ordering.equality_class(site.args[0], left, dictionary)
+        b = ordering.equality_class(site.args[1], right, dictionary)
+        return operator(a, b).astype(np.int64)
+
+    return implementation
+
+
+def _ordered(operator: Compare) -> Callable[[Site, Words, Words], Words]:
+    def implementation(site: Site, left: Words, right: Words) -> Words:
+        signs = ordering.compare(site.args[0], left, right, site.context.dictionary)
+        return operator(signs, 0).astype(np.int64)
+
+    return implementation
+
+
+def _numerics(operator: Compare) -> Callable[[Site, Words, Words], Words]:
+    slow = _ordered(operator)
+
+    def implementation(site: Site, left: Words, right: Words) -> Words:
+        if np.count_nonzero((left | right) & 1):
+            return slow(site, left, right)
+        if not np.count_nonzero((left ^ right) & SCALE_BITS):
+            return operator(left, right).astype(np.int64)
+        (m1, s1), (m2, s2) = inline_parts(left), inline_parts(right)
+        (a, lost_a), (b, lost_b) = aligned(m1, np.maximum(s2 - s1, 0)), aligned(m2, np.maximum(s1 - s2, 0))
+        if np.count_nonzero(lost_a | lost_b):
+            return slow(site, left, right)
+        return operator(a, b).astype(np.int64)
+
+    return implementation
+
+
+def _implementation(type: ArgumentType, name: str) -> Callable[[Site, Words, Words], Words]:
+    operator = _OPERATORS[name]
+    if type in _FLOATS:
+        return _floats(operator)
+    if type == NUMERIC:
+        return _numerics(operator)
+    if type is ANYENUM or (isinstance(type, SqlType) and type.storage is Storage.DIRECT):
+        return _plain(operator)
+    return _identical(operator) if name in ("=", "<>") else _ordered(operator)
+
+
+for _left, _right in _PAIRS:
+    _direct = _left is ANYENUM or (isinstance(_left, SqlType) and _left.storage is Storage.DIRECT)
+    for _name in _OPERATORS:
+        vectorised(_name, (_left, _right), BOOL, total=_direct)(_implementation(_left, _name))
+
+
+def _both(left: Vector, right: Vector) -> tuple[Mask, Mask]:
+    """Where both are NULL, and where exactly one is."""
+    zero = np.zeros(len(left.words), np.bool_)
+    a = zero if left.nulls is None else left.nulls
+    b = zero if right.nulls is None else right.nulls
+    return a & b, a ^ b
+
+
+def _distinct(site: Site, left: Vector, right: Vector) -> Mask:
+    both, one = _both(left, right)
+    result = one.copy()
+    rows = np.flatnonzero(~(both | one))
+    same = ordering.equal(site.args[0], left.words[rows], right.words[rows], site.context.dictionary)
+    result[rows] = ~same
+    return result
+
+
+@vectorised("is distinct from", (ANYCOMPATIBLE, ANYCOMPATIBLE), BOOL, strict=False, key_is_name=True)
+def is_distinct_from(site: Site, left: Vector, right: Vector) -> Words:
+    return _distinct(site, left, right).astype(np.int64)
+
+
+@vectorised("is not distinct from", (ANYCOMPATIBLE, ANYCOMPATIBLE), BOOL, strict=False, key_is_name=True)
+def is_not_distinct_from(site: Site, left: Vector, right: Vector) -> Words:
+    return (~_distinct(site, left, right)).astype(np.int64)
+
+
+@vectorised("nullif", (ANYCOMPATIBLE, ANYCOMPATIBLE), ANYCOMPATIBLE, strict=False, key_is_name=True)
+def nullif(site: Site, left: Vector, right: Vector) -> Vector:
+    """NULL where the two are equal, else the first."""
+    both, one = _both(left, right)
+    nulls = both.copy() if left.nulls is None else left.nulls.copy()
+    rows = np.flatnonzero(~(both | one))
+    nulls[rows] = ordering.equal(site.args[0], left.words[rows], right.words[rows], site.context.dictionary)
+    return Vector(np.where(nulls, 0, left.words), nulls)
+
+
+def _extreme(site: Site, vectors: tuple[Vector, ...], sign: int) -> Vector:
+    words = vectors[0].words.copy()
+    nulls = np.zeros(len(words), np.bool_) if vectors[0].nulls is None else vectors[0].nulls.copy()
+    for vector in vectors[1:]:
+        present = np.ones(len(words), np.bool_) if vector.nulls is None else ~vector.nulls
+        rows = np.flatnonzero(present & ~nulls)
+        signs = ordering.compare(site.args[0], vector.words[rows], words[rows], site.context.dictionary)
+        better = rows[signs == sign]
+        first = np.flatnonzero(present & nulls)
+        for chosen in (better, first):
+            words[chosen] = vector.words[chosen]
+        nulls[first] = False
+    return Vector(words, nulls if np.count_nonzero(nulls) else None)
+
+
+@vectorised("greatest", (ANYCOMPATIBLE,), ANYCOMPATIBLE, strict=False, variadic=True, key_is_name=True)
+def greatest(site: Site, *vectors: Vector) -> Vector:
+    """The largest that is not NULL; the first of equals."""
+    return _extreme(site, vectors, 1)
+
+
+@vectorised("least", (ANYCOMPATIBLE,), ANYCOMPATIBLE, strict=False, variadic=True, key_is_name=True)
+def least(site: Site, *vectors: Vector) -> Vector:
+    """The smallest that is not NULL; the first of equals."""
+    return _extreme(site, vectors, -1)
+
+
+@vectorised("equality_class", (ANY,), ANY, key_is_name=True)
+def equality_class(site: Site, words: Words) -> Words:
+    """The canonical word of x's equality class, of x's type."""
+    return ordering.equality_class(site.args[0], words, site.context.dictionary)
+
+
+@vectorised("order_prefix", (ANY,), INT8, key_is_name=True)
+def order_prefix(site: Site, words: Words) -> Words:
+    """An order-preserving word; x itself for DIRECT types."""
+    return ordering.order_prefix(site.args[0], words, site.context.dictionary)
+
+
+@vectorised("order_bytes", (ANY,), BYTEA, key_is_name=True)
+def order_bytes(site: Site, words: Words) -> Words:
+    """The id of bytes that decide among equal prefixes."""
+    return ordering.order_bytes(site.args[0], words, site.context.dictionary)

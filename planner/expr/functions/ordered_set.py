@@ -1,0 +1,109 @@
+"""Ordered-set aggregates, as functions of what they aggregate: the group's values in the order of WITHIN GROUP.
+
+Where the fraction depends on the group, the binder makes ``percentile_disc(p) WITHIN GROUP (ORDER BY x)`` of
+``array_agg(x ORDER BY x)`` and one of these (otherwise see ``planner/aggregates/percentile.py``); their names are not
+for clients. The array is NULL for no rows; NULLs among the values do not count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+
+from ivm.errors import SqlError
+from ivm.words import FLOAT8, INTERVAL, Kind, SqlType
+from planner.expr.functions.table import ANYARRAY, ANYELEMENT, per_value
+from planner.expr.functions.time import interval_minus, interval_plus, interval_times
+
+T = TypeVar("T")
+_FLOATS: Final = SqlType(Kind.ARRAY, element=FLOAT8)
+_INTERVALS: Final = SqlType(Kind.ARRAY, element=INTERVAL)
+Interval = tuple[int, int, int]
+_Pick = Callable[[Sequence[Any], float], Any]
+
+
+def checked(fraction: float) -> float:
+    """The fraction, if it is one. Raises 22003, and 0A000 for an array in its place."""
+    if isinstance(fraction, tuple):
+        raise SqlError("0A000", "percentiles by an array of several dimensions are not supported")
+    if not 0 <= fraction <= 1:
+        raise SqlError("22003", f"percentile value {fraction:g} is not between 0 and 1".replace("nan", "NaN"))
+    return fraction
+
+
+def _one(values: Sequence[Any] | None, fraction: float | None, pick: _Pick) -> Any:
+    if fraction is None:
+        return None
+    checked(fraction)
+    there = [v for v in values or () if v is not None]
+    return pick(there, fraction) if there else None
+
+
+def _many(values: Sequence[Any] | None, fractions: Sequence[Any] | None, pick: _Pick) -> Any:
+    if fractions is None:
+        return None
+    for fraction in fractions:
+        if fraction is not None:
+            checked(fraction)
+    there = [v for v in values or () if v is not None]
+    return tuple(None if f is None else pick(there, f) for f in fractions) if there else None
+
+
+def _discrete(values: Sequence[T], fraction: float) -> T:
+    return values[max(math.ceil(fraction * len(values)), 1) - 1]
+
+
+def _around(values: Sequence[T], fraction: float) -> tuple[T, T, float]:
+    """The two values that a place lies between, and how far it is from the first to the second."""
+    place = fraction * (len(values) - 1)
+    first = math.floor(place)
+    return values[first], values[math.ceil(place)], place - first
+
+
+def between(low: float, high: float, part: float) -> float:
+    """As far as ``part`` on the way between two doubles."""
+    return low if not part else low + part * (high - low)
+
+
+def interval_between(low: Interval, high: Interval, part: float) -> Interval:
+    """As far as ``part`` on the way between two intervals."""
+    return low if not part else interval_plus(low, interval_times(interval_minus(high, low), part))
+
+
+def _continuous(values: Sequence[float], fraction: float) -> float:
+    return between(*_around(values, fraction))
+
+
+def _continuous_interval(values: Sequence[Interval], fraction: float) -> Interval:
+    return interval_between(*_around(values, fraction))
+
+
+@per_value("percentile_cont", (_FLOATS, FLOAT8), FLOAT8, strict=False)
+def percentile_cont(values: Sequence[float] | None, fraction: float | None) -> Any:
+    return _one(values, fraction, _continuous)
+
+
+@per_value("percentile_cont", (_FLOATS, _FLOATS), _FLOATS, strict=False)
+def percentiles_cont(values: Sequence[float] | None, fractions: Sequence[float] | None) -> Any:
+    return _many(values, fractions, _continuous)
+
+
+@per_value("percentile_cont", (_INTERVALS, FLOAT8), INTERVAL, strict=False)
+def percentile_cont_interval(values: Sequence[Any] | None, fraction: float | None) -> Any:
+    return _one(values, fraction, _continuous_interval)
+
+
+@per_value("percentile_cont", (_INTERVALS, _FLOATS), _INTERVALS, strict=False)
+def percentiles_cont_interval(values: Sequence[Any] | None, fractions: Sequence[float] | None) -> Any:
+    return _many(values, fractions, _continuous_interval)
+
+
+@per_value("percentile_disc", (ANYARRAY, FLOAT8), ANYELEMENT, strict=False)
+def percentile_disc(values: Sequence[Any] | None, fraction: float | None) -> Any:
+    return _one(values, fraction, _discrete)
+
+
+@per_value("percentile_disc", (ANYARRAY, _FLOATS), ANYARRAY, strict=False)
+def percentiles_disc(values: Sequence[Any] | None, fractions: Sequence[float] | None) -> Any:
+    return _many(values, fractions, _discrete)

@@ -1,0 +1,297 @@
+"""Table functions: generate_series, unnest, regexp_split_to_table, …, over columns of arguments.
+
+An implementation takes (argument vectors, their types, count, context) and returns an ``Expansion``: ``source``
+int64[m], ascending, the row that each returned row came from; ``columns``, one Vector[m] for each result column;
+``failures``, the rows whose call failed (they return no rows). All are strict (a NULL argument returns no rows) but
+``unnest`` of several arrays, which pads the shorter ones with NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+
+from ivm.errors import SqlError
+from ivm.rows import Mask, Vector, Words
+from ivm.words import (
+    INT4,
+    INT8,
+    INTERVAL,
+    NUMERIC,
+    REGCLASS,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    ColumnType,
+    Kind,
+    Schema,
+    SqlType,
+)
+from planner.expr.context import Context
+from planner.expr.evaluate.rows import Failures
+from planner.expr.functions.concat import flatten
+from planner.expr.functions.intervals import estimate, is_infinite, plus_interval, plus_interval_zoned
+from planner.expr.functions.regex import TEXTS, all_matches, regexp_split, string_to_array_null
+from planner.expr.functions.table import ANYARRAY, ArgumentType, function_key
+from storage import codec
+from storage.text_array import array_shape, leaf_test
+
+MAX_ROWS: Final = 50_000_000
+"""Rows that one call of a batch may return; past it 54000, since a series is made whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """What a table function returns; see the module's text."""
+
+    source: Words
+    columns: list[Vector]
+    failures: Failures | None = None
+
+
+Implementation = Callable[[Sequence[Vector], tuple[SqlType, ...], int, Context], Expansion]
+
+
+@dataclass(frozen=True, slots=True)
+class TableFunctionEntry:
+    """One table function. ``result`` None: the elements of its array arguments, one column for each."""
+
+    key: str
+    name: str
+    args: tuple[ArgumentType, ...]
+    result: SqlType | None
+    implementation: Implementation
+    nullable: bool = True
+    variadic: bool = False
+
+    def columns(self, args: Sequence[SqlType]) -> Schema:
+        """The result columns for arguments of these types."""
+        if self.result is not None:
+            return (ColumnType(self.result, self.nullable),)
+        return tuple(ColumnType(a.element, True) for a in args if a.element is not None)
+
+
+TABLE_FUNCTIONS: Final[dict[str, TableFunctionEntry]] = {}
+
+
+def table_overloads(name: str) -> tuple[TableFunctionEntry, ...]:
+    """Every overload of a table function's name; () when there is none."""
+    return tuple(entry for entry in TABLE_FUNCTIONS.values() if entry.name == name)
+
+
+def _present(vectors: Sequence[Vector], count: int) -> Mask:
+    """The rows where no argument is NULL."""
+    present = np.ones(count, np.bool_)
+    for vector in vectors:
+        if vector.nulls is not None:
+            present &= ~vector.nulls
+    return present
+
+
+def _failures(found: dict[int, SqlError]) -> Failures | None:
+    if not found:
+        return None
+    rows = sorted(found)
+    return Failures(np.array(rows, np.int64), [found[row] for row in rows])
+
+
+def _too_many() -> SqlError:
+    return SqlError("54000", f"a set-returning function returned more than {MAX_ROWS} rows")
+
+
+_ZERO_STEP: Final = SqlError("22023", "step size cannot equal zero")
+
+
+def _integer_series(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: int, context: Context) -> Expansion:
+    first, last = vectors[0].words, vectors[1].words
+    step = vectors[2].words if len(vectors) > 2 else np.ones(count, np.int64)
+    present = _present(vectors, count)
+    zero = present & (step == 0)
+    failures = _failures(dict.fromkeys(np.flatnonzero(zero).tolist(), _ZERO_STEP))
+    rows = np.flatnonzero(present & ~zero & np.where(step > 0, first <= last, first >= last))
+    first, last, step = first[rows], last[rows], step[rows]
+    # unsigned, since a series may span more than an int64 counts
+    low, high = np.minimum(first, last).view(np.uint64), np.maximum(first, last).view(np.uint64)
+    span = high - low
+    lengths = (span // np.abs(step).view(np.uint64)).astype(np.float64) + 1
+    if lengths.sum() > MAX_ROWS:
+        raise _too_many()
+    sizes = lengths.astype(np.int64)
+    source = np.repeat(rows, sizes)
+    ends = np.cumsum(sizes)
+    place = np.arange(len(source)) - np.repeat(ends - sizes, sizes)
+    values = np.repeat(first, sizes) + place * np.repeat(step, sizes)
+    return Expansion(source, [Vector(values)], failures)
+
+
+Rows = Callable[..., Sequence[Any]]
+
+
+def _each(result: SqlType, compute: Callable[..., Sequence[Any]]) -> Implementation:
+    """An implementation of one row's datums → the datums that it returns; ``compute`` gets the context first."""
+
+    def run(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: int, context: Context) -> Expansion:
+        rows = np.flatnonzero(_present(vectors, count))
+        decoded = [
+            codec.decode(t, Vector(v.words[rows]), context.dictionary) for t, v in zip(types, vectors, strict=True)
+        ]
+        sizes: list[int] = []
+        datums: list[Any] = []
+        found: dict[int, SqlError] = {}
+        for at, row in enumerate(rows.tolist()):
+            try:
+                values = compute(context, *(column[at] for column in decoded))
+            except SqlError as error:
+                found[row] = error
+                values = ()
+            sizes.append(len(values))
+            datums += values
+        source = np.repeat(rows, np.array(sizes, np.int64))
+        return Expansion(source, [codec.encode(result, datums, context.dictionary)], _failures(found))
+
+    return run
+
+
+def _numeric_series(context: Context, first: Decimal, last: Decimal, step: Decimal = Decimal(1)) -> list[Decimal]:
+    for value, label in ((first, "start value"), (last, "stop value"), (step, "step size")):
+        if not value.is_finite():
+            kind = "NaN" if value.is_nan() else "infinity"
+            raise SqlError("22023", f"{label} cannot be {kind}")
+    if step == 0:
+        raise _ZERO_STEP
+    out: list[Decimal] = []
+    value = first
+    while (value <= last) if step > 0 else (value >= last):
+        out.append(value)
+        value = codec_add(value, step)
+        if len(out) > MAX_ROWS:
+            raise _too_many()
+    return out
+
+
+def codec_add(left: Decimal, right: Decimal) -> Decimal:
+    """The exact sum with the larger display scale."""
+    from storage.numeric import WIDE
+
+    return WIDE.add(left, right)
+
+
+def _stamp_series(zoned: bool) -> Callable[..., Sequence[int]]:
+    def compute(context: Context, first: int, last: int, step: tuple[int, int, int]) -> list[int]:
+        size = estimate(step)
+        if size == 0:
+            raise _ZERO_STEP
+        if is_infinite(first):
+            return []
+        out: list[int] = []
+        value = first
+        while (value <= last) if size > 0 else (value >= last):
+            out.append(value)
+            if zoned:
+                value = plus_interval_zoned(value, step, context.timezone)
+            else:
+                value = plus_interval(value, step)
+            if len(out) > MAX_ROWS:
+                raise _too_many()
+        return out
+
+    return compute
+
+
+def _unnest(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: int, context: Context) -> Expansion:
+    lists: list[list[list[Any]]] = []
+    for vector, type_ in zip(vectors, types, strict=True):
+        assert type_.element is not None
+        kind = type_.element.kind
+        known: dict[int, list[Any]] = {}
+        column: list[list[Any]] = []
+        nulls = np.zeros(count, np.bool_) if vector.nulls is None else vector.nulls
+        for word, null in zip(vector.words.tolist(), nulls.tolist(), strict=True):
+            if null:
+                column.append([])
+                continue
+            items = known.get(word)
+            if items is None:
+                items = known[word] = flatten(codec.decode_one(type_, word, context.dictionary), kind)
+            column.append(items)
+        lists.append(column)
+    sizes = [max(len(column[row]) for column in lists) for row in range(count)]
+    source = np.repeat(np.arange(count), np.array(sizes, np.int64))
+    columns: list[Vector] = []
+    for column, type_ in zip(lists, types, strict=True):
+        assert type_.element is not None
+        datums = [d for items, n in zip(column, sizes, strict=True) for d in (*items, *([None] * (n - len(items))))]
+        columns.append(codec.encode(type_.element, datums, context.dictionary))
+    return Expansion(source, columns)
+
+
+def _subscripts(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: int, context: Context) -> Expansion:
+    element = types[0].element
+    assert element is not None
+    is_leaf = leaf_test(element.kind)
+
+    def compute(context: Context, array: tuple[Any, ...], dimension: int) -> Sequence[int]:
+        shape = array_shape(array, is_leaf) if array else ()
+        return range(1, shape[dimension - 1] + 1) if 1 <= dimension <= len(shape) else ()
+
+    return _each(INT4, compute)(vectors, types, count, context)
+
+
+def _subscripts_back(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: int, context: Context) -> Expansion:
+    element = types[0].element
+    assert element is not None
+    is_leaf = leaf_test(element.kind)
+
+    def compute(context: Context, array: tuple[Any, ...], dimension: int, back: bool) -> Sequence[int]:
+        shape = array_shape(array, is_leaf) if array else ()
+        numbers = range(1, shape[dimension - 1] + 1) if 1 <= dimension <= len(shape) else range(0)
+        return numbers[::-1] if back else numbers
+
+    return _each(INT4, compute)(vectors, types, count, context)
+
+
+def _string_to_table(context: Context, value: str, delimiter: str) -> Sequence[Any]:
+    return string_to_array_null(value, delimiter, None) or ()
+
+
+def _partition_ancestors(context: Context, relation: int) -> Sequence[int]:
+    """A hook that a session may have."""
+    hook = getattr(context.session, "partition_ancestors", None)
+    return () if hook is None else hook(relation)
+
+
+def _add(
+    name: str, args: tuple[ArgumentType, ...], result: SqlType | None, implementation: Implementation,
+    nullable: bool = False, key: str | None = None,
+) -> None:  # fmt: skip
+    entry = TableFunctionEntry(
+        key or function_key(name, args), name, args, result, implementation, nullable, key is not None
+    )
+    TABLE_FUNCTIONS[entry.key] = entry
+
+
+def _register() -> None:
+    for type_ in (INT4, INT8):
+        for count in (2, 3):
+            _add("generate_series", (type_,) * count, type_, _integer_series)
+    for count in (2, 3):
+        _add("generate_series", (NUMERIC,) * count, NUMERIC, _each(NUMERIC, _numeric_series))
+    for type_ in (TIMESTAMP, TIMESTAMPTZ):
+        series = _each(type_, _stamp_series(type_.kind is Kind.TIMESTAMPTZ))
+        _add("generate_series", (type_, type_, INTERVAL), type_, series)
+    _add("unnest", (ANYARRAY,), None, _unnest, True, "unnest")
+    _add("generate_subscripts", (ANYARRAY, INT4), INT4, _subscripts)
+    _add("generate_subscripts", (ANYARRAY, INT4, SqlType(Kind.BOOL)), INT4, _subscripts_back)
+    _add("regexp_split_to_table", (TEXT, TEXT), TEXT, _each(TEXT, lambda c, v, p: regexp_split(v, p, "")))
+    _add("regexp_split_to_table", (TEXT,) * 3, TEXT, _each(TEXT, lambda c, v, p, f: regexp_split(v, p, f)))
+    _add("pg_partition_ancestors", (REGCLASS,), REGCLASS, _each(REGCLASS, _partition_ancestors))
+    _add("string_to_table", (TEXT, TEXT), TEXT, _each(TEXT, _string_to_table))
+    _add("regexp_matches", (TEXT, TEXT), TEXTS, _each(TEXTS, lambda c, v, p: all_matches(v, p, "")))
+    _add("regexp_matches", (TEXT,) * 3, TEXTS, _each(TEXTS, lambda c, v, p, f: all_matches(v, p, f)))
+
+
+_register()

@@ -1,0 +1,140 @@
+"""Users' aggregates in Python: the body checked and loaded, a group's values handed over, what comes back checked.
+
+The function is to be pure: the same values give the same result, at any time and on any machine. Outside of loops the
+engine keeps no output but asks again what it was before a change.
+"""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Context, localcontext
+from functools import lru_cache
+from itertools import chain
+from traceback import walk_tb
+from typing import Any, Final
+
+from ivm.errors import SqlError
+from ivm.words import SqlType
+from planner.expr.python_values import OutOfRangeError, WrongTypeError, from_python
+from storage.type_names import format_type
+
+_PLAIN: Final = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
+_DECIMALS: Final = Context()
+"""What a body sets for decimals stays in it, and what others set does not come in."""
+_SHOWN: Final = 300
+"""Characters of a Python error's text."""
+
+
+@dataclass(frozen=True, slots=True)
+class PythonFunction:
+    """``function(values of the 1st argument, of the 2nd, …)``, lists as long as the group has rows that count.
+
+    ``name``: what errors and EXPLAIN call it. ``strict``: rows with a NULL in an argument do not count, and a group of
+    no rows has NULL, without a call.
+    """
+
+    name: str
+    entry: str
+    body: str
+    result: SqlType
+    strict: bool
+
+    def __call__(self, columns: Sequence[list[Any]]) -> object:
+        """A group's datum. Raises 38000 where the function raises, 22P02 and 22003 for what it returns."""
+        if self.strict and not columns[0]:
+            return None
+        try:
+            with localcontext(_DECIMALS):
+                value = _loaded(self)(*columns)
+        except BaseException as error:
+            raise _failure(self, error) from None
+        return self._datum(value)
+
+    def _datum(self, value: object) -> object:
+        wanted = format_type(self.result, False)
+        try:
+            return from_python(self.result, value)
+        except WrongTypeError:
+            found = type(value).__name__
+            raise SqlError("22P02", f"aggregate {self.name} returned a value of Python's type {found}, "
+                                    f"which is no {wanted}") from None  # fmt: skip
+        except OutOfRangeError:
+            raise SqlError("22003", f"aggregate {self.name} returned a value out of range for type {wanted}") from None
+        except BaseException as error:
+            raise _failure(self, error) from None
+
+    def load(self) -> None:
+        """Runs the body, which defines the function. Raises 38000."""
+        try:
+            with localcontext(_DECIMALS):
+                _loaded(self)
+        except BaseException as error:
+            raise _failure(self, error) from None
+
+
+def check_body(function: PythonFunction, count: int) -> None:
+    """That the body defines a function of ``count`` arguments, and runs nothing. Raises 42601, 42P13."""
+    name = function.name
+    try:
+        tree = ast.parse(_source(function.body))
+    except SyntaxError as error:
+        place = "" if error.lineno is None else f" at line {error.lineno}"
+        line = (error.text or "").strip()
+        detail = f"The line is: {line}" if line else None
+        raise SqlError("42601", f"syntax error in the body of aggregate {name}{place}: {error.msg}", detail) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise SqlError("42601", f"the body of aggregate {name} is no Python: {error}") from None
+    found = None
+    for node in tree.body:
+        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if not is_text and not isinstance(node, _PLAIN):
+            message = f"line {node.lineno} of the body of aggregate {name} is no import, definition or assignment"
+            hint = "Outside of the function nothing else may stand."
+            raise SqlError("42P13", message, hint=hint)
+        if isinstance(node, ast.FunctionDef) and node.name == function.entry:
+            found = node
+    if found is None:
+        hint = "The body is Python, in which the function that has the aggregate's name is called for each group."
+        raise SqlError("42P13", f'the body of aggregate {name} defines no function "{function.entry}"', hint=hint)
+    _check_parameters(function, found.args, count)
+
+
+def _check_parameters(function: PythonFunction, args: ast.arguments, count: int) -> None:
+    places = len(args.posonlyargs) + len(args.args)
+    fits = places - len(args.defaults) <= count and (count <= places or args.vararg is not None)
+    if not fits or any(d is None for d in args.kw_defaults):
+        message = f'the Python function "{function.entry}" cannot be called with {count} lists, one for each argument'
+        raise SqlError("42P13", message, f"It is the body of aggregate {function.name}.")
+
+
+def _source(body: str) -> str:
+    """The body as a module; it may be indented as a whole, or start behind the quotes."""
+    first, _, _ = body.partition("\n")
+    return body.lstrip(" \t") if first.strip() else textwrap.dedent(body)
+
+
+@lru_cache(maxsize=256)
+def _loaded(function: PythonFunction) -> Callable[..., Any]:
+    space: dict[str, Any] = {"__name__": f"aggregate {function.name}"}
+    exec(compile(_source(function.body), _file(function), "exec", dont_inherit=True), space)
+    found: Callable[..., Any] = space[function.entry]
+    return found
+
+
+def _file(function: PythonFunction) -> str:
+    return f"<aggregate {function.name}>"
+
+
+def _failure(function: PythonFunction, error: BaseException) -> SqlError:
+    lines = [line for frame, line in walk_tb(error.__traceback__) if frame.f_code.co_filename == _file(function)]
+    try:
+        text = str(error)
+    except BaseException:
+        text = ""
+    text = "".join(chain(type(error).__name__, ": " if text else "", text))[:_SHOWN].replace("\0", "")
+    shown = text.encode(errors="replace").decode()
+    detail = f"In line {lines[-1]} of its body." if lines else None
+    return SqlError("38000", f"aggregate {function.name} failed: {shown}", detail)

@@ -1,0 +1,236 @@
+"""Scalar expressions: what a query computes on one row, typed and with positional columns.
+
+Binding makes them, ``planner/expr/evaluate/evaluator.py`` is the one place that computes them. A ``Literal`` holds a
+Python
+*datum*, see ``storage/codec.py``: bool, int, float, Decimal, str, bytes; date as int days and timestamps and time as
+int microseconds (since 2000-01-01); interval as (months, days, microseconds); uuid as 16 bytes; an array as a tuple.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, assert_never
+
+from ivm.words import BOOL, SqlType
+
+if TYPE_CHECKING:
+    from planner.expr.python_function import PythonFunction
+    from planner.logical.nodes import Rel
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The input's column at ``index``."""
+
+    index: int
+    type: SqlType
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class OuterColumn:
+    """A column of an enclosing query: ``level`` 1 is the nearest. Only inside subqueries, gone after decorrelation."""
+
+    level: int
+    index: int
+    type: SqlType
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Literal:
+    """A constant datum; None is NULL. Equal means the same word: 1.0 and 1.00, 0.0 and -0.0 differ."""
+
+    value: object
+    type: SqlType
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Literal):
+            return NotImplemented
+        return self.type == other.type and self._image == other._image
+
+    def __hash__(self) -> int:
+        return hash((self._image, self.type))
+
+    @property
+    def _image(self) -> str:
+        return repr(self.value)
+
+    @property
+    def nullable(self) -> bool:
+        return self.value is None
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """``$index`` (from 1); its datum is given when the plan runs."""
+
+    index: int
+    type: SqlType
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function, operator or cast. ``function`` is its key in ``planner.expr.functions.table.FUNCTIONS``."""
+
+    function: str
+    args: tuple[Scalar, ...]
+    type: SqlType
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Three-valued AND; later arguments are evaluated only on rows where no earlier one is false."""
+
+    args: tuple[Scalar, ...]
+
+    @property
+    def type(self) -> SqlType:
+        return BOOL
+
+    @property
+    def nullable(self) -> bool:
+        return any(a.nullable for a in self.args)
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Three-valued OR; later arguments are evaluated only on rows where no earlier one is true."""
+
+    args: tuple[Scalar, ...]
+
+    @property
+    def type(self) -> SqlType:
+        return BOOL
+
+    @property
+    def nullable(self) -> bool:
+        return any(a.nullable for a in self.args)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Searched CASE: the first arm whose condition is true, else ``otherwise``."""
+
+    arms: tuple[tuple[Scalar, Scalar], ...]
+    otherwise: Scalar
+    type: SqlType
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Coalesce:
+    """The first argument that is not NULL; later ones are evaluated only where needed."""
+
+    args: tuple[Scalar, ...]
+    type: SqlType
+
+    @property
+    def nullable(self) -> bool:
+        return all(a.nullable for a in self.args)
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarSubquery:
+    """The one value of a one-column subquery; NULL when it is empty, error 21000 when it has several rows."""
+
+    rel: Rel
+    type: SqlType
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """Whether the subquery has a row."""
+
+    rel: Rel
+
+    @property
+    def type(self) -> SqlType:
+        return BOOL
+
+    @property
+    def nullable(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Quantified:
+    """``args op ANY|ALL (subquery)``, three-valued; ``IN`` is ANY with ``=``, ``NOT IN`` its negation.
+
+    ``comparison`` is an expression over the subquery's columns (``Column``) and, one level out, over
+    the query's own (``OuterColumn`` level 1), BOOL: the comparison of one row of the subquery.
+    """
+
+    rel: Rel
+    comparison: Scalar
+    every: bool
+
+    @property
+    def type(self) -> SqlType:
+        return BOOL
+
+    @property
+    def nullable(self) -> bool:
+        return True
+
+
+Scalar = (
+    Column | OuterColumn | Literal | Parameter | Call | And | Or | Case | Coalesce
+    | ScalarSubquery | Exists | Quantified
+)  # fmt: skip
+
+
+def children(expr: Scalar) -> tuple[Scalar, ...]:
+    """The scalar arguments of an expression, in the order ``with_children`` takes them (subqueries' plans excluded)."""
+    match expr:
+        case Column() | OuterColumn() | Literal() | Parameter() | ScalarSubquery() | Exists() | Quantified():
+            return ()
+        case Call() | And() | Or() | Coalesce():
+            return expr.args
+        case Case():
+            return (*(part for arm in expr.arms for part in arm), expr.otherwise)
+        case _:
+            assert_never(expr)
+
+
+def with_children(expr: Scalar, new: tuple[Scalar, ...]) -> Scalar:
+    """The same expression over other arguments."""
+    match expr:
+        case Column() | OuterColumn() | Literal() | Parameter() | ScalarSubquery() | Exists() | Quantified():
+            return expr
+        case Call() | And() | Or() | Coalesce():
+            return replace(expr, args=new)
+        case Case():
+            arms = tuple((new[i], new[i + 1]) for i in range(0, len(new) - 1, 2))
+            return replace(expr, arms=arms, otherwise=new[-1])
+        case _:
+            assert_never(expr)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One aggregate of a Reduce. ``function`` is its key in ``planner.aggregates.table.AGGREGATES``.
+
+    ``filter`` is the FILTER clause; ``order`` the aggregate's own ORDER BY; ``python`` what a user's aggregate calls.
+    """
+
+    function: str
+    args: tuple[Scalar, ...]
+    type: SqlType
+    nullable: bool = True
+    distinct: bool = False
+    filter: Scalar | None = None
+    order: tuple[SortKey, ...] = ()
+    python: PythonFunction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """One key of an ORDER BY; ``nulls_first`` is resolved (Postgres: last when ascending, first when descending)."""
+
+    expr: Scalar
+    descending: bool = False
+    nulls_first: bool = False

@@ -1,0 +1,133 @@
+"""Which parts of a join's condition are equalities between one side and the other, as words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ivm.words import NUMERIC, TIMESTAMP, Kind, SqlType
+from planner.expr.functions.subquery import SAME_WORD
+from planner.expr.scalar import Call, Literal, Parameter, Scalar
+from planner.logical.traversal import columns_of, conjuncts, has_subquery, shift
+
+_INTEGERS: Final = frozenset(
+    {Kind.INT2, Kind.INT4, Kind.INT8, Kind.OID, Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC, Kind.REGNAMESPACE}
+)
+_TEXTS: Final = frozenset({Kind.TEXT, Kind.VARCHAR, Kind.NAME})
+_FLOATS: Final = frozenset({Kind.FLOAT4, Kind.FLOAT8})
+EQUAL: Final = "="
+SAME: Final = "is not distinct from"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """left = right; each over its own side's columns, with one word representation. ``null_safe``: NULL = NULL."""
+
+    left: Scalar
+    right: Scalar
+    null_safe: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A join's condition taken apart: ``left`` and ``right`` are over their own side, ``residual`` over both."""
+
+    keys: tuple[KeyPair, ...]
+    left: tuple[Scalar, ...]
+    right: tuple[Scalar, ...]
+    residual: tuple[Scalar, ...]
+
+
+def operator(expr: Scalar) -> str | None:
+    """The name of a call's function, None for anything else."""
+    return expr.function.partition("(")[0] or expr.function if isinstance(expr, Call) else None
+
+
+def common_type(left: SqlType, right: SqlType) -> SqlType | None:
+    """The type that both must be cast to so that equal values have equal words (by equality class); None: none is."""
+    if left == right:
+        return left
+    for family in (_INTEGERS, _TEXTS, _FLOATS):
+        if left.kind in family and right.kind in family:
+            return left
+    if left.kind is Kind.NUMERIC and right.kind is Kind.NUMERIC:
+        return left if left.storage is right.storage and left.scale == right.scale else NUMERIC
+    kinds = {left.kind, right.kind}
+    if kinds <= {Kind.DATE, Kind.TIMESTAMP}:
+        return left if left.kind is right.kind else TIMESTAMP
+    if left.kind is right.kind and left.element is None and right.element is None:
+        return left
+    return None
+
+
+def as_type(expr: Scalar, target: SqlType) -> Scalar:
+    """The expression with words of ``target``; free where they are the same words."""
+    source = expr.type
+    same = source == target or (source.kind in _INTEGERS and target.kind in _INTEGERS)
+    same = same or (source.kind in _TEXTS and target.kind in _TEXTS)
+    same = same or (source.kind in _FLOATS and target.kind in _FLOATS)
+    if source.kind is target.kind:
+        same = same or source.kind is not Kind.NUMERIC
+        same = same or (source.storage is target.storage and source.scale == target.scale)
+    return expr if same else Call("cast", (expr,), target, expr.nullable)
+
+
+def comparable(call: Scalar) -> tuple[Scalar, Scalar, bool] | None:
+    """An equality's two arguments in one representation, and whether it is null-safe; None if it is no equality."""
+    name = operator(call)
+    if name not in (EQUAL, SAME) or not isinstance(call, Call) or len(call.args) != 2:
+        return None
+    left, right = call.args
+    if call.function == SAME_WORD:
+        return left, right, True
+    target = common_type(left.type, right.type)
+    if target is None:
+        return None
+    return by_class(as_type(left, target)), by_class(as_type(right, target)), name == SAME
+
+
+def by_class(expr: Scalar) -> Scalar:
+    """The expression by which equal values have equal words."""
+    return Call("equality_class", (expr,), expr.type, expr.nullable) if expr.type.has_equality_class else expr
+
+
+def take_apart(on: Scalar, left_width: int) -> Condition:
+    """A join's condition by what each conjunct needs."""
+    keys: list[KeyPair] = []
+    left: list[Scalar] = []
+    right: list[Scalar] = []
+    residual: list[Scalar] = []
+    for part in conjuncts(on):
+        pair = _key_pair(part, left_width)
+        used = columns_of(part)
+        if pair is not None:
+            keys.append(pair)
+        elif has_subquery(part) or not used:
+            residual.append(part)
+        elif max(used) < left_width:
+            left.append(part)
+        elif min(used) >= left_width:
+            right.append(shift(part, -left_width))
+        else:
+            residual.append(part)
+    return Condition(tuple(dict.fromkeys(keys)), tuple(left), tuple(right), tuple(residual))
+
+
+def _key_pair(part: Scalar, left_width: int) -> KeyPair | None:
+    equality = None if has_subquery(part) else comparable(part)
+    if equality is None:
+        return None
+    first, second, null_safe = equality
+    one, two = columns_of(first), columns_of(second)
+    if not one or not two:
+        return None
+    if max(one) < left_width and min(two) >= left_width:
+        return KeyPair(first, shift(second, -left_width), null_safe)
+    if max(two) < left_width and min(one) >= left_width:
+        return KeyPair(second, shift(first, -left_width), null_safe)
+    return None
+
+
+def is_constant(expr: Scalar) -> bool:
+    """Whether an expression is the same for every row: no columns."""
+    return isinstance(expr, Literal | Parameter) or (not columns_of(expr) and not has_subquery(expr))

@@ -1,0 +1,64 @@
+"""Which bindings of recursion a plan reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ivm.words import Schema
+from planner.logical.nodes import LetRec, Recursive, Reference, Rel
+from planner.logical.traversal import children
+
+
+def free_references(rel: Rel) -> frozenset[int]:
+    """The bindings that a plan reads and does not make itself; no subqueries stand in its expressions."""
+    found: set[int] = set()
+    made: set[int] = set()
+    todo, seen = [rel], {id(rel)}
+    while todo:
+        node = todo.pop()
+        match node:
+            case Reference():
+                found.add(node.binding)
+            case Recursive():
+                made.add(node.binding)
+            case LetRec():
+                made.update(binding for binding, _ in node.bindings)
+            case _:
+                pass
+        for child in children(node):
+            if id(child) not in seen:
+                seen.add(id(child))
+                todo.append(child)
+    return frozenset(found - made)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A binding of a block."""
+
+    binding: int
+    value: Rel
+    row: Schema
+    name: str
+    reads: frozenset[int]
+
+
+def needed(rel: LetRec) -> tuple[Part, ...]:
+    """The bindings that the body reads, or that another needed one does, in textual order."""
+    names = rel.names or tuple(str(binding) for binding, _ in rel.bindings)
+    parts = [
+        Part(binding, value, row, name, free_references(value))
+        for (binding, value), row, name in zip(rel.bindings, rel.schemas, names, strict=True)
+    ]
+    wanted = set(free_references(rel.body))
+    while True:
+        more = {b for p in parts if p.binding in wanted for b in p.reads} - wanted
+        if not more:
+            return tuple(p for p in parts if p.binding in wanted)
+        wanted |= more
+
+
+def read_later(parts: tuple[Part, ...]) -> frozenset[int]:
+    """The bindings of which a value is read in the round after it: by themselves, or by an earlier binding."""
+    place = {part.binding: i for i, part in enumerate(parts)}
+    return frozenset(b for i, part in enumerate(parts) for b in part.reads if place.get(b, -1) >= i)

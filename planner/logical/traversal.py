@@ -1,0 +1,304 @@
+"""One traversal of relational plans: inputs, scalars, and rebuilding with others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import assert_never
+
+from ivm.words import BOOL, ColumnType, Schema
+from planner.expr import scalar
+from planner.expr.scalar import Aggregate, Column, Exists, Quantified, Scalar, ScalarSubquery
+from planner.logical.nodes import (
+    AsOf,
+    Distinct,
+    Filter,
+    Get,
+    Join,
+    LetRec,
+    Locked,
+    Project,
+    Recursive,
+    Reduce,
+    Reference,
+    Rel,
+    SetOperation,
+    TableFunction,
+    TopK,
+    Values,
+)  # fmt: skip
+
+
+def children(rel: Rel) -> tuple[Rel, ...]:
+    """The inputs of a relation, in the order ``with_children`` takes them (subqueries in scalars excluded)."""
+    match rel:
+        case Get() | Reference() | Values():
+            return ()
+        case Filter() | Project() | Reduce() | Distinct() | TopK() | TableFunction():
+            return (rel.input,)
+        case Join() | AsOf() | Locked() | SetOperation():
+            return (rel.left, rel.right)
+        case Recursive():
+            return (rel.base, rel.step)
+        case LetRec():
+            return (*(value for _, value in rel.bindings), rel.body)
+        case _:
+            assert_never(rel)
+
+
+def with_children(rel: Rel, new: tuple[Rel, ...]) -> Rel:
+    """The same node over other inputs; the node itself when they are the same objects."""
+    if all(a is b for a, b in zip(children(rel), new, strict=True)):
+        return rel
+    match rel:
+        case Get() | Reference() | Values():
+            return rel
+        case Filter() | Project() | Reduce() | Distinct() | TopK() | TableFunction():
+            return replace(rel, input=new[0])
+        case Join() | AsOf() | Locked() | SetOperation():
+            return replace(rel, left=new[0], right=new[1])
+        case Recursive():
+            return replace(rel, base=new[0], step=new[1])
+        case LetRec():
+            bindings = tuple((name, value) for (name, _), value in zip(rel.bindings, new[:-1], strict=True))
+            return replace(rel, bindings=bindings, body=new[-1])
+        case _:
+            assert_never(rel)
+
+
+def scalars(rel: Rel) -> tuple[Scalar, ...]:
+    """The expressions of a node, in the order ``with_scalars`` takes them."""
+    match rel:
+        case Get() | Reference() | AsOf() | Locked() | Distinct() | SetOperation() | Recursive() | LetRec():
+            return ()
+        case Values():
+            return tuple(e for row in rel.rows for e in row)
+        case Filter():
+            return (rel.predicate,)
+        case Project():
+            return rel.exprs
+        case Join():
+            return (rel.on,)
+        case Reduce():
+            return (*rel.keys, *(e for a in rel.aggregates for e in aggregate_scalars(a)))
+        case TopK():
+            extra = tuple(e for e in (rel.limit, rel.offset) if e is not None)
+            return (*rel.keys, *(k.expr for k in rel.order), *extra)
+        case TableFunction():
+            return rel.args
+        case _:
+            assert_never(rel)
+
+
+def with_scalars(rel: Rel, new: tuple[Scalar, ...]) -> Rel:
+    """The same node with other expressions."""
+    match rel:
+        case Get() | Reference() | AsOf() | Locked() | Distinct() | SetOperation() | Recursive() | LetRec():
+            return rel
+        case Values():
+            it = iter(new)
+            return replace(rel, rows=tuple(tuple(next(it) for _ in row) for row in rel.rows))
+        case Filter():
+            return replace(rel, predicate=new[0])
+        case Project():
+            return replace(rel, exprs=new)
+        case Join():
+            return replace(rel, on=new[0])
+        case Reduce():
+            rest = iter(new[len(rel.keys) :])
+            return replace(
+                rel,
+                keys=new[: len(rel.keys)],
+                aggregates=tuple(
+                    with_aggregate_scalars(a, tuple(next(rest) for _ in aggregate_scalars(a))) for a in rel.aggregates
+                ),
+            )
+        case TopK():
+            rest = iter(new)
+            keys = tuple(next(rest) for _ in rel.keys)
+            order = tuple(replace(k, expr=next(rest)) for k in rel.order)
+            limit = None if rel.limit is None else next(rest)
+            offset = None if rel.offset is None else next(rest)
+            return replace(rel, keys=keys, order=order, limit=limit, offset=offset)
+        case TableFunction():
+            return replace(rel, args=new)
+        case _:
+            assert_never(rel)
+
+
+def aggregate_scalars(aggregate: Aggregate) -> tuple[Scalar, ...]:
+    """The expressions of an aggregate: arguments, ORDER BY, FILTER."""
+    extra = () if aggregate.filter is None else (aggregate.filter,)
+    return (*aggregate.args, *(k.expr for k in aggregate.order), *extra)
+
+
+def with_aggregate_scalars(aggregate: Aggregate, new: tuple[Scalar, ...]) -> Aggregate:
+    """The same aggregate with other expressions."""
+    count = len(aggregate.args)
+    order = tuple(replace(k, expr=e) for k, e in zip(aggregate.order, new[count:], strict=False))
+    return replace(aggregate, args=new[:count], order=order, filter=None if aggregate.filter is None else new[-1])
+
+
+def rewrite(expr: Scalar, change: Callable[[Scalar], Scalar | None]) -> Scalar:
+    """An expression with each part for which ``change`` gives another replaced by it, from the top."""
+    new = change(expr)
+    if new is not None:
+        return new
+    parts = scalar.children(expr)
+    if not parts:
+        return expr
+    changed = tuple(rewrite(p, change) for p in parts)
+    if all(a is b for a, b in zip(parts, changed, strict=True)):
+        return expr
+    return scalar.with_children(expr, changed)
+
+
+def walk(expr: Scalar) -> Iterator[Scalar]:
+    """An expression and all its parts (subqueries' plans excluded)."""
+    yield expr
+    for part in scalar.children(expr):
+        yield from walk(part)
+
+
+def columns_of(expr: Scalar) -> frozenset[int]:
+    """The columns that an expression reads."""
+    return frozenset(e.index for e in walk(expr) if isinstance(e, Column))
+
+
+def substitute(expr: Scalar, exprs: tuple[Scalar, ...]) -> Scalar:
+    """The expression over another input, whose ``exprs`` were its columns.
+
+    A column that is read under another type's name (its words as bigint, so that they are told apart as such) stays so.
+    """
+
+    def change(part: Scalar) -> Scalar | None:
+        if not isinstance(part, Column):
+            return None
+        found = exprs[part.index]
+        return replace(found, type=part.type) if isinstance(found, Column) and found.type != part.type else found
+
+    return rewrite(expr, change)
+
+
+def keeps_types(inner: tuple[Scalar, ...], outer: Iterable[Scalar]) -> bool:
+    """Whether nothing computed in ``inner`` is read by ``outer`` under another type's name."""
+    return all(
+        isinstance(inner[part.index], Column) or inner[part.index].type.kind is part.type.kind
+        for expr in outer
+        for part in walk(expr)
+        if isinstance(part, Column)
+    )
+
+
+def renumber(expr: Scalar, place: Callable[[int], int]) -> Scalar:
+    """The expression with each column's position mapped."""
+
+    def change(part: Scalar) -> Scalar | None:
+        return replace(part, index=place(part.index)) if isinstance(part, Column) else None
+
+    return rewrite(expr, change)
+
+
+def exchange(expr: Scalar, by: Mapping[int, Column]) -> Scalar:
+    """The expression with other columns in the places of some."""
+    return rewrite(expr, lambda e: by.get(e.index) if isinstance(e, Column) else None)
+
+
+def settle(expr: Scalar, row: Schema) -> Scalar:
+    """The expression with its columns as nullable as the row says; a rewrite may have learnt that since binding."""
+
+    def change(part: Scalar) -> Scalar | None:
+        return replace(part, nullable=row[part.index].nullable) if isinstance(part, Column) else None
+
+    return rewrite(expr, change)
+
+
+def shift(expr: Scalar, by: int) -> Scalar:
+    """The expression over rows with ``by`` more columns in front."""
+    return expr if by == 0 else renumber(expr, lambda i: i + by)
+
+
+def own_columns(row: Schema, base: int = 0) -> tuple[Column, ...]:
+    """The columns of a row as expressions, from position ``base``."""
+    return tuple(Column(base + i, c.type, c.nullable) for i, c in enumerate(row))
+
+
+def column_types(exprs: tuple[Scalar, ...]) -> Schema:
+    """The schema of rows of these expressions."""
+    return tuple(ColumnType(e.type, e.nullable) for e in exprs)
+
+
+def has_subquery(expr: Scalar) -> bool:
+    """Whether a subquery stands anywhere in an expression."""
+    return any(isinstance(e, ScalarSubquery | Exists | Quantified) for e in walk(expr))
+
+
+def subqueries(expr: Scalar) -> Iterator[ScalarSubquery | Exists | Quantified]:
+    """The subqueries in an expression, outermost only."""
+    return (e for e in walk(expr) if isinstance(e, ScalarSubquery | Exists | Quantified))
+
+
+def bottom_up(rel: Rel, change: Callable[[Rel], Rel], memo: dict[int, tuple[Rel, Rel]] | None = None) -> Rel:
+    """Each node, inputs first, through ``change``. An input that occurs twice (one object) is changed once."""
+    memo = {} if memo is None else memo
+    found = memo.get(id(rel))
+    if found is not None:
+        return found[1]
+    new = change(with_children(rel, tuple(bottom_up(c, change, memo) for c in children(rel))))
+    memo[id(rel)] = (rel, new)
+    return new
+
+
+def conjuncts(expr: Scalar) -> tuple[Scalar, ...]:
+    """The arguments of nested ANDs; none for the literal true."""
+    if isinstance(expr, scalar.And):
+        return tuple(c for a in expr.args for c in conjuncts(a))
+    if isinstance(expr, scalar.Literal) and expr.value is True:
+        return ()
+    return (expr,)
+
+
+def conjunction(parts: tuple[Scalar, ...]) -> Scalar:
+    """The AND of predicates; true when there is none."""
+    if not parts:
+        return TRUE
+    return parts[0] if len(parts) == 1 else scalar.And(parts)
+
+
+TRUE = scalar.Literal(True, BOOL)
+
+
+def gets(rel: Rel) -> set[int]:
+    """The ids of the stored and system relations that a plan reads, subqueries' included."""
+    found: set[int] = set()
+    todo = [rel]
+    seen: set[int] = set()
+    while todo:
+        node = todo.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, Get):
+            found.add(node.relation)
+        todo += children(node)
+        for expr in scalars(node):
+            todo += [s.rel for s in subqueries(expr)]
+    return found
+
+
+def bindings(rel: Rel) -> set[int]:
+    """The ids of the recursive bindings that a plan makes."""
+    found: set[int] = set()
+    seen: set[int] = set()
+    todo = [rel]
+    while todo:
+        node = todo.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, Recursive):
+            found.add(node.binding)
+        elif isinstance(node, LetRec):
+            found |= {binding for binding, _ in node.bindings}
+        todo += children(node)
+    return found

@@ -1,0 +1,283 @@
+"""The paths of a delta join: which arrangements its inputs need, and how each input's updates go through the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from ivm.graph import Consolidate, Gather, Lookup, NodeId, Path
+from planner import gathers
+from planner.expr.scalar import Scalar
+from planner.gathers import Cell
+from planner.lower.join_graph import Stages, Visit
+from planner.lower.late_materialization import Wide
+from planner.lower.state import Lowering
+from planner.physical.layouts import Layout, arranged, table_layout
+from planner.physical.nodes import Flow, Many
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An input, with its attributes among its columns, and about how many rows it has."""
+
+    flow: Flow
+    columns: int
+    places: dict[int, int]
+    size: int
+
+
+def source(low: Lowering, flow: Flow, own: dict[int, Scalar], size: int) -> Source:
+    """An input with its attributes computed."""
+    columns = len(flow.schema)
+    flow, places = low.with_keys(flow, tuple(own.values()))
+    return Source(flow, columns, dict(zip(own, places, strict=True)), size)
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """A layout of the rows of ``flow``, which is an input or has its ids.
+
+    ``at``: where the input's columns stand in it; None: in the table, where the words ``id`` find them. ``lacking``:
+    the words in which rows with a NULL are not there. ``key``: the input's columns that it was made for, () if it is
+    there anyway.
+    """
+
+    flow: Flow
+    layout: Layout
+    at: tuple[Cell | None, ...]
+    lacking: frozenset[int]
+    key: tuple[int, ...] = ()
+    wide: Wide | None = None
+    id: tuple[int, ...] = ()
+
+    def suits(self, source: Source, key: frozenset[int], extension: int | None) -> bool:
+        """Whether it has all rows that the input needs, and they begin with the key's words, then the extension's.
+
+        Inputs with the same rows may have other attributes: what one has no use for the other one may need.
+        """
+        if not self.lacking <= {self._word(place) for place in source.places.values()}:
+            return False
+        if {self._word(c) for c in key} != set(range(len(key))):
+            return False
+        return extension is None or self._word(extension) == len(key)
+
+    def _word(self, column: int) -> int | None:
+        cell = self.at[column]
+        return None if cell is None else cell.word
+
+    @property
+    def whole(self) -> bool:
+        """Whether it has all of the input's columns."""
+        return None not in self.at
+
+
+@dataclass(slots=True)
+class Wanted:
+    """The arrangements that some paths need: one serves for every key that its rows begin with. ``late``: the inputs
+    of which only the ids are arranged anew."""
+
+    low: Lowering
+    late: dict[Flow, Wide]
+    known: dict[Flow, list[Sorted]] = field(default_factory=dict)
+    rows: int = 0
+    words: int = 0
+    """Rows and words in arrangements that are not there yet."""
+
+    def find(self, source: Source, key: frozenset[int], extension: int | None) -> Sorted:
+        """A layout whose rows begin with columns ``key`` in any order, then ``extension``."""
+        known = self.known.setdefault(source.flow, [])
+        for found in known:
+            if found.suits(source, key, extension):
+                return found
+        made = _stored(self.low, source, key, extension)
+        if made is None:
+            found_wide = self.late.get(source.flow)
+            made = self._whole(source, key, extension) if found_wide is None else self._ids(found_wide, key, extension)
+            self.rows += source.size
+            self.words += source.size * made.layout.width
+        known.append(made)
+        return made
+
+    def _whole(self, source: Source, key: frozenset[int], extension: int | None) -> Sorted:
+        columns = (*sorted(key), *(() if extension is None else (extension,)))
+        layout = arranged(source.flow.schema, columns)
+        return Sorted(source.flow, layout, layout.at, _lacking(source.flow, columns), columns)
+
+    def _ids(self, found: Wide, key: frozenset[int], extension: int | None) -> Sorted:
+        columns = (*sorted(key, key=found.rank), *(() if extension is None else (extension,)))
+        ids = found.ids(self.low, columns)
+        own = tuple(ids.places[c] for c in columns)
+        layout = _without_nulls(arranged(ids.flow.schema, own), ids.flow, own)
+        at = tuple(layout.at[ids.places[c]] if c in ids.places else None for c in range(len(found.exprs)))
+        return Sorted(
+            ids.flow, layout, at, _lacking(ids.flow, own), columns, found, tuple(layout.at[i].word for i in ids.id)
+        )
+
+    def made(self, flow: Flow) -> list[tuple[int, ...]]:
+        """The keys of what is arranged anew of an input."""
+        return [found.key for found in self.known.get(flow, ()) if found.key]
+
+
+def _lacking(flow: Flow, key: tuple[int, ...]) -> frozenset[int]:
+    return frozenset(k for k, c in enumerate(key) if flow.schema[c].nullable)
+
+
+def _without_nulls(layout: Layout, flow: Flow, key: tuple[int, ...]) -> Layout:
+    """The layout without words for the NULLs that it drops, if there can be no others."""
+    count = len(flow.schema)
+    if any(c.nullable for i, c in enumerate(flow.schema) if i not in key):
+        return layout
+    gather = Gather(layout.gather.words[:count], (), layout.gather.drop_if)
+    return Layout(gather, layout.key_width, tuple(Cell(c.word) for c in layout.at))
+
+
+def _stored(low: Lowering, source: Source, key: frozenset[int], extension: int | None) -> Sorted | None:
+    """An arrangement that the stored relation has, if one fits."""
+    stored = low.table_of(source.flow)
+    if stored is None:
+        return None
+    table, columns = stored
+    for known in low.indexes.keys(table.relation):
+        layout = table_layout(table.schema, known)
+        rows = low.builder.flow(low.builder.add(table, gathers.width(table.schema)), table.schema)
+        shown = Sorted(rows, layout, tuple(layout.at[c] for c in columns), _lacking(rows, known))
+        if shown.suits(source, key, extension):
+            return shown
+    return None
+
+
+@dataclass(slots=True)
+class Paths:
+    """The paths of all inputs, and the arrangements that they share."""
+
+    low: Lowering
+    sources: list[Source]
+    courses: list[Stages]
+    late: dict[Flow, Wide] = field(default_factory=dict)
+    wanted: Wanted = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.wanted = Wanted(self.low, self.late)
+        visits = [visit for course in self.courses for stage in course for visit in stage]
+        # The longest first: they serve for shorter keys too.
+        for visit in sorted(visits, key=lambda v: -len(v.key) - (v.extension is not None)):
+            self.sorted(visit)
+
+    def sorted(self, visit: Visit) -> Sorted:
+        """What a visit looks up."""
+        source = self.sources[visit.input]
+        extension = None if visit.extension is None else source.places[visit.extension]
+        return self.wanted.find(source, frozenset(source.places[a] for a in visit.key), extension)
+
+    def flow(self) -> Flow:
+        """The join, all columns of all inputs, in the inputs' order."""
+        row = tuple(c for source in self.sources for c in source.flow.schema[: source.columns])
+        paths = tuple(self.path(i) for i in range(len(self.sources)))
+        return Flow(Many(paths, gathers.width(row)), gathers.identity(gathers.width(row)), row)
+
+    def path(self, i: int) -> Path:
+        """The path from an input: its gather makes a row of all columns."""
+        walk = _Walk(self.low, self.sources)
+        start = walk.start(i, self._start(i))
+        found: list[tuple[Lookup, ...]] = []
+        for stage in self.courses[i]:
+            found += [(walk.fetch(late),) for late in walk.without({a for visit in stage for a in visit.key})]
+            bound = dict(walk.attributes)
+            lookups = []
+            for visit in stage:
+                by = self.sorted(visit)
+                places = self.sources[visit.input].places
+                at = {cell.word: a for a in visit.key if (cell := by.at[places[a]]) is not None}
+                key = tuple(bound[at[k]] for k in range(len(visit.key)))
+                lookups.append(Lookup(visit.input, walk.look_up(visit.input, by), key))
+            found.append(tuple(lookups))
+        found += [(walk.fetch(late),) for late in tuple(walk.pending)]
+        return Path(start, tuple(found), walk.gather())
+
+    def _start(self, i: int) -> Sorted | None:
+        """One of the input's arrangements, sorted as the first stage seeks if it can be; None: it has ids only."""
+        source = self.sources[i]
+        first = {a for visit in self.courses[i][0] for a in visit.key}
+        columns = frozenset(source.places[a] for a in first if a in source.places)
+        suiting = [k for k in self.wanted.known[source.flow] if k.whole and k.suits(source, frozenset(), None)]
+        return next((k for k in suiting if k.suits(source, columns, None)), suiting[0] if suiting else None)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """What a path has bound so far: where each attribute's word and each input's columns are. ``pending``: where the
+    words are by which more of an input is to be fetched."""
+
+    low: Lowering
+    sources: list[Source]
+    width: int = 0
+    attributes: dict[int, int] = field(default_factory=dict)
+    at: dict[int, tuple[Cell | None, ...]] = field(default_factory=dict)
+    pending: dict[int, tuple[Wide, tuple[int, ...]]] = field(default_factory=dict)
+
+    def start(self, i: int, found: Sorted | None) -> NodeId:
+        """Where the input's updates come from: what has its columns kept, or that which is nowhere kept as such."""
+        if found is not None:
+            return self.look_up(i, found)
+        flow = self.sources[i].flow
+        # What changes in other columns only is nothing here.
+        node = self.low.builder.add(Consolidate(self.low.builder.force(flow)), gathers.width(flow.schema))
+        self._bind(i, gathers.cells(flow.schema), gathers.width(flow.schema))
+        return node
+
+    def look_up(self, i: int, found: Sorted) -> NodeId:
+        """One more input's row, or its id."""
+        if not found.whole:
+            assert found.wide is not None
+            self.pending[i] = (found.wide, tuple(self.width + word for word in found.id))
+        self._bind(i, found.at, found.layout.width)
+        return self.low.builder.arrange(found.flow, found.layout.gather, found.layout.key_width)
+
+    def without(self, attributes: set[int]) -> list[int]:
+        """The inputs that are to be fetched, because it is they that have one of the attributes."""
+        lacking = attributes - set(self.attributes)
+        return [i for i in self.pending if lacking & set(self.sources[i].places)]
+
+    def fetch(self, i: int) -> Lookup:
+        """The rest of an input's row."""
+        found, key = self.pending.pop(i)
+        before, layout = self.at[i], found.layout
+        self._bind(
+            i, [None if (c := found.column(k)) is None else layout.at[c] for k in range(len(before))], layout.width
+        )
+        self.at[i] = tuple(new if old is None else old for old, new in zip(before, self.at[i], strict=True))
+        return Lookup(i, found.arrangement(self.low), key)
+
+    def _bind(self, i: int, at: tuple[Cell | None, ...] | list[Cell | None], width: int) -> None:
+        by = self.width
+        self.at[i] = tuple(None if cell is None else gathers.moved(cell, by) for cell in at)
+        for attribute, place in self.sources[i].places.items():
+            cell = self.at[i][place]
+            if cell is not None:
+                self.attributes.setdefault(attribute, cell.word)
+        self.width += width
+
+    def gather(self) -> Gather:
+        cells = []
+        drops = []
+        row = []
+        for i, source in enumerate(self.sources):
+            at = [cell for cell in self.at[i] if cell is not None]
+            assert len(at) == len(self.at[i]), "all columns are bound"
+            shown = source.flow.schema[: source.columns]
+            row += list(shown)
+            cells += [c if s.nullable else Cell(c.word) for c, s in zip(at, shown, strict=False)]
+            for place in source.places.values():
+                null = at[place].null
+                if null is not None and source.flow.schema[place].nullable:
+                    drops.append(null)
+        return replace(gathers.row_of(cells, tuple(row)), drop_if=tuple(dict.fromkeys(drops)))
+
+
+def by_size(sources: list[Source]) -> Callable[[int, frozenset[int]], int]:
+    """What a lookup of an input costs (``planner.lower.join_graph.stages``)."""
+
+    def rank(i: int, key: frozenset[int]) -> int:
+        return sources[i].size
+
+    return rank

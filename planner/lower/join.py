@@ -1,0 +1,290 @@
+"""Joins of every kind on any condition.
+
+The matched part is a linear join on the equality keys, then the residual predicates. What outer joins add is
+(rows - rows that have a match), where the rows with a match are a join with a *set*: the other side's keys when
+there is no residual, else the matched rows themselves (equal rows have equal matches, so that a set suffices).
+Both are maintained by differences alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ivm.graph import Gather, Keep, Negate, NodeId
+from ivm.words import ColumnType, Schema
+from planner import gathers
+from planner.expr.scalar import Column, Scalar
+from planner.gathers import Cell
+from planner.logical.fallibility import can_raise
+from planner.logical.join_keys import Condition, KeyPair, take_apart
+from planner.logical.nodes import Join as JoinRel
+from planner.logical.nodes import JoinKind, schema
+from planner.logical.traversal import own_columns, shift
+from planner.lower.filter_pull_up import pulled
+from planner.lower.multiway import End, lower_late_pair, lower_multiway
+from planner.lower.state import Arranged, Lowering, arrange_flow
+from planner.physical.layouts import arranged, whole_row
+from planner.physical.nodes import Flow, Pair
+from planner.physical.row_programs import Pad
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Both inputs with their keys as columns, and what is left of the condition."""
+
+    left: Flow
+    right: Flow
+    left_keys: tuple[int, ...]
+    right_keys: tuple[int, ...]
+    null_safe: tuple[bool, ...]
+    residual: tuple[Scalar, ...]
+    """Over (left's columns, right's columns) of the join itself, without key columns that were added."""
+    left_columns: int
+    right_columns: int
+
+
+def lower_join(low: Lowering, join: JoinRel) -> Flow:
+    """Any join that is not lateral."""
+    assert not join.lateral, "lateral joins are gone after decorrelation"
+    at_once = lower_multiway(low, join) if join.kind is JoinKind.INNER else None
+    if at_once is not None:
+        return at_once
+    better = pulled(low, join)
+    if better is not None:
+        return low.rel(better)
+    left, right = low.rel(join.left), low.rel(join.right)
+    condition = take_apart(join.on, len(left.schema))
+    if join.kind is JoinKind.INNER:
+        return _inner(low, left, right, condition)
+    if join.kind in (JoinKind.SEMI, JoinKind.ANTI):
+        return _semi(low, left, right, condition, join.kind)
+    return _outer(low, left, right, condition, join)
+
+
+def _inner(low: Lowering, left: Flow, right: Flow, condition: Condition) -> Flow:
+    sides = prepare(low, left, right, condition.keys, ())
+    flow = matched(low, sides)
+    count = len(left.schema)
+    rest = (*condition.left, *(shift(p, count) for p in condition.right), *condition.residual)
+    return low.compute(flow, rest, None)
+
+
+def prepare(low: Lowering, left: Flow, right: Flow, keys: tuple[KeyPair, ...], residual: tuple[Scalar, ...]) -> Sides:
+    """Both sides with their keys computed, the keys in the order of an arrangement that exists, if one does."""
+    left_flow, left_keys = low.with_keys(left, tuple(k.left for k in keys))
+    right_flow, right_keys = low.with_keys(right, tuple(k.right for k in keys))
+    pairs = list(zip(left_keys, right_keys, (k.null_safe for k in keys), strict=True))
+    pairs = [
+        (a, b, s and (left_flow.schema[a].nullable or right_flow.schema[b].nullable))
+        for a, b, s in dict.fromkeys(pairs)
+    ]
+    pairs = _ordered(low, left_flow, right_flow, pairs)
+    return Sides(
+        left_flow, right_flow, tuple(a for a, _, _ in pairs), tuple(b for _, b, _ in pairs),
+        tuple(s for _, _, s in pairs), residual, len(left.schema), len(right.schema),
+    )  # fmt: skip
+
+
+def _ordered(low: Lowering, left: Flow, right: Flow, pairs: list[tuple[int, int, bool]]) -> list[tuple[int, int, bool]]:
+    for flow, side in ((right, 1), (left, 0)):
+        stored = low.table_of(flow)
+        if stored is None:
+            continue
+        table, columns = stored
+        by_column = {columns[p[side]]: p for p in pairs}
+        # what is kept without a primary key is kept by its whole rows
+        looked = low.indexes.one_shot or low.indexes.primary_key(table.relation)
+        rows = () if looked else (tuple(range(len(table.schema))),)
+        for key in (*rows, *low.indexes.keys(table.relation)):
+            if len(by_column) == len(pairs) and frozenset(key) == frozenset(by_column):
+                return [by_column[c] for c in key]
+    return sorted(pairs)
+
+
+def matched(low: Lowering, sides: Sides) -> Flow:
+    """Pairs of rows with equal keys, before any residual: left's columns, then right's."""
+    late = _late(low, sides, End(sides.right, sides.right_keys, sides.right_columns))
+    if late is not None:
+        return late
+    left = arrange_flow(low, sides.left, sides.left_keys, sides.null_safe)
+    right = arrange_flow(low, sides.right, sides.right_keys, sides.null_safe)
+    assert left.key_width == right.key_width
+    shifted = _behind(left, right)
+    pair = Pair(left.node, right.node, left.width + right.width - right.key_width)
+    row = (*sides.left.schema[: sides.left_columns], *sides.right.schema[: sides.right_columns])
+    at = (*left.at[: sides.left_columns], *shifted[: sides.right_columns])
+    return Flow(pair, _gather(at, row), row)
+
+
+def _late(low: Lowering, sides: Sides, right: End) -> Flow | None:
+    """The pairs of the left side's rows with ``right``'s, where some columns are to be fetched late."""
+    if any(sides.null_safe):
+        return None
+    return lower_late_pair(low, End(sides.left, sides.left_keys, sides.left_columns), right)
+
+
+def _behind(left: Arranged, right: Arranged) -> tuple[Cell, ...]:
+    """Where right's columns stand in [key | left val | right val]."""
+    by = left.width - left.key_width
+
+    def place(word: int) -> int:
+        return word if word < right.key_width else word + by
+
+    return tuple(Cell(place(c.word), None if c.null is None else (place(c.null[0]), c.null[1])) for c in right.at)
+
+
+def _gather(at: tuple[Cell, ...], row: Schema) -> Gather:
+    return gathers.row_of([c if s.nullable else Cell(c.word) for c, s in zip(at, row, strict=True)], row)
+
+
+def _semi(low: Lowering, left: Flow, right: Flow, condition: Condition, kind: JoinKind) -> Flow:
+    condition = _late_filter(low, right, safe_sides(condition, len(left.schema)), len(left.schema))
+    right = low.compute(right, condition.right, None)
+    tested = low.compute(left, condition.left, None)
+    with_match = _with_match(low, tested, right, condition)
+    if kind is JoinKind.SEMI:
+        return with_match
+    return _without(low, left, with_match)
+
+
+def safe_sides(condition: Condition, left_width: int) -> Condition:
+    """One-sided predicates that may raise go back to the pairs: they must not see rows without a partner."""
+    raising = [p for p in condition.left if can_raise(p)]
+    raising += [shift(p, left_width) for p in condition.right if can_raise(p)]
+    if not raising:
+        return condition
+    return Condition(
+        condition.keys,
+        tuple(p for p in condition.left if not can_raise(p)),
+        tuple(p for p in condition.right if not can_raise(p)),
+        (*raising, *condition.residual),
+    )
+
+
+def _late_filter(low: Lowering, right: Flow, condition: Condition, left_width: int) -> Condition:
+    """One-shot: conditions on a right side that is looked up are tested on the pairs, not on all of its rows."""
+    if not condition.right or not _is_looked_up(low, right, tuple(k.right for k in condition.keys)):
+        return condition
+    moved = tuple(shift(p, left_width) for p in condition.right)
+    return replace(condition, right=(), residual=(*moved, *condition.residual))
+
+
+def _is_looked_up(low: Lowering, flow: Flow, keys: tuple[Scalar, ...]) -> bool:
+    stored = low.table_of(flow)
+    if not low.indexes.one_shot or stored is None or not keys or not all(isinstance(k, Column) for k in keys):
+        return False
+    columns = {stored[1][k.index] for k in keys if isinstance(k, Column)}
+    return any(set(key) == columns for key in low.indexes.keys(stored[0].relation))
+
+
+def _with_match(low: Lowering, left: Flow, right: Flow, condition: Condition) -> Flow:
+    """Left's rows that have a match."""
+    sides = prepare(low, left, right, condition.keys, condition.residual)
+    if not condition.residual:
+        keys = low.builder.move(sides.right, sides.right_keys)
+        return _joined_with_set(low, sides, keys)
+    pairs = low.compute(matched(low, sides), condition.residual, own_columns(left.schema))
+    return _rows_in(low, left, low.distinct_rows(pairs))
+
+
+def _joined_with_set(low: Lowering, sides: Sides, keys: Flow) -> Flow:
+    right_keys = tuple(Column(k, sides.right.schema[k].type) for k in sides.right_keys)
+    if _is_looked_up(low, sides.right, right_keys) and not any(sides.null_safe):
+        keys = _keys_met(low, sides)
+    columns = tuple(range(len(sides.right_keys)))
+    of_keys = key_only(low, keys, columns, sides.null_safe)
+    if not any(sides.null_safe):
+        some = low.builder.flow(of_keys.node, tuple(ColumnType(c.type, False) for c in keys.schema))
+        late = _late(low, sides, End(some, columns, len(columns)))
+        if late is not None:
+            return low.builder.move(late, tuple(range(sides.left_columns)))
+    left = arrange_flow(low, sides.left, sides.left_keys, sides.null_safe)
+    assert left.key_width == of_keys.key_width
+    row = sides.left.schema[: sides.left_columns]
+    return Flow(Pair(left.node, of_keys.node, left.width), _gather(left.at[: sides.left_columns], row), row)
+
+
+def _keys_met(low: Lowering, sides: Sides) -> Flow:
+    """One-shot: the left side's keys that the looked-up right side has."""
+    left = low.builder.move(sides.left, sides.left_keys)
+    some = key_only(low, left, tuple(range(len(sides.left_keys))), sides.null_safe)
+    right = arrange_flow(low, sides.right, sides.right_keys, sides.null_safe)
+    row = tuple(replace(sides.right.schema[k], nullable=False) for k in sides.right_keys)
+    return Flow(Pair(some.node, right.node, right.width), Gather(tuple(range(len(row)))), row)
+
+
+def key_only(low: Lowering, keys: Flow, columns: tuple[int, ...], null_safe: tuple[bool, ...]) -> Arranged:
+    """The set of a flow's keys, in the layout that ``arrange_flow`` gives them."""
+    layout = arranged(keys.schema, columns, null_safe)
+    gather = Gather(
+        layout.gather.words[: layout.key_width],
+        tuple(b for b in layout.gather.bits if b[2] < layout.key_width),
+        layout.gather.drop_if,
+    )
+    node = low.threshold(low.builder.arrange(keys, gather, layout.key_width), Keep.DISTINCT)
+    return Arranged(node, layout.key_width, layout.key_width, layout.at)
+
+
+def _rows_in(low: Lowering, flow: Flow, rows: Flow) -> Flow:
+    """The flow's rows, as often as they occur, that are in a set of whole rows."""
+    gather = whole_row(flow.schema).gather
+    left = low.builder.arrange(flow, gather, len(gather.words))
+    right = low.builder.arrange(rows, gather, len(gather.words))
+    return Flow(Pair(left, right, len(gather.words)), gather, flow.schema)
+
+
+def _without(low: Lowering, flow: Flow, some: Flow) -> Flow:
+    """The flow minus some of its rows."""
+    negated = low.builder.add(Negate(low.builder.force(some)), gathers.width(some.schema))
+    return low.builder.flow(low.builder.concat((low.builder.force(flow), negated)), flow.schema)
+
+
+def _outer(low: Lowering, left: Flow, right: Flow, condition: Condition, join: JoinRel) -> Flow:
+    row = schema(join)
+    count = len(left.schema)
+    keep_left = join.kind in (JoinKind.LEFT, JoinKind.FULL)
+    keep_right = join.kind in (JoinKind.RIGHT, JoinKind.FULL)
+    condition = safe_sides(condition, count)
+    if not keep_right:
+        condition = _late_filter(low, right, condition, count)
+    tested_left, tested_right = low.compute(left, condition.left, None), low.compute(right, condition.right, None)
+    sides = prepare(low, tested_left, tested_right, condition.keys, condition.residual)
+    pairs = low.compute(matched(low, sides), condition.residual, None)
+    parts: list[NodeId] = [low.builder.force(low.coerce(pairs, row))]
+    if keep_left:
+        some = _matched_rows(low, sides, pairs, tested_left, 0, condition)
+        parts.append(padded(low, _without(low, left, some), row, 0))
+    if keep_right:
+        some = _matched_rows(low, _swap(sides), pairs, tested_right, count, condition)
+        parts.append(padded(low, _without(low, right, some), row, count))
+    return low.builder.flow(low.builder.concat(tuple(parts)), row)
+
+
+def _swap(sides: Sides) -> Sides:
+    return Sides(
+        sides.right, sides.left, sides.right_keys, sides.left_keys, sides.null_safe, (), sides.right_columns,
+        sides.left_columns,
+    )  # fmt: skip
+
+
+def _matched_rows(low: Lowering, sides: Sides, pairs: Flow, tested: Flow, first: int, condition: Condition) -> Flow:
+    """The rows of one side (``sides.left``; its columns in ``pairs`` start at ``first``) that have a match."""
+    if not condition.residual:
+        return _joined_with_set(low, sides, low.builder.move(sides.right, sides.right_keys))
+    columns = tuple(range(first, first + len(tested.schema)))
+    return _rows_in(low, tested, low.distinct_rows(low.builder.move(pairs, columns, tested.schema)))
+
+
+def padded(low: Lowering, flow: Flow, row: Schema, first: int) -> NodeId:
+    """One side's rows as rows of the join, the other side's columns NULL."""
+    own = gathers.cells(flow.schema)
+    width = len(row)
+    sources: list[Cell | None] = [None] * width
+    nulls = []
+    for i in range(width):
+        if first <= i < first + len(own):
+            sources[i] = own[i - first]
+        else:
+            nulls.append((width + i // 64, i % 64))
+    gather = gathers.row_of(sources, row)
+    return low.builder.map(flow, Pad(gather, tuple(nulls)))

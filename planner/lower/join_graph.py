@@ -1,0 +1,208 @@
+"""Inner joins of many inputs as one: their equalities as attributes, whether these are cyclic, and paths through them.
+
+An *attribute* is a class of equal columns, one of each input that has it. A path starts from one input, whose
+attributes are bound then, and takes the other inputs in, a stage at a time: an input is looked up by its bound
+attributes, or several at once by theirs, where one and the same attribute is all that each still lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from planner.expr.scalar import Column, Scalar
+from planner.logical.fallibility import can_raise
+from planner.logical.join_keys import comparable
+from planner.logical.nodes import Filter, Join, JoinKind, Project, Rel, schema
+from planner.logical.traversal import columns_of, conjuncts, has_subquery, renumber, shift
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """Inputs that are inner joined, the conditions over all their columns, and which of these the join shows."""
+
+    inputs: tuple[Rel, ...]
+    predicates: tuple[Scalar, ...]
+    columns: tuple[int, ...]
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """Each input's first column."""
+        widths = [len(schema(rel)) for rel in self.inputs]
+        return tuple(sum(widths[:i]) for i in range(len(widths)))
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """For each input its attributes, each with the expression over the input's own columns that has it; and the
+    conditions that are left."""
+
+    of: tuple[dict[int, Scalar], ...]
+    residual: tuple[Scalar, ...]
+
+    @property
+    def connected(self) -> bool:
+        """Whether every input can be reached from every other by attributes."""
+        reached = {0}
+        bound = set(self.of[0])
+        while more := {i for i, own in enumerate(self.of) if i not in reached and bound & set(own)}:
+            reached |= more
+            bound |= {a for i in more for a in self.of[i]}
+        return len(reached) == len(self.of)
+
+    @property
+    def cyclic(self) -> bool:
+        """Whether removing ears (an input whose shared attributes another one has all) leaves something: Graham, Yu,
+        Özsoyoğlu."""
+        left = [set(own) for own in self.of]
+        while len(left) > 1:
+            for i, own in enumerate(left):
+                others = left[:i] + left[i + 1 :]
+                shared = own & set().union(*others)
+                if any(shared <= other for other in others):
+                    left = others
+                    break
+            else:
+                return True
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """An input on a path: by which bound attributes it is looked up, and the one that a stage of several agrees on."""
+
+    input: int
+    key: tuple[int, ...]
+    extension: int | None = None
+
+
+Stages = tuple[tuple[Visit, ...], ...]
+
+
+def combination(rel: Join) -> Combination | None:
+    """The inner joins under a join as one; None when there are fewer than three inputs."""
+    found = _flatten(rel)
+    return found if len(found.inputs) > 2 else None
+
+
+def _flatten(rel: Rel) -> Combination:
+    if isinstance(rel, Join) and rel.kind is JoinKind.INNER and not rel.lateral:
+        left, right = _flatten(rel.left), _flatten(rel.right)
+        by = sum(len(schema(r)) for r in left.inputs)
+        columns = (*left.columns, *(c + by for c in right.columns))
+        on = tuple(renumber(p, columns.__getitem__) for p in conjuncts(rel.on))
+        predicates = (*left.predicates, *(shift(p, by) for p in right.predicates), *on)
+        return Combination((*left.inputs, *right.inputs), predicates, columns)
+    if isinstance(rel, Project) and is_join(rel.input) and all(isinstance(e, Column) for e in rel.exprs):
+        inner = _flatten(rel.input)
+        shown = tuple(inner.columns[e.index] for e in rel.exprs if isinstance(e, Column))
+        return Combination(inner.inputs, inner.predicates, shown)
+    if isinstance(rel, Filter) and is_join(rel.input):
+        parts = conjuncts(rel.predicate)
+        if not any(can_raise(p) or has_subquery(p) for p in parts):
+            inner = _flatten(rel.input)
+            added = tuple(renumber(p, inner.columns.__getitem__) for p in parts)
+            return Combination(inner.inputs, (*inner.predicates, *added), inner.columns)
+    return Combination((rel,), (), tuple(range(len(schema(rel)))))
+
+
+def is_join(rel: Rel) -> bool:
+    """Whether there is an inner join under filters and projections."""
+    while isinstance(rel, Filter | Project):
+        rel = rel.input
+    return isinstance(rel, Join) and rel.kind is JoinKind.INNER and not rel.lateral
+
+
+Item = tuple[int, Scalar]
+"""An input, and an expression over its own columns."""
+
+
+def attributes(joined: Combination) -> Attributes:
+    """The classes of what the equalities between inputs say to be equal."""
+    starts = joined.starts
+    owner = [i for i, rel in enumerate(joined.inputs) for _ in schema(rel)]
+    members: dict[Item, list[Item]] = {}
+    residual: list[Scalar] = []
+    for predicate in dict.fromkeys(joined.predicates):
+        pair = _equality(predicate, owner, starts)
+        if pair is None or not _unite(members, *pair):
+            residual.append(predicate)
+    classes: list[list[Item]] = []
+    for found in members.values():
+        if not any(found is known for known in classes):
+            classes.append(found)
+    of: tuple[dict[int, Scalar], ...] = tuple({} for _ in joined.inputs)
+    for number, found in enumerate(classes):
+        for i, expr in found:
+            of[i][number] = expr
+    return Attributes(of, tuple(residual))
+
+
+def _equality(predicate: Scalar, owner: Sequence[int], starts: Sequence[int]) -> tuple[Item, Item] | None:
+    """The two sides of an equality between one input and another one."""
+    found = None if has_subquery(predicate) else comparable(predicate)
+    if found is None or found[2]:
+        return None
+    sides = []
+    for expr in found[:2]:
+        inputs = {owner[c] for c in columns_of(expr)}
+        if len(inputs) != 1 or can_raise(expr):
+            return None
+        (i,) = inputs
+        sides.append((i, shift(expr, -starts[i])))
+    return (sides[0], sides[1]) if sides[0][0] != sides[1][0] else None
+
+
+def _unite(members: dict[Item, list[Item]], one: Item, two: Item) -> bool:
+    """Puts two items into one class, unless an input would then have two expressions in it."""
+    a, b = members.get(one, [one]), members.get(two, [two])
+    if a is b:
+        return True
+    if {i for i, _ in a} & {i for i, _ in b}:
+        return False
+    united = a + b
+    for item in united:
+        members[item] = united
+    return True
+
+
+def stages(start: int, of: Sequence[Collection[int]], meet: bool, rank: Callable[[int, frozenset[int]], int]) -> Stages:
+    """The path from an input. ``meet``: inputs that lack the same attribute only are visited together; ``rank``: what
+    a lookup of an input by these attributes costs."""
+    bound = set(of[start])
+    left = [i for i in range(len(of)) if i != start]
+    found: list[tuple[Visit, ...]] = []
+    while left:
+        stage = _meeting(left, of, bound) if meet else None
+        if stage is None:
+            i = min(left, key=lambda i: (_distance(of[i], bound), rank(i, frozenset(of[i]) & bound), i))
+            stage = (Visit(i, tuple(a for a in of[i] if a in bound)),)
+        found.append(stage)
+        for visit in stage:
+            bound |= set(of[visit.input])
+            left.remove(visit.input)
+    return tuple(found)
+
+
+def _distance(own: Collection[int], bound: set[int]) -> tuple[int, int]:
+    """What is wholly bound comes first, then what lacks the fewest; what has nothing bound last."""
+    known = sum(a in bound for a in own)
+    return (0 if known == len(own) else 1 if known else 2), -known
+
+
+def _meeting(left: Sequence[int], of: Sequence[Collection[int]], bound: set[int]) -> tuple[Visit, ...] | None:
+    """The inputs that lack one and the same attribute, for the attribute with the most of them."""
+    if any(set(of[i]) <= bound for i in left):
+        return None
+    lacking: dict[int, list[int]] = {}
+    for i in left:
+        missing = set(of[i]) - bound
+        if len(missing) == 1 and len(of[i]) > 1:
+            lacking.setdefault(missing.pop(), []).append(i)
+    if not lacking:
+        return None
+    extension = max(lacking, key=lambda a: (len(lacking[a]), -a))
+    inputs = lacking[extension]
+    return tuple(
+        Visit(i, tuple(a for a in of[i] if a in bound), extension if len(inputs) > 1 else None) for i in inputs
+    )

@@ -1,0 +1,233 @@
+"""Recursions that keep the least (or greatest) label of each key: recognised, so that small labels may go first.
+
+``label = min(base, what neighbours' labels give)`` is what connected components and shortest paths are. Introducing
+labels by size spares the work on those that a smaller one replaces anyway (McSherry et al., Differential dataflow,
+CIDR 2013, section 3.3). It is sound where the binding is a monotone function of itself, in the order in which a row is
+more than no row and a lesser label more than a greater one: then every order of introduction ends in the least
+fixpoint, which is also where plain rounds end. So the label may be copied, or something added to it that does not
+depend on it, and it may do nothing else: no condition, join, key or other aggregate reads it; the recursion passes no
+outer join's optional side, no difference, aggregate or slice; nobody asks for the state after a number of rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from ivm.graph import Priority
+from ivm.words import INT2, INT4, INT8, Schema
+from planner.aggregates.table import AGGREGATES, AggregateKind, Family
+from planner.expr.scalar import Aggregate, Call, Column, Scalar
+from planner.logical.nodes import (
+    AsOf,
+    Distinct,
+    Filter,
+    Get,
+    Join,
+    JoinKind,
+    LetRec,
+    Locked,
+    Project,
+    Recursive,
+    Reduce,
+    Reference,
+    Rel,
+    SetKind,
+    SetOperation,
+    TableFunction,
+    TopK,
+    Values,
+    schema,
+)  # fmt: skip
+from planner.logical.references import free_references
+from planner.logical.traversal import bottom_up, columns_of, own_columns, rewrite, scalars, with_scalars
+
+Labels = frozenset[int]
+_NONE: Labels = frozenset()
+_INTEGERS = (INT2, INT4, INT8)
+_CASTS = ("cast", "assignment_cast")
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A binding ``above(reduce(keys, label))`` of rows ``input``, which reads the binding itself and nothing else that
+    is recursive. ``priority`` is by the label."""
+
+    binding: int
+    input: Rel
+    keys: tuple[Scalar, ...]
+    label: Aggregate
+    above: tuple[Scalar, ...]
+    priority: Priority
+
+
+class _UnsoundError(Exception):
+    """Labels cannot be introduced by size."""
+
+
+def labelled(rel: LetRec) -> Labelled | None:
+    """The block's only recursive binding, if it keeps a least or greatest integer and may be prioritised."""
+    if rel.limit is not None or rel.priorities or not rel.automatic:
+        return None
+    recursive = recursive_bindings(rel)
+    if len(recursive) != 1:
+        return None
+    (binding,) = recursive
+    value = dict(rel.bindings)[binding]
+    above = value.exprs if isinstance(value, Project) else own_columns(schema(value))
+    reduce = value.input if isinstance(value, Project) else value
+    if not isinstance(reduce, Reduce) or len(reduce.aggregates) != 1 or not reduce.keys:
+        return None
+    (label,) = reduce.aggregates
+    function = AGGREGATES[label.function]
+    if function.kind is not AggregateKind.ORDERED or function.family not in (Family.MIN, Family.MAX):
+        return None
+    if label.filter is not None or label.args[0].type not in _INTEGERS:
+        return None
+    grows = function.family is Family.MIN
+    try:
+        _check(binding, reduce, label.args[0], above, grows)
+    except _UnsoundError:
+        return None
+    priority = Priority.LENGTH if grows else Priority.INVERSE
+    return Labelled(binding, reduce.input, reduce.keys, label, above, priority)
+
+
+def recursive_bindings(rel: LetRec) -> frozenset[int]:
+    """The bindings that depend on themselves."""
+    own = frozenset(b for b, _ in rel.bindings)
+    reads = {b: free_references(value) & own for b, value in rel.bindings}
+    found = set()
+    for binding in own:
+        seen: set[int] = set()
+        todo = list(reads[binding])
+        while todo:
+            other = todo.pop()
+            if other not in seen:
+                seen.add(other)
+                todo += reads[other]
+        if binding in seen:
+            found.add(binding)
+    return frozenset(found)
+
+
+def _check(binding: int, reduce: Reduce, argument: Scalar, above: tuple[Scalar, ...], grows: bool) -> None:
+    """Raises when the binding is not monotone, or its label does not come from its own labels."""
+    at = len(reduce.keys)
+    own = frozenset(i for i, e in enumerate(above) if _carries(e, frozenset((at,)), False))
+    inner = _labels(reduce.input, binding, own, grows)
+    _untouched(reduce.keys, inner)
+    if not own or not _carries(argument, inner, grows):
+        raise _UnsoundError
+
+
+def _labels(rel: Rel, binding: int, own: Labels, grows: bool) -> Labels:
+    """The columns that carry labels; ``own``: those of the binding itself."""
+    if binding not in free_references(rel):
+        return _NONE
+    match rel:
+        case Reference():
+            return own
+        case Filter():
+            below = _labels(rel.input, binding, own, grows)
+            _untouched((rel.predicate,), below)
+            return below
+        case Project():
+            below = _labels(rel.input, binding, own, grows)
+            return frozenset(i for i, e in enumerate(rel.exprs) if _carries(e, below, grows))
+        case Distinct():
+            return _labels(rel.input, binding, own, grows)
+        case TableFunction():
+            below = _labels(rel.input, binding, own, grows)
+            _untouched(rel.args, below)
+            return below
+        case Join():
+            return _joined(rel, binding, own, grows)
+        case SetOperation() if rel.kind is SetKind.UNION:
+            return _labels(rel.left, binding, own, grows) | _labels(rel.right, binding, own, grows)
+        case SetOperation() | AsOf() | Locked() | Reduce() | TopK() | Recursive() | LetRec() | Get() | Values():
+            raise _UnsoundError
+        case _:
+            assert_never(rel)
+
+
+def _joined(rel: Join, binding: int, own: Labels, grows: bool) -> Labels:
+    if rel.kind is not JoinKind.INNER:
+        optional = rel.left if rel.kind is JoinKind.RIGHT else rel.right
+        if rel.kind is JoinKind.FULL or binding in free_references(optional):
+            raise _UnsoundError
+    by = len(schema(rel.left))
+    below = _labels(rel.left, binding, own, grows)
+    below |= frozenset(by + i for i in _labels(rel.right, binding, own, grows))
+    _untouched((rel.on,), below)
+    return below
+
+
+def _untouched(exprs: Iterable[Scalar], labels: Labels) -> None:
+    if any(columns_of(e) & labels for e in exprs):
+        raise _UnsoundError
+
+
+def _carries(expr: Scalar, labels: Labels, grows: bool) -> bool:
+    """Whether an expression is a label: one that is copied, or grows. Raises for any other use of a label."""
+    if not columns_of(expr) & labels:
+        return False
+    match expr:
+        case Column():
+            return True
+        case Call() if expr.type in _INTEGERS and all(a.type in _INTEGERS for a in expr.args):
+            name = expr.function.partition("(")[0]
+            if (name == "+" and grows) or name in _CASTS:
+                carried = [_carries(a, labels, grows) for a in expr.args]  # all of them: any may be wrong
+                return any(carried)
+    raise _UnsoundError
+
+
+def without_nulls(found: Labelled) -> Labelled:
+    """The same where the binding's columns turn out to have no NULLs, since none comes in from outside; else as it
+    was. What a block declares is nullable, and rows without null words are what the join reads unmoved."""
+    value = Project(Reduce(found.input, found.keys, (found.label,)), found.above)
+    row: Schema = tuple(replace(c, nullable=False) for c in schema(value))
+    below = _with_reference(found.input, found.binding, row)
+    columns = schema(below)
+    keys = tuple(_settled(k, columns) for k in found.keys)
+    argument = _settled(found.label.args[0], columns)
+    if argument.nullable or any(k.nullable for k in keys):
+        return found
+    label = replace(found.label, args=(argument,), nullable=False)
+    above = tuple(_settled(e, schema(Reduce(below, keys, (label,)))) for e in found.above)
+    if any(e.nullable for e in above):
+        return found
+    return replace(found, input=below, keys=keys, label=label, above=above)
+
+
+def _with_reference(rel: Rel, binding: int, row: Schema) -> Rel:
+    """The plan with another row of the binding, and everything above as nullable as that makes it."""
+
+    def change(node: Rel) -> Rel:
+        if isinstance(node, Reference):
+            return replace(node, schema=row) if node.binding == binding else node
+        if isinstance(node, Filter | Project | TableFunction):
+            below = schema(node.input)
+        elif isinstance(node, Join):
+            below = (*schema(node.left), *schema(node.right))
+        else:
+            return node
+        return with_scalars(node, tuple(_settled(e, below) for e in scalars(node)))
+
+    return bottom_up(rel, change)
+
+
+def _settled(expr: Scalar, row: Schema) -> Scalar:
+    """As ``traverse.settle``, sums and casts of what is never NULL included."""
+
+    def change(part: Scalar) -> Scalar | None:
+        if isinstance(part, Column):
+            return replace(part, nullable=row[part.index].nullable)
+        if isinstance(part, Call) and (part.function.startswith("+(") or part.function in _CASTS):
+            args = tuple(_settled(a, row) for a in part.args)
+            return replace(part, args=args, nullable=any(a.nullable for a in args))
+        return None
+
+    return rewrite(expr, change)

@@ -1,0 +1,166 @@
+"""Logical → physical: one match over the relational nodes, every decision made here and in the ``lower_*`` files."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from ivm.words import Schema
+from planner.expr.scalar import Column, Literal, Scalar
+from planner.gathers import width
+from planner.logical.fallibility import can_raise
+from planner.logical.nodes import (
+    AsOf,
+    Distinct,
+    Filter,
+    Get,
+    Join,
+    LetRec,
+    Locked,
+    Project,
+    Recursive,
+    Reduce,
+    Reference,
+    Rel,
+    SetOperation,
+    TableFunction,
+    TopK,
+    Values,
+    schema,
+)  # fmt: skip
+from planner.logical.traversal import conjuncts, keeps_types, substitute, walk
+from planner.lower.asof import lower_asof
+from planner.lower.join import lower_join
+from planner.lower.lock import lower_locked
+from planner.lower.lookup import lookup
+from planner.lower.monotone_labels import labelled
+from planner.lower.monotone_loop import lower_labelled
+from planner.lower.recursion import lower_letrec, lower_recursive
+from planner.lower.reduce import lower_reduce
+from planner.lower.sets import lower_distinct, lower_set_operation
+from planner.lower.state import Indexes, Lowering
+from planner.lower.topk import lower_table_function, lower_topk
+from planner.physical.nodes import Constants, Flow, Plan, Table, TableErrors
+
+
+def lower(rel: Rel, indexes: Indexes) -> Plan:
+    """The physical plan of a relation that ``planner.transform.pipeline.optimize`` has been through."""
+    low = Lowering(indexes, lambda _: _impossible())
+    low.rel = lambda r: lower_rel(low, r)
+    try:
+        return low.builder.finish(low.coerce(_shown(low, rel), schema(rel)))
+    finally:
+        low.rel = lambda _: _impossible()  # no cycle: what the indexes stand for is a whole state of the engine
+
+
+def _shown(low: Lowering, rel: Rel) -> Flow:
+    """The rows; a last choice of columns stays apart where what is below may be there for other views."""
+    if low.indexes.one_shot or not isinstance(rel, Project) or not all(isinstance(e, Column) for e in rel.exprs):
+        return low.rel(rel)
+    return low.moved(low.rel(rel.input), rel.exprs)
+
+
+def _impossible() -> Flow:
+    raise AssertionError
+
+
+def lower_rel(low: Lowering, rel: Rel) -> Flow:
+    """A relation's flow; one object is lowered once."""
+    found = low.memo.get(low.remembered(rel))
+    if found is not None:
+        return found[1]
+    flow = _lower(low, rel)
+    low.memo[low.remembered(rel)] = (rel, flow)
+    return flow
+
+
+def _lower(low: Lowering, rel: Rel) -> Flow:
+    match rel:
+        case Get():
+            return _get(low, rel)
+        case Reference():
+            return low.coerce(low.bindings[rel.binding], rel.schema)
+        case Values():
+            return _values(low, rel)
+        case Filter() | Project():
+            return _chain(low, rel)
+        case Join():
+            return lower_join(low, rel)
+        case AsOf():
+            return lower_asof(low, rel)
+        case Locked():
+            return lower_locked(low, rel)
+        case Reduce():
+            return lower_reduce(low, rel)
+        case Distinct():
+            return lower_distinct(low, low.rel(rel.input))
+        case TopK():
+            return lower_topk(low, rel)
+        case SetOperation():
+            return lower_set_operation(low, rel)
+        case TableFunction():
+            return lower_table_function(low, rel)
+        case Recursive():
+            return lower_recursive(low, rel)
+        case LetRec():
+            found = labelled(rel)
+            return lower_letrec(low, rel) if found is None else lower_labelled(low, rel, found)
+        case _:
+            assert_never(rel)
+
+
+def _get(low: Lowering, rel: Get) -> Flow:
+    low.builder.note(low.builder.add(TableErrors(rel.relation), 1))
+    return low.builder.flow(low.builder.add(Table(rel.relation, rel.schema), width(rel.schema)), rel.schema)
+
+
+def _values(low: Lowering, rel: Values) -> Flow:
+    node = low.builder.add(Constants(rel.rows, rel.schema), width(rel.schema))
+    if any(can_raise(e) for row in rel.rows for e in row):
+        low.builder.fails(node)
+    return low.builder.flow(node, rel.schema)
+
+
+def _chain(low: Lowering, rel: Filter | Project) -> Flow:
+    """Filters and projections on top of one another as one program, as far as nothing is computed twice."""
+    exprs: tuple[Scalar, ...] | None = None
+    predicates: tuple[Scalar, ...] = ()
+    node: Rel = rel
+    while isinstance(node, Filter | Project):
+        if isinstance(node, Filter):
+            predicates = (*conjuncts(node.predicate), *predicates)
+        elif not _may_merge(node.exprs, (*predicates, *(exprs or ()))) or (predicates and _raises(node.exprs)):
+            break
+        else:
+            predicates = tuple(substitute(p, node.exprs) for p in predicates)
+            exprs = node.exprs if exprs is None else tuple(substitute(e, node.exprs) for e in exprs)
+        node = node.input
+    found = lookup(low, node, predicates) if isinstance(node, Get) and predicates else None
+    if found is not None:
+        flow, predicates = found
+    else:
+        flow = low.rel(node)
+    if exprs is None and predicates:
+        return low.compute(flow, predicates, None)
+    return _declared(low.compute(flow, predicates, exprs), schema(rel))
+
+
+def _declared(flow: Flow, declared: Schema) -> Flow:
+    """The flow with the types that the plan gives its columns (the same words under another name)."""
+    retyped = tuple(type(a)(d.type, a.nullable) for a, d in zip(flow.schema, declared, strict=True))
+    return Flow(flow.source, flow.gather, retyped)
+
+
+def _raises(exprs: tuple[Scalar, ...]) -> bool:
+    return any(can_raise(e) for e in exprs)
+
+
+def _may_merge(inner: tuple[Scalar, ...], outer: tuple[Scalar, ...]) -> bool:
+    """Whether substituting ``inner`` into ``outer`` computes nothing twice and drops nothing that may raise."""
+    if not keeps_types(inner, outer):
+        return False
+    uses: dict[int, int] = {}
+    for expr in outer:
+        for part in walk(expr):
+            if isinstance(part, Column):
+                uses[part.index] = uses.get(part.index, 0) + 1
+    return all(isinstance(e, Column | Literal) or uses.get(i, 0) <= 1 for i, e in enumerate(inner)) or not outer

@@ -1,0 +1,327 @@
+"""WITH RECURSIVE and WITH MUTUALLY RECURSIVE as loops.
+
+WITH RECURSIVE is defined by a working table: W0 = base, W(r+1) = step(Wr) [UNION: its new rows only], the result is
+the sum of all W. Where the step distributes over sums of its reference (sets, for UNION), a cheap loop gives the
+same: R = base + step(R), for UNION R = distinct(base + step(R)). The variable stands on the step's output, so that
+R's own arrangement is what the step joins with. Otherwise the working table is built, round by round, and the step's
+rows count only while the working table is not empty: that is when the standard stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from enum import Enum
+from typing import assert_never
+
+from ivm.graph import Consolidate, Gather, Keep, Leave, Negate, Threshold
+from ivm.time import all_bits
+from ivm.words import Schema
+from planner import gathers
+from planner.logical.nodes import (
+    AsOf,
+    Distinct,
+    Filter,
+    Get,
+    Join,
+    JoinKind,
+    LetRec,
+    Locked,
+    Project,
+    Recursive,
+    Reduce,
+    Reference,
+    Rel,
+    SetKind,
+    SetOperation,
+    TableFunction,
+    TopK,
+    Values,
+)  # fmt: skip
+from planner.logical.references import Part, free_references, needed, read_later
+from planner.logical.traversal import children
+from planner.lower.priorities import Priorities
+from planner.lower.round_widths import chains, wanted, width
+from planner.lower.sets import except_by_class, has_classes, lower_distinct
+from planner.lower.state import Lowering
+from planner.physical.divergence import DEFAULT_LIMIT, note_divergence
+from planner.physical.layouts import whole_row
+from planner.physical.nodes import Flow, Group, LoopVariable, Open, Pair
+
+
+class Use(Enum):
+    """How a plan depends on a binding: not at all, distributing over sums, or in another way."""
+
+    NONE = 0
+    LINEAR = 1
+    OTHER = 2
+
+
+def use(rel: Rel, binding: int, sets: bool) -> Use:
+    """How a plan depends on a binding; ``sets``: counts do not matter, so that DISTINCT distributes too."""
+    match rel:
+        case Get() | Values():
+            return Use.NONE
+        case Reference():
+            return Use.LINEAR if rel.binding == binding else Use.NONE
+        case Filter() | Project() | TableFunction():
+            return use(rel.input, binding, sets)
+        case Distinct():
+            inner = use(rel.input, binding, sets)
+            return inner if sets else _not_linear(inner)
+        case Join():
+            return _join_use(rel, binding, sets)
+        case SetOperation():
+            left, right = use(rel.left, binding, sets), use(rel.right, binding, sets)
+            union = rel.kind is SetKind.UNION and (rel.all or sets)
+            return _both(left, right) if union else _not_linear(_worst(left, right))
+        case Reduce() | TopK() | AsOf() | Locked() | Recursive() | LetRec():
+            return _not_linear(_worst(*(use(c, binding, sets) for c in children(rel))))
+        case _:
+            assert_never(rel)
+
+
+def _worst(*uses: Use) -> Use:
+    return max(uses, key=lambda u: u.value)
+
+
+def _not_linear(inner: Use) -> Use:
+    return Use.NONE if inner is Use.NONE else Use.OTHER
+
+
+def _both(left: Use, right: Use) -> Use:
+    """A union: constant rows beside the reference would come back every round, which is not linear."""
+    return left if left is right else Use.OTHER
+
+
+def _join_use(join: Join, binding: int, sets: bool) -> Use:
+    left, right = use(join.left, binding, sets), use(join.right, binding, sets)
+    if left is Use.NONE and right is Use.NONE:
+        return Use.NONE
+    if right is Use.NONE and join.kind not in (JoinKind.RIGHT, JoinKind.FULL):
+        return left
+    if left is Use.NONE and join.kind in (JoinKind.INNER, JoinKind.RIGHT):
+        return right
+    if left is Use.NONE and join.kind is JoinKind.SEMI and sets:
+        return right
+    return Use.OTHER
+
+
+def empty_without(rel: Rel, binding: int) -> bool:
+    """Whether the plan surely has no row when the binding has none."""
+    match rel:
+        case Reference():
+            return rel.binding == binding
+        case Get() | Values() | Recursive() | LetRec():
+            return False
+        case Filter() | Project() | TableFunction() | Distinct() | TopK():
+            return empty_without(rel.input, binding)
+        case AsOf() | Locked():
+            return empty_without(rel.left, binding) or (not rel.outer and empty_without(rel.right, binding))
+        case Reduce():
+            return bool(rel.keys) and empty_without(rel.input, binding)
+        case Join():
+            left, right = empty_without(rel.left, binding), empty_without(rel.right, binding)
+            match rel.kind:
+                case JoinKind.INNER | JoinKind.SEMI:
+                    return left or right
+                case JoinKind.LEFT | JoinKind.ANTI:
+                    return left
+                case JoinKind.RIGHT:
+                    return right
+                case JoinKind.FULL:
+                    return left and right
+                case _:
+                    assert_never(rel.kind)
+        case SetOperation():
+            left, right = empty_without(rel.left, binding), empty_without(rel.right, binding)
+            if rel.kind is SetKind.UNION:
+                return left and right
+            return left or (right and rel.kind is SetKind.INTERSECT)
+        case _:
+            assert_never(rel)
+
+
+class Loop:
+    """One loop while it is lowered: its scope, its variables, and the errors met inside."""
+
+    def __init__(self, low: Lowering, reads: frozenset[int], want: int, inside: Iterable[Rel]) -> None:
+        """``reads``: the bindings from around it that it reads. It is inside those of their loops only: what it
+        computes is the same in all rounds of the others. ``want``: the bits that it wants for its round; what is
+        ``inside`` may have loops too."""
+        self.low = low
+        self.builder = low.builder
+        around = [low.scope_of(binding) for binding in reads]
+        parent = max(around, default=None, key=self.builder.depth)
+        self.width = width(all_bits(self.builder.shape(parent)), want, chains(inside))
+        self.scope = self.builder.open_scope(parent, self.width)
+        self._outer_errors, self.builder.errors = self.builder.errors, []
+        self._variables = 0
+
+    def variable(self, row: Schema) -> Flow:
+        """A new variable: empty at round 0, then what its body was a round before."""
+        number, self._variables = self._variables, self._variables + 1
+        node = self.builder.add(LoopVariable(self.scope, number, gathers.width(row)), gathers.width(row))
+        return self.builder.flow(node, row)
+
+    def connect(self, variable: Flow, body: Flow, consolidated: bool = False) -> None:
+        """Gives a variable its body. Unless the way round passes a threshold or reduce (``consolidated``: it does), the
+        body is consolidated here, or what cancels would go round for ever."""
+        assert not isinstance(variable.source, Open)
+        node = self.builder.force(self.low.coerce(body, variable.schema))
+        if not consolidated and not isinstance(self.builder.nodes[node], Threshold | Group):
+            node = self.builder.add(Consolidate(node), self.builder.widths[node])
+        self.builder.connections.append((variable.source, node))
+
+    def leave(self, flow: Flow) -> Flow:
+        """The flow outside of the loop."""
+        node = self.builder.force(flow)
+        if self.builder.scope_of[node] != self.scope:
+            return flow
+        return self.builder.flow(self.builder.add(Leave(node), self.builder.widths[node]), flow.schema)
+
+    def limit(self, wanted: int | None, return_at: bool = False, stride: int = 0) -> int | None:
+        """Says how many rounds it does at most; all loops in it are there already. None: nothing says that it has not
+        ended by then.
+
+        ``return_at``: the state after so many rounds is wanted, if so many can be told apart.
+        """
+        room = self.builder.room(self.scope)
+        if wanted is None and room > DEFAULT_LIMIT:
+            return None
+        limit = min(stride or room, wanted or DEFAULT_LIMIT)
+        returns = return_at and limit == wanted
+        scope = replace(self.builder.scopes[self.scope], limit=limit, return_at_limit=returns, stride=stride)
+        self.builder.scopes[self.scope] = scope
+        return None if returns else limit
+
+    def close(self, keep: bool) -> None:
+        """Ends the loop; its errors, distinct in each round, leave it. ``keep``: an error of any round stands."""
+        inside, self.builder.errors = self.builder.errors, self._outer_errors
+        own = [e for e in inside if self.builder.scope_of[e] == self.scope]
+        for error in inside:
+            if error not in own:
+                self.builder.note(error)
+        if not own:
+            return
+        if keep:
+            variable = self.builder.add(LoopVariable(self.scope, self._variables, 1), 1)
+            self._variables += 1
+            own.append(variable)
+        gather = gathers.identity(1)
+        flow = Flow(self.builder.concat(tuple(own)), gather, ())
+        distinct = self.low.threshold(self.builder.arrange(flow, gather, 1), Keep.DISTINCT)
+        if keep:
+            self.builder.connections.append((variable, distinct))
+        self.builder.note(self.builder.add(Leave(distinct), 1))
+
+
+def lower_recursive(low: Lowering, rel: Recursive) -> Flow:
+    """WITH RECURSIVE."""
+    base = low.coerce(low.rel(rel.base), rel.schema)
+    loop = Loop(low, free_references(rel), wanted(rel), children(rel))
+    linear = use(rel.step, rel.binding, not rel.all and not has_classes(rel.schema)) is Use.LINEAR
+    total, stepped = (_cheap if linear else _working_table)(low, loop, rel, base)
+    out = loop.leave(total)
+    limit = loop.limit(None)
+    loop.close(keep=not linear)
+    if limit is not None:
+        note_divergence(low.builder, stepped, "the recursive query", limit)
+    return out
+
+
+def _cheap(low: Lowering, loop: Loop, rel: Recursive, base: Flow) -> tuple[Flow, Flow]:
+    """The total, and the variable that is empty when the loop ends."""
+    stepped = loop.variable(rel.schema)
+    both = low.builder.concat((low.builder.force(base), low.builder.force(stepped)))
+    total = low.builder.flow(both, rel.schema)
+    if not rel.all:
+        total = lower_distinct(low, total)
+    low.bind(rel.binding, total)
+    loop.connect(stepped, low.rel(rel.step), consolidated=not rel.all)
+    return total, stepped
+
+
+def _working_table(low: Lowering, loop: Loop, rel: Recursive, base: Flow) -> tuple[Flow, Flow]:
+    builder, row = low.builder, rel.schema
+    later, stepped, before = loop.variable(row), loop.variable(row), loop.variable(row)
+    first = builder.force(base)
+    minus = builder.add(Negate(builder.force(later)), gathers.width(row))
+    candidates = builder.flow(builder.concat((first, minus, builder.force(stepped))), row)
+    work = candidates if rel.all else _new_rows(low, candidates, before)
+    # the body must be inside the loop, so that the base enters it
+    entered = builder.flow(builder.concat((first, builder.force(later), minus)), row)
+    loop.connect(later, entered)
+    total = builder.flow(builder.concat((builder.force(before), builder.force(work))), row)
+    loop.connect(before, total)
+    low.bind(rel.binding, work)
+    step = low.coerce(low.rel(rel.step), row)
+    if not empty_without(rel.step, rel.binding):
+        step = _while(low, step, work)
+    loop.connect(stepped, step)
+    return total, stepped
+
+
+def _new_rows(low: Lowering, candidates: Flow, before: Flow) -> Flow:
+    """The candidates, each once, that no earlier round had."""
+    if has_classes(candidates.schema):
+        return except_by_class(low, lower_distinct(low, candidates), before)
+    builder = low.builder
+    once = low.distinct_rows(candidates)
+    minus = builder.add(Negate(builder.force(before)), gathers.width(before.schema))
+    gather = whole_row(candidates.schema).gather
+    flow = builder.flow(builder.concat((builder.force(once), minus)), candidates.schema)
+    return builder.flow(low.threshold(builder.arrange(flow, gather, len(gather.words)), Keep.POSITIVE), flow.schema)
+
+
+def _while(low: Lowering, step: Flow, work: Flow) -> Flow:
+    """The step's rows, in the rounds whose working table has a row."""
+    builder = low.builder
+    some = low.threshold(builder.arrange(work, Gather((-1,)), 1), Keep.DISTINCT)
+    width = gathers.width(step.schema)
+    keyed = builder.arrange(step, Gather((-1, *range(width))), 1)
+    return Flow(Pair(keyed, some, 1 + width), Gather(tuple(range(1, 1 + width))), step.schema)
+
+
+def lower_letrec(low: Lowering, rel: LetRec) -> Flow:
+    """WITH MUTUALLY RECURSIVE: a reference to an earlier binding sees this round's value, any other the last one's.
+
+    What the body does not need is not computed. Only what is read a round later is a variable; without any there is
+    no loop.
+    """
+    parts = needed(rel)
+    again = read_later(parts)
+    own = {part.binding for part in parts}
+    reads = frozenset(b for part in parts for b in part.reads if b not in own)
+    loop = Loop(low, reads, wanted(rel), [part.value for part in parts]) if again else None
+    variables: dict[int, Flow] = {}
+    priorities = Priorities.of(rel, loop.scope, loop.width) if loop is not None and rel.priorities else None
+    for part in parts:
+        if loop is not None and part.binding in again:
+            variables[part.binding] = loop.variable(part.row)
+            low.bind(part.binding, variables[part.binding])
+    for part in parts:
+        flow = low.coerce(low.rel(part.value), part.row)
+        flow = low.builder.flow(low.builder.force(flow), part.row)
+        if priorities is not None:
+            flow = priorities.delay(low, part.binding, flow)
+        low.bind(part.binding, flow)
+        if loop is not None and part.binding in again:
+            loop.connect(variables[part.binding], flow)
+    if loop is not None:
+        _end(low, loop, rel, parts, variables, 0 if priorities is None else priorities.stride)
+    return low.rel(rel.body)
+
+
+def _end(
+    low: Lowering, loop: Loop, rel: LetRec, parts: tuple[Part, ...], variables: dict[int, Flow], stride: int
+) -> None:
+    """The bindings as they are outside, and the error of those that did not come to rest."""
+    for part in parts:
+        out = loop.leave(low.bindings[part.binding])
+        low.bind(part.binding, low.builder.flow(low.builder.force(out), part.row))
+    limit = loop.limit(rel.limit or DEFAULT_LIMIT, rel.return_at_limit, stride)
+    loop.close(keep=False)
+    for part in parts:
+        if limit is not None and part.binding in variables:
+            note_divergence(low.builder, variables[part.binding], part.name, limit)

@@ -1,0 +1,111 @@
+"""DISTINCT and the set operations, by counts of whole rows.
+
+Types whose equal values may differ (1.0 and 1.00) are counted by equality class and shown as one of the values.
+"""
+
+from __future__ import annotations
+
+from ivm.graph import Gather, Keep, Negate, NodeId
+from ivm.words import INT8, ColumnType, Schema
+from planner import gathers
+from planner.aggregates.row_reducers import FirstRow, SetFold
+from planner.expr.scalar import Literal, Scalar
+from planner.logical.join_keys import by_class
+from planner.logical.nodes import SetKind, SetOperation, schema
+from planner.logical.traversal import own_columns
+from planner.lower.state import Lowering, raw_flow
+from planner.physical.arrangement_programs import Keyed, Repeat
+from planner.physical.layouts import whole_row
+from planner.physical.nodes import Flow, Pair
+
+
+def lower_distinct(low: Lowering, flow: Flow) -> Flow:
+    """Each row once."""
+    if not has_classes(flow.schema):
+        return low.distinct_rows(flow)
+    keys = tuple(by_class(c) for c in own_columns(flow.schema))
+    program = Keyed(flow.schema, keys, (), rows=True)
+    node = low.builder.map(flow, program)
+    width = gathers.width(flow.schema)
+    arranged = low.builder.arrange(raw_flow(node, 2 * width), gathers.identity(2 * width), program.key_width)
+    grouped = low.builder.group(arranged, program.key_width, FirstRow(width))
+    return _tail(grouped, program.key_width, flow.schema)
+
+
+def _tail(node: NodeId, skip: int, row: Schema) -> Flow:
+    return Flow(node, Gather(tuple(range(skip, skip + gathers.width(row)))), row)
+
+
+def has_classes(row: Schema) -> bool:
+    """Whether any column's equal values may have different words."""
+    return any(c.type.has_equality_class for c in row)
+
+
+def lower_set_operation(low: Lowering, rel: SetOperation) -> Flow:
+    """All six."""
+    row = schema(rel)
+    left, right = low.rel(rel.left), low.rel(rel.right)
+    wide = tuple(ColumnType(a.type, a.nullable or b.nullable) for a, b in zip(left.schema, right.schema, strict=True))
+    left, right = low.coerce(left, wide), low.coerce(right, wide)
+    if rel.kind is SetKind.UNION:
+        both = low.builder.concat((low.builder.force(left), low.builder.force(right)))
+        flow = low.builder.flow(both, wide)
+        return low.coerce(flow if rel.all else lower_distinct(low, flow), row)
+    if has_classes(wide):
+        fold = SetFold(rel.kind is SetKind.INTERSECT, rel.all, gathers.width(wide))
+        return low.coerce(_by_class(low, fold, left, right, wide), row)
+    return low.coerce(_counted(low, rel, left, right), row)
+
+
+def _counted(low: Lowering, rel: SetOperation, left: Flow, right: Flow) -> Flow:
+    if rel.kind is SetKind.INTERSECT and not rel.all:
+        gather = whole_row(left.schema).gather
+        one, two = low.builder.force(low.distinct_rows(left)), low.builder.force(low.distinct_rows(right))
+        return Flow(Pair(one, two, len(gather.words)), gather, left.schema)
+    if rel.kind is SetKind.EXCEPT and not rel.all:
+        left, right = low.distinct_rows(left), low.distinct_rows(right)
+    more = _positive_difference(low, left, right)
+    if rel.kind is SetKind.EXCEPT:
+        return more
+    return _difference(low, left, more)
+
+
+def _difference(low: Lowering, left: Flow, right: Flow) -> Flow:
+    negated = low.builder.add(Negate(low.builder.force(right)), gathers.width(right.schema))
+    return low.builder.flow(low.builder.concat((low.builder.force(left), negated)), left.schema)
+
+
+def _positive_difference(low: Lowering, left: Flow, right: Flow) -> Flow:
+    """Each row max(left count - right count, 0) times."""
+    flow = _difference(low, left, right)
+    gather = whole_row(flow.schema).gather
+    arrangement = low.builder.arrange(flow, gather, len(gather.words))
+    return low.builder.flow(low.threshold(arrangement, Keep.POSITIVE), flow.schema)
+
+
+def except_by_class(low: Lowering, left: Flow, right: Flow) -> Flow:
+    """EXCEPT ALL by equality class."""
+    return _by_class(low, SetFold(False, True, gathers.width(left.schema)), left, right, left.schema)
+
+
+def _by_class(low: Lowering, fold: SetFold, left: Flow, right: Flow, row: Schema) -> Flow:
+    """Key: the row by equality class; values: (side, the row); the fold does the arithmetic on the group's counts."""
+    keys = tuple(by_class(c) for c in own_columns(row))
+    sides = []
+    width = gathers.width(row)
+    for number, flow in enumerate((left, right)):
+        side: tuple[Scalar, ...] = (Literal(number, INT8),)
+        program = Keyed(row, keys, side, rows=True)
+        sides.append(low.builder.map(flow, program))
+    total = 2 * width + 1
+    both = raw_flow(low.builder.concat(tuple(sides)), total)
+    arranged = low.builder.arrange(both, gathers.identity(total), width)
+    grouped = low.builder.group(arranged, width, fold)
+    return _repeated(low, grouped, width, row)
+
+
+def _repeated(low: Lowering, node: NodeId, skip: int, row: Schema) -> Flow:
+    """Rows [key | count | row] each count times."""
+    program = Repeat(skip, gathers.width(row))
+    total = skip + 1 + gathers.width(row)
+    return low.builder.flow(low.builder.map(raw_flow(node, total), program), row)

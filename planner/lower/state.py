@@ -1,0 +1,208 @@
+"""What lowering knows while it walks a plan, and the moves that every operator's lowering uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ivm.graph import Keep, NodeId, Threshold
+from ivm.words import INT8, ColumnType, Schema
+from planner import gathers
+from planner.expr.scalar import Column, Scalar
+from planner.gathers import Cell
+from planner.logical.nodes import Reference, Rel
+from planner.logical.traversal import children, column_types, columns_of, own_columns, renumber
+from planner.options import DEFAULT, Planning
+from planner.physical.layouts import arranged, table_layout, whole_row
+from planner.physical.nodes import Builder, Flow, Open, Table
+from planner.physical.row_programs import MapFilter
+
+
+class Indexes(Protocol):
+    """What lowering may ask about stored relations."""
+
+    @property
+    def one_shot(self) -> bool:
+        """The plan runs once over snapshots: what is arranged already is looked up, not read."""
+        ...
+
+    @property
+    def planning(self) -> Planning:
+        """What is not left to the planner."""
+        ...
+
+    def keys(self, relation: int) -> tuple[tuple[int, ...], ...]:
+        """The columns of each arrangement that a relation has (not the one by whole rows), primary key first."""
+        ...
+
+    def primary_key(self, relation: int) -> tuple[int, ...]:
+        """The columns of a table's primary key, by which it is arranged; () where there is none."""
+        ...
+
+    def size(self, relation: int) -> int | None:
+        """About how many rows a relation has, if known."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class KnownIndexes:
+    """``Indexes`` from plain data."""
+
+    arrangements: tuple[tuple[int, tuple[tuple[int, ...], ...]], ...] = ()
+    sizes: tuple[tuple[int, int], ...] = ()
+    one_shot: bool = False
+    planning: Planning = DEFAULT
+    primary: tuple[tuple[int, tuple[int, ...]], ...] = ()
+
+    def primary_key(self, relation: int) -> tuple[int, ...]:
+        return dict(self.primary).get(relation, ())
+
+    def keys(self, relation: int) -> tuple[tuple[int, ...], ...]:
+        return dict(self.arrangements).get(relation, ())
+
+    def size(self, relation: int) -> int | None:
+        return dict(self.sizes).get(relation)
+
+
+@dataclass(slots=True)
+class Lowering:
+    """The state of one lowering. ``rel`` lowers a relation; bindings are the recursions' collections."""
+
+    indexes: Indexes
+    rel: Callable[[Rel], Flow]
+    builder: Builder = field(default_factory=Builder)
+    bindings: dict[int, Flow] = field(default_factory=dict)
+    memo: dict[tuple[int, int], tuple[Rel, Flow]] = field(default_factory=dict)
+    generation: int = 0
+    """Grows when a binding gets another collection: what was lowered with references before does not hold after."""
+    open_rels: dict[int, tuple[Rel, bool]] = field(default_factory=dict)
+
+    def bind(self, binding: int, flow: Flow) -> None:
+        """Says what a binding's references are from here on."""
+        self.bindings[binding] = flow
+        self.generation += 1
+
+    def scope_of(self, binding: int) -> int | None:
+        """The loop that a binding's collection is in."""
+        return self.loop_of(self.bindings[binding])
+
+    def loop_of(self, flow: Flow) -> int | None:
+        """The loop that a collection is in."""
+        return max((self.builder.scope_of[n] for n in flow.nodes), key=self.builder.depth)
+
+    def remembered(self, rel: Rel) -> tuple[int, int]:
+        """The key in ``memo``."""
+        return id(rel), self.generation if self._has_reference(rel) else 0
+
+    def _has_reference(self, rel: Rel) -> bool:
+        found = self.open_rels.get(id(rel))
+        if found is None:
+            has = isinstance(rel, Reference) or any(self._has_reference(c) for c in children(rel))
+            self.open_rels[id(rel)] = found = (rel, has)
+        return found[1]
+
+    def compute(self, flow: Flow, predicates: tuple[Scalar, ...], exprs: tuple[Scalar, ...] | None) -> Flow:
+        """Filter, then compute; a move where that is all it is."""
+        if exprs is not None and not predicates and all(isinstance(e, Column) for e in exprs):
+            return self.moved(flow, exprs)
+        if exprs is None and not predicates:
+            return flow
+        if exprs is None and isinstance(flow.source, Open):
+            exprs = own_columns(flow.schema)
+        if exprs is not None:
+            flow, place = self.narrow(flow, frozenset().union(*(columns_of(e) for e in (*predicates, *exprs))))
+            predicates = tuple(renumber(p, place.__getitem__) for p in predicates)
+            exprs = tuple(renumber(e, place.__getitem__) for e in exprs)
+            if exprs == own_columns(flow.schema):
+                exprs = None
+        program = MapFilter(flow.schema, predicates, exprs)
+        return self.builder.flow(self.builder.map(flow, program), program.output)
+
+    def moved(self, flow: Flow, exprs: tuple[Scalar, ...]) -> Flow:
+        """A projection on plain columns (whose types may be other names for the same words)."""
+        indexes = tuple(e.index for e in exprs if isinstance(e, Column))
+        moved = self.builder.move(flow, indexes)
+        return Flow(moved.source, moved.gather, self._retyped(moved.schema, column_types(exprs)))
+
+    @staticmethod
+    def _retyped(actual: Schema, declared: Schema) -> Schema:
+        return tuple(type(a)(d.type, a.nullable) for a, d in zip(actual, declared, strict=True))
+
+    def narrow(self, flow: Flow, used: frozenset[int]) -> tuple[Flow, dict[int, int]]:
+        """Only the used columns of a flow that still has its move open, and where each is then."""
+        if not isinstance(flow.source, Open) or len(used) == len(flow.schema):
+            return flow, {i: i for i in range(len(flow.schema))}
+        kept = tuple(sorted(used))
+        return self.builder.move(flow, kept), {old: new for new, old in enumerate(kept)}
+
+    def coerce(self, flow: Flow, schema: Schema) -> Flow:
+        """The flow as rows of another schema of the same types: nullable where it was not, or the other way."""
+        if flow.schema == schema:
+            return flow
+        return self.builder.move(flow, tuple(range(len(schema))), schema)
+
+    def with_keys(self, flow: Flow, keys: tuple[Scalar, ...]) -> tuple[Flow, tuple[int, ...]]:
+        """The flow with columns appended for the keys that are not columns yet, and each key's position."""
+        own = own_columns(flow.schema)
+        extra = tuple(dict.fromkeys(k for k in keys if not isinstance(k, Column)))
+        if extra:
+            flow = self.compute(flow, (), (*own, *extra))
+        places = tuple(k.index if isinstance(k, Column) else len(own) + extra.index(k) for k in keys)
+        return flow, places
+
+    def distinct_rows(self, flow: Flow) -> Flow:
+        """Each row once, by its words."""
+        gather = whole_row(flow.schema).gather
+        arrangement = self.builder.arrange(flow, gather, len(gather.words))
+        node = self.threshold(arrangement, Keep.DISTINCT)
+        return self.builder.flow(node, flow.schema)
+
+    def threshold(self, arrangement: NodeId, keep: Keep) -> NodeId:
+        """A threshold of an arrangement by whole rows; a distinct of what is distinct already is nothing."""
+        below = self.builder.nodes[arrangement]
+        if isinstance(below, Threshold) and (below.keep is keep or below.keep is Keep.DISTINCT):
+            return arrangement
+        return self.builder.add(Threshold(arrangement, keep), self.builder.widths[arrangement])
+
+    def table_of(self, flow: Flow) -> tuple[Table, tuple[int, ...]] | None:
+        """The stored relation that a flow is moved columns of, and which column each is."""
+        if isinstance(flow.source, Open) or flow.gather.drop_if:
+            return None
+        table = self.builder.nodes[flow.source]
+        if not isinstance(table, Table):
+            return None
+        columns = flow.gather.words[: len(flow.schema)]
+        if any(not 0 <= c < len(table.schema) for c in columns):
+            return None
+        return table, columns
+
+
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """A flow's arrangement: the node, its key's width and where the flow's columns stand in [key | val]."""
+
+    node: NodeId
+    key_width: int
+    width: int
+    at: tuple[Cell, ...]
+
+
+def arrange_flow(low: Lowering, flow: Flow, keys: tuple[int, ...], null_safe: tuple[bool, ...]) -> Arranged:
+    """An arrangement of the flow by columns ``keys``: the stored relation's own one if it has it, else a narrow one."""
+    stored = low.table_of(flow)
+    if stored is not None and keys and not any(null_safe):
+        table, columns = stored
+        if tuple(columns[k] for k in keys) in low.indexes.keys(table.relation):
+            layout = table_layout(table.schema, tuple(columns[k] for k in keys))
+            whole = low.builder.flow(low.builder.add(table, gathers.width(table.schema)), table.schema)
+            node = low.builder.arrange(whole, layout.gather, layout.key_width)
+            return Arranged(node, layout.key_width, layout.width, tuple(layout.at[c] for c in columns))
+    layout = arranged(flow.schema, keys, null_safe)
+    node = low.builder.arrange(flow, layout.gather, layout.key_width)
+    return Arranged(node, layout.key_width, layout.width, layout.at)
+
+
+def raw_flow(node: NodeId, width: int) -> Flow:
+    """Its words as they are: columns of integers that are never NULL."""
+    return Flow(node, gathers.identity(width), (ColumnType(INT8, False),) * width)

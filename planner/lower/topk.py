@@ -1,0 +1,90 @@
+"""ORDER BY with LIMIT inside a view, and table functions."""
+
+from __future__ import annotations
+
+from ivm.graph import NodeId, Order
+from ivm.words import INT8, ColumnType, Kind, Schema, Storage
+from planner import gathers
+from planner.aggregates.reducers import order_words
+from planner.aggregates.row_reducers import NumberedRows, TopFold
+from planner.expr.scalar import Literal, SortKey
+from planner.logical.join_keys import by_class
+from planner.logical.nodes import TableFunction, TopK, schema
+from planner.logical.traversal import column_types, own_columns
+from planner.lower.late_materialization import WORTH
+from planner.lower.late_topk import LateTopK, late_topk
+from planner.lower.state import Lowering
+from planner.options import Late
+from planner.physical.arrangement_programs import Keyed, Number, Repeat
+from planner.physical.nodes import Flow
+from planner.physical.table_programs import Expand
+
+
+def lower_topk(low: Lowering, rel: TopK) -> Flow:
+    """Arranged by (keys, order, row): the first rows of each group. Ties are broken by the row's values."""
+    late = late_topk(low, rel)
+    if late is not None and (low.indexes.planning.late is Late.ON or _saved(rel, late) >= WORTH):
+        return low.coerce(low.rel(late.rows), schema(rel))
+    flow = low.rel(rel.input)
+    keys = tuple(by_class(k) for k in rel.keys)
+    words = [w for key in _full_order(rel, flow.schema) for w in order_words(key)]
+    program = Keyed(flow.schema, keys, tuple(e for e, _ in words), rows=True)
+    node = low.builder.map(flow, program)
+    key_width, width = program.key_width, program.out_width
+    order: tuple[Order, ...] = ()
+    if any(o is not Order.WORD for _, o in words):
+        order = (Order.WORD,) * key_width + tuple(o for _, o in words) + (Order.WORD,) * gathers.width(flow.schema)
+    raw = Flow(node, gathers.identity(width), (ColumnType(INT8, False),) * width)
+    arranged = low.builder.arrange(raw, gathers.identity(width), key_width, order)
+    row_words = gathers.width(flow.schema)
+    if rel.numbers:
+        peers = sum(len(order_words(key)) for key in rel.order)
+        return _numbered(low, rel, arranged, key_width, (len(words), row_words, peers))
+    fold = TopFold(len(words), row_words, rel.limit, rel.offset, column_types(keys))
+    grouped = low.builder.group(arranged, key_width, fold)
+    total = key_width + fold.out_width
+    counted = Flow(grouped, gathers.identity(total), (ColumnType(INT8, False),) * total)
+    return low.builder.flow(low.builder.map(counted, Repeat(key_width, row_words)), flow.schema)
+
+
+def _numbered(
+    low: Lowering, rel: TopK, arranged: NodeId, key_width: int, words: tuple[int, int, int]
+) -> Flow:  # fmt: skip
+    """Window functions that number rows; ``words``: of the order, of the row, and of the order without tie breaks."""
+    limit = rel.limit.value if isinstance(rel.limit, Literal) and isinstance(rel.limit.value, int) else None
+    fold = NumberedRows(*words, limit, rel.limit_of)
+    total = key_width + fold.out_width
+    grouped = low.builder.group(arranged, key_width, fold)
+    raw = Flow(grouped, gathers.identity(total), (ColumnType(INT8, False),) * total)
+    program = Number(key_width, schema(rel.input), rel.numbers)
+    return low.builder.flow(low.builder.map(raw, program), schema(rel))
+
+
+def _saved(rel: TopK, late: LateTopK) -> int:
+    """How many words a row is narrower, if every row is among the first of its group: their ids are kept once more."""
+    return _width(rel) - _width(late.first) - gathers.width(schema(late.first))
+
+
+def _width(rel: TopK) -> int:
+    """The words of a row that is ranked, its key aside."""
+    row = schema(rel.input)
+    return sum(len(order_words(key)) for key in _full_order(rel, row)) + gathers.width(row)
+
+
+def _full_order(rel: TopK, row: Schema) -> list[SortKey]:
+    """The ORDER BY, then the columns that it leaves out, unless the row's own words sort as they do."""
+    named = {k.expr for k in rel.order}
+    rest = [
+        c for c in own_columns(row)
+        if c not in named and c.type.kind is not Kind.UNKNOWN
+    ]  # fmt: skip
+    if all(c.type.storage is Storage.DIRECT and not c.nullable for c in rest):
+        return list(rel.order)
+    return [*rel.order, *(SortKey(c) for c in rest)]
+
+
+def lower_table_function(low: Lowering, rel: TableFunction) -> Flow:
+    """Each row with the rows that the function makes of it."""
+    flow = low.rel(rel.input)
+    program = Expand(flow.schema, rel.function, rel.args, rel.columns, rel.ordinality, schema(rel))
+    return low.builder.flow(low.builder.map(flow, program), schema(rel))

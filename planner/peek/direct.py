@@ -1,0 +1,265 @@
+"""Plans of row programs and lookups, computed at once in numpy: what INSERT and reads by key are made of.
+
+Arrangements and thresholds here stand between the constants of a query and a lookup.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ivm.graph import Arrange, Concat, Errors, Gather, Join, Keep, Mapped, NodeId, Project, Threshold, Words
+from planner import gathers
+from planner.expr.context import Bounds, Context
+from planner.memo import by_identity
+from planner.peek.keyed import is_keyed, run_keyed
+from planner.physical.nodes import Constants, Map, Node, Plan, Table, TableErrors, inputs
+from planner.render.dataflow import constant_rows
+
+if TYPE_CHECKING:
+    from planner.peek.run import Snapshot
+
+Counted = tuple[Words, Words]
+"""Rows and the diff of each."""
+
+
+def run_direct(
+    plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds | None = None
+) -> tuple[Words, Words, Words | None] | None:
+    """(rows, diffs, error rows), or None when the plan needs a dataflow. 53200: a join's rows are too many."""
+    bounds = bounds or Bounds()
+    keyed = run_keyed(plan, snapshot, context, bounds)
+    if keyed is not None:
+        return keyed
+    course = _course_of(plan, snapshot)
+    if course is None:
+        return None
+    direct = _Direct(plan, course, snapshot, context, bounds)
+    rows, diffs = direct.rows(plan.rows)
+    errors = None if plan.errors is None else direct.errors(plan.errors)
+    return rows, diffs, errors
+
+
+def is_short(plan: Plan, snapshot: Snapshot, rows: int) -> bool:
+    """Whether a plan is run directly, reading relations of at most so many rows in all whole."""
+    if is_keyed(plan, snapshot):
+        return True
+    course = _course_of(plan, snapshot)
+    if course is None:
+        return False
+    scanned = 0
+    for relation in course.scanned:
+        version = snapshot.version(relation)
+        scanned += rows + 1 if version is None else version.count
+    return scanned <= rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Course:
+    """How a plan is run: which side of each join is looked up, and the relations that are read whole."""
+
+    sides: dict[NodeId, str | None]
+    scanned: tuple[int, ...]
+
+
+def _course_of(plan: Plan, snapshot: Snapshot) -> _Course | None:
+    """The plan's course over a snapshot, None when it needs a dataflow. Cost: the plan's joins, the first time more."""
+    from planner.peek.run import static_side
+
+    sides = tuple(static_side(plan, join, snapshot) for _, join in _joins(plan))
+    courses = _courses(plan)
+    if sides not in courses:
+        by_join = {number: side for (number, _), side in zip(_joins(plan), sides, strict=True)}
+        courses[sides] = _course(plan, by_join)
+    return courses[sides]
+
+
+@by_identity
+def _joins(plan: Plan) -> tuple[tuple[NodeId, Join], ...]:
+    return tuple((NodeId(i), node) for i, node in enumerate(plan.nodes) if isinstance(node, Join))
+
+
+@by_identity
+def _courses(plan: Plan) -> dict[tuple[str | None, ...], _Course | None]:
+    """The courses found so far, by the sides of the plan's joins."""
+    del plan
+    return {}
+
+
+def _course(plan: Plan, sides: dict[NodeId, str | None]) -> _Course | None:
+    todo = [plan.rows] if plan.errors is None else [plan.rows, plan.errors]
+    seen: set[NodeId] = set()
+    scanned: list[int] = []
+    while todo:
+        number = todo.pop()
+        if number in seen:
+            continue
+        seen.add(number)
+        node = plan.nodes[number]
+        match node:
+            case Table():
+                scanned.append(node.relation)
+            case TableErrors() | Constants() | Project() | Errors() | Concat():
+                todo += inputs(node)
+            case Map() if node.program.diff_width == 1:
+                todo.append(node.input)
+            case Threshold() if isinstance(plan.nodes[node.input], Arrange):
+                todo.append(node.input)
+            case Arrange() if not node.order:
+                todo.append(node.input)
+            case Join():
+                moving = node.right if sides[number] == "left" else node.left
+                if sides[number] is None or not isinstance(plan.nodes[moving], Arrange | Threshold):
+                    return None
+                todo.append(moving)
+            case _:
+                return None
+    return _Course(sides, tuple(scanned))
+
+
+@dataclass(slots=True)
+class _Direct:
+    plan: Plan
+    course: _Course
+    snapshot: Snapshot
+    context: Context
+    bounds: Bounds
+    known: dict[NodeId, Counted] | None = None
+    failed: dict[NodeId, Words] | None = None
+
+    def rows(self, number: NodeId) -> Counted:
+        if self.known is None:
+            self.known, self.failed = {}, {}
+        if number not in self.known:
+            self.known[number] = self._compute(number, self.plan.nodes[number])
+        return self.known[number]
+
+    def errors(self, number: NodeId) -> Words | None:
+        """A node's error rows, where it has any."""
+        node = self.plan.nodes[number]
+        match node:
+            case Concat():
+                parts = [rows for rows in map(self.errors, node.inputs) if rows is not None]
+                return np.concatenate(parts) if parts else None
+            case Errors():
+                self.rows(node.input)
+                return None if self.failed is None else self.failed.get(node.input)
+            case TableErrors():
+                found = self.snapshot.errors(node.relation)
+                return None if found is None else found[0]
+            case _:
+                return self.rows(number)[0]
+
+    def _compute(self, number: NodeId, node: Node) -> Counted:
+        from planner.peek.run import table_rows
+
+        match node:
+            case Table():
+                return table_rows(node, self.snapshot)
+            case TableErrors():
+                return self.snapshot.errors(node.relation) or _none(1)
+            case Constants():
+                words, errors = constant_rows(node.rows, node.schema, self.context)
+                self._fail(number, errors)
+                return words, np.ones(len(words), np.int64)
+            case Project():
+                return self._moved(node.input, node.gather)
+            case Concat():
+                return self._concat(node)
+            case Map():
+                return self._map(number, node)
+            case Errors():
+                self.rows(node.input)
+                assert self.failed is not None
+                errors = self.failed.get(node.input, np.zeros((0, 1), np.int64))
+                return errors, np.ones(len(errors), np.int64)
+            case Arrange():
+                return self._moved(node.input, node.gather)
+            case Threshold():
+                rows, diffs = self.rows(node.input)
+                return _threshold(rows, diffs, node.keep)
+            case Join():
+                return self._join(number, node)
+            case _:
+                raise AssertionError(node)
+
+    def _moved(self, number: NodeId, gather: Gather) -> Counted:
+        rows, diffs = self.rows(number)
+        moved, source = gathers.apply(gather, rows)
+        return moved, diffs if source is None else diffs[source]
+
+    def _fail(self, number: NodeId, errors: Words | None) -> None:
+        assert self.failed is not None
+        if errors is not None and len(errors):
+            self.failed[number] = errors
+
+    def _concat(self, node: Concat) -> Counted:
+        parts = [self.rows(i) for i in node.inputs]
+        return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
+    def _map(self, number: NodeId, node: Map) -> Counted:
+        rows, diffs = self.rows(node.input)
+        mapped: Mapped = node.program.run(rows, self.context)
+        self._fail(number, mapped.errors)
+        out = diffs if mapped.source is None else diffs[mapped.source]
+        return mapped.rows, out if mapped.weights is None else out * mapped.weights[:, 0]
+
+    def _join(self, number: NodeId, node: Join) -> Counted:
+        """[key | left val | right val] of the moving side's rows and what a lookup finds for their keys."""
+        from planner.peek.run import stored_version
+
+        side = self.course.sides[number]
+        fixed, moving = (node.left, node.right) if side == "left" else (node.right, node.left)
+        version = stored_version(self.plan, fixed, self.snapshot)
+        assert version is not None
+        rows, diffs = self.rows(moving)
+        width = version.key_width
+        keys, place = _distinct(rows[:, :width])
+        found, counts, index = version.lookup(np.ascontiguousarray(keys), self.snapshot.at)
+        matches = int(np.bincount(index, minlength=len(keys))[place].sum())
+        self.bounds.check(8 * matches * (version.width + rows.shape[1] + 4))
+        one, two = _pairs(place, index, len(keys))
+        first, second = (rows[one], found[two]) if side == "right" else (found[two], rows[one])
+        whole = np.concatenate([first, second[:, width:]], axis=1)
+        out, kept = gathers.apply(node.gather, whole)
+        both = diffs[one] * counts[two]
+        return out, both if kept is None else both[kept]
+
+
+def _distinct(rows: Words) -> tuple[Words, Words]:
+    """The distinct rows in order, and each row's place among them."""
+    if len(rows) == 1:
+        return rows, np.zeros(1, np.int64)
+    if rows.shape[1] == 1:
+        words, inverse = np.unique(rows[:, 0], return_inverse=True)
+        return words.reshape(-1, 1), inverse
+    found, inverse = np.unique(rows, axis=0, return_inverse=True)
+    return found, inverse.reshape(-1)
+
+
+def _pairs(left: Words, right: Words, count: int) -> tuple[Words, Words]:
+    """All (i, j) with left[i] == right[j], both numbers of keys below ``count``."""
+    if len(left) == 1:
+        return np.zeros(len(right), np.int64), np.arange(len(right))
+    order = np.argsort(right, kind="stable")
+    starts = np.searchsorted(right[order], np.arange(count + 1))
+    sizes = np.diff(starts)[left]
+    one = np.repeat(np.arange(len(left)), sizes)
+    offset = np.arange(len(one)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return one, order[np.repeat(starts[left], sizes) + offset]
+
+
+def _threshold(rows: Words, diffs: Words, keep: Keep) -> Counted:
+    if len(rows) == 1 and diffs[0] == 1:
+        return rows, diffs
+    found, inverse = _distinct(rows)
+    counts = np.zeros(len(found), np.int64)
+    np.add.at(counts, inverse, diffs)
+    live = counts > 0
+    return found[live], np.minimum(counts[live], 1) if keep is Keep.DISTINCT else counts[live]
+
+
+def _none(width: int) -> Counted:
+    return np.zeros((0, width), np.int64), np.zeros(0, np.int64)

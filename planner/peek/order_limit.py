@@ -1,0 +1,87 @@
+"""ORDER BY, LIMIT, OFFSET and the shown width of a one-shot query's rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.rows import RowSet, Vector, Words, pack
+from ivm.words import BYTEA, INT8, ColumnType
+from planner import gathers
+from planner.aggregates.row_reducers import slice_bound
+from planner.expr.context import Context
+from planner.expr.evaluate.evaluator import evaluate
+from planner.expr.functions.table import needs_order_bytes
+from planner.expr.scalar import Call, Scalar, SortKey
+from planner.logical.nodes import Finishing
+
+
+def finish(rowset: RowSet, finishing: Finishing, context: Context) -> RowSet:
+    """The rows in order, sliced and cut to ``width`` columns. Raises what an ORDER BY or LIMIT expression raises."""
+    rows, schema = rowset.rows, rowset.schema
+    if finishing.order and len(rows) > 1:
+        rows = rows[sort_order(rowset, finishing.order, context)]
+    limit = slice_bound(finishing.limit, "LIMIT", context)
+    offset = slice_bound(finishing.offset, "OFFSET", context) or 0
+    if limit is not None or offset:
+        rows = rows[offset : None if limit is None else offset + limit]
+    if finishing.project is not None:
+        return projected(RowSet(rows, schema), finishing.project, context)
+    if finishing.width is None or finishing.width == len(schema):
+        return RowSet(rows, schema)
+    shown = tuple(range(finishing.width))
+    moved, _ = gathers.apply(gathers.columns(schema, shown), rows)
+    return RowSet(moved, schema[: finishing.width])
+
+
+def projected(source: RowSet, exprs: tuple[Scalar, ...], context: Context) -> RowSet:
+    """The expressions over every row. Raises what one of them raises."""
+    vectors, failures = evaluate(exprs, source.columns(), len(source), context)
+    if failures is not None:
+        raise failures.errors[0]
+    pairs = zip(exprs, vectors, strict=True)
+    columns = tuple(ColumnType(e.type, e.nullable or v.nulls is not None) for e, v in pairs)
+    return RowSet(pack(vectors, columns, len(source)), columns)
+
+
+def sort_order(rowset: RowSet, order: tuple[SortKey, ...], context: Context) -> Words:
+    """The rows' positions in order, stable."""
+    columns = rowset.columns()
+    keys: list[Words] = []
+    for key in order:
+        keys += _sort_words(key, columns, len(rowset), context)
+    return np.lexsort(keys[::-1])
+
+
+def _sort_words(key: SortKey, columns: list[Vector], count: int, context: Context) -> list[Words]:
+    """Words by which an ascending sort gives the key's order: where NULLs stand, prefix, rank among equal prefixes."""
+    prefix: Scalar = Call("order_prefix", (key.expr,), INT8, True)
+    exprs: tuple[Scalar, ...] = (key.expr, prefix)
+    if needs_order_bytes(key.expr.type):
+        exprs = (*exprs, Call("order_bytes", (key.expr,), BYTEA, True))
+    vectors, failures = evaluate(exprs, columns, count, context)
+    if failures is not None and len(failures.rows):
+        raise failures.errors[0]
+    nulls = vectors[0].nulls
+    keys = [vectors[1].words]
+    if len(vectors) > 2:
+        keys.append(_ranks(vectors[2], context))
+    if key.descending:
+        keys = [~k for k in keys]
+    if nulls is None:
+        return keys
+    keys = [np.where(nulls, 0, k) for k in keys]
+    return [(nulls != key.nulls_first).astype(np.int64), *keys]
+
+
+def _ranks(vector: Vector, context: Context) -> Words:
+    """Each id's rank by its bytes."""
+    words = vector.words if vector.nulls is None else vector.words[~vector.nulls]
+    ids = np.unique(words)
+    values = context.dictionary.lookup(ids)
+    by_bytes = sorted(range(len(ids)), key=values.__getitem__)
+    rank = np.zeros(len(ids), np.int64)
+    rank[by_bytes] = np.arange(len(ids))
+    out = np.zeros(len(vector.words), np.int64)
+    where = slice(None) if vector.nulls is None else ~vector.nulls
+    out[where] = rank[np.searchsorted(ids, words)]
+    return out

@@ -1,0 +1,195 @@
+"""One-shot queries: a physical plan run once over published versions.
+
+A plan of row programs and lookups only needs no dataflow: it is computed directly (``run_direct``). Any other plan runs
+on a private Dataflow whose sources are ``Scan`` (read once) and ``Static`` (looked up by the other side of a join).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from ivm import graph
+from ivm.dataflow import Dataflow
+from ivm.errors import SqlError
+from ivm.graph import Arrange, Join, NodeId, Words
+from ivm.live import dispose
+from ivm.rows import RowSet
+from ivm.trace import Version
+from planner import gathers
+from planner.expr.context import Bounds, Context
+from planner.expr.row_errors import first_error
+from planner.physical.layouts import table_layout
+from planner.physical.nodes import Node, Plan, Table, TableErrors
+from planner.render.dataflow import Renderer, Rendering
+
+
+class Snapshot(Protocol):
+    """What a one-shot query reads, all as of ``at``."""
+
+    @property
+    def at(self) -> int:
+        """The ordinal at which versions are read."""
+        ...
+
+    def version(self, relation: int) -> Version | None:
+        """A relation's arrangement by its primary key, or by the whole row; None: ask ``rows``."""
+        ...
+
+    def primary_key(self, relation: int) -> tuple[int, ...]:
+        """The key columns of ``version``; () for the whole row."""
+        ...
+
+    def arrangement(self, relation: int, columns: tuple[int, ...]) -> Version | None:
+        """The arrangement by these columns, if there is one (the primary key's included)."""
+        ...
+
+    def rows(self, relation: int) -> tuple[Words, Words] | None:
+        """(rows, diffs) of a relation without a version: a system relation, or history."""
+        ...
+
+    def errors(self, relation: int) -> tuple[Words, Words] | None:
+        """(error rows, diffs) of a materialized view that has any."""
+        ...
+
+
+def run(plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds | None = None) -> RowSet:
+    """The plan's rows. Raises the SqlError of its least error row, if there is one; 57014, 53200, 54001 from loops."""
+    from planner.peek.direct import run_direct
+
+    bounds = bounds or Bounds()
+    direct = run_direct(plan, snapshot, context, bounds)
+    rows, diffs, errors = _dataflow(plan, snapshot, context, bounds) if direct is None else direct
+    if errors is not None and len(errors):
+        raise first_error(errors, context.dictionary)
+    return RowSet(written_out(rows, diffs, bounds), plan.schema)
+
+
+def written_out(rows: Words, diffs: Words, bounds: Bounds) -> Words:
+    """Each row as often as its diff says. 53200: that is too often."""
+    if not len(diffs) or (diffs == 1).all():
+        return rows
+    assert diffs.min() > 0, "a collection with a negative count is read"
+    bounds.check(8 * rows.shape[1] * int(diffs.sum()))
+    return np.repeat(rows, diffs, axis=0)
+
+
+def table_rows(table: Table, snapshot: Snapshot) -> tuple[Words, Words]:
+    """A stored relation's whole rows and their diffs."""
+    version = snapshot.version(table.relation)
+    if version is None:
+        found = snapshot.rows(table.relation)
+        assert found is not None, f"relation {table.relation} is not in the snapshot"
+        return found
+    rows, diffs = version.rows_at(snapshot.at)
+    key = snapshot.primary_key(table.relation)
+    if not key:
+        return rows, diffs  # arranged by the whole row: as it is
+    layout = table_layout(table.schema, key)
+    return gathers.apply(layout.restore(table.schema), rows)[0], diffs
+
+
+def _dataflow(plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds) -> tuple[Words, Words, Words | None]:
+    dataflow = Dataflow(context.dictionary.arena, bounds.cancel, once=True)
+    try:
+        return _run_once(dataflow, plan, snapshot, context, bounds)
+    except SqlError as error:
+        raise error.with_traceback(None)  # noqa: B904 - the frames hold what the dataflow held
+    finally:
+        dispose(dataflow)
+
+
+def _run_once(
+    dataflow: Dataflow, plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds
+) -> tuple[Words, Words, Words | None]:
+    dataflow.limit_memory(bounds.budget)
+    rendering = OneShot(Renderer(dataflow, context), plan, snapshot)
+    places = rendering.all()
+    rows = places[plan.rows]
+    assert rows is not None
+    output = dataflow.add(graph.Output(rows))
+    failing = None if plan.errors is None else places[plan.errors]
+    errors = None if failing is None else dataflow.add(graph.Output(failing))
+    dataflow.hydrate()
+    for node in (output, errors):
+        if node is not None and (error := dataflow.failure(node)) is not None:
+            raise error
+    changes = dataflow.changes(output)
+    return changes.rows, changes.diffs, None if errors is None else dataflow.changes(errors).rows
+
+
+class OneShot(Rendering):
+    """Rendering over a snapshot."""
+
+    def __init__(self, renderer: Renderer, plan: Plan, snapshot: Snapshot) -> None:
+        super().__init__(renderer, plan)
+        self.snapshot = snapshot
+        self.static: dict[NodeId, NodeId] = {}
+        self.needed = _dynamic_uses(plan, snapshot)
+
+    def node(self, number: NodeId, node: Node) -> NodeId | None:
+        match node:
+            case Table() | Arrange() if number not in self.needed:
+                return None
+            case Table():
+                return self.renderer.dataflow.add(graph.Rows(*table_rows(node, self.snapshot)))
+            case TableErrors():
+                found = self.snapshot.errors(node.relation)
+                return None if found is None else self.renderer.dataflow.add(graph.Rows(*found))
+            case Join():
+                return self._join(node)
+            case _:
+                return super().node(number, node)
+
+    def _join(self, node: Join) -> NodeId:
+        side = static_side(self.plan, node, self.snapshot)
+        left = self._static(node.left) if side == "left" else self.at(node.left)
+        right = self._static(node.right) if side == "right" else self.at(node.right)
+        return self.renderer.dataflow.add(Join(left, right, node.gather))
+
+    def _static(self, number: NodeId) -> NodeId:
+        if number not in self.static:
+            version = stored_version(self.plan, number, self.snapshot)
+            assert version is not None
+            self.static[number] = self.renderer.dataflow.add(graph.Static(version, self.snapshot.at))
+        return self.static[number]
+
+
+def stored_version(plan: Plan, number: NodeId, snapshot: Snapshot) -> Version | None:
+    """The published arrangement that a node is, if it is one and the snapshot has it."""
+    stored = plan.stored[number]
+    return None if stored is None else snapshot.arrangement(*stored)
+
+
+def static_side(plan: Plan, join: Join, snapshot: Snapshot) -> str | None:
+    """Which side of a join is looked up: the one with a published arrangement, the larger one if both have."""
+    left, right = stored_version(plan, join.left, snapshot), stored_version(plan, join.right, snapshot)
+    if left is None or right is None:
+        return "left" if left is not None else "right" if right is not None else None
+    if join.left == join.right:
+        return "right"
+    return "left" if left.count > right.count else "right"
+
+
+def _dynamic_uses(plan: Plan, snapshot: Snapshot) -> set[NodeId]:
+    """The nodes whose rows are delivered: those that the roots reach without looking something up."""
+    from planner.physical.nodes import inputs
+
+    found: set[NodeId] = set()
+    bodies = dict(plan.connections)
+    todo = [plan.rows] if plan.errors is None else [plan.rows, plan.errors]
+    while todo:
+        number = todo.pop()
+        if number in found:
+            continue
+        found.add(number)
+        node = plan.nodes[number]
+        if isinstance(node, Join):
+            side = static_side(plan, node, snapshot)
+            todo += [i for i, name in ((node.left, "left"), (node.right, "right")) if name != side]
+        else:
+            todo += inputs(node)
+        if number in bodies:
+            todo.append(bodies[number])
+    return found

@@ -1,0 +1,97 @@
+"""Loops that have not ended within their limit: as an error that names the limit and the rows still changing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from ivm.errors import SqlError
+from ivm.graph import Gather, Overflow, Reduced, Reducer, Words
+from ivm.words import INT8, ColumnType, Schema
+from planner import gathers
+from planner.expr.context import Context
+from planner.expr.row_errors import error_words
+from planner.physical.nodes import Builder, Flow
+from planner.physical.row_programs import row_text
+
+DEFAULT_LIMIT: Final = 1_000_000
+"""Rounds of a WITH MUTUALLY RECURSIVE that says nothing."""
+SHOWN: Final = 3
+"""Rows that the error names; it counts the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diverging:
+    """A binding's changes in its loop's last round, as one group → one error, and no row."""
+
+    name: str
+    limit: int
+    schema: Schema
+
+    @property
+    def out_width(self) -> int:
+        return 1
+
+    @property
+    def can_fail(self) -> bool:
+        return True
+
+    def bind(self, context: Context) -> Reducer:
+        return DivergingReducer(self, context)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DivergingReducer:
+    """``Diverging`` with its context. Equal for equal folds in one context."""
+
+    fold: Diverging
+    context: Context
+
+    @property
+    def out_width(self) -> int:
+        return 1
+
+    @property
+    def limit(self) -> int | None:
+        return None
+
+    def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
+        errors, shown = [], []
+        for start, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+            rows = ", ".join(self._change(vals[i : i + 1], diffs[i, 0]) for i in range(start, min(end, start + SHOWN)))
+            more = end - start - SHOWN
+            shown.append(f"{rows} and {more} more" if more > 0 else rows)
+            errors.append(self._error(shown[-1]))
+        words = error_words(errors, shown, self.context.dictionary)
+        none = np.zeros(0, np.int64)
+        return Reduced(none, np.zeros((0, 1), np.int64), words, np.arange(len(errors), dtype=np.int64))
+
+    def _change(self, row: Words, diff: int) -> str:
+        return f"{'+' if diff > 0 else '-'}{row_text(row, self.fold.schema, self.context)}"
+
+    def _error(self, rows: str) -> SqlError:
+        fold = self.fold
+        return SqlError(
+            "54001", f"recursion did not end within {fold.limit} rounds",
+            f'Rows of "{fold.name}" still changing: {rows}.',
+            "Raise the limit, or take the state that stands then with RETURN AT RECURSION LIMIT.",
+        )  # fmt: skip
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DivergingReducer) and self.context is other.context and self.fold == other.fold
+
+    def __hash__(self) -> int:
+        return hash(self.fold)
+
+
+def note_divergence(builder: Builder, variable: Flow, name: str, limit: int) -> None:
+    """Notes the error of a variable that still changes in the last round, outside of its loop, which is closed."""
+    source = builder.force(variable)
+    width = builder.widths[source]
+    overflow = builder.add(Overflow(source), width)
+    keyed = Gather((-1, *range(width)))
+    raw = Flow(overflow, gathers.identity(width), (ColumnType(INT8, False),) * width)
+    arranged = builder.arrange(raw, keyed, 1)
+    builder.group(arranged, 1, Diverging(name, limit, variable.schema))

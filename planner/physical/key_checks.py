@@ -1,0 +1,78 @@
+"""How rows are arranged so that equal keys are found: what UNIQUE and foreign keys look up.
+
+Keys of types whose equal values may have different words are arranged by their equality class. A row with a NULL in
+its key is left out, unless NULLs count as equal; then one more key word holds the keys' null bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ivm.graph import Words
+from ivm.words import Schema
+from planner import gathers
+from planner.expr.context import Context
+from planner.expr.scalar import Column
+from planner.logical.join_keys import by_class
+from planner.logical.traversal import own_columns
+from planner.physical.layouts import Layout, arranged
+from planner.physical.row_programs import MapFilter
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Rows of ``schema`` arranged by ``columns``. ``program`` appends the equality classes where there are any.
+
+    ``plain``: the arrangement is the one that lookups and joins by these columns ask for.
+    """
+
+    schema: Schema
+    columns: tuple[int, ...]
+    null_safe: bool
+    program: MapFilter | None
+    layout: Layout
+
+    @property
+    def key(self) -> tuple[tuple[int, ...], bool]:
+        """What tells it from a relation's others."""
+        return self.columns, self.null_safe
+
+    @property
+    def plain(self) -> bool:
+        return self.program is None and len(self.columns) == self.layout.key_width
+
+    def keys(self, rows: Words, context: Context) -> tuple[Words, Words | None]:
+        """(key words int64[m, key_width], the row of each; None: all in order). Rows without a key are left out."""
+        if self.plain and not self.layout.gather.drop_if:
+            first = self.columns[0]
+            words = rows[:, first : first + 1] if len(self.columns) == 1 else rows[:, list(self.columns)]
+            return np.ascontiguousarray(words), None
+        moved, source = gathers.apply(self.layout.gather, self._classed(rows, context))
+        return np.ascontiguousarray(moved[:, : self.layout.key_width]), source
+
+    def restore(self, found: Words) -> Words:
+        """Arranged rows, back as rows of ``schema``."""
+        at = self.layout.at[: len(self.schema)]
+        cells = [c if s.nullable else gathers.assume_not_null(c) for c, s in zip(at, self.schema, strict=True)]
+        return gathers.apply(gathers.row_of(cells, self.schema), found)[0]
+
+    def _classed(self, rows: Words, context: Context) -> Words:
+        return rows if self.program is None else self.program.run(rows, context).rows
+
+
+@lru_cache(maxsize=4096)
+def guard(schema: Schema, columns: tuple[int, ...], null_safe: bool = False) -> Guard:
+    """The arrangement for a key. ``null_safe``: NULLs are equal to each other."""
+    classed = [c for c in columns if schema[c].type.has_equality_class]
+    program = None
+    places = dict(zip(classed, range(len(schema), len(schema) + len(classed)), strict=True))
+    if classed:
+        classes = tuple(by_class(Column(c, schema[c].type, schema[c].nullable)) for c in classed)
+        program = MapFilter(schema, (), (*own_columns(schema), *classes))
+    laid = schema if program is None else program.output
+    keys = [places.get(c, c) for c in columns]
+    layout = arranged(laid, keys, [null_safe and laid[k].nullable for k in keys])
+    return Guard(schema, columns, null_safe, program, layout)

@@ -1,0 +1,72 @@
+"""How an arrangement's rows are laid out: key words first, then the words of the row that are not in the key.
+
+One rule for all, so that a table's arrangement by its primary key is the very node that a join on that key asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ivm.graph import Gather
+from ivm.words import Schema
+from planner import gathers
+from planner.gathers import Cell
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A row arranged: ``gather`` makes [key | val] of a row, ``at`` tells where each column then stands."""
+
+    gather: Gather
+    key_width: int
+    at: tuple[Cell, ...]
+
+    @property
+    def width(self) -> int:
+        return len(self.gather.words)
+
+    def restore(self, schema: Schema) -> Gather:
+        """The gather from an arranged row back to a row of ``schema``."""
+        return gathers.row_of(
+            [c if s.nullable else gathers.assume_not_null(c) for c, s in zip(self.at, schema, strict=True)], schema
+        )
+
+
+def arranged(schema: Schema, keys: Sequence[int], null_safe: Sequence[bool] | None = None) -> Layout:
+    """Rows keyed by columns ``keys``. A row with a NULL key is dropped, unless the key is ``null_safe``: then one
+    more key word holds the keys' null bits. Without keys the key is one zero word."""
+    safe = null_safe or [False] * len(keys)
+    own = gathers.cells(schema)
+    words = [own[k].word for k in keys]
+    bits: list[tuple[int, int, int, int]] = []
+    drops = []
+    for position, (k, s) in enumerate(zip(keys, safe, strict=True)):
+        null = own[k].null
+        if null is None:
+            continue
+        if s:
+            bits.append((*null, len(keys), position))
+        else:
+            drops.append(null)
+    if any(safe) or not keys:
+        words.append(-1)
+    key_width = len(words)
+    place = {word: position for position, word in reversed(list(enumerate(words[: len(keys)])))}
+    rest = [w for w in range(gathers.width(schema)) if w not in place] if schema else []
+    for word in rest:
+        place[word] = len(words)
+        words.append(word)
+    at = tuple(Cell(place[c.word], None if c.null is None else (place[c.null[0]], c.null[1])) for c in own)
+    return Layout(Gather(tuple(words), tuple(bits), tuple(drops)), key_width, at)
+
+
+def whole_row(schema: Schema) -> Layout:
+    """Rows keyed by all their words, null words included."""
+    width = gathers.width(schema)
+    return Layout(gathers.identity(width), width, gathers.cells(schema))
+
+
+def table_layout(schema: Schema, key: Sequence[int]) -> Layout:
+    """A stored relation's arrangement by columns ``key``; by the whole row without one."""
+    return arranged(schema, key) if key else whole_row(schema)

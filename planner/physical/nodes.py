@@ -1,0 +1,458 @@
+"""The physical plan: every decision made, as a list of nodes in the engine's own terms.
+
+A plan is in static single assignment: ``nodes[i]`` names its inputs by their position, which is smaller than i
+(a loop's variable gets its body through ``connections``). Most nodes are the engine's own specs over such
+positions. What needs a catalog, a dictionary or parameters is said by the nodes below, and bound when rendered.
+Equal nodes are one node: building goes through ``Builder``, which looks each up first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from typing import Protocol, assert_never
+
+from ivm.graph import (
+    Arrange,
+    AsOf,
+    Concat,
+    Consolidate,
+    Delay,
+    DeltaJoin,
+    Errors,
+    Gather,
+    Join,
+    Leave,
+    Mapped,
+    Negate,
+    NodeId,
+    Order,
+    Overflow,
+    Path,
+    Project,
+    Reducer,
+    Threshold,
+    Words,
+)  # fmt: skip
+from ivm.time import deeper, last_width, max_round
+from ivm.words import Schema
+from planner import gathers
+from planner.expr.context import Context
+from planner.expr.scalar import Scalar
+from planner.physical.layouts import table_layout
+
+
+class Program(Hashable, Protocol):
+    """A pure function of rows, bound to a context only when it runs. Equal programs compute the same."""
+
+    @property
+    def out_width(self) -> int: ...
+    @property
+    def diff_width(self) -> int: ...
+    @property
+    def can_fail(self) -> bool: ...
+    def run(self, rows: Words, context: Context) -> Mapped: ...
+
+
+class Fold(Hashable, Protocol):
+    """A pure function of groups, bound to a context when rendered."""
+
+    @property
+    def out_width(self) -> int: ...
+    @property
+    def can_fail(self) -> bool: ...
+    def bind(self, context: Context) -> Reducer: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A stored relation's rows."""
+
+    relation: int
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class TableErrors:
+    """The error rows of a stored relation (a materialized view); nothing for a table."""
+
+    relation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Rows of expressions without columns."""
+
+    rows: tuple[tuple[Scalar, ...], ...]
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Each row through a program."""
+
+    input: NodeId
+    program: Program
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Each key's group of an arrangement through a fold; itself an arrangement [key | out vals]."""
+
+    input: NodeId
+    fold: Fold
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A locked join of two arrangements; what it keeps is stored as rows of ``schema``: ``gather`` makes them, ``back``
+    undoes that."""
+
+    left: NodeId
+    right: NodeId
+    name: int
+    none: tuple[int, ...]
+    schema: Schema
+    gather: Gather
+    back: Gather
+
+
+@dataclass(frozen=True, slots=True)
+class LoopVariable:
+    """A variable of the plan's loop ``scope``; ``number`` tells a scope's variables apart."""
+
+    scope: int
+    number: int
+    width: int
+
+
+Node = (
+    Table | TableErrors | Constants | Map | Group | LoopVariable | Project | Errors | Concat | Negate | Consolidate
+    | Arrange | Join | AsOf | Lock | DeltaJoin | Threshold | Delay | Leave | Overflow
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A loop: the scope around it (None: outermost) and how many rounds it may do.
+
+    ``limit`` None: as many as times can tell apart, and what depends on the loop fails after them. Where there is a
+    limit, and the loop does not return there, its variables' overflows say that it did not end. ``stride``: the rounds
+    of each priority, 0 where there are none; then the limit is one priority's. ``shape`` is that of the times inside.
+    """
+
+    parent: int | None
+    limit: int | None = None
+    return_at_limit: bool = False
+    stride: int = 0
+    shape: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Rows in ``schema``'s layout come out of node ``rows``, error rows (one word each) out of ``errors``.
+
+    ``stored``: for each node, the (relation, key columns) whose own arrangement it is, if it is laid out as one.
+    """
+
+    nodes: tuple[Node, ...]
+    widths: tuple[int, ...]
+    scopes: tuple[Scope, ...]
+    connections: tuple[tuple[NodeId, NodeId], ...]
+    rows: NodeId
+    errors: NodeId | None
+    schema: Schema
+    stored: tuple[tuple[int, tuple[int, ...]] | None, ...] = ()
+
+
+def inputs(node: Node) -> tuple[NodeId, ...]:
+    """The nodes that a node reads (a variable's body excluded)."""
+    match node:
+        case Table() | TableErrors() | Constants() | LoopVariable():
+            return ()
+        case Concat():
+            return node.inputs
+        case Join() | AsOf() | Lock():
+            return (node.left, node.right)
+        case DeltaJoin():
+            return node.nodes
+        case (
+            Map() | Group() | Project() | Errors() | Negate() | Consolidate() | Arrange() | Threshold() | Leave()
+            | Delay() | Overflow()
+        ):  # fmt: skip
+            return (node.input,)
+        case _:
+            assert_never(node)
+
+
+def arranged_by(plan: Plan, arranged: NodeId) -> Arrange:
+    """The arrangement by whose key a node's rows are arranged: itself, or what a reduce or threshold reads."""
+    node = plan.nodes[arranged]
+    while isinstance(node, Group | Threshold):
+        node = plan.nodes[node.input]
+    assert isinstance(node, Arrange), node
+    return node
+
+
+def innermost_loops(plan: Plan) -> list[int | None]:
+    """For each node the innermost loop that it is in, None outside of loops."""
+    scopes: list[int | None] = []
+
+    def depth(scope: int | None) -> int:
+        return 0 if scope is None else 1 + depth(plan.scopes[scope].parent)
+
+    for node in plan.nodes:
+        around = [s for s in (scopes[i] for i in inputs(node)) if s is not None]
+        scope = node.scope if isinstance(node, LoopVariable) else max(around, default=None, key=depth)
+        if isinstance(node, Leave | Overflow) and scope is not None:
+            scope = plan.scopes[scope].parent
+        scopes.append(scope)
+    return scopes
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A join that is not built yet: its gather is still open to what stands above."""
+
+    left: NodeId
+    right: NodeId
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """A delta join that is not built yet; what its paths gather is a row of ``width`` words."""
+
+    paths: tuple[Path, ...]
+    width: int
+
+
+Open = Pair | Many
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A collection while it is lowered: its source's rows, moved by ``gather``, are rows of ``schema``.
+
+    The move is kept apart so that the next arrangement or join absorbs it.
+    """
+
+    source: NodeId | Pair | Many
+    gather: Gather
+    schema: Schema
+
+    @property
+    def nodes(self) -> tuple[NodeId, ...]:
+        """What the collection is made of."""
+        if isinstance(self.source, Pair):
+            return self.source.left, self.source.right
+        return DeltaJoin(self.source.paths).nodes if isinstance(self.source, Many) else (self.source,)
+
+
+@dataclass(slots=True)
+class Builder:
+    """A plan in the making."""
+
+    nodes: list[Node] = field(default_factory=list)
+    widths: list[int] = field(default_factory=list)
+    scopes: list[Scope] = field(default_factory=list)
+    connections: list[tuple[NodeId, NodeId]] = field(default_factory=list)
+    errors: list[NodeId] = field(default_factory=list)
+    """Error collections of the loop (or plan) that is being lowered."""
+    known: dict[Node, NodeId] = field(default_factory=dict)
+    scope_of: list[int | None] = field(default_factory=list)
+
+    def add(self, node: Node, width: int) -> NodeId:
+        """The position of a node, new or found."""
+        found = self.known.get(node)
+        if found is not None:
+            return found
+        number = NodeId(len(self.nodes))
+        self.nodes.append(node)
+        self.widths.append(width)
+        self.scope_of.append(self._scope(node))
+        self.known[node] = number
+        return number
+
+    def _scope(self, node: Node) -> int | None:
+        if isinstance(node, LoopVariable):
+            return node.scope
+        around = [s for s in (self.scope_of[i] for i in inputs(node)) if s is not None]
+        innermost = max(around, default=None, key=self.depth)
+        if isinstance(node, Leave | Overflow):
+            assert innermost is not None
+            return self.scopes[innermost].parent
+        return innermost
+
+    def depth(self, scope: int | None) -> int:
+        """How many loops a scope is in, itself included."""
+        return 0 if scope is None else 1 + self.depth(self.scopes[scope].parent)
+
+    def flow(self, node: NodeId, schema: Schema) -> Flow:
+        """A node whose rows are already in the schema's layout."""
+        assert self.widths[node] == gathers.width(schema), (self.nodes[node], self.widths[node], schema)
+        return Flow(node, gathers.identity(self.widths[node]), schema)
+
+    def force(self, flow: Flow) -> NodeId:
+        """A node whose rows are in the flow's schema's layout."""
+        return self.gathered(flow, flow.gather)
+
+    def gathered(self, flow: Flow, gather: Gather) -> NodeId:
+        """A node with the flow's source moved by ``gather`` (which is relative to the source)."""
+        if isinstance(flow.source, Pair):
+            return self.add(Join(flow.source.left, flow.source.right, gather), len(gather.words))
+        if isinstance(flow.source, Many):
+            paths = (replace(path, gather=gathers.compose(path.gather, gather)) for path in flow.source.paths)
+            return self.add(DeltaJoin(tuple(paths)), len(gather.words))
+        if gathers.is_identity(gather, self.widths[flow.source]):
+            return flow.source
+        return self.add(Project(flow.source, gather), len(gather.words))
+
+    def move(self, flow: Flow, indexes: tuple[int, ...], target: Schema | None = None) -> Flow:
+        """Some of the flow's columns, as ``target``."""
+        target = target or tuple(flow.schema[i] for i in indexes)
+        return Flow(flow.source, gathers.compose(flow.gather, gathers.columns(flow.schema, indexes, target)), target)
+
+    def map(self, flow: Flow, program: Program) -> NodeId:
+        """The flow through a program; its errors are noted."""
+        node = self.add(Map(self.force(flow), program), program.out_width)
+        if program.can_fail:
+            self.fails(node)
+        return node
+
+    def arrange(self, flow: Flow, gather: Gather, key_width: int, order: tuple[Order, ...] = ()) -> NodeId:
+        """The flow, gathered to [key | val] relative to its schema's layout."""
+        whole = gathers.compose(flow.gather, gather)
+        if isinstance(flow.source, Open):
+            node = self.force(flow)
+            return self.add(Arrange(node, gather, key_width, order), len(gather.words))
+        source = self.nodes[flow.source]
+        is_set = isinstance(source, Threshold) and key_width == self.widths[flow.source]
+        if is_set and not order and gathers.is_identity(whole, key_width):
+            return flow.source
+        unmoved = not order and gathers.is_identity(whole, self.widths[flow.source])
+        if unmoved and self._is_reduced(flow.source, key_width):
+            return flow.source
+        return self.add(Arrange(flow.source, whole, key_width, order), len(whole.words))
+
+    def _is_reduced(self, node: NodeId, key_width: int) -> bool:
+        """Whether a node is a reduce in a loop, where it keeps its output anyway, by a key of this width."""
+        group = self.nodes[node]
+        if not isinstance(group, Group) or self.scope_of[node] is None:
+            return False
+        below = self.nodes[group.input]
+        return isinstance(below, Arrange) and not below.order and below.key_width == key_width
+
+    def group(self, arrangement: NodeId, key_width: int, fold: Fold) -> NodeId:
+        """A reduce over an arrangement; its errors are noted."""
+        node = self.add(Group(arrangement, fold), key_width + fold.out_width)
+        if fold.can_fail:
+            self.fails(node)
+        return node
+
+    def fails(self, node: NodeId) -> None:
+        """Notes that a node has an error collection."""
+        self.note(self.add(Errors(node), 1))
+
+    def note(self, errors: NodeId) -> None:
+        """Notes an error collection of the current loop."""
+        if errors not in self.errors:
+            self.errors.append(errors)
+
+    def shape(self, scope: int | None) -> int:
+        """That of the times in a scope (``ivm.kernels.times``)."""
+        return 0 if scope is None else self.scopes[scope].shape
+
+    def open_scope(self, parent: int | None, width: int) -> int:
+        """A new loop inside another one (None: in none), its round of so many bits. 0A000 when nested too deeply."""
+        self.scopes.append(Scope(parent, shape=deeper(self.shape(parent), width)))
+        return len(self.scopes) - 1
+
+    def room(self, scope: int) -> int:
+        """How many rounds of a loop without priorities can be told apart."""
+        return max_round(last_width(self.scopes[scope].shape)) + 1
+
+    def concat(self, nodes: tuple[NodeId, ...]) -> NodeId:
+        """The sum of collections of one width."""
+        if len(nodes) == 1:
+            return nodes[0]
+        return self.add(Concat(nodes), self.widths[nodes[0]])
+
+    def finish(self, flow: Flow) -> Plan:
+        """The plan, with only the nodes that its two roots reach."""
+        rows = self.force(flow)
+        errors = self.concat(tuple(self.errors)) if self.errors else None
+        scopes, connections = tuple(self.scopes), tuple(self.connections)
+        return prune(Plan(tuple(self.nodes), tuple(self.widths), scopes, connections, rows, errors, flow.schema))
+
+
+def reached(plan: Plan, ends: Callable[[NodeId], bool]) -> set[NodeId]:
+    """The nodes that the plan's roots need, variables' bodies too; not what is only read by a node where it ``ends``,
+    which is asked once of each."""
+    bodies = dict(plan.connections)
+    found: set[NodeId] = set()
+    todo = [plan.rows] if plan.errors is None else [plan.rows, plan.errors]
+    while todo:
+        number = todo.pop()
+        if number in found:
+            continue
+        found.add(number)
+        if not ends(number):
+            todo += inputs(plan.nodes[number])
+            if number in bodies:
+                todo.append(bodies[number])
+    return found
+
+
+def prune(plan: Plan) -> Plan:
+    """The plan without nodes that nothing reads, renumbered."""
+    used = reached(plan, lambda _: False)
+    place = {old: NodeId(new) for new, old in enumerate(sorted(used))}
+    nodes = tuple(with_inputs(plan.nodes[i], place) for i in place)
+    return Plan(
+        nodes,
+        tuple(plan.widths[i] for i in place),
+        plan.scopes,
+        tuple((place[v], place[b]) for v, b in plan.connections if v in place),
+        place[plan.rows],
+        None if plan.errors is None else place[plan.errors],
+        plan.schema,
+        tuple(_stored(nodes, n) for n in nodes),
+    )
+
+
+def _stored(nodes: tuple[Node, ...], node: Node) -> tuple[int, tuple[int, ...]] | None:
+    if not isinstance(node, Arrange) or node.order:
+        return None
+    table = nodes[node.input]
+    if not isinstance(table, Table):
+        return None
+    columns = node.gather.words[: node.key_width]
+    if any(not 0 <= c < len(table.schema) for c in columns):
+        return None
+    return (table.relation, columns) if table_layout(table.schema, columns).gather == node.gather else None
+
+
+def _placed(path: Path, place: dict[NodeId, NodeId]) -> Path:
+    stages = tuple(tuple(replace(k, node=place[k.node]) for k in stage) for stage in path.stages)
+    return Path(place[path.start], stages, path.gather)
+
+
+def with_inputs(node: Node, place: dict[NodeId, NodeId]) -> Node:
+    """The same node over other inputs, by a map from the old ones."""
+    match node:
+        case Table() | TableErrors() | Constants() | LoopVariable():
+            return node
+        case Concat():
+            return Concat(tuple(place[i] for i in node.inputs))
+        case Join() | AsOf() | Lock():
+            return replace(node, left=place[node.left], right=place[node.right])
+        case DeltaJoin():
+            return DeltaJoin(tuple(_placed(path, place) for path in node.paths))
+        case (
+            Map() | Group() | Project() | Errors() | Negate() | Consolidate() | Arrange() | Threshold() | Leave()
+            | Delay() | Overflow()
+        ):  # fmt: skip
+            return replace(node, input=place[node.input])
+        case _:
+            assert_never(node)

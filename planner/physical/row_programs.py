@@ -1,0 +1,209 @@
+"""Programs over rows: filter, compute, move; each a pure function that only runs through
+``planner.expr.evaluate.evaluator``.
+
+A program is bound to a ``Context`` (``planner.render.programs``) when a plan is rendered. Only columns that an
+expression reads become vectors; columns that are passed on are moved as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from ivm.errors import SqlError
+from ivm.graph import Gather, Mapped, Words
+from ivm.rows import Vector, pack, unpack
+from ivm.words import Schema
+from planner import gathers
+from planner.expr.context import Context
+from planner.expr.evaluate.evaluator import evaluate
+from planner.expr.row_errors import error_words
+from planner.expr.scalar import Column, Scalar
+from planner.logical.fallibility import can_raise
+from planner.logical.traversal import column_types, columns_of
+from storage.text import format_text
+
+SHOWN_COLUMNS: Final = 8
+"""Of a row that fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Expressions that are evaluated together. The tuple is kept: the evaluator knows its compiled form by it."""
+
+    exprs: tuple[Scalar, ...]
+    used: frozenset[int]
+    can_fail: bool
+
+    @staticmethod
+    def of(exprs: tuple[Scalar, ...]) -> Stage:
+        """The stage of some expressions."""
+        used = frozenset().union(*(columns_of(e) for e in exprs)) if exprs else frozenset()
+        return Stage(exprs, used, any(can_raise(e) for e in exprs))
+
+
+@dataclass(frozen=True, slots=True)
+class MapFilter:
+    """The rows for which every predicate is true, in order, then one column for each expression.
+
+    A predicate is evaluated only on the rows that all before it let through; the expressions on those that all do.
+    """
+
+    schema: Schema
+    predicates: tuple[Scalar, ...]
+    exprs: tuple[Scalar, ...] | None = None
+    """None: the rows as they are."""
+    tests: tuple[Stage, ...] = field(init=False, compare=False, repr=False)
+    computed: Stage = field(init=False, compare=False, repr=False)
+    output: Schema = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        computed = tuple(e for e in self.exprs or () if not isinstance(e, Column))
+        object.__setattr__(self, "tests", tuple(Stage.of((p,)) for p in self.predicates))
+        object.__setattr__(self, "computed", Stage.of(computed))
+        object.__setattr__(self, "output", self.schema if self.exprs is None else column_types(self.exprs))
+
+    @property
+    def out_width(self) -> int:
+        return gathers.width(self.output)
+
+    @property
+    def diff_width(self) -> int:
+        return 1
+
+    @property
+    def can_fail(self) -> bool:
+        return self.computed.can_fail or any(t.can_fail for t in self.tests)
+
+    def run(self, rows: Words, context: Context) -> Mapped:
+        work = Work(rows, self.schema, context)
+        for test in self.tests:
+            work.keep(test)
+        out = work.rows if self.exprs is None else work.project(self.exprs, self.computed, self.output)
+        errors, source = work.errors()
+        return Mapped(out, work.source, None, errors, source)
+
+
+class Work:
+    """Rows under way through a program: those still in, where they came from, and what has failed so far."""
+
+    def __init__(self, rows: Words, schema: Schema, context: Context) -> None:
+        self.rows = rows
+        self.source: Words | None = None
+        self.schema = schema
+        self.context = context
+        self._all = rows
+        self._failed: list[int] = []
+        self._errors: list[SqlError] = []
+
+    def vectors(self, used: frozenset[int]) -> list[Vector]:
+        """The columns that are used; the others are placeholders."""
+        return unpack_used(self.rows, self.schema, used)
+
+    def evaluate(self, stage: Stage) -> list[Vector]:
+        """The expressions on the rows still in; rows that fail leave."""
+        if not stage.exprs:
+            return []
+        results, failures = evaluate(stage.exprs, self.vectors(stage.used), len(self.rows), self.context)
+        if failures is None or not len(failures.rows):
+            return results
+        self.note(failures.rows, failures.errors)
+        keep = np.ones(len(self.rows), np.bool_)
+        keep[failures.rows] = False
+        self.take(np.flatnonzero(keep))
+        return [Vector(r.words[keep], None if r.nulls is None else r.nulls[keep]) for r in results]
+
+    def keep(self, test: Stage) -> None:
+        """Leaves only the rows for which the predicate is true."""
+        if not len(self.rows):
+            return
+        (result,) = self.evaluate(test)
+        mask = result.words != 0
+        if result.nulls is not None:
+            mask = mask & ~result.nulls
+        if not mask.all():
+            self.take(np.flatnonzero(mask))
+
+    def take(self, indexes: Words) -> None:
+        """Leaves only these of the rows still in."""
+        self.rows = self.rows[indexes]
+        self.source = indexes if self.source is None else self.source[indexes]
+
+    def project(self, exprs: tuple[Scalar, ...], computed: Stage, output: Schema) -> Words:
+        """The rows still in, as rows of the expressions."""
+        if not exprs:
+            return np.zeros((len(self.rows), 1), np.int64)
+        results = iter(self.evaluate(computed))
+        passed = self.vectors(frozenset(e.index for e in exprs if isinstance(e, Column)))
+        vectors = [passed[e.index] if isinstance(e, Column) else next(results) for e in exprs]
+        return pack(vectors, output, len(self.rows))
+
+    def errors(self) -> tuple[Words | None, Words | None]:
+        """The error rows so far and the input row of each."""
+        if not self._failed:
+            return None, None
+        texts = [row_text(self._all[i : i + 1], self.schema, self.context) for i in self._failed]
+        words = error_words(self._errors, texts, self.context.dictionary)
+        return words, np.array(self._failed, np.int64)
+
+    def note(self, rows: Words, errors: Sequence[SqlError]) -> None:
+        """These of the rows still in have failed."""
+        origin = rows if self.source is None else self.source[rows]
+        self._failed += [int(i) for i in origin]
+        self._errors += errors
+
+
+def unpack_used(rows: Words, schema: Schema, used: frozenset[int]) -> list[Vector]:
+    """``ivm.rows.unpack`` of some columns; the others are the words without their nulls."""
+    if len(used) * 2 >= len(schema):
+        return unpack(rows, schema)
+    width = len(schema)
+    vectors = []
+    for i, column in enumerate(schema):
+        nulls = None
+        if i in used and column.nullable:
+            nulls = (rows[:, width + i // 64] >> np.int64(i % 64)) & 1 != 0
+            if not nulls.any():
+                nulls = None
+        vectors.append(Vector(rows[:, i], nulls))
+    return vectors
+
+
+def row_text(row: Words, schema: Schema, context: Context) -> str:
+    """A row as people read it, at most eight columns of it."""
+    parts = []
+    for column, vector in list(zip(schema, unpack(row, schema), strict=True))[:SHOWN_COLUMNS]:
+        (text,) = format_text(column.type, vector, context.dictionary)
+        parts.append("null" if text is None else text.decode())
+    return f"({', '.join(parts)}{', ...' if len(schema) > SHOWN_COLUMNS else ''})"
+
+
+@dataclass(frozen=True, slots=True)
+class Pad:
+    """Each row moved, then with these null bits (word, bit) set: the padding of outer joins."""
+
+    gather: Gather
+    nulls: tuple[tuple[int, int], ...]
+
+    @property
+    def out_width(self) -> int:
+        return len(self.gather.words)
+
+    @property
+    def diff_width(self) -> int:
+        return 1
+
+    @property
+    def can_fail(self) -> bool:
+        return False
+
+    def run(self, rows: Words, context: Context) -> Mapped:
+        out, source = gathers.apply(self.gather, rows)
+        if out is rows:
+            out = out.copy()
+        for word, bit in self.nulls:
+            out[:, word] |= np.int64(-(2**63)) if bit == 63 else np.int64(1 << bit)
+        return Mapped(out, source)

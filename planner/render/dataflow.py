@@ -1,0 +1,455 @@
+"""Physical plan → nodes of a Dataflow: one match, no decisions.
+
+Sharing: a node is looked up by its spec over the dataflow's own node ids, so that equal sub-plans of all views are
+one node. A loop is looked up as a whole: by all of its nodes over what enters it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import assert_never
+
+import numpy as np
+
+from ivm import graph
+from ivm.dataflow import Dataflow
+from ivm.errors import SqlError
+from ivm.graph import (
+    Arrange,
+    AsOf,
+    Concat,
+    Consolidate,
+    Delay,
+    DeltaJoin,
+    Errors,
+    Gather,
+    Join,
+    Leave,
+    Negate,
+    NodeId,
+    NodeSpec,
+    Overflow,
+    Project,
+    ScopeId,
+    Threshold,
+    Words,
+)  # fmt: skip
+from ivm.rows import Mask, Vector, pack
+from ivm.time import last_width
+from ivm.words import Schema, SqlType
+from planner import gathers
+from planner.expr.context import Context
+from planner.expr.evaluate.evaluator import evaluate
+from planner.expr.row_errors import error_words
+from planner.expr.scalar import Literal, Scalar
+from planner.physical.key_checks import Guard
+from planner.physical.layouts import table_layout
+from planner.physical.nodes import (
+    Constants,
+    Group,
+    Lock,
+    LoopVariable,
+    Map,
+    Node,
+    Plan,
+    Scope,
+    Table,
+    TableErrors,
+    innermost_loops,
+    inputs,
+    with_inputs,
+)  # fmt: skip
+from planner.render.programs import Bound
+from storage import codec
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A view in the dataflow: its Output, the Output of its error rows (None: it cannot fail) and all its nodes.
+
+    ``places``: where each node of its plan is; None where an error collection does not exist.
+    """
+
+    relation: int
+    schema: Schema
+    output: NodeId
+    errors: NodeId | None
+    nodes: tuple[NodeId, ...]
+    places: tuple[NodeId | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A locked join in the dataflow: its node, the Output of what it keeps as rows of ``schema``, and the way back."""
+
+    node: NodeId
+    output: NodeId
+    schema: Schema
+    back: Gather
+
+
+@dataclass(slots=True)
+class Stored:
+    """A relation in the dataflow. ``rows``: its whole rows; ``arrangements``: by key columns, () the whole row."""
+
+    schema: Schema
+    rows: NodeId
+    primary_key: tuple[int, ...] = ()
+    arrangements: dict[tuple[int, ...], NodeId] = field(default_factory=dict)
+    installed: Installed | None = None
+    nodes: tuple[NodeId, ...] = ()
+    guards: dict[tuple[tuple[int, ...], bool], NodeId] = field(default_factory=dict)
+    locks: dict[int, Kept] = field(default_factory=dict)
+    """What a view's locked joins keep, by name."""
+    """Arrangements by keys' equality that no plan looks up, by (columns, null_safe)."""
+
+
+@dataclass(slots=True)
+class Renderer:
+    """The relations and views of one Dataflow.
+
+    New nodes are dormant until ``dataflow.hydrate``. A view's Outputs keep what they read; arrangements are retained
+    until their relation is dropped.
+    """
+
+    dataflow: Dataflow
+    context: Context
+    stored: dict[int, Stored] = field(default_factory=dict)
+    known: dict[NodeSpec, NodeId] = field(default_factory=dict)
+    loops: dict[Hashable, tuple[NodeId | None, ...]] = field(default_factory=dict)
+
+    def add_table(self, relation: int, schema: Schema, primary_key: tuple[int, ...]) -> NodeId:
+        """A table's Input and its arrangement by primary key (by whole row without one)."""
+        rows = self.dataflow.add(graph.Input(gathers.width(schema)))
+        self.stored[relation] = Stored(schema, rows, primary_key)
+        self.add_arrangement(relation, primary_key)
+        return rows
+
+    def add_arrangement(self, relation: int, columns: tuple[int, ...]) -> NodeId:
+        """One more arrangement of a relation, kept until the relation is dropped."""
+        stored = self.stored[relation]
+        found = stored.arrangements.get(columns)
+        if found is not None:
+            return found
+        layout = table_layout(stored.schema, columns)
+        node = self.add(Arrange(stored.rows, layout.gather, layout.key_width))
+        self.dataflow.retain(node)
+        stored.arrangements = {**stored.arrangements, columns: node}  # readers may be looking at the old ones
+        stored.nodes = (*stored.nodes, node)
+        return node
+
+    def add_guard(self, relation: int, guard: Guard) -> NodeId:
+        """The arrangement in which equal keys are found, kept like the others."""
+        if guard.plain:
+            return self.add_arrangement(relation, guard.columns)
+        stored = self.stored[relation]
+        found = stored.guards.get(guard.key)
+        if found is not None:
+            return found
+        rows = stored.rows
+        if guard.program is not None:
+            rows = self.add(graph.FlatMap(rows, Bound(guard.program, self.context)))
+            stored.nodes = (*stored.nodes, rows)
+        node = self.add(Arrange(rows, guard.layout.gather, guard.layout.key_width))
+        self.dataflow.retain(node)
+        stored.guards[guard.key] = node
+        stored.nodes = (*stored.nodes, node)
+        return node
+
+    def has_guard(self, relation: int, guard: Guard) -> bool:
+        stored = self.stored[relation]
+        return guard.columns in stored.arrangements if guard.plain else guard.key in stored.guards
+
+    def drop_guard(self, relation: int, guard: Guard) -> None:
+        """Gives an arrangement back; a table's own one stays, and what views share."""
+        stored = self.stored[relation]
+        if guard.plain and guard.columns == stored.primary_key:
+            return
+        if guard.plain:
+            node = stored.arrangements[guard.columns]
+            stored.arrangements = {k: n for k, n in stored.arrangements.items() if n != node}
+        else:
+            node = stored.guards[guard.key]
+            stored.guards = {k: n for k, n in stored.guards.items() if n != node}
+        stored.nodes = tuple(n for n in stored.nodes if n != node)
+        self.dataflow.release(node)
+        self._forget()
+
+    def guard_node(self, relation: int, guard: Guard) -> NodeId:
+        """The guard's arrangement, which is there."""
+        stored = self.stored[relation]
+        return stored.arrangements[guard.columns] if guard.plain else stored.guards[guard.key]
+
+    def install(self, plan: Plan, relation: int, waiting: bool = False) -> Installed:
+        """A view: its nodes and Outputs, not yet hydrated. ``waiting``: locked joins will be told what they kept."""
+        render = Rendering(self, plan, waiting)
+        places = render.all()
+        rows = places[plan.rows]
+        assert rows is not None
+        output = self.dataflow.add(graph.Output(rows))
+        failing = None if plan.errors is None else places[plan.errors]
+        errors = None if failing is None else self.dataflow.add(graph.Output(failing))
+        locks = {node.name: self._kept(node, place) for node, place in zip(plan.nodes, places, strict=True)
+                 if isinstance(node, Lock) and place is not None}  # fmt: skip
+        roots = tuple(n for n in (output, errors, *(k.output for k in locks.values())) if n is not None)
+        nodes = tuple(dict.fromkeys(n for n in (*places, *roots) if n is not None))
+        installed = Installed(relation, plan.schema, output, errors, nodes, tuple(places))
+        self.stored[relation] = Stored(plan.schema, rows, (), {(): output}, installed, nodes, locks=locks)
+        return installed
+
+    def _kept(self, lock: Lock, place: NodeId) -> Kept:
+        rows = self.add(Project(place, lock.gather))
+        return Kept(place, self.dataflow.add(graph.Output(rows)), lock.schema, lock.back)
+
+    def beside(self, dataflow: Dataflow) -> Renderer:
+        """A renderer of the same relations into a dataflow beside this one's, under the same ids."""
+        return Renderer(dataflow, self.context, dict(self.stored), dict(self.known), dict(self.loops))
+
+    def adopt(self, other: Renderer, relation: int) -> None:
+        """Take over a view that ``other``, which stood beside, has installed; its nodes are in this dataflow now."""
+        stored = self.stored[relation] = other.stored[relation]
+        nodes = set(stored.nodes)
+        for spec, node in other.known.items():
+            if node in nodes:
+                self.known.setdefault(spec, node)
+        for key, places in other.loops.items():
+            if any(place in nodes for place in places):
+                self.loops.setdefault(key, places)
+
+    def drop_relation(self, relation: int) -> None:
+        """Gives back a relation's nodes; what other views share stays."""
+        stored = self.stored.pop(relation)
+        if stored.installed is None:
+            roots = (*stored.arrangements.values(), *stored.guards.values(), stored.rows)
+        else:
+            views = [n for n in (stored.installed.output, stored.installed.errors) if n is not None]
+            locks = (kept.output for kept in stored.locks.values())
+            roots = (*views, *locks, *(n for k, n in stored.arrangements.items() if k), *stored.guards.values())
+        for node in roots:
+            self.dataflow.release(node)
+        self._forget()
+
+    def input(self, relation: int) -> NodeId:
+        """A table's Input, for ``feed``."""
+        return self.stored[relation].rows
+
+    def output(self, relation: int) -> NodeId:
+        """A view's Output, for ``changes`` and reads."""
+        installed = self.stored[relation].installed
+        assert installed is not None, relation
+        return installed.output
+
+    def errors(self, relation: int) -> NodeId | None:
+        """The Output of a view's error rows, None for a table and for a view that cannot fail."""
+        installed = self.stored[relation].installed
+        return None if installed is None else installed.errors
+
+    def arrangement(self, relation: int, columns: tuple[int, ...]) -> NodeId | None:
+        """The arrangement by these columns; () is a table's own one (by primary key or row), a view's Output."""
+        stored = self.stored[relation]
+        return stored.arrangements.get(columns or stored.primary_key)
+
+    def keys(self, relation: int) -> tuple[tuple[int, ...], ...]:
+        """The key columns of a relation's arrangements, for ``Indexes``."""
+        stored = self.stored.get(relation)
+        return () if stored is None else tuple(k for k in stored.arrangements if k)
+
+    def add(self, spec: NodeSpec) -> NodeId:
+        """A node of this spec, new or found."""
+        found = self.known.get(spec)
+        if found is None:
+            found = self.dataflow.add(spec)
+            self.known[spec] = found
+        return found
+
+    def _forget(self) -> None:
+        """Nodes that the dataflow has freed are no longer to be found."""
+        alive = {n for s in self.stored.values() for n in (*s.nodes, s.rows)}
+        self.known = {spec: node for spec, node in self.known.items() if node in alive}
+        self.loops = {k: nodes for k, nodes in self.loops.items() if all(n is None or n in alive for n in nodes)}
+
+
+class Rendering:
+    """One plan while it is rendered. A place is None where an error collection does not exist."""
+
+    def __init__(self, renderer: Renderer, plan: Plan, waiting: bool = False) -> None:
+        self.renderer, self.plan, self.waiting = renderer, plan, waiting
+        self.places: list[NodeId | None] = [None] * len(plan.nodes)
+        self.failures: dict[int, NodeId] = {}
+        self.scopes: dict[int, ScopeId] = {}
+        self.loop_of = outermost_loops(plan)
+        self.done: set[int] = set()
+
+    def all(self) -> list[NodeId | None]:
+        """Every node's place. A loop is rendered when it is first left: what enters it stands before that."""
+        for number, node in enumerate(self.plan.nodes):
+            if self.loop_of[number] is not None:
+                continue
+            for i in inputs(node):
+                loop = self.loop_of[i]
+                if loop is not None and loop not in self.done:
+                    self.done.add(loop)
+                    self._loop(loop)
+            self.places[number] = self.node(NodeId(number), node)
+        return self.places
+
+    def _loop(self, loop: int) -> None:
+        members = [NodeId(i) for i, o in enumerate(self.loop_of) if o == loop]
+        key = self._loop_key(members)
+        found = self.renderer.loops.get(key)
+        if found is not None:
+            for number, place in zip(members, found, strict=True):
+                self.places[number] = place
+            return
+        for number in members:
+            self.places[number] = self.node(number, self.plan.nodes[number])
+        for variable, body in self.plan.connections:
+            if variable in members:
+                self.renderer.dataflow.connect(self.at(variable), self.at(body))
+        self.renderer.loops[key] = tuple(self.places[i] for i in members)
+
+    def _loop_key(self, members: list[NodeId]) -> Hashable:
+        """A loop by its nodes: members are named by their position in it, what enters by its place."""
+        local = {number: NodeId(-1 - k) for k, number in enumerate(members)}
+        first = min(s.scope for s in self.plan.nodes if isinstance(s, LoopVariable) and self._is_in(s, members))
+        specs: list[Hashable] = []
+        for number in members:
+            node = self.plan.nodes[number]
+            if isinstance(node, LoopVariable):
+                scope = self.plan.scopes[node.scope]
+                parent = -1 if scope.parent is None else scope.parent - first
+                bounds = (scope.limit, scope.return_at_limit, scope.stride, last_width(scope.shape))
+                specs.append((node.scope - first, node.number, node.width, parent, bounds))
+                continue
+            names = {i: local.get(i, self.places[i]) for i in inputs(node)}
+            present = {i: _ABSENT if n is None else n for i, n in names.items()}
+            specs.append(with_inputs(node, present))
+        bodies = tuple((local[v], local.get(b, b)) for v, b in self.plan.connections if v in local)
+        return tuple(specs), bodies
+
+    def _is_in(self, variable: LoopVariable, members: list[NodeId]) -> bool:
+        return any(self.plan.nodes[i] is variable for i in members)
+
+    def at(self, number: NodeId) -> NodeId:
+        place = self.places[number]
+        assert place is not None
+        return place
+
+    def scope(self, number: int) -> ScopeId:
+        if number not in self.scopes:
+            scope: Scope = self.plan.scopes[number]
+            parent = None if scope.parent is None else self.scope(scope.parent)
+            bounds = (scope.limit, scope.return_at_limit, scope.stride, last_width(scope.shape))
+            self.scopes[number] = self.renderer.dataflow.scope(parent, *bounds)
+        return self.scopes[number]
+
+    def node(self, number: NodeId, node: Node) -> NodeId | None:
+        """The dataflow's node for a plan's node whose inputs have their places; None: there is none to have."""
+        renderer = self.renderer
+        match node:
+            case Table():
+                return renderer.stored[node.relation].rows
+            case TableErrors():
+                return _errors_of(renderer.stored.get(node.relation))
+            case Constants():
+                return self._constants(number, node)
+            case LoopVariable():
+                return renderer.dataflow.add(graph.Variable(self.scope(node.scope), node.width))
+            case Concat():
+                present = tuple(p for i in node.inputs if (p := self.places[i]) is not None)
+                return renderer.add(Concat(present)) if len(present) > 1 else (present[0] if present else None)
+            case Map():
+                return renderer.add(graph.FlatMap(self.at(node.input), Bound(node.program, renderer.context)))
+            case Lock():
+                left, right = self.at(node.left), self.at(node.right)
+                return renderer.add(graph.Lock(left, right, node.name, node.none, self.waiting))
+            case Group():
+                return renderer.add(graph.Reduce(self.at(node.input), node.fold.bind(renderer.context)))
+            case Errors() if node.input in self.failures or isinstance(self.plan.nodes[node.input], Constants):
+                return self.failures.get(node.input)
+            case (
+                Project() | Errors() | Negate() | Consolidate() | Arrange() | Join() | AsOf() | DeltaJoin()
+                | Threshold() | Delay() | Leave() | Overflow()
+            ):  # fmt: skip
+                return self._made(node)
+            case _:
+                assert_never(node)
+
+    def _made(self, node: Simple) -> NodeId | None:
+        if any(self.places[i] is None for i in inputs(node)):
+            return None
+        return self.renderer.add(self._moved(node))
+
+    def _moved(self, node: Simple) -> NodeSpec:
+        moved = with_inputs(node, {i: self.at(i) for i in inputs(node)})
+        assert not isinstance(moved, Table | TableErrors | Constants | LoopVariable | Map | Group | Lock)
+        return moved
+
+    def _constants(self, number: NodeId, node: Constants) -> NodeId:
+        words, errors = constant_rows(node.rows, node.schema, self.renderer.context)
+        add = self.renderer.add
+        if len(errors):
+            rows = tuple(tuple(r) for r in errors.tolist())
+            self.failures[number] = add(graph.Constant(1, rows))
+        return add(graph.Constant(gathers.width(node.schema), tuple(tuple(r) for r in words.tolist())))
+
+
+Simple = (
+    Project | Errors | Negate | Consolidate | Arrange | Join | AsOf | DeltaJoin | Threshold | Delay | Leave | Overflow
+)
+"""Nodes that are the engine's own specs, over the plan's numbers."""
+
+_ABSENT = NodeId(-(10**9))
+
+
+def outermost_loops(plan: Plan) -> list[int | None]:
+    """For each node the outermost loop that it is in, None outside of loops."""
+
+    def outermost(scope: int | None) -> int | None:
+        parent = None if scope is None else plan.scopes[scope].parent
+        return scope if parent is None else outermost(parent)
+
+    return [outermost(scope) for scope in innermost_loops(plan)]
+
+
+def _errors_of(stored: Stored | None) -> NodeId | None:
+    if stored is None or stored.installed is None or stored.installed.errors is None:
+        return None
+    return stored.installed.errors
+
+
+def constant_rows(rows: Sequence[tuple[Scalar, ...]], schema: Schema, context: Context) -> tuple[Words, Words]:
+    """Rows of expressions without columns as words (int64[n, width]) and error rows (int64[e, 1]).
+
+    Literals are encoded a column at a time.
+    """
+    if not schema:
+        return np.zeros((len(rows), 1), np.int64), np.zeros((0, 1), np.int64)
+    good = np.ones(len(rows), np.bool_)
+    errors: list[SqlError] = []
+    vectors = [_column(rows, i, column.type, good, errors, context) for i, column in enumerate(schema)]
+    if not good.all():
+        kept = [Vector(v.words[good], None if v.nulls is None else v.nulls[good]) for v in vectors]
+        words = pack(kept, schema, int(good.sum()))
+    else:
+        words = pack(vectors, schema, len(rows))
+    return words, error_words(errors, [None] * len(errors), context.dictionary)
+
+
+def _column(
+    rows: Sequence[tuple[Scalar, ...]], i: int, type_: SqlType, good: Mask, errors: list[SqlError], context: Context
+) -> Vector:
+    cells = [row[i] for row in rows]
+    if all(isinstance(c, Literal) for c in cells):
+        return codec.encode(type_, [c.value for c in cells if isinstance(c, Literal)], context.dictionary)
+    words, nulls = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)
+    for k, cell in enumerate(cells):
+        (vector,), failures = evaluate((cell,), [], 1, context)
+        if failures is not None and len(failures.rows):
+            good[k] = False
+            errors.append(failures.errors[0])
+            continue
+        words[k] = vector.words[0]
+        nulls[k] = vector.nulls is not None and bool(vector.nulls[0])
+    return Vector(words, nulls if nulls.any() else None)

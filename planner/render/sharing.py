@@ -1,0 +1,104 @@
+"""What of a plan the dataflow has already: the plan is rendered into nowhere, beside what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from ivm import graph
+from ivm.dataflow import Dataflow
+from ivm.graph import Arrange, NodeId, NodeSpec, ScopeId, Threshold
+from planner import gathers
+from planner.physical.nodes import Constants, Plan, Table, TableErrors
+from planner.render.dataflow import Renderer, Rendering, constant_rows
+from planner.render.holdings import users
+
+_FIRST = -(2 * 10**9)
+"""Below all ids that a loop's key gives to its own nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """For each of a plan's nodes that exists the relations that use it; stored relations' own rows aside."""
+
+    users: Mapping[NodeId, tuple[int, ...]]
+    operators: int
+    arrangements: int
+    arranged: int
+    """How many of the plan's nodes there are in all, how many are arrangements, and how many of those exist."""
+    once: bool = False
+    """The plan runs once: it makes nothing that stays, and reads whole relations' arrangements only."""
+
+    def relations(self) -> tuple[int, ...]:
+        """All the relations that something is shared with."""
+        return tuple(sorted({r for known in self.users.values() for r in known}))
+
+
+def sharing(plan: Plan, renderer: Renderer) -> Sharing:
+    """What the plan would share, were it rendered now. Any thread may ask; nothing is made, nothing interned."""
+    places = _Finding(Renderer(
+        _Nowhere(), renderer.context, renderer.stored.copy(), renderer.known.copy(), renderer.loops.copy()
+    ), plan).all()  # fmt: skip
+    use = users(renderer.stored.copy())
+    counted = [i for i, node in enumerate(plan.nodes) if not isinstance(node, Table | TableErrors)]
+    found = {NodeId(i): tuple(use.get(p, ())) for i in counted if (p := places[i]) is not None and p > 0}
+    arranged = [i for i in counted if isinstance(plan.nodes[i], Arrange | Threshold)]
+    return Sharing(found, len(counted), len(arranged), sum(i in found for i in arranged))
+
+
+def reading(plan: Plan, renderer: Renderer) -> Sharing:
+    """The arrangements that a one-shot plan looks things up in, with the relations that use them."""
+    use = users(renderer.stored.copy())
+    found: dict[NodeId, tuple[int, ...]] = {}
+    for i, stored in enumerate(plan.stored):
+        place = None if stored is None or stored[0] not in renderer.stored else renderer.arrangement(*stored)
+        if place is not None:
+            found[NodeId(i)] = tuple(use.get(place, ()))
+    arranged = sum(isinstance(node, Arrange | Threshold) for node in plan.nodes)
+    return Sharing(found, len(plan.nodes), arranged, len(found), once=True)
+
+
+class _Nowhere(Dataflow):
+    """Takes nodes without making them: their ids are negative."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last = _FIRST
+
+    def _next(self) -> int:
+        self._last -= 1
+        return self._last
+
+    def scope(
+        self, parent: ScopeId | None = None, limit: int | None = None, return_at_limit: bool = False, stride: int = 0,
+        width: int | None = None,
+    ) -> ScopeId:  # fmt: skip
+        return ScopeId(self._next())
+
+    def add(self, spec: NodeSpec) -> NodeId:
+        return NodeId(self._next())
+
+    def connect(self, variable: NodeId, body: NodeId) -> None:
+        return None
+
+
+class _Finding(Rendering):
+    def _constants(self, number: NodeId, node: Constants) -> NodeId:
+        context = self.renderer.context
+        context = replace(context, dictionary=context.dictionary.scratch())
+        words, errors = constant_rows(node.rows, node.schema, context)
+        if len(errors):
+            rows = tuple(tuple(r) for r in errors.tolist())
+            self.failures[number] = self.renderer.add(graph.Constant(1, rows))
+        return self.renderer.add(graph.Constant(gathers.width(node.schema), tuple(tuple(r) for r in words.tolist())))
+
+
+def summary(found: Sharing, names: Callable[[int], str]) -> str | None:
+    """One line of it, for people; None: there is nothing to say."""
+    if not found.users:
+        return None if found.once else "shared: nothing"
+    with_ = ", ".join(names(r) for r in found.relations())
+    arrangements = f"{found.arranged} of {found.arrangements} arrangements"
+    if found.once:
+        return f"shared: {arrangements}, with {with_}"
+    return f"shared: {len(found.users)} of {found.operators} operators, {arrangements}, with {with_}"

@@ -1,0 +1,189 @@
+"""What plans with subqueries mention, and the equivalences among EXISTS, ANY and ALL, with exact three-valued logic.
+
+``x op ANY (q)``: true if some comparison is true, else NULL if some is NULL, else false. ``ALL`` is its dual.
+"""
+
+from __future__ import annotations
+
+from ivm.words import BOOL
+from planner.expr.scalar import (
+    And,
+    Call,
+    Case,
+    Column,
+    Exists,
+    Literal,
+    Or,
+    OuterColumn,
+    Quantified,
+    Scalar,
+    ScalarSubquery,
+)  # fmt: skip
+from planner.logical.join_keys import operator
+from planner.logical.levels import unlift
+from planner.logical.nodes import Filter, Join, Project, Reduce, Reference, Rel, TopK, Values
+from planner.logical.traversal import children, conjunction, scalars, walk
+from planner.memo import by_identity
+
+parts = walk
+_COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
+
+
+@by_identity
+def outer_columns(rel: Rel) -> frozenset[tuple[int, int]]:
+    """The (level, index) of the outer columns that a plan mentions, levels as its own top sees them."""
+    found: set[tuple[int, int]] = set()
+    for expr in scalars(rel):
+        found |= outer_columns_of(expr)
+    if isinstance(rel, Join) and rel.lateral:
+        return frozenset(found | outer_columns(rel.left) | _inside(outer_columns(rel.right)))
+    return frozenset(found.union(*(outer_columns(c) for c in children(rel))))
+
+
+def outer_columns_of(expr: Scalar) -> set[tuple[int, int]]:
+    """The outer columns that an expression mentions, those of its subqueries included."""
+    found: set[tuple[int, int]] = set()
+    for part in walk(expr):
+        match part:
+            case OuterColumn():
+                found.add((part.level, part.index))
+            case ScalarSubquery() | Exists():
+                found |= _inside(outer_columns(part.rel))
+            case Quantified():
+                found |= _inside(outer_columns(part.rel) | outer_columns_of(part.comparison))
+            case _:
+                pass
+    return found
+
+
+def _inside(columns: frozenset[tuple[int, int]] | set[tuple[int, int]]) -> frozenset[tuple[int, int]]:
+    return frozenset((level - 1, index) for level, index in columns if level > 1)
+
+
+@by_identity
+def references(rel: Rel) -> frozenset[int]:
+    """The recursive bindings that a plan mentions, in subqueries too."""
+    found = {rel.binding} if isinstance(rel, Reference) else set()
+    for expr in scalars(rel):
+        for part in walk(expr):
+            if isinstance(part, ScalarSubquery | Exists | Quantified):
+                found |= references(part.rel)
+    return frozenset(found.union(*(references(c) for c in children(rel))))
+
+
+def at_most_one(rel: Rel) -> bool:
+    """Whether a plan surely has no more than one row (for each binding of outer columns)."""
+    match rel:
+        case Reduce():
+            return not rel.keys
+        case Values():
+            return len(rel.rows) <= 1
+        case Project() | Filter():
+            return at_most_one(rel.input)
+        case TopK():
+            limit = rel.limit.value if isinstance(rel.limit, Literal) else None
+            return not rel.keys and not rel.numbers and isinstance(limit, int) and limit <= 1
+        case _:
+            return False
+
+
+def exactly_one(rel: Rel) -> bool:
+    """Whether a plan surely has one row (for each binding of outer columns)."""
+    match rel:
+        case Reduce():
+            return not rel.keys
+        case Values():
+            return len(rel.rows) == 1
+        case Project():
+            return exactly_one(rel.input)
+        case _:
+            return False
+
+
+def negation(expr: Scalar) -> Scalar:
+    """NOT expr."""
+    return Call("not", (expr,), BOOL, expr.nullable)
+
+
+def test(name: str, expr: Scalar) -> Scalar:
+    """``expr IS [NOT] NULL | TRUE | FALSE``."""
+    return Call(name, (expr,), BOOL, False)
+
+
+def existence(expr: Scalar) -> tuple[bool, Rel] | None:
+    """(negated, plan) of an EXISTS or NOT EXISTS."""
+    if isinstance(expr, Exists):
+        return False, expr.rel
+    if operator(expr) == "not" and isinstance(expr, Call) and isinstance(expr.args[0], Exists):
+        return True, expr.args[0].rel
+    return None
+
+
+def simplify_truth(expr: Scalar) -> Scalar:
+    """A condition of which only the true rows count: ANY, ALL and their negations by EXISTS. Same true rows."""
+    if isinstance(expr, And):
+        return conjunction(tuple(simplify_truth(a) for a in expr.args))
+    if isinstance(expr, Quantified):
+        if expr.every:
+            return negation(Exists(Filter(expr.rel, test("is not true", expr.comparison))))
+        return Exists(Filter(expr.rel, expr.comparison))
+    if operator(expr) == "not" and isinstance(expr, Call):
+        return _simplify_not(expr, expr.args[0])
+    return expr
+
+
+def _simplify_not(expr: Scalar, inner: Scalar) -> Scalar:
+    if operator(inner) == "not" and isinstance(inner, Call):
+        return simplify_truth(inner.args[0])
+    if isinstance(inner, Or):
+        return conjunction(tuple(simplify_truth(negation(a)) for a in inner.args))
+    if not isinstance(inner, Quantified):
+        return expr
+    if inner.every:
+        return Exists(Filter(inner.rel, test("is false", inner.comparison)))
+    nulls = tuple(_none(a) for a in _null_parts(inner))
+    return conjunction((negation(Exists(Filter(inner.rel, inner.comparison))), *nulls))
+
+
+def _none(part: Scalar) -> Scalar:
+    """NOT part, for a part that is never NULL."""
+    if isinstance(part, And):
+        return Or(tuple(_none(a) for a in part.args))
+    if operator(part) == "is null" and isinstance(part, Call):
+        return test("is not null", part.args[0])
+    return negation(part)
+
+
+def expand_quantified(expr: Quantified) -> Scalar:
+    """ANY and ALL by EXISTS, as a value."""
+    decided = test("is false", expr.comparison) if expr.every else expr.comparison
+    null = _null_parts(expr)
+    arms: list[tuple[Scalar, Scalar]] = [(Exists(Filter(expr.rel, decided)), Literal(not expr.every, BOOL))]
+    if null:
+        arms.append((null[0] if len(null) == 1 else Or(null), Literal(None, BOOL)))
+    return Case(tuple(arms), Literal(expr.every, BOOL), BOOL)
+
+
+def _null_parts(expr: Quantified) -> tuple[Scalar, ...]:
+    """Conditions, never NULL, of which one holds when some comparison is NULL.
+
+    A strict comparison of an outer with an inner value is NULL when either is: two tests that need no pairs.
+    """
+    comparison = expr.comparison
+    if not comparison.nullable:
+        return ()
+    if operator(comparison) in _COMPARISONS and isinstance(comparison, Call) and len(comparison.args) == 2:
+        sides = sorted(comparison.args, key=_is_inner)
+        outer, inner = sides
+        if not _is_inner(outer) and _is_inner(inner) and not outer_columns_of(inner):
+            found: list[Scalar] = []
+            if inner.nullable:
+                found.append(Exists(Filter(expr.rel, test("is null", inner))))
+            if outer.nullable:
+                found.append(And((test("is null", unlift(outer)), Exists(expr.rel))))
+            return tuple(found)
+    return (Exists(Filter(expr.rel, test("is null", comparison))),)
+
+
+def _is_inner(expr: Scalar) -> bool:
+    return any(isinstance(p, Column) for p in walk(expr))

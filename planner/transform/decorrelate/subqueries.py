@@ -1,0 +1,455 @@
+"""Subqueries and lateral joins become joins: a plan without ``OuterColumn`` and without subquery expressions.
+
+Source: Neumann and Kemper, "Unnesting arbitrary queries" (BTW 2015). A subquery is applied to the *set* of its outer
+bindings, the domain: ``apply(rel, D)`` gives, for each row d of D, d beside each row of rel under d. Only the outer
+columns that the subquery mentions are in D, so that equal bindings are computed once, and what mentions none of them is
+not multiplied by D before it must be. The result meets the outer rows again by an equality on words.
+
+Rule: the rows are those of the nested evaluation, at every multiplicity. Side conditions: bindings are told apart by
+their words, not by SQL's equality (1.0 and 1.00 print differently), so columns of types with equality classes are in
+D as bigint words. Errors in a subquery behind a CASE, AND, OR or COALESCE arise only for bindings that reach it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from ivm.errors import unsupported
+from ivm.words import Schema
+from planner.expr.scalar import Aggregate, Coalesce, Column, Literal, OuterColumn, Scalar
+from planner.logical.nodes import (
+    AsOf,
+    Distinct,
+    Filter,
+    Get,
+    Join,
+    JoinKind,
+    LetRec,
+    Locked,
+    Project,
+    Recursive,
+    Reduce,
+    Reference,
+    Rel,
+    SetKind,
+    SetOperation,
+    TableFunction,
+    TopK,
+    Values,
+    schema,
+)  # fmt: skip
+from planner.logical.traversal import (
+    TRUE,
+    children,
+    conjunction,
+    conjuncts,
+    has_subquery,
+    own_columns,
+    rewrite,
+    scalars,
+    shift,
+    with_children,
+    with_scalars,
+)  # fmt: skip
+from planner.transform.decorrelate import mentions, pull_up
+from planner.transform.decorrelate.lift import Lifter, same_words
+
+Token = tuple[int, int]
+"""(scope, column): a column of the row that a query's expressions see; each such row has a scope number of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The set of outer bindings: ``rel``'s columns are the tokens' values, in order, each row once."""
+
+    rel: Rel
+    tokens: tuple[Token, ...]
+
+    @property
+    def width(self) -> int:
+        return len(self.tokens)
+
+    def position(self, token: Token) -> int:
+        return self.tokens.index(token)
+
+
+UNIT = Domain(Values(((),), ()), ())
+Scopes = tuple[int, ...]
+"""The scopes around a plan, nearest first: ``OuterColumn.level`` k is in ``scopes[k - 1]``."""
+
+
+def decorrelate(rel: Rel) -> Rel:
+    """The plan without subquery expressions, outer columns and lateral joins."""
+    return Decorrelator().apply(rel, UNIT, ())
+
+
+class Decorrelator:
+    """One decorrelation: numbers scopes, and remembers closed plans so that a CTE used twice stays one object."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._closed: dict[int, tuple[Rel, Rel]] = {}
+        self.bindings: dict[int, tuple[tuple[Token, ...], Schema]] = {}
+        """Recursive bindings that were applied to a domain: its tokens, and the reference's whole row."""
+
+    def scope(self) -> int:
+        """A new scope."""
+        self._next += 1
+        return self._next
+
+    def tokens_in(self, rel: Rel, scopes: Scopes) -> frozenset[Token]:
+        """The outer columns that a plan mentions, those of the recursive bindings in it included."""
+        found = {(scopes[level - 1], index) for level, index in mentions.outer_columns(rel) if level <= len(scopes)}
+        for binding in mentions.references(rel):
+            found |= set(self.bindings.get(binding, ((), ()))[0])
+        return frozenset(found)
+
+    def apply(self, rel: Rel, domain: Domain, scopes: Scopes) -> Rel:
+        """For each row of the domain, its columns beside the plan's."""
+        if not self.tokens_in(rel, scopes) & set(domain.tokens):
+            return self._product(domain, self._closed_plan(rel, scopes))
+        match rel:
+            case Get():
+                raise AssertionError
+            case Reference():
+                return self._reference(rel, domain)
+            case Values():
+                return self._values(rel, domain, scopes)
+            case Filter():
+                return self._filter(rel, domain, scopes)
+            case Project():
+                return self._project(rel, domain, scopes)
+            case Join():
+                return self._lateral(rel, domain, scopes) if rel.lateral else self._join(rel, domain, scopes)
+            case Locked():
+                raise unsupported("FOR SYSTEM_TIME AS OF PROCTIME() in a correlated subquery")
+            case AsOf():
+                return self._asof(rel, domain, scopes)
+            case Reduce():
+                return self._reduce(rel, domain, scopes)
+            case Distinct():
+                return Distinct(self.apply(rel.input, domain, scopes))
+            case TopK():
+                return self._topk(rel, domain, scopes)
+            case SetOperation():
+                left, right = self.apply(rel.left, domain, scopes), self.apply(rel.right, domain, scopes)
+                return replace(rel, left=left, right=right)
+            case TableFunction():
+                return self._table_function(rel, domain, scopes)
+            case Recursive():
+                return self._recursive(rel, domain, scopes)
+            case LetRec():
+                return self._letrec(rel, domain, scopes)
+            case _:
+                assert_never(rel)
+
+    def _closed_plan(self, rel: Rel, scopes: Scopes) -> Rel:
+        """A plan that mentions nothing of the domain, decorrelated inside."""
+        found = self._closed.get(id(rel))
+        if found is not None:
+            return found[1]
+        match rel:
+            case Filter():
+                new: Rel = self._filter(rel, UNIT, scopes)
+            case Project():
+                new = self._project(rel, UNIT, scopes)
+            case Join():
+                new = self._lateral(rel, UNIT, scopes) if rel.lateral else self._join(rel, UNIT, scopes)
+            case Reduce():
+                new = self._reduce(rel, UNIT, scopes)
+            case TopK():
+                new = self._topk(rel, UNIT, scopes)
+            case TableFunction():
+                new = self._table_function(rel, UNIT, scopes)
+            case Values() if any(has_subquery(e) for e in scalars(rel)):
+                new = self._values(rel, UNIT, scopes)
+            case (
+                Values()
+                | Get()
+                | Reference()
+                | AsOf()
+                | Locked()
+                | Distinct()
+                | SetOperation()
+                | Recursive()
+                | LetRec()
+            ):
+                new = with_children(rel, tuple(self._closed_plan(c, scopes) for c in children(rel)))
+            case _:
+                assert_never(rel)
+        self._closed[id(rel)] = (rel, new)
+        return new
+
+    @staticmethod
+    def _product(domain: Domain, rel: Rel) -> Rel:
+        return rel if not domain.tokens else Join(JoinKind.INNER, domain.rel, rel, TRUE)
+
+    def _reference(self, rel: Reference, domain: Domain) -> Rel:
+        """A binding that was applied to its own domain: met with this one on the columns of that."""
+        tokens, row = self.bindings[rel.binding]
+        whole = Reference(rel.binding, row)
+        if tokens == domain.tokens:
+            return whole
+        on = [same_words(domain.position(t), domain.width + i, row[i]) for i, t in enumerate(tokens)]
+        joined = Join(JoinKind.INNER, domain.rel, whole, conjunction(tuple(on)))
+        own = own_columns(schema(joined))
+        return Project(joined, (*own[: domain.width], *own[domain.width + len(tokens) :]))
+
+    def outer(self, expr: Scalar, domain: Domain, scopes: Scopes) -> Scalar:
+        """An expression over (domain, own row): its columns moved behind the domain, outer ones into it."""
+
+        def change(part: Scalar) -> Scalar | None:
+            if isinstance(part, Column):
+                return replace(part, index=part.index + domain.width) if domain.width else part
+            if isinstance(part, OuterColumn):
+                return Column(domain.position((scopes[part.level - 1], part.index)), part.type, part.nullable)
+            return None
+
+        return rewrite(expr, change)
+
+    def lift(
+        self, exprs: tuple[Scalar, ...], applied: Rel, domain: Domain, scopes: Scopes
+    ) -> tuple[Rel, tuple[Scalar, ...]]:
+        """Expressions of a node over its applied input (domain, row): their subqueries become columns at its end."""
+        if not any(has_subquery(e) for e in exprs):
+            return applied, tuple(self.outer(e, domain, scopes) for e in exprs)
+        lifter = Lifter(self, applied, domain, (self.scope(), *scopes))
+        new = tuple(lifter.lift(e, ()) for e in exprs)
+        return lifter.rel, new
+
+    def _values(self, rel: Values, domain: Domain, scopes: Scopes) -> Rel:
+        kept = own_columns(schema(domain.rel))
+        parts: list[Rel] = []
+        for row in rel.rows:
+            lifted, exprs = self.lift(row, domain.rel, domain, scopes)
+            parts.append(Project(lifted, (*kept, *exprs)))
+        out = parts[0]
+        for part in parts[1:]:
+            out = SetOperation(SetKind.UNION, True, out, part)
+        return out
+
+    def _filter(self, rel: Filter, domain: Domain, scopes: Scopes) -> Rel:
+        """Plain conjuncts first; EXISTS and NOT EXISTS become semi- and antijoins; the rest is lifted."""
+        applied = self.apply(rel.input, domain, scopes) if domain.tokens else self._closed_plan(rel.input, scopes)
+        row = own_columns(schema(applied))
+        parts = [p for c in conjuncts(rel.predicate) for p in conjuncts(mentions.simplify_truth(c))]
+        plain = tuple(self.outer(p, domain, scopes) for p in parts if not has_subquery(p))
+        out: Rel = Filter(applied, conjunction(plain)) if plain else applied
+        for part in parts:
+            if not has_subquery(part):
+                continue
+            kind = mentions.existence(part)
+            if kind is not None:
+                negated, inner = kind
+                lifter = Lifter(self, out, domain, (self.scope(), *scopes))
+                out = lifter.semi_join(inner, negated)
+                continue
+            lifted, (predicate,) = self.lift((part,), out, domain, scopes)
+            out = Project(Filter(lifted, predicate), row)
+        return out
+
+    def _project(self, rel: Project, domain: Domain, scopes: Scopes) -> Rel:
+        applied = self._input(rel.input, domain, scopes)
+        kept = own_columns(schema(applied))[: domain.width]
+        lifted, exprs = self.lift(rel.exprs, applied, domain, scopes)
+        return Project(lifted, (*kept, *exprs))
+
+    def _input(self, rel: Rel, domain: Domain, scopes: Scopes) -> Rel:
+        return self.apply(rel, domain, scopes) if domain.tokens else self._closed_plan(rel, scopes)
+
+    def _join(self, rel: Join, domain: Domain, scopes: Scopes) -> Rel:
+        if has_subquery(rel.on):
+            return self._join_with_subquery(rel, domain, scopes)
+        left_open = bool(self.tokens_in(rel.left, scopes) & set(domain.tokens))
+        right_open = bool(self.tokens_in(rel.right, scopes) & set(domain.tokens))
+        on_open = any(isinstance(p, OuterColumn) for p in mentions.parts(rel.on))
+        left_kinds = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+        if not domain.tokens:
+            left, right = self._closed_plan(rel.left, scopes), self._closed_plan(rel.right, scopes)
+            return replace(rel, left=left, right=right, on=self.outer(rel.on, domain, scopes))
+        if rel.kind in left_kinds and not right_open:
+            left = self.apply(rel.left, domain, scopes)
+            return replace(rel, left=left, right=self._closed_plan(rel.right, scopes),
+                           on=self.outer(rel.on, domain, scopes))  # fmt: skip
+        if rel.kind is JoinKind.INNER and not left_open and not on_open:
+            return self._join_right_open(rel, domain, scopes)
+        return self._join_both(rel, domain, scopes)
+
+    def _join_right_open(self, rel: Join, domain: Domain, scopes: Scopes) -> Rel:
+        left, right = self._closed_plan(rel.left, scopes), self.apply(rel.right, domain, scopes)
+        count, width = len(schema(left)), domain.width
+
+        def place(part: Scalar) -> Scalar | None:
+            if isinstance(part, Column):
+                return part if part.index < count else replace(part, index=part.index + width)
+            return None
+
+        joined = Join(JoinKind.INNER, left, right, rewrite(rel.on, place))
+        own = own_columns(schema(joined))
+        return Project(joined, (*own[count : count + width], *own[:count], *own[count + width :]))
+
+    def _join_both(self, rel: Join, domain: Domain, scopes: Scopes) -> Rel:
+        """Both sides under the domain: they meet on it too."""
+        left, right = self.apply(rel.left, domain, scopes), self.apply(rel.right, domain, scopes)
+        width, count = domain.width, len(schema(left)) - domain.width
+        row = schema(left)
+
+        def place(part: Scalar) -> Scalar | None:
+            if isinstance(part, Column):
+                return replace(part, index=part.index + width + (width if part.index >= count else 0))
+            if isinstance(part, OuterColumn):
+                return Column(domain.position((scopes[part.level - 1], part.index)), part.type, part.nullable)
+            return None
+
+        meet = [same_words(i, width + count + i, row[i]) for i in range(width)]
+        kind = rel.kind
+        on = rewrite(rel.on, place)
+        if kind is JoinKind.RIGHT:
+            # an unmatched right row has its domain on the right only
+            on = _domain_on_right(on, width, width + count)
+        joined = Join(kind, left, right, conjunction((*meet, on)))
+        own = own_columns(schema(joined))
+        if kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return joined
+        first, second = own[:width], own[width + count : 2 * width + count]
+        chosen: tuple[Scalar, ...] = first
+        if kind is JoinKind.RIGHT:
+            chosen = second
+        elif kind is JoinKind.FULL:
+            chosen = tuple(Coalesce((a, b), a.type) for a, b in zip(first, second, strict=True))
+        return Project(joined, (*chosen, *own[width : width + count], *own[2 * width + count :]))
+
+    def _asof(self, rel: AsOf, domain: Domain, scopes: Scopes) -> Rel:
+        """The left side under the domain; where the right is too, the domain's columns are keys."""
+        width, count = domain.width, len(schema(rel.left))
+        right_open = bool(self.tokens_in(rel.right, scopes) & set(domain.tokens))
+        left = self.apply(rel.left, domain, scopes)
+        by = width if right_open else 0
+        right = self.apply(rel.right, domain, scopes) if right_open else self._closed_plan(rel.right, scopes)
+        keys = tuple((a + width, b + by, same) for a, b, same in rel.keys)
+        points = (rel.points[0] + width, rel.points[1] + by)
+        joined = replace(rel, left=left, right=right, keys=(*((i, i, True) for i in range(by)), *keys), points=points)
+        own = own_columns(schema(joined))
+        return Project(joined, (*own[: width + count], *own[width + count + by :])) if by else joined
+
+    def _join_with_subquery(self, rel: Join, domain: Domain, scopes: Scopes) -> Rel:
+        """ON with a subquery: the matched pairs are a filtered product; outer rows without a pair come beside them."""
+        both = Join(JoinKind.INNER, rel.left, rel.right, TRUE)
+        count = len(schema(rel.left))
+        pairs = Filter(both, rel.on)
+        if rel.kind is JoinKind.INNER:
+            return self.apply(pairs, domain, scopes) if domain.tokens else self._filter(pairs, domain, scopes)
+        return self._input(pull_up.outer_from_pairs(rel, pairs, count), domain, scopes)
+
+    def _lateral(self, rel: Join, domain: Domain, scopes: Scopes) -> Rel:
+        """The right side is applied to the left's rows, as a set of what it mentions of them."""
+        if has_subquery(rel.on) and rel.kind is JoinKind.INNER:
+            return self._input(Filter(replace(rel, on=TRUE), rel.on), domain, scopes)
+        left = self._input(rel.left, domain, scopes)
+        count = len(schema(left)) - domain.width
+        inner = (self.scope(), *scopes)
+        lifter = Lifter(self, left, domain, inner)
+        inner_domain = lifter.domain_of(self.tokens_in(rel.right, inner), ())
+        right = self._input(rel.right, inner_domain, inner)
+        width = inner_domain.width
+
+        def place(part: Scalar) -> Scalar | None:
+            if isinstance(part, Column):
+                more = domain.width + (width if part.index >= count else 0)
+                return replace(part, index=part.index + more)
+            if isinstance(part, OuterColumn):
+                return Column(domain.position((scopes[part.level - 1], part.index)), part.type, part.nullable)
+            return None
+
+        if has_subquery(rel.on):
+            raise unsupported("a subquery in the condition of a lateral join")
+        row = schema(left)
+        meet = [
+            same_words(lifter.position(t), len(row) + i, row[lifter.position(t)])
+            for i, t in enumerate(inner_domain.tokens)
+        ]
+        joined = Join(rel.kind, left, right, conjunction((*meet, rewrite(rel.on, place))))
+        if rel.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return joined
+        own = own_columns(schema(joined))
+        return Project(joined, (*own[: len(row)], *own[len(row) + width :]))
+
+    def _reduce(self, rel: Reduce, domain: Domain, scopes: Scopes) -> Rel:
+        applied = self._input(rel.input, domain, scopes)
+        kept = own_columns(schema(applied))[: domain.width]
+        lifted, exprs = self.lift(scalars(rel), applied, domain, scopes)
+        new = with_scalars(replace(rel, input=lifted), exprs)
+        assert isinstance(new, Reduce)
+        grouped = replace(new, keys=(*kept, *new.keys))
+        if rel.keys or not domain.tokens:
+            return grouped
+        return _default_rows(domain, grouped)
+
+    def _topk(self, rel: TopK, domain: Domain, scopes: Scopes) -> Rel:
+        applied = self._input(rel.input, domain, scopes)
+        kept = own_columns(schema(applied))[: domain.width]
+        row = own_columns(schema(applied))
+        exprs = (*rel.keys, *(k.expr for k in rel.order))
+        lifted, new = self.lift(exprs, applied, domain, scopes)
+        order = tuple(replace(k, expr=e) for k, e in zip(rel.order, new[len(rel.keys) :], strict=True))
+        # the domain's columns are the first keys, so that an outer column in LIMIT is the key of the same position
+        limit, offset = (None if b is None else self.outer(b, domain, scopes) for b in (rel.limit, rel.offset))
+        keys = (*kept, *new[: len(rel.keys)])
+        top = replace(rel, input=lifted, keys=keys, order=order, limit=limit, offset=offset)
+        numbers = own_columns(schema(top))[len(schema(lifted)) :]
+        return top if lifted is applied else Project(top, (*row, *numbers))
+
+    def _table_function(self, rel: TableFunction, domain: Domain, scopes: Scopes) -> Rel:
+        applied = self._input(rel.input, domain, scopes)
+        lifted, args = self.lift(rel.args, applied, domain, scopes)
+        new = replace(rel, input=lifted, args=args)
+        if lifted is applied:
+            return new
+        count, extra = len(schema(applied)), len(schema(lifted))
+        own = own_columns(schema(new))
+        return Project(new, (*own[:count], *own[extra:]))
+
+    def _recursive(self, rel: Recursive, domain: Domain, scopes: Scopes) -> Rel:
+        row = (*schema(domain.rel), *rel.schema)
+        base = self.apply(rel.base, domain, scopes)
+        self.bindings[rel.binding] = (domain.tokens, row)
+        step = self.apply(rel.step, domain, scopes)
+        return replace(rel, base=base, step=step, schema=row)
+
+    def _letrec(self, rel: LetRec, domain: Domain, scopes: Scopes) -> Rel:
+        rows = tuple((*schema(domain.rel), *row) for row in rel.schemas)
+        for (binding, _), row in zip(rel.bindings, rows, strict=True):
+            self.bindings[binding] = (domain.tokens, row)
+        bindings = tuple((b, self.apply(value, domain, scopes)) for b, value in rel.bindings)
+        priorities = tuple(None if p is None else shift(p, domain.width) for p in rel.priorities)
+        body = self.apply(rel.body, domain, scopes)
+        return replace(rel, bindings=bindings, schemas=rows, body=body, priorities=priorities)
+
+
+def _domain_on_right(on: Scalar, width: int, by: int) -> Scalar:
+    def change(part: Scalar) -> Scalar | None:
+        if isinstance(part, Column) and part.index < width:
+            return replace(part, index=part.index + by)
+        return None
+
+    return rewrite(on, change)
+
+
+def _default_rows(domain: Domain, grouped: Reduce) -> Rel:
+    """Aggregation without GROUP BY has a row for every binding: count is 0, the rest NULL, where nothing came in."""
+    width = domain.width
+    row = schema(domain.rel)
+    meet = tuple(same_words(i, width + i, row[i]) for i in range(width))
+    joined = Join(JoinKind.LEFT, domain.rel, grouped, conjunction(meet))
+    exprs: list[Scalar] = list(own_columns(row))
+    for i, aggregate in enumerate(grouped.aggregates):
+        column = Column(2 * width + i, aggregate.type, True)
+        exprs.append(_or_default(column, aggregate))
+    return Project(joined, tuple(exprs))
+
+
+def _or_default(column: Column, aggregate: Aggregate) -> Scalar:
+    if aggregate.nullable:
+        return column
+    return Coalesce((column, Literal(0, aggregate.type)), aggregate.type)

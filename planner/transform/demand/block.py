@@ -1,0 +1,86 @@
+"""What is asked of a WITH MUTUALLY RECURSIVE block enters its bindings.
+
+The conditions on the block's rows have been pushed down into its body. D(b), for a binding b, are conditions that stand
+on every reference to b: in the body, and in the values of all bindings that are read, each value with its own D pushed
+down into it. Then nobody reads rows of b that D(b) does not hold for, and by induction each binding is, in every round,
+what it was before, restricted to its D. The greatest D is found from above.
+
+Nothing that can raise, or is volatile, is moved. A block with priorities or ERROR AT a limit stays whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from planner.expr.scalar import Scalar
+from planner.logical.fallibility import rel_is_volatile
+from planner.logical.nodes import Filter, LetRec, Reference, Rel
+from planner.logical.traversal import bottom_up, children, conjunction, conjuncts
+from planner.transform.pushdown import push_down
+
+Asked = dict[int, dict[Scalar, Scalar]]
+"""For each binding that is read the conditions on all references to it so far, by what they are but for NULLs."""
+
+
+def block_demand(rel: LetRec, may_enter: Callable[[Scalar], bool], plain: Callable[[Scalar], Scalar]) -> LetRec | None:
+    """The block with its bindings restricted to what is asked of them; None: all of each is asked for.
+
+    ``plain``: an expression without what rewrites know of NULL.
+    """
+    if rel.demanded or rel.priorities or (rel.limit is not None and not rel.return_at_limit) or rel_is_volatile(rel):
+        return None
+    bound = dict(rel.bindings)
+
+    def collect(node: Rel, found: Asked) -> None:
+        """The conditions on the references in a plan, met with those found before."""
+        todo, seen = [node], {id(node)}
+        if isinstance(node, Reference):
+            found[node.binding] = {}
+        while todo:
+            current = todo.pop()
+            for child in children(current):
+                if isinstance(child, Reference) and child.binding in bound:
+                    conditions = conjuncts(current.predicate) if isinstance(current, Filter) else ()
+                    told = {plain(p): p for p in conditions if may_enter(p)}
+                    known = found.get(child.binding, told)
+                    found[child.binding] = {k: p for k, p in known.items() if k in told}
+                elif id(child) not in seen:
+                    seen.add(id(child))
+                    todo.append(child)
+
+    asked: Asked = {}
+    collect(rel.body, asked)
+    while True:
+        values = {b: _restricted(value, asked.get(b, {})) for b, value in rel.bindings}
+        found: Asked = {}
+        collect(rel.body, found)
+        for binding in asked:
+            if binding in bound:
+                collect(values[binding], found)
+        if found.keys() == asked.keys() and all(found[b].keys() == asked[b].keys() for b in found):
+            break
+        asked = found
+    if not any(asked.values()):
+        return None
+    known = {b: frozenset(told) for b, told in asked.items()}
+    bindings = tuple((b, _without(values[b], known, plain)) for b, _ in rel.bindings)
+    told = tuple((b, tuple(asked[b].values())) for b, _ in rel.bindings if asked.get(b))
+    return replace(rel, bindings=bindings, body=_without(rel.body, known, plain), demanded=told)
+
+
+def _restricted(value: Rel, asked: dict[Scalar, Scalar]) -> Rel:
+    return push_down(Filter(value, conjunction(tuple(asked.values())))) if asked else value
+
+
+def _without(rel: Rel, known: dict[int, frozenset[Scalar]], plain: Callable[[Scalar], Scalar]) -> Rel:
+    """The plan without conditions that all rows of a reference meet."""
+
+    def change(node: Rel) -> Rel:
+        if isinstance(node, Filter) and isinstance(node.input, Reference):
+            met = known.get(node.input.binding, frozenset())
+            rest = tuple(p for p in conjuncts(node.predicate) if plain(p) not in met)
+            return Filter(node.input, conjunction(rest)) if rest else node.input
+        return node
+
+    return bottom_up(rel, change)

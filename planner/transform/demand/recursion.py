@@ -1,0 +1,223 @@
+"""What is asked of a recursion enters it: a condition on its rows restricts what it computes.
+
+Three rules, tried in this order; each keeps the rows that meet the condition, at every multiplicity, in every round:
+
+1. *Copied columns.* If pushing a condition p down into the step puts it on the step's reference itself, then p and the
+   step commute: σp(step(W)) = step(σp(W)). By induction σp of the working table is the working table of the recursion
+   that starts with σp(base), whatever the step does (groups, outer joins, negation) inside one value of p's columns.
+   Side condition: a step without its reference has no rows, or the standard's end (no new row) would come too soon.
+2. *Turning round* (``demand_turned``): a closure asked for its far end is followed from there.
+3. *A demand relation* (``demand_relation``): the values that the answer depends on, computed by a recursion of their
+   own (magic sets: Bancilhon, Maier, Sagiv, Ullman, PODS 1986); base and step are restricted to them.
+
+Joins and semijoins with other relations ask, too (``demand_join``), and so does what reads a block (``demand_block``).
+
+Nothing that can raise, or is volatile, is moved; a recursion that is read whole elsewhere in the plan is left whole.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+from planner.expr.scalar import Column, Scalar
+from planner.logical.fallibility import can_raise, rel_is_volatile
+from planner.logical.nodes import Filter, Join, LetRec, Recursive, Reference, Rel
+from planner.logical.traversal import (
+    bindings,
+    bottom_up,
+    children,
+    conjunction,
+    conjuncts,
+    rewrite,
+    walk,
+    with_children,
+)  # fmt: skip
+from planner.lower.recursion import empty_without
+from planner.transform.demand.arm import constants
+from planner.transform.demand.block import block_demand
+from planner.transform.demand.join import Meeting, joined_demand, meeting
+from planner.transform.demand.relation import by_demand
+from planner.transform.demand.reversal import turned
+from planner.transform.pushdown import push_down
+
+PASSES = 4
+"""A condition that enters a recursion may stand on another one in its base: how deep this is followed."""
+
+Predicates = tuple[Scalar, ...]
+
+
+def demand(rel: Rel) -> Rel:
+    """The plan with its recursions restricted to what is asked of them."""
+    made: set[int] = set()
+    for _ in range(PASSES):
+        new = _Demand(rel, made).rel(rel)
+        if new is rel:
+            break
+        rel = new
+    return rel
+
+
+class _Demand:
+    """One pass over a plan. A plan used twice stays one object."""
+
+    def __init__(self, root: Rel, made: set[int]) -> None:
+        """``made``: the bindings of recursions that come from here, which joins ask nothing more of."""
+        self._made = made
+        self._binding = 1 + max(bindings(root), default=0)
+        self._readers = _readers(root)
+        self._known: dict[int, tuple[Rel, Rel]] = {}
+        self._blocks = _blocks(root)
+        self._restricted: dict[object, tuple[Recursive, Predicates | Meeting, Rel | None]] = {}
+
+    def rel(self, rel: Rel) -> Rel:
+        found = self._known.get(id(rel))
+        if found is None:
+            found = self._known[id(rel)] = (rel, self._rel(rel))
+        return found[1]
+
+    def _rel(self, rel: Rel) -> Rel:
+        if isinstance(rel, Filter) and isinstance(rel.input, Recursive) and self._is_asked_only(rel.input):
+            new = self._restrict(rel.input, conjuncts(rel.predicate))
+            assert new is not None
+            return new
+        if isinstance(rel, LetRec) and self._blocks[_block(rel)] == 1:
+            rel = block_demand(rel, _may_enter, _plain) or rel
+        if isinstance(rel, Join):
+            return self._join(rel)
+        return with_children(rel, tuple(self.rel(c) for c in children(rel)))
+
+    def _join(self, rel: Join) -> Rel:
+        """A recursion on one side is restricted to what the other side asks for."""
+        sides = list(children(rel))
+        for side, child in enumerate(sides):
+            asked = meeting(rel, side) if isinstance(child, Recursive) and self._is_asked_only(child) else None
+            if asked is None or not isinstance(child, Recursive):
+                sides[side] = self.rel(child)
+                continue
+            new = self._restrict(child, asked)
+            assert new is not None
+            if asked.whole and isinstance(new, Recursive) and new.met == asked.columns:
+                return new
+            sides[side] = new
+        return with_children(rel, tuple(sides))
+
+    def _is_asked_only(self, rel: Recursive) -> bool:
+        """Whether every reader of the recursion asks for something that can enter it."""
+        readers = self._readers[id(rel)]
+        return all(asked is not None and self._restrict(rel, asked) is not None for asked in readers)
+
+    def _restrict(self, rel: Recursive, asked: Predicates | Meeting) -> Rel | None:
+        key = (id(rel), (asked.columns, id(asked.source)) if isinstance(asked, Meeting) else asked)
+        if key not in self._restricted:
+            if isinstance(asked, Meeting):
+                fixed = rel.binding in self._made or _is_fixed(rel)
+                new = None if fixed else joined_demand(rel, asked, _entered, self._fresh)
+            else:
+                new = restricted(rel, asked, self._fresh)
+            self._restricted[key] = (rel, asked, new)
+        return self._restricted[key][2]
+
+    def _fresh(self) -> int:
+        self._binding += 1
+        self._made.add(self._binding)
+        return self._binding
+
+
+def _block(rel: LetRec) -> tuple[int, ...]:
+    return tuple(binding for binding, _ in rel.bindings)
+
+
+def _blocks(root: Rel) -> Counter[tuple[int, ...]]:
+    """How often each block stands in a plan: one that does so several times is computed once, whole."""
+    found: Counter[tuple[int, ...]] = Counter()
+    seen, todo = {id(root)}, [root]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, LetRec):
+            found[_block(node)] += 1
+        for child in children(node):
+            if id(child) not in seen:
+                seen.add(id(child))
+                todo.append(child)
+    return found
+
+
+def _readers(root: Rel) -> dict[int, list[Predicates | Meeting | None]]:
+    """For each recursion what each of its readers asks for; None: all of it."""
+    found: dict[int, list[Predicates | Meeting | None]] = {id(root): [None]}
+    seen: set[int] = set()
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        for side, child in enumerate(children(node)):
+            if isinstance(child, Recursive):
+                asked = conjuncts(node.predicate) if isinstance(node, Filter) else meeting(node, side)
+                found.setdefault(id(child), []).append(asked)
+            todo.append(child)
+    return found
+
+
+def restricted(rel: Recursive, asked: Predicates, fresh: Callable[[], int]) -> Rel | None:
+    """The rows of the recursion that meet the conditions, computing fewer; None: it would compute all of them."""
+    if _is_fixed(rel):
+        return None
+    movable = tuple(p for p in asked if _may_enter(p))
+    copied = tuple(p for p in movable if _entered(rel, (p,)) is not None)
+    new: Rel | None = None
+    if copied:
+        new, asked = _entered(rel, copied), tuple(p for p in asked if p not in copied)
+    elif wanted := constants(movable):
+        new = turned(rel, wanted, fresh) or by_demand(rel, wanted, movable, fresh)
+    if new is None:
+        return None
+    return Filter(new, conjunction(asked)) if asked else new
+
+
+def _is_fixed(rel: Recursive) -> bool:
+    return bool(rel.demanded or rel.met) or rel_is_volatile(rel)
+
+
+def _may_enter(predicate: Scalar) -> bool:
+    own = [part for part in walk(predicate) if isinstance(part, Column)]
+    return bool(own) and not can_raise(predicate) and not any(c.type.has_equality_class for c in own)
+
+
+def _entered(rel: Recursive, predicates: Predicates) -> Recursive | None:
+    """The recursion that starts with the base's rows that meet the predicates, where the step keeps to such rows."""
+    step = push_down(Filter(rel.step, conjunction(predicates)))
+    plain = {_plain(p) for p in predicates}
+    if not empty_without(step, rel.binding) or not _meets(step, rel.binding, plain):
+        return None
+    base = push_down(Filter(rel.base, conjunction(predicates)))
+    return replace(rel, base=base, step=_without(step, rel.binding, plain), demanded=predicates)
+
+
+def _plain(predicate: Scalar) -> Scalar:
+    """The predicate with nothing said on what can be NULL: rewrites differ in what they know of that."""
+    return rewrite(predicate, lambda e: replace(e, nullable=True) if isinstance(e, Column) else None)
+
+
+def _meets(rel: Rel, binding: int, plain: set[Scalar]) -> bool:
+    """Whether each reference to the binding stands under all of the predicates."""
+    if isinstance(rel, Filter) and isinstance(rel.input, Reference) and rel.input.binding == binding:
+        return plain <= {_plain(p) for p in conjuncts(rel.predicate)}
+    if isinstance(rel, Reference):
+        return rel.binding != binding
+    return all(_meets(child, binding, plain) for child in children(rel))
+
+
+def _without(rel: Rel, binding: int, plain: set[Scalar]) -> Rel:
+    """The step without the predicates on its references, whose rows all meet them."""
+
+    def change(node: Rel) -> Rel:
+        if isinstance(node, Filter) and isinstance(node.input, Reference) and node.input.binding == binding:
+            rest = tuple(p for p in conjuncts(node.predicate) if _plain(p) not in plain)
+            return Filter(node.input, conjunction(rest)) if rest else node.input
+        return node
+
+    return bottom_up(rel, change)

@@ -1,0 +1,145 @@
+"""One way to write an expression: commutative operands, comparisons, ANDs and ORs in order, and the order itself.
+
+Rule: the same value and the same error on every row. So what may raise keeps its place among its neighbours: in an AND
+or OR later arguments see only the rows that earlier ones let through, and of two operands that both fail the first one
+is told.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final
+
+from ivm.words import Kind, SqlType
+from planner.expr.functions.subquery import SAME_WORD
+from planner.expr.functions.table import FUNCTIONS
+from planner.expr.scalar import (
+    And,
+    Call,
+    Case,
+    Coalesce,
+    Column,
+    Literal,
+    Or,
+    Parameter,
+    Scalar,
+    children,
+    with_children,
+)
+from planner.logical.fallibility import can_raise, error_of
+from planner.logical.join_keys import operator
+from planner.logical.traversal import columns_of
+
+Order = tuple[Any, ...]
+"""Comparable with every other one: first a number for the kind of expression, then what that kind has."""
+
+_TURNED: Final = {
+    "=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<=", "is distinct from": "is distinct from",
+    "is not distinct from": "is not distinct from",
+}  # fmt: skip
+_NEGATED: Final = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_STRICT: Final = frozenset(_TURNED) - {"is distinct from", "is not distinct from"}
+_INTEGERS: Final = (Kind.INT2, Kind.INT4, Kind.INT8)
+
+
+def normal(expr: Scalar) -> Scalar:
+    """The one form of all that are written with the same parts in another order."""
+    parts = children(expr)
+    if parts:
+        new = tuple(normal(p) for p in parts)
+        if any(a is not b for a, b in zip(parts, new, strict=True)):
+            expr = with_children(expr, new)
+    match expr:
+        case And() | Or():
+            return _ordered(expr)
+        case Call():
+            return _call(expr)
+        case _:
+            return expr
+
+
+def in_order(parts: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    """The arguments of an AND or OR, each once; what may raise stays behind what stood before it."""
+    found: list[Scalar] = []
+    run: list[Scalar] = []
+    for part in parts:
+        if can_raise(part):
+            found += [*sorted(run, key=order), part]
+            run = []
+        else:
+            run.append(part)
+    return tuple(dict.fromkeys((*found, *sorted(run, key=order))))
+
+
+def orderless(exprs: tuple[Scalar, ...]) -> bool:
+    """Whether it makes no difference which of some expressions that are all computed is computed first: at most one may
+    raise, or all raise the same."""
+    raising = [e for e in exprs if can_raise(e)]
+    return len(raising) < 2 or (None not in (told := {error_of(e) for e in raising}) and len(told) == 1)
+
+
+def _ordered(expr: And | Or) -> Scalar:
+    flat: list[Scalar] = []
+    for part in expr.args:
+        flat += part.args if type(part) is type(expr) else (part,)
+    args = in_order(tuple(flat))
+    return args[0] if len(args) == 1 else type(expr)(args)
+
+
+def _call(call: Call) -> Scalar:
+    name = operator(call)
+    if name == "not" and isinstance(call.args[0], Call) and operator(call.args[0]) == "not":
+        return call.args[0].args[0]
+    if name == "not" and isinstance(inner := call.args[0], Call) and (turned := _NEGATED.get(operator(inner) or "")):
+        function = turned + inner.function[len(operator(inner) or "") :]
+        if function in FUNCTIONS:
+            return _call(Call(function, inner.args, call.type, call.nullable))
+    if len(call.args) != 2 or name is None:
+        return call
+    left, right = call.args
+    if name in _STRICT and left.type.kind is not Kind.RECORD:
+        call = Call(call.function, call.args, call.type, left.nullable or right.nullable)
+    one, two = order(left), order(right)
+    if one < two or (one == two and name not in (">", ">=")) or not orderless((left, right)):
+        return call
+    swapped = _swapped(call, name, left.type, right.type)
+    return call if swapped is None else Call(swapped, (right, left), call.type, call.nullable)
+
+
+def _swapped(call: Call, name: str, left: SqlType, right: SqlType) -> str | None:
+    """The function that gives the same with its arguments changed round; None: there is none."""
+    if call.function == SAME_WORD:
+        return SAME_WORD
+    exact = name in ("+", "*") and left.kind in _INTEGERS and right.kind in _INTEGERS
+    turned = name if exact else _TURNED.get(name)
+    if turned is None:
+        return None
+    signature = call.function[len(name) :]
+    if signature:
+        one, _, two = signature[1:-1].partition(",")
+        signature = f"({two},{one})"
+    return turned + signature if turned + signature in FUNCTIONS else None
+
+
+def order(expr: Scalar) -> Order:
+    """Where an expression stands among others: columns by their numbers, then what is computed, constants last."""
+    constant = not columns_of(expr)
+    match expr:
+        case Column():
+            return 0, expr.index, _named(expr.type)
+        case Literal():
+            return 20, repr(expr.value), _named(expr.type)
+        case Parameter():
+            return 21, expr.index, _named(expr.type)
+        case Call():
+            return (11 if constant else 1), expr.function, _named(expr.type), len(expr.args), *map(order, expr.args)
+        case And() | Or() | Case() | Coalesce():
+            parts = children(expr)
+            return (12 if constant else 2), type(expr).__name__, _named(expr.type), len(parts), *map(order, parts)
+        case _:
+            return 30, repr(expr)
+
+
+@lru_cache(1024)
+def _named(type_: SqlType) -> str:
+    return repr(type_)
