@@ -19,8 +19,8 @@ from benchmarks.flow import Flow, Words
 from benchmarks.workloads import LEAST, Workload
 from examples.graphs.sliding import stream
 from ivm.operators.loop import VariableOperator
-from ivm.scheduler import Scope
-from ivm.steps import FlowRun
+from ivm.runtime.scheduler import Scope
+from ivm.runtime.steps import FlowRun
 
 DDL = ("CREATE TABLE nodes (id bigint NOT NULL)", "CREATE TABLE edges (src bigint NOT NULL, dst bigint NOT NULL)")
 ROUND = (

@@ -11,24 +11,24 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ivm.alias import alias_variables
 from ivm.arena import Arena
-from ivm.batch import Batch, Block, Words
 from ivm.budget import Budget, Share
 from ivm.counters import Counters
 from ivm.errors import SqlError
 from ivm.graph import NodeId
-from ivm.hydrate import rank, replay_into
+from ivm.hydration.feedback_alias import alias_variables
+from ivm.hydration.replay import rank, replay_into
 from ivm.network import Network
 from ivm.operators.arrange import ArrangeOperator, OutputOperator
 from ivm.operators.linear import InputOperator, SourceOperator
 from ivm.operators.lock import LockOperator
-from ivm.root import Root
-from ivm.scheduler import Operator, Scope
-from ivm.spine import Spine
-from ivm.steps import FlowRun
+from ivm.runtime.scheduler import Operator, Scope
+from ivm.runtime.steps import FlowRun
 from ivm.time import check_ordinal
-from ivm.trace import Version
+from ivm.trace.batch import Batch, Block, Words
+from ivm.trace.root import Root
+from ivm.trace.spine import Spine
+from ivm.trace.trace import Version
 
 
 class Changes(NamedTuple):

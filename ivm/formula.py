@@ -7,7 +7,6 @@ from typing import Final, NewType
 
 import numpy as np
 
-from ivm.batch import Words
 from ivm.kernels.formula import (
     BITS_AND,
     CHOOSE,
@@ -18,6 +17,7 @@ from ivm.kernels.formula import (
     REQUIRE,
     STEP_WORDS,
 )  # fmt: skip
+from ivm.trace.batch import Words
 
 Register = NewType("Register", int)
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from ivm.trace import Version
+    from ivm.trace.trace import Version
 
 Words = NDArray[np.int64]
 NodeId = NewType("NodeId", int)

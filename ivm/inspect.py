@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ivm.dataflow import Dataflow
 from ivm.graph import NodeId, NodeSpec
-from ivm.scheduler import Operator
+from ivm.runtime.scheduler import Operator
 
 
 def nodes(dataflow: Dataflow) -> dict[NodeId, tuple[NodeSpec, Operator]]:

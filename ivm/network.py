@@ -10,8 +10,6 @@ from typing import assert_never
 import numpy as np
 
 from ivm.arena import Arena
-from ivm.batch import Words, address
-from ivm.core import Core
 from ivm.graph import (
     Arrange,
     AsOf,
@@ -42,7 +40,7 @@ from ivm.graph import (
     Threshold,
     Variable,
 )  # fmt: skip
-from ivm.hydrate import needs, replay
+from ivm.hydration.replay import needs, replay
 from ivm.operators.arrange import ArrangeOperator, OutputOperator, StaticOperator
 from ivm.operators.asof import AsOfOperator
 from ivm.operators.delta_join import Course, DeltaJoinOperator
@@ -69,9 +67,11 @@ from ivm.operators.loop import (
 )  # fmt: skip
 from ivm.operators.reduce import ReduceOperator
 from ivm.operators.threshold import ThresholdOperator
-from ivm.pages import small_pages
-from ivm.scheduler import Operator, Scope, Watched
+from ivm.runtime.context import Core
+from ivm.runtime.scheduler import Operator, Scope, Watched
 from ivm.time import all_bits, check_ordinal
+from ivm.trace.batch import Words, address
+from ivm.trace.pages import small_pages
 
 
 class Network:

@@ -19,9 +19,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ivm.batch import Batch
 from ivm.errors import SqlError
 from ivm.rows import Words
+from ivm.trace.batch import Batch
 from storage.row_file import RowFile
 
 _MAGIC: Final = b"FC"

@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ivm.batch import Block
 from ivm.rows import Words
-from ivm.shards import sorted_block
+from ivm.trace.batch import Block
+from ivm.trace.shards import sorted_block
 
 _SAMPLES: Final = 64
 """Rows of a sample for each piece that is wanted: pieces are then of about one size."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.batch import Block
-from ivm.detached import Detached
-from ivm.fill import keeping
 from ivm.graph import NodeId
-from ivm.scheduler import Operator
-from ivm.shards import sorted_block
+from ivm.hydration.adopt import keeping
+from ivm.hydration.detached import Detached
+from ivm.runtime.scheduler import Operator
 from ivm.time import all_bits
+from ivm.trace.batch import Block
+from ivm.trace.shards import sorted_block
 from planner.render.dataflow import Installed
 
 Held = dict[int, list[Block]]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ivm.dataflow import Dataflow
 from ivm.rows import RowSet, Words, pack
-from ivm.trace import Version
+from ivm.trace.trace import Version
 from ivm.words import Schema
 from planner.expr.context import Context
 from planner.logical.nodes import Rel, schema

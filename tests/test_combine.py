@@ -7,10 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from ivm.batch import Block, Words
 from ivm.kernels.combine import COMBINED, combine, most_groups
 from ivm.kernels.memory import SPREAD
 from ivm.kernels.sort import sort_block
+from ivm.trace.batch import Block, Words
 
 COUNT = 2 * COMBINED
 

@@ -21,7 +21,7 @@ from ivm.graph import (
     Threshold,
     Variable,
 )  # fmt: skip
-from ivm.spine import most_merged
+from ivm.trace.spine import most_merged
 
 FEW, MANY = 10_000, 1_000_000
 KEYS_A_ROW = 4

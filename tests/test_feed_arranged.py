@@ -7,9 +7,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from ivm.batch import Batch, Words
 from ivm.dataflow import Dataflow
 from ivm.graph import Arrange, Gather, Input, NodeId
+from ivm.trace.batch import Batch, Words
 from tests.ivm_random import SWAP, Pair
 from tests.test_ivm_dataflow import run
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from ivm.batch import Block
 from ivm.dataflow import Dataflow
 from ivm.graph import FlatMap, Input, Mapped, Words
 from ivm.operators import linear
 from ivm.operators.linear import FlatMapOperator
-from ivm.shards import sorted_block
+from ivm.trace.batch import Block
+from ivm.trace.shards import sorted_block
 
 
 @dataclass(frozen=True)

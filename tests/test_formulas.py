@@ -9,11 +9,12 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from ivm import shards, workers
-from ivm.batch import Block
+from ivm import workers
 from ivm.graph import Words
 from ivm.kernels.formula import map_block
 from ivm.rows import Vector, pack
+from ivm.trace import shards
+from ivm.trace.batch import Block
 from ivm.words import BOOL, DATE, INT2, INT4, INT8, NUMERIC, TEXT, ColumnType, Kind, Schema, SqlType
 from planner.aggregates.accumulable import Accumulation, AggregateCall, shape_of
 from planner.aggregates.reducers import Accumulate

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from ivm.batch import Block
 from ivm.graph import NodeId
 from ivm.rows import RowSet, Words
+from ivm.trace.batch import Block
 from planner.distributed.fragment import FIRST, Cut, cut
 from planner.distributed.fragment_run import run_fragment
 from planner.expr.context import Context

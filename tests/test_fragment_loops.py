@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
-from ivm.batch import Block
 from ivm.graph import NodeId
 from ivm.time import all_bits
+from ivm.trace.batch import Block
 from planner.distributed.fragment import FIRST
 from planner.distributed.fragment_run import Sent, run_fragment
 from planner.distributed.rounds import Due, Rounds

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ivm.detached import Detached, detach
+from ivm.hydration.detached import Detached, detach
 from ivm.inspect import nodes
 from planner.distributed import render_spark, spark_traces
 from planner.distributed.hydration import hydrate_by_spark

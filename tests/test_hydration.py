@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from ivm.detached import Detached
 from ivm.errors import SqlError
+from ivm.hydration.detached import Detached
 from sql.coordination import hydration
 from tests.sessions import Client, Server
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ivm.batch import BIG, Block
-from ivm.shards import sorted_block
-from ivm.spine import MOST_FILLED, Spine, lend
+from ivm.trace.batch import BIG, Block
+from ivm.trace.shards import sorted_block
+from ivm.trace.spine import MOST_FILLED, Spine, lend
 from sql.coordination import idle
 from tests.sessions import Server
 

@@ -8,7 +8,7 @@ import pytest
 from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
 from ivm.graph import Arrange, AsOf, Concat, Gather, Input, NodeId, Output, Variable
-from ivm.spine import ROOM, Spine
+from ivm.trace.spine import ROOM, Spine
 from tests.ivm_model import clean
 from tests.ivm_random import SAME, SWAP, Pair
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from ivm import batch, scheduler, spine
-from ivm.batch import BIG, Block, Words, address
 from ivm.dataflow import Dataflow
 from ivm.graph import Arrange, Concat, FlatMap, Gather, Input, Mapped, Order, Project
 from ivm.operators import loop
-from ivm.spine import Spine
+from ivm.runtime import scheduler
+from ivm.trace import batch, spine
+from ivm.trace.batch import BIG, Block, Words, address
+from ivm.trace.spine import Spine
 from storage.dictionary import Dictionary
 from tests.ivm_random import CONSTANT, Pair
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from ivm.spine import Spine
+from ivm.trace.spine import Spine
 from tests.ivm_random import Pair
 from tests.test_ivm_dataflow import run
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ivm.detached import Detached, NotDetachableError, detach
 from ivm.graph import (
     NodeId,
 )
+from ivm.hydration.detached import Detached, NotDetachableError, detach
 from tests.ivm_random import CONSTANT, Pair, step
 
 

@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core import types
 
-from ivm.batch import Block
 from ivm.graph import Gather
 from ivm.kernels.blocks import gather
 from ivm.kernels.times import WIDTH_BITS, advance, below, loops, lub, rounds, unwrap, wrap
 from ivm.kernels.warm import KERNELS, warm
 from ivm.operators.base import inverse, program
-from ivm.shards import sorted_block
-from ivm.spine import Spine
 from ivm.time import MAX_LOOPS, ROUND_BITS, WIDEST, all_bits, deeper, last_width, pack, unpack
-from ivm.trace import Version
+from ivm.trace.batch import Block
+from ivm.trace.shards import sorted_block
+from ivm.trace.spine import Spine
+from ivm.trace.trace import Version
 from tests.ivm_model import gather as naive_gather
 from tests.profiles import scaled
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from ivm.dataflow import Dataflow
-from ivm.detached import Detached, detach
 from ivm.graph import Arrange, Gather, Input, Lock, NodeId, Output
+from ivm.hydration.detached import Detached, detach
 from ivm.kernels.lock import ALONE, MARKER, MATCH
-from ivm.spine import ROOM, Spine
+from ivm.trace.spine import ROOM, Spine
 
 Row = tuple[int, ...]
 Commit = tuple[list[tuple[Row, int]], list[tuple[Row, int]]]

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ivm import running
 from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
 from ivm.graph import (
@@ -33,7 +32,8 @@ from ivm.graph import (
     Words,
 )  # fmt: skip
 from ivm.kernels import run as kernels
-from ivm.spine import Spine
+from ivm.runtime import program_run as running
+from ivm.trace.spine import Spine
 from tests.ivm_model import Least
 
 SAME = Gather((0, 1))

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ivm import live, running, workers
-from ivm.batch import address
-from ivm.compiled import Program
+from ivm import contents as live
+from ivm import workers
 from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
 from ivm.graph import (
@@ -36,8 +35,11 @@ from ivm.graph import (
 from ivm.kernels.program import R_OUT
 from ivm.operators.reduce import ReduceOperator
 from ivm.operators.threshold import ThresholdOperator
-from ivm.scheduler import Operator
-from ivm.steps import FlowRun
+from ivm.runtime import program_run as running
+from ivm.runtime.program import Program
+from ivm.runtime.scheduler import Operator
+from ivm.runtime.steps import FlowRun
+from ivm.trace.batch import address
 from tests.ivm_model import Words
 from tests.test_ivm_dataflow import run
 from tests.test_ivm_loops import SAME, closure, counting, feed, transitive

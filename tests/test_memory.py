@@ -29,7 +29,7 @@ OVER = [
 @pytest.fixture
 def server(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """A limit of 8 MiB, looked at always."""
-    monkeypatch.setattr("ivm.core.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("ivm.runtime.context.LOOK_SECONDS", 0.0)
     for module in ("arrange", "join", "delta_join"):
         monkeypatch.setattr(f"ivm.operators.{module}.LARGE", 1024)
     server = Server(tmp_path_factory.mktemp("memory") / "data", memory=LIMIT)

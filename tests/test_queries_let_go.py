@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from ivm.errors import SqlError
-from ivm.scheduler import Operator
+from ivm.runtime.scheduler import Operator
 from tests.sessions import Client, Server
 
 TABLES = (

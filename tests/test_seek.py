@@ -7,10 +7,10 @@ from bisect import bisect_left
 import numpy as np
 import pytest
 
-from ivm.batch import Block
 from ivm.kernels.seek import AHEAD, aim, hints, layers
-from ivm.shards import sorted_block
-from ivm.spine import Spine
+from ivm.trace.batch import Block
+from ivm.trace.shards import sorted_block
+from ivm.trace.spine import Spine
 
 ROWS, KEYS = 50_000, 200
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.workloads import STRONG
-from ivm.batch import Block
+from ivm.trace.batch import Block
 from planner.distributed import hydration, render_spark
 from planner.distributed.render_spark import told
 from planner.distributed.spark_work import told_folder

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from ivm import workers
-from ivm.batch import Batch, Block
 from ivm.graph import Gather
 from ivm.kernels.blocks import NEXT, gather, transfer
 from ivm.kernels.memory import FENCE
 from ivm.kernels.merge import M_MIXED
 from ivm.kernels.sort import sort_block
 from ivm.operators.base import program
-from ivm.shards import copied, cuts_of_both, gathered, put_together, sort_into, sorted_block
-from ivm.spine import Merge, Spine
+from ivm.trace.batch import Batch, Block
+from ivm.trace.shards import copied, cuts_of_both, gathered, put_together, sort_into, sorted_block
+from ivm.trace.spine import Merge, Spine
 from ivm.workers import Workers
 from tests.ivm_random import Pair
 from tests.test_ivm_dataflow import run

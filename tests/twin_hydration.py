@@ -32,7 +32,7 @@ from benchmarks.workloads import Workload, workloads
 from examples.debian import demo
 from examples.tpch import refresh
 from examples.tpch import script as tpch
-from ivm.detached import Detached, detach
+from ivm.hydration.detached import Detached, detach
 from planner.render.dataflow import Installed
 from sql.coordination.hydration import Creation
 from sql.session import defining

@@ -6,19 +6,19 @@ from typing import Final
 
 import numpy as np
 
-from ivm.batch import Batch, Block, Words, address
-from ivm.compiled import Instruction, Program
-from ivm.core import Core
 from ivm.graph import Gather
 from ivm.kernels.arrange import arrange
 from ivm.kernels.blocks import SAME
 from ivm.kernels.memory import T_LAYERS
 from ivm.kernels.program import ARRANGE, OUTPUT
 from ivm.operators.base import LARGE, check_gather, inverse, is_identity, program
-from ivm.scheduler import Operator, Scope
-from ivm.shards import copied, gathered, sort_into, sorted_block
-from ivm.spine import Spine
-from ivm.trace import Version
+from ivm.runtime.context import Core
+from ivm.runtime.program import Instruction, Program
+from ivm.runtime.scheduler import Operator, Scope
+from ivm.trace.batch import Batch, Block, Words, address
+from ivm.trace.shards import copied, gathered, sort_into, sorted_block
+from ivm.trace.spine import Spine
+from ivm.trace.trace import Version
 from ivm.workers import SORTED, parts
 
 _COPIED: Final = 1024

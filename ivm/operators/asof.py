@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.batch import Block, address
-from ivm.core import Core
 from ivm.errors import SqlError
 from ivm.graph import AsOf
 from ivm.kernels.asof import asof_left, asof_right, in_time_order, times_of
 from ivm.operators.base import LARGE, check_gather, program
-from ivm.scheduler import Operator, Scope
+from ivm.runtime.context import Core
+from ivm.runtime.scheduler import Operator, Scope
+from ivm.trace.batch import Block, address
 
 
 class AsOfOperator(Operator):

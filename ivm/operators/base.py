@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from ivm.batch import Block, Words
 from ivm.graph import Gather
 from ivm.kernels.memory import B_COUNT
+from ivm.trace.batch import Block, Words
 
 LARGE: Final = 1 << 20
 """Rows of a block from which on it grows only with leave; a piece where there is fuel."""

@@ -13,9 +13,6 @@ from typing import Final
 
 import numpy as np
 
-from ivm.batch import Block, Words, address
-from ivm.compiled import Instruction, Program
-from ivm.core import Core
 from ivm.errors import SqlError
 from ivm.graph import Gather, Path
 from ivm.kernels.delta_join import (
@@ -47,9 +44,12 @@ from ivm.kernels.program import DELTA_JOIN, K_DELTA, K_HEAD
 from ivm.operators.base import LARGE
 from ivm.operators.emitting import Part, collect, emit
 from ivm.operators.join import Side
-from ivm.scheduler import Later, Operator, Scope
-from ivm.shards import even, piece
-from ivm.spine import EVERYTHING
+from ivm.runtime.context import Core
+from ivm.runtime.program import Instruction, Program
+from ivm.runtime.scheduler import Later, Operator, Scope
+from ivm.trace.batch import Block, Words, address
+from ivm.trace.shards import even, piece
+from ivm.trace.spine import EVERYTHING
 from ivm.workers import EXTENDED, parts
 
 WORK: Final = 1 << 22

@@ -11,10 +11,10 @@ from functools import partial
 
 import numpy as np
 
-from ivm.batch import Block, Words
 from ivm.kernels.join import LATER_FULL, OUT_FULL, STATS
 from ivm.kernels.memory import B_COUNT, B_ROOM
-from ivm.shards import put_together
+from ivm.trace.batch import Block, Words
+from ivm.trace.shards import put_together
 from ivm.workers import run
 
 

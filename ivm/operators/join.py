@@ -10,9 +10,6 @@ from typing import Final
 
 import numpy as np
 
-from ivm.batch import Block, Words, address
-from ivm.compiled import Instruction, Program
-from ivm.core import Core
 from ivm.errors import SqlError
 from ivm.graph import Gather
 from ivm.kernels.join import J_POSITION, J_RAN, JOIN_WORDS, OUT_FULL, join
@@ -20,8 +17,11 @@ from ivm.kernels.memory import B_ROOM
 from ivm.kernels.program import J_FRESH, JOIN
 from ivm.operators.base import LARGE, check_gather, program
 from ivm.operators.emitting import Part, collect, emit
-from ivm.scheduler import Later, Operator, Scope
-from ivm.shards import piece, ranges_of
+from ivm.runtime.context import Core
+from ivm.runtime.program import Instruction, Program
+from ivm.runtime.scheduler import Later, Operator, Scope
+from ivm.trace.batch import Block, Words, address
+from ivm.trace.shards import piece, ranges_of
 from ivm.workers import SEARCHED, parts
 
 SLICE: Final = 1 << 22

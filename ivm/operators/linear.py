@@ -6,16 +6,16 @@ from typing import Final
 
 import numpy as np
 
-from ivm.batch import Block, Words, address
-from ivm.compiled import Instruction, Program
-from ivm.core import Core
 from ivm.graph import FormulaFunction, Gather, RowFunction
 from ivm.kernels.blocks import SAME
 from ivm.kernels.memory import B_COUNT
 from ivm.kernels.program import CONCAT, CONSOLIDATE, ERRORS, GIVEN, MAP, NEGATE, PROJECT
 from ivm.operators.base import check_gather, program, refill
-from ivm.scheduler import Operator, Scope
-from ivm.shards import copied, gathered, mapped, sort_into, sorted_block
+from ivm.runtime.context import Core
+from ivm.runtime.program import Instruction, Program
+from ivm.runtime.scheduler import Operator, Scope
+from ivm.trace.batch import Block, Words, address
+from ivm.trace.shards import copied, gathered, mapped, sort_into, sorted_block
 
 ROOM: Final = 512
 """For how many rows a map in a loop has room from the start; where it has less, Python makes more."""

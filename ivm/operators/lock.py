@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.batch import Block, Words, address
-from ivm.core import Core
 from ivm.errors import SqlError
 from ivm.graph import Lock
 from ivm.kernels.blocks import SAME, transfer
@@ -17,9 +15,11 @@ from ivm.kernels.lock import MARKER, lock
 from ivm.kernels.memory import T_KEY_WIDTH
 from ivm.kernels.read import lookup
 from ivm.operators.base import LARGE
-from ivm.scheduler import Operator, Scope
-from ivm.shards import sorted_block
-from ivm.spine import Spine
+from ivm.runtime.context import Core
+from ivm.runtime.scheduler import Operator, Scope
+from ivm.trace.batch import Block, Words, address
+from ivm.trace.shards import sorted_block
+from ivm.trace.spine import Spine
 
 
 class LockOperator(Operator):

@@ -6,9 +6,6 @@ from typing import Final
 
 import numpy as np
 
-from ivm.batch import BIG, Block, Words, address
-from ivm.compiled import Instruction, Program
-from ivm.core import Core
 from ivm.errors import SqlError
 from ivm.graph import Delay
 from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME
@@ -16,8 +13,11 @@ from ivm.kernels.delay import delay
 from ivm.kernels.program import DELAY, ENTERING, FEEDBACK, LEAVING, R_SOURCE, TAP, VARIABLE
 from ivm.kernels.times import all_bits
 from ivm.rows import Mask
-from ivm.scheduler import Later, Operator, Scope
-from ivm.shards import copied, sort_into
+from ivm.runtime.context import Core
+from ivm.runtime.program import Instruction, Program
+from ivm.runtime.scheduler import Later, Operator, Scope
+from ivm.trace.batch import BIG, Block, Words, address
+from ivm.trace.shards import copied, sort_into
 
 
 class EnterOperator(Operator):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ivm.batch import Words
 from ivm.graph import Picks, Rank, Window
 from ivm.kernels.windows import WINDOW_DIFFS
+from ivm.trace.batch import Words
 
 EVERYTHING = 1 << 62
 _FEW = 64

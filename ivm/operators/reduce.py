@@ -6,9 +6,6 @@ from typing import Final
 
 import numpy as np
 
-from ivm.batch import Block, Words, address
-from ivm.compiled import Instruction, Program
-from ivm.core import Core
 from ivm.graph import (
     CountRows,
     FirstWords,
@@ -36,9 +33,12 @@ from ivm.kernels.reduce import (
 from ivm.kernels.windows import WINDOW_DIFFS, changes_total, windows_total
 from ivm.operators.base import refill
 from ivm.operators.picking import EVERYTHING, Picking, pick
-from ivm.scheduler import Later, Operator, Scope
-from ivm.shards import copied, in_parts, put_together, sort_into, sorted_block
-from ivm.spine import Spine
+from ivm.runtime.context import Core
+from ivm.runtime.program import Instruction, Program
+from ivm.runtime.scheduler import Later, Operator, Scope
+from ivm.trace.batch import Block, Words, address
+from ivm.trace.shards import copied, in_parts, put_together, sort_into, sorted_block
+from ivm.trace.spine import Spine
 from ivm.workers import SEARCHED, parts
 
 ROOM: Final = 512

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ivm.batch import Block, Words, address
-from ivm.compiled import Instruction, Program
-from ivm.core import Core
 from ivm.graph import Keep
 from ivm.kernels.memory import B_COUNT, T_ROOM
 from ivm.kernels.program import THRESHOLD, THRESHOLD_TOTAL
 from ivm.kernels.threshold import DISTINCT, POSITIVE, threshold_partial, threshold_total
-from ivm.scheduler import Later, Operator, Scope
-from ivm.shards import in_parts, in_parts_of_both, put_together, sort_into
-from ivm.spine import Spine
+from ivm.runtime.context import Core
+from ivm.runtime.program import Instruction, Program
+from ivm.runtime.scheduler import Later, Operator, Scope
+from ivm.trace.batch import Block, Words, address
+from ivm.trace.shards import in_parts, in_parts_of_both, put_together, sort_into
+from ivm.trace.spine import Spine
 from ivm.workers import CORRECTED, SEARCHED, parts
 
 

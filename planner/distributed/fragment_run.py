@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ivm import graph
-from ivm.batch import Block
+from ivm.contents import dispose
 from ivm.graph import (
     Arrange,
     AsOf,
@@ -29,10 +29,10 @@ from ivm.graph import (
     ScopeId,
     Threshold,
 )  # fmt: skip
-from ivm.live import dispose
-from ivm.piece import Layers, Piece
-from ivm.shards import sorted_block
+from ivm.partial import Layers, Piece
 from ivm.time import last_width
+from ivm.trace.batch import Block
+from ivm.trace.shards import sorted_block
 from planner import gathers
 from planner.distributed.fragment import Exit, Fragment, Loops, renumbered
 from planner.distributed.partitioning import parts_of

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ivm.batch import Block
-from ivm.detached import Detached
-from ivm.fill import Contents, Standing, fill, keeping, standing
 from ivm.graph import Errors, NodeId
+from ivm.hydration.adopt import Contents, Standing, fill, keeping, standing
+from ivm.hydration.detached import Detached
 from ivm.rows import Words
+from ivm.trace.batch import Block
 from planner.distributed.render_spark import Hydration, Progress
 from planner.expr.context import Context
 from planner.physical.nodes import Constants, LoopVariable, Plan, inputs, reached

@@ -23,11 +23,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ivm.batch import Block
 from ivm.errors import SqlError
-from ivm.fill import Contents, Standing
 from ivm.graph import AsOf, Join, NodeId, Threshold
+from ivm.hydration.adopt import Contents, Standing
 from ivm.time import unpack
+from ivm.trace.batch import Block
 from planner.distributed.fragment import FIRST, Cut, Fragment, cut
 from planner.distributed.multi_step import Turns, ahead
 from planner.distributed.rounds import Due, Rounds

@@ -21,10 +21,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ivm.batch import Block
 from ivm.graph import NodeId
 from ivm.rows import Words
-from ivm.shards import sorted_block
+from ivm.trace.batch import Block
+from ivm.trace.shards import sorted_block
 from planner.distributed.fragment import Cut, cut
 from planner.distributed.scatter_rounds import run_rounds
 from planner.distributed.scatter_step import Report, Scatter, once

@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ivm.batch import Block
 from ivm.errors import SqlError
 from ivm.graph import NodeId
 from ivm.time import all_bits
+from ivm.trace.batch import Block
 from planner.distributed.fragment import FIRST, Fragment
 from planner.distributed.fragment_run import Sent, run_fragment, settled
 from planner.distributed.rounds import Due, Rounds

@@ -18,10 +18,10 @@ from typing import Final, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from ivm.batch import Block
 from ivm.errors import SqlError
 from ivm.graph import NodeId
-from ivm.shards import sorted_block
+from ivm.trace.batch import Block
+from ivm.trace.shards import sorted_block
 from planner.distributed.fragment import FIRST, Cut, Fragment
 from planner.distributed.fragment_run import Sent, run_fragment
 from planner.expr.context import Context

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ivm.batch import Block
-from ivm.fill import Standing
 from ivm.graph import Arrange, NodeId, Project, Words
+from ivm.hydration.adopt import Standing
+from ivm.trace.batch import Block
 from ivm.words import Storage
 from planner.distributed.spark_work import Slice, values_folder
 from planner.physical.nodes import Constants, Plan, Table

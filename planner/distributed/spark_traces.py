@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from ivm.batch import Block
+from ivm.trace.batch import Block
 from storage.spark.blocks import encoded_words, read_block, write_blocks
 
 HELD_WORDS: Final = 1 << 24

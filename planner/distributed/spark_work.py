@@ -21,10 +21,10 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ivm.batch import Block
 from ivm.errors import SqlError
 from ivm.graph import NodeId
-from ivm.shards import sorted_block
+from ivm.trace.batch import Block
+from ivm.trace.shards import sorted_block
 from planner.distributed.fragment import FIRST, Fragment
 from planner.distributed.fragment_run import Ran, Sent, run_fragment
 from planner.distributed.multi_step import Turns

@@ -11,12 +11,12 @@ from typing import Protocol
 import numpy as np
 
 from ivm import graph
+from ivm.contents import dispose
 from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
 from ivm.graph import Arrange, Join, NodeId, Words
-from ivm.live import dispose
 from ivm.rows import RowSet
-from ivm.trace import Version
+from ivm.trace.trace import Version
 from planner import gathers
 from planner.expr.context import Bounds, Context
 from planner.expr.row_errors import first_error

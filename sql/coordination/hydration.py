@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import numpy as np
 
 from ivm.dataflow import Changes
-from ivm.detached import Detached, NotDetachableError, detach
 from ivm.errors import SqlError
 from ivm.graph import NodeId
+from ivm.hydration.detached import Detached, NotDetachableError, detach
 from planner.distributed.hydration_choice import Choice, Hydrate, choose, stored_in
 from planner.logical.nodes import Rel
 from planner.physical.nodes import Plan

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from ivm.spine import Spine, lend
+from ivm.trace.spine import Spine, lend
 
 if TYPE_CHECKING:
     from sql.coordination.coordinator import Coordinator

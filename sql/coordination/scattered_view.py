@@ -18,9 +18,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ivm.batch import Block
 from ivm.errors import SqlError
 from ivm.rows import Words
+from ivm.trace.batch import Block
 from planner.distributed.scatter import Given, Spread, apply, given, read_output
 from planner.distributed.scatter_step import Report
 from planner.expr.context import Context

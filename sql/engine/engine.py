@@ -17,13 +17,13 @@ from typing import Final
 
 import numpy as np
 
-from ivm.batch import Batch as ArrangedBatch
 from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
 from ivm.graph import NodeId
-from ivm.root import Root
 from ivm.rows import Words
-from ivm.trace import Version
+from ivm.trace.batch import Batch as ArrangedBatch
+from ivm.trace.root import Root
+from ivm.trace.trace import Version
 from planner.expr.context import Context
 from planner.physical.key_checks import Guard
 from planner.physical.nodes import Plan

@@ -8,8 +8,8 @@ import numpy as np
 
 from ivm.dataflow import Changes, Dataflow
 from ivm.graph import NodeId
-from ivm.root import Root
 from ivm.rows import Words
+from ivm.trace.root import Root
 from planner import gathers
 from planner.render.dataflow import Renderer
 from sql.catalog.catalog import Relation

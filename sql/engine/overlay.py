@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from ivm.rows import Words
-from ivm.trace import Version
+from ivm.trace.trace import Version
 from planner import gathers
 from planner.physical.layouts import table_layout
 from sql.engine.snapshot import MemorySnapshot, Published

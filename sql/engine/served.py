@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ivm import live
-from ivm.batch import Block
+from ivm import contents
 from ivm.dataflow import Dataflow
 from ivm.graph import Input, NodeId, Output
 from ivm.rows import Words
-from ivm.trace import Version
+from ivm.trace.batch import Block
+from ivm.trace.trace import Version
 from sql.engine.snapshot import HistorySnapshot, MemorySnapshot
 from sql.engine.timeline import Timeline
 from storage.dictionary import Dictionary
@@ -66,7 +66,7 @@ class Contents:
 
     def words(self) -> list[Words]:
         """What a sweep of the dictionary is to see."""
-        return live.words(self._flow)
+        return contents.words(self._flow)
 
     @property
     def upper(self) -> int:
@@ -80,7 +80,7 @@ class Contents:
 
     def dispose(self) -> None:
         """Frees all of it."""
-        live.dispose(self._flow)
+        contents.dispose(self._flow)
 
 
 def ordinals_of(timeline: Timeline, epochs: Words, least: int) -> Words:

@@ -9,9 +9,9 @@ import numpy as np
 
 from ivm.errors import SqlError, unsupported
 from ivm.graph import NodeId
-from ivm.root import Root
 from ivm.rows import Words
-from ivm.trace import Version
+from ivm.trace.root import Root
+from ivm.trace.trace import Version
 from planner import gathers
 from planner.logical.nodes import Rel
 from planner.logical.traversal import gets

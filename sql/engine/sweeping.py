@@ -10,10 +10,10 @@ import threading
 from dataclasses import replace
 from typing import Final
 
-from ivm import live
+from ivm import contents
 from ivm.rows import Words
-from ivm.spine import Spine
 from ivm.sweep import Sweep
+from ivm.trace.spine import Spine
 from sql.engine.engine import Engine
 
 SLOTS: Final = 1 << 15
@@ -49,7 +49,7 @@ class Sweeping:
         if self._spines is None:
             if engine.persistence is not None:
                 engine.compact_to(engine.persistence.applied_epoch)
-            self._spines = live.spines(engine.dataflow)
+            self._spines = contents.spines(engine.dataflow)
         left = UPDATES
         while self._spines and left > 0:
             spine = self._spines.pop()
@@ -67,7 +67,7 @@ class Sweeping:
         engine.dictionary.guarded = True
         self._sweep.begin()
         engine.dictionary.forget_recent()
-        self._words = live.words(engine.dataflow) + [words for some in beside for words in some or ()]
+        self._words = contents.words(engine.dataflow) + [words for some in beside for words in some or ()]
         return True
 
     def mark(self) -> None:

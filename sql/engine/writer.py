@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ivm.batch import Batch
 from ivm.errors import unsupported
 from ivm.rows import Words
-from ivm.trace import Version
+from ivm.trace.batch import Batch
+from ivm.trace.trace import Version
 from planner.logical.nodes import Rel
 from planner.options import DEFAULT, Planning
 from sql.catalog.catalog import FED, STORED, Catalog, Relation, RelationKind

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ivm.rows import Words
-from ivm.trace import Version
+from ivm.trace.trace import Version
 from ivm.workers import workers
 from planner.expr.row_errors import decode_error
 from sql.catalog.catalog import Relation

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Words
-from ivm.trace import Version
+from ivm.trace.trace import Version
 from ivm.words import Kind
 from planner.expr.context import Bounds, Context
 from planner.expr.evaluate.evaluator import constant

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ivm.batch import Block
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet, Vector, Words, pack, unpack
-from ivm.shards import sorted_block
+from ivm.trace.batch import Block
+from ivm.trace.shards import sorted_block
 from ivm.words import BOOL, INT8, ColumnType, Schema
 from planner.expr.scalar import Column
 from planner.logical.nodes import Get, Project, Rel

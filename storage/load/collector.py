@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from ivm.batch import Batch
 from ivm.rows import Words
+from ivm.trace.batch import Batch
 from storage.row_file import FROM_ROWS, RowFile, RowWriter, scratch_rows
 from storage.sorted_rows import Run, is_ascending, merged, sorted_run
 

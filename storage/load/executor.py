@@ -21,9 +21,9 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
-from ivm.batch import Block
 from ivm.errors import SqlError
 from ivm.rows import Words, pack
+from ivm.trace.batch import Block
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, load_schema
 from storage.load.progress import tell_read

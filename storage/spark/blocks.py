@@ -17,8 +17,8 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
-from ivm.batch import Block, Words
 from ivm.errors import SqlError
+from ivm.trace.batch import Block, Words
 from storage.dictionary import Dictionary, Entries
 
 ENTRIES: Final = -1

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from ivm.batch import Block
-from ivm.shards import sorted_block
+from ivm.trace.batch import Block
+from ivm.trace.shards import sorted_block
 from storage.dictionary import Dictionary, Entries
 from storage.spark.blocks import entries_of, read_blocks, write_blocks
 from storage.spark.manifest import Changes, Manifest

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ivm.batch import Block, Words, address
-from ivm.core import Core
 from ivm.graph import Gather
 from ivm.kernels.blocks import LEAVE, SAME, gather, transfer
 from ivm.kernels.memory import HEAD, L_COUNT, LAYER_WORDS, T_LAYERS, T_ORDER, T_SINCE
 from ivm.kernels.read import collect
 from ivm.operators.base import program
 from ivm.operators.linear import SourceOperator
-from ivm.scheduler import Operator, Scope
-from ivm.shards import sorted_block
-from ivm.spine import EVERYTHING, Spine
+from ivm.runtime.context import Core
+from ivm.runtime.scheduler import Operator, Scope
+from ivm.trace.batch import Block, Words, address
+from ivm.trace.shards import sorted_block
+from ivm.trace.spine import EVERYTHING, Spine
 
 
 class RecordOperator(Operator):

@@ -16,7 +16,6 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from ivm.batch import BIG, Batch, Block, Merged, Words, address, filter_words, rank_words
 from ivm.kernels.blocks import SAME
 from ivm.kernels.memory import (
     B_COUNT,
@@ -57,7 +56,8 @@ from ivm.kernels.merge import (
 from ivm.kernels.rank import extend_ranks
 from ivm.kernels.read import collect
 from ivm.kernels.shards import cut_merge
-from ivm.shards import copied, merge_parts, sorted_block
+from ivm.trace.batch import BIG, Batch, Block, Merged, Words, address, filter_words, rank_words
+from ivm.trace.shards import copied, merge_parts, sorted_block
 from ivm.workers import MERGED, parts
 
 ROOM: Final = 512

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ivm.batch import Block
-from ivm.core import Core
-from ivm.scheduler import Later, Operator, Scope
+from ivm.runtime.context import Core
+from ivm.runtime.scheduler import Later, Operator, Scope
+from ivm.trace.batch import Block
 
 
 class PortOperator(Operator):

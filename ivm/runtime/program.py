@@ -1,4 +1,4 @@
-"""Programs: operators as rows of words that a kernel runs (``ivm.kernels.run``); ``ivm.running`` runs them.
+"""Programs: operators as rows of words that a kernel runs (``ivm.kernels.run``); ``ivm.runtime.program_run`` runs them.
 
 An operator of the outermost scope has a row that stays where it is as long as the operator lives, so that linking and
 freeing others costs nothing there. The rows of a loop, with those of the loops in it, are made together, and anew when
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ivm.batch import Block, address
 from ivm.kernels.program import (
     CALL,
     F_QUEUE,
@@ -25,9 +24,10 @@ from ivm.kernels.program import (
     SCOPE_WORDS,
     TAP,
 )
+from ivm.trace.batch import Block, address
 
 if TYPE_CHECKING:
-    from ivm.scheduler import Operator, Scope
+    from ivm.runtime.scheduler import Operator, Scope
 
 ROOM: Final = 128
 

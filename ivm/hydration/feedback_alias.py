@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ivm.hydrate import needs
+from ivm.hydration.replay import needs
 from ivm.operators.arrange import ArrangeOperator
 from ivm.operators.base import is_identity
 from ivm.operators.join import JoinOperator
 from ivm.operators.loop import DelayedOperator, VariableOperator
-from ivm.scheduler import Operator
+from ivm.runtime.scheduler import Operator
 
 
 def alias_variables(fresh: Sequence[Operator]) -> dict[int, DelayedOperator]:

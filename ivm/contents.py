@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ivm.batch import Block, Words
 from ivm.budget import give_back
-from ivm.core import nothing_held, nothing_new
 from ivm.operators.arrange import StaticOperator
 from ivm.operators.linear import SourceOperator
-from ivm.scheduler import Operator, Scope
-from ivm.spine import Spine
+from ivm.runtime.context import nothing_held, nothing_new
+from ivm.runtime.scheduler import Operator, Scope
+from ivm.trace.batch import Block, Words
+from ivm.trace.spine import Spine
 
 if TYPE_CHECKING:
     from ivm.dataflow import Dataflow

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ivm.batch import Block
-from ivm.detached import Detached
 from ivm.graph import NodeId
-from ivm.hydrate import replay_into
+from ivm.hydration.detached import Detached
+from ivm.hydration.replay import replay_into
 from ivm.operators.arrange import OutputOperator
 from ivm.operators.linear import ProjectOperator
-from ivm.operators.stand_in import StandInOperator
-from ivm.scheduler import Operator
-from ivm.spine import Spine
+from ivm.operators.trace_import import StandInOperator
+from ivm.runtime.scheduler import Operator
 from ivm.time import all_bits
+from ivm.trace.batch import Block
+from ivm.trace.spine import Spine
 
 Contents = Callable[[], Iterable[Block]]
 """Sorted, consolidated blocks whose sum is what a spine is to hold; times are loop vectors, 0 outside of loops."""

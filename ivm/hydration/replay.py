@@ -11,8 +11,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ivm.batch import Block
-from ivm.core import Core
 from ivm.errors import SqlError, unsupported
 from ivm.kernels.blocks import ENTER, LEAVE, SAME
 from ivm.operators.arrange import ArrangeOperator
@@ -38,8 +36,10 @@ from ivm.operators.loop import (
     VariableOperator,
 )  # fmt: skip
 from ivm.operators.reduce import ReduceOperator
-from ivm.scheduler import Operator, Scope
-from ivm.shards import copied, sorted_block
+from ivm.runtime.context import Core
+from ivm.runtime.scheduler import Operator, Scope
+from ivm.trace.batch import Block
+from ivm.trace.shards import copied, sorted_block
 
 Memo = dict[int, Block]
 """Contents of operators, by identity."""

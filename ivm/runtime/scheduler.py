@@ -6,8 +6,8 @@ scope's agenda says which vectors are due. A nested scope is one item of its par
 that lie under the parent's vector, least first, until nothing is due; it is entered again when something is owed at a
 later vector of the parent.
 
-So everything is hydrated. A step of what is maintained is a run of a program instead (``ivm.steps``), which does the
-same in a kernel; what is awake, and what is to be compiled again, is said here.
+So everything is hydrated. A step of what is maintained is a run of a program instead (``ivm.runtime.steps``), which
+does the same in a kernel; what is awake, and what is to be compiled again, is said here.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, ClassVar
 
-from ivm.batch import BIG, Block
-from ivm.compiled import Instruction, Program
-from ivm.core import Core
 from ivm.errors import SqlError
 from ivm.graph import NodeId
 from ivm.kernels.blocks import extract, least_vector
-from ivm.running import LoopRun
-from ivm.spine import Spine
+from ivm.runtime.context import Core
+from ivm.runtime.program import Instruction, Program
+from ivm.runtime.program_run import LoopRun
 from ivm.time import deeper, last_width, max_round, some_width
+from ivm.trace.batch import BIG, Block
+from ivm.trace.spine import Spine
 
 if TYPE_CHECKING:
-    from ivm.steps import FlowRun
+    from ivm.runtime.steps import FlowRun
 
 
 class Operator:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ivm.graph import NodeId
-from ivm.trace import Version
+from ivm.trace.trace import Version
 
 _PAGE: Final = 6
 """As many low bits of a node tell its place on its page."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from ivm.compiled import Program
 from ivm.kernels.program import (
     F_LOOKED,
     F_QUEUE,
@@ -15,8 +14,9 @@ from ivm.kernels.program import (
     QUIET,
     R_QUEUED,
 )
-from ivm.running import Run
-from ivm.scheduler import Operator, Scope
+from ivm.runtime.program import Program
+from ivm.runtime.program_run import Run
+from ivm.runtime.scheduler import Operator, Scope
 
 CROWDED: Final = 2
 """How many times its size when it was new a program may have before it is made anew."""

@@ -1,7 +1,8 @@
 """Running programs: the calls of the kernel, and what it leaves to Python.
 
-A step of a maintained dataflow is a run of one program (``ivm.steps``). Where all is hydrated at once and thrown away,
-only the loops have programs, and the operators around them are called one by one (``ivm.scheduler``).
+A step of a maintained dataflow is a run of one program (``ivm.runtime.steps``). Where all is hydrated at once and
+thrown away,
+only the loops have programs, and the operators around them are called one by one (``ivm.runtime.scheduler``).
 
 While a program runs, it is what counts; the scheduler's own structures say what is due when it begins, and take up what
 an operator says that is run in Python. Such a run is a return of the kernel and a call: everything stands where it
@@ -13,7 +14,6 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
-from ivm.compiled import Program
 from ivm.kernels.memory import where
 from ivm.kernels.program import (
     AWAY,
@@ -43,10 +43,11 @@ from ivm.kernels.program import (
     S_VECTOR,
 )  # fmt: skip
 from ivm.kernels.run import run_program
+from ivm.runtime.program import Program
 from ivm.workers import CORRECTED, EXTENDED, SEARCHED, SORTED, Workers, workers
 
 if TYPE_CHECKING:
-    from ivm.scheduler import Operator, Scope
+    from ivm.runtime.scheduler import Operator, Scope
 
 PASSES: Final = 16
 """How many run before it is looked whether the step was cancelled, or is to pause."""

@@ -18,13 +18,11 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from ivm.batch import address
 from ivm.budget import Share
-from ivm.core import nothing_new
+from ivm.contents import dispose
 from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
 from ivm.graph import Gather, NodeId, NodeSpec
-from ivm.live import dispose
 from ivm.operators.arrange import ArrangeOperator
 from ivm.operators.asof import AsOfOperator
 from ivm.operators.delta_join import DeltaJoinOperator
@@ -33,10 +31,12 @@ from ivm.operators.linear import ConcatOperator, InputOperator, ProjectOperator,
 from ivm.operators.lock import LockOperator
 from ivm.operators.loop import DelayedOperator, LeaveOperator, VariableOperator
 from ivm.operators.reduce import ReduceOperator
-from ivm.operators.stand_in import RecordOperator, StandInOperator
 from ivm.operators.threshold import ThresholdOperator
-from ivm.scheduler import Operator, Scope, Watched
-from ivm.spine import Spine
+from ivm.operators.trace_import import RecordOperator, StandInOperator
+from ivm.runtime.context import nothing_new
+from ivm.runtime.scheduler import Operator, Scope, Watched
+from ivm.trace.batch import address
+from ivm.trace.spine import Spine
 
 T = TypeVar("T")
 

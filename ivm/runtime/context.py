@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ivm.batch import Block, Words
 from ivm.budget import NO_BUDGET, Share, out_of_memory
 from ivm.errors import SqlError
 from ivm.kernels.join import S_OVERFLOWS, STATS
+from ivm.trace.batch import Block, Words
 
 if TYPE_CHECKING:
-    from ivm.scheduler import Scope
-    from ivm.spine import Spine
+    from ivm.runtime.scheduler import Scope
+    from ivm.trace.spine import Spine
 
 LOOK_SECONDS: Final = 0.02
 """Between two looks at the memory that a loop or a query takes, which cost a microsecond or so an operator."""

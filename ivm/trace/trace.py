@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.batch import Batch, Block, Words
 from ivm.kernels.memory import HEAD, L_COUNT, L_TIME_STRIDE, L_TIMES, LAYER_WORDS, T_LAYERS
 from ivm.kernels.read import collect, lookup
-from ivm.shards import sorted_block
-from ivm.spine import Spine
+from ivm.trace.batch import Batch, Block, Words
+from ivm.trace.shards import sorted_block
+from ivm.trace.spine import Spine
 
 
 class Version:

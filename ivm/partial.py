@@ -13,20 +13,20 @@ from typing import Final
 import numpy as np
 
 from ivm.arena import Arena
-from ivm.batch import Block
 from ivm.dataflow import Dataflow
 from ivm.errors import unsupported
 from ivm.graph import NodeId, ScopeId
-from ivm.hydrate import rank, replay_into
+from ivm.hydration.replay import rank, replay_into
 from ivm.operators.lock import LockOperator
-from ivm.operators.port import Owed, PortOperator, enter
+from ivm.operators.partial_input import Owed, PortOperator, enter
 from ivm.operators.reduce import ReduceOperator
-from ivm.operators.stand_in import RecordOperator
 from ivm.operators.threshold import ThresholdOperator
-from ivm.scheduler import Operator
-from ivm.shards import sorted_block
-from ivm.spine import Spine
+from ivm.operators.trace_import import RecordOperator
+from ivm.runtime.scheduler import Operator
 from ivm.time import all_bits
+from ivm.trace.batch import Block
+from ivm.trace.shards import sorted_block
+from ivm.trace.spine import Spine
 
 Layers = Sequence[Block]
 """What one trace holds: sorted, consolidated blocks, their sum."""

@@ -13,7 +13,6 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from ivm.batch import Block, Words
 from ivm.kernels.blocks import SAME, gather, transfer
 from ivm.kernels.formula import map_block
 from ivm.kernels.memory import (
@@ -36,6 +35,7 @@ from ivm.kernels.memory import (
 from ivm.kernels.merge import M_LEFT, M_MIXED, M_RIGHT, MERGE_WORDS, merge
 from ivm.kernels.shards import close_gaps, cut_merge, in_order, key_place, key_start
 from ivm.kernels.sort import sort_block
+from ivm.trace.batch import Block, Words
 from ivm.workers import COPIED, CORRECTED, SEARCHED, SORTED, parts, run
 
 T = TypeVar("T")
