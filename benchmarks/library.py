@@ -19,7 +19,7 @@ from benchmarks.sql_more import B_TABLES, B_VIEW, D_TABLES, D_VIEW, E_TABLES, E_
 from benchmarks.sql_workloads import A_TABLES, A_VIEW, C_TABLES, C_VIEW, Batch, Graph, Row, Sales
 from ivm.rows import Words, pack, unpack
 from ivm.words import Kind, Schema
-from storage import codec
+from storage.types import codec
 
 Plan = tuple[tuple[int, int], ...]
 """(rows a batch, how many batches)."""

@@ -16,7 +16,7 @@ from pyarrow import parquet
 from benchmarks.curves import GRAPHS, Graph, query, random_graph
 from benchmarks.flow import Words
 from ivm.rows import RowSet
-from storage import codec
+from storage.types import codec
 
 DEBIAN: Final = GRAPHS.parent / "debian"
 MASS: Final = {"pagerank": 100, "salsa": 300}

@@ -18,7 +18,7 @@ import psycopg
 from ivm import workers
 from ivm.errors import SqlError
 from sql.statements.results import RowsResult
-from storage.codec import decode
+from storage.types.codec import decode
 from tests.grammar import History, history
 from tests.grammar_blocks import block_history
 from tests.model_sql import PLAIN

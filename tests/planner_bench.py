@@ -19,8 +19,8 @@ from planner.options import DEFAULT
 from planner.peek.run import run
 from planner.render.dataflow import Renderer
 from planner.transform.pipeline import maintained, optimize
-from storage import codec
 from storage.dictionary import Dictionary
+from storage.types import codec
 from tests.planner_model import Bag, Model, Row
 
 SECRET = bytes(range(16))

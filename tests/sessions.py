@@ -15,7 +15,7 @@ from sql.engine.persist import Tuning
 from sql.session.session import Session
 from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, Notice, Result, RowsResult
 from storage.spark.session import SparkSession, SparkSettings
-from storage.text import format_text
+from storage.types.text import format_text
 from tests.spark_local import Lent
 
 T = TypeVar("T")

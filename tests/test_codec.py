@@ -28,9 +28,9 @@ from ivm.words import (
     Kind,
     SqlType,
 )  # fmt: skip
-from storage.codec import decode, decode_one, encode, encode_one, float_to_word, word_to_float
 from storage.dictionary import Dictionary
-from storage.numeric import INLINE_LIMIT, is_interned
+from storage.types.codec import decode, decode_one, encode, encode_one, float_to_word, word_to_float
+from storage.types.numeric import INLINE_LIMIT, is_interned
 
 SECRET = b"0123456789abcdef"
 

@@ -17,8 +17,8 @@ from ivm.rows import RowSet, pack
 from ivm.words import FLOAT8, INT4, NUMERIC, TEXT, TIMESTAMP, ColumnType
 from sql.catalog.catalog import TableColumn
 from sql.pgwire.copy_binary import HEADER, TRAILER, BinaryParser, format_binary
-from storage import codec
 from storage.dictionary import Dictionary
+from storage.types import codec
 from tests.crashes import Program
 
 DICTIONARY = Dictionary(b"0123456789abcdef")

@@ -17,8 +17,8 @@ from planner.expr.functions import table as functions
 from planner.expr.functions.casts import cast_context
 from planner.expr.functions.table import FUNCTIONS, needs_order_bytes, overloads, per_value
 from planner.expr.scalar import And, Call, Case, Coalesce, Column, Literal, Or, Parameter, Scalar
-from storage.codec import decode, encode
 from storage.dictionary import Dictionary
+from storage.types.codec import decode, encode
 
 A, B = Column(0, INT4), Column(1, INT4)
 P, Q = Column(0, BOOL), Column(1, BOOL)

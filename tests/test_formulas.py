@@ -26,7 +26,7 @@ from planner.physical.nodes import Program
 from planner.physical.row_formulas import formula_of
 from planner.physical.row_programs import MapFilter
 from storage.dictionary import Dictionary
-from storage.numeric import DIRECT_NAN
+from storage.types.numeric import DIRECT_NAN
 from tests.profiles import scaled
 
 NUMERIC9_2: Final = SqlType(Kind.NUMERIC, 9, 2)

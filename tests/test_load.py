@@ -39,7 +39,6 @@ from ivm.words import (
     Kind,
     SqlType,
 )  # fmt: skip
-from storage import codec
 from storage.dictionary import Dictionary
 from storage.load.arrow import check_type, column_vector
 from storage.load.columnar import ColumnarFormat, ColumnarSource
@@ -47,6 +46,7 @@ from storage.load.columns import LoadColumn, load_schema
 from storage.load.paths import LocalFiles, RemoteFiles, locate, resolve_path
 from storage.load.source import read_here
 from storage.sorted_rows import Run
+from storage.types import codec
 from tests.profiles import scaled
 
 SECRET = b"0123456789abcdef"

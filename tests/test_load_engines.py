@@ -39,7 +39,7 @@ from storage.load.text import TextFormat, TextSource
 from storage.load.text_spark import Split, planned
 from storage.sorted_rows import Run
 from storage.spark.session import SparkSession
-from storage.text_style import DEFAULT_STYLE
+from storage.types.text_style import DEFAULT_STYLE
 from tests.loading import Outcome, outcome, write
 from tests.profiles import scaled
 from tests.sessions import Client, Server

@@ -13,9 +13,9 @@ from ivm.rows import Vector
 from ivm.words import BOOL, INT8, NUMERIC, Kind, SqlType
 from planner.expr.evaluate.evaluator import Context, evaluate
 from planner.expr.scalar import Call, Column, Scalar
-from storage.codec import decode, encode
 from storage.dictionary import Dictionary
-from storage.numeric import INLINE_LIMIT, WIDE
+from storage.types.codec import decode, encode
+from storage.types.numeric import INLINE_LIMIT, WIDE
 
 CONTEXT = Context(Dictionary(b"0123456789abcdef"))
 EDGES = [

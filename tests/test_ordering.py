@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from ivm.words import FLOAT8, INT4, INTERVAL, NUMERIC, TEXT, Kind, SqlType
 from planner.expr import ordering
-from storage.codec import encode
 from storage.dictionary import Dictionary
-from storage.order import interval_total
+from storage.types.codec import encode
+from storage.types.order import interval_total
 from tests.test_codec import DECIMALS, INTERVALS, TEXTS, array_of
 
 DAY = 86_400_000_000

@@ -18,8 +18,8 @@ from sql.pgwire.copy import CopyParser
 from sql.pgwire.copy_out import CopyRows, format_copy, format_header, frame_copy
 from sql.pgwire.messages_frontend import CopyData
 from sql.statements.statements import CopyFormat, CopyOptions
-from storage import codec
 from storage.dictionary import Dictionary
+from storage.types import codec
 from tests.copy_twin import Row, TwinError, parse_csv, parse_text
 
 DICTIONARY = Dictionary(b"k" * 16)

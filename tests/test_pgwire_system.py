@@ -13,8 +13,8 @@ from sql.catalog.search_path import DEFAULT_PATH
 from sql.system.functions import SystemFunctions
 from sql.system.relations import ROWS, depends_on_session, rows, system_relations
 from sql.system.state import CopyInfo, CursorInfo, SessionInfo, StatementInfo
-from storage import codec
 from storage.dictionary import Dictionary
+from storage.types import codec
 
 TABLE = Relation(
     16384, "public", "t", RelationKind.TABLE,

@@ -14,7 +14,7 @@ from ivm.errors import SqlError
 from ivm.words import FLOAT8, INT8, NUMERIC, ColumnType
 from planner.expr.scalar import Aggregate, Column
 from planner.logical.nodes import Get, Reduce
-from storage.codec import float_to_word
+from storage.types.codec import float_to_word
 from tests.bind_fake import FakeCatalog, query
 from tests.model_aggregates import play
 from tests.planner_bench import World

@@ -13,9 +13,9 @@ from sql.catalog.search_path import DEFAULT_PATH
 from sql.coordination.prepared import StaleError, Statements
 from sql.parse import StatementText
 from sql.settings.settings import Settings
-from storage.codec import from_bytes, to_bytes
-from storage.order import canonical, sort_key
-from storage.text import format_datum
+from storage.types.codec import from_bytes, to_bytes
+from storage.types.order import canonical, sort_key
+from storage.types.text import format_datum
 from tests.sessions import Client, Server
 
 ROW = SqlType(Kind.RECORD, fields=(("a", INT4), ("b", TEXT), ("c", NUMERIC)))

@@ -14,9 +14,9 @@ from ivm.errors import SqlError
 from ivm.words import Kind, SqlType
 from planner.expr.evaluate.evaluator import Context, constant, evaluate
 from planner.expr.scalar import Call, Literal
-from storage.codec import decode
 from storage.dictionary import Dictionary
-from storage.text import format_datum, parse_datum
+from storage.types.codec import decode
+from storage.types.text import format_datum, parse_datum
 
 ANSWERS = Path(__file__).parent / "answers" / "scalar_core.json"
 
@@ -75,7 +75,7 @@ def test_constant_answers() -> None:
 def test_vectorised_answers() -> None:
     """All cases of one signature in one batch, columns instead of literals, failures as data."""
     from planner.expr.scalar import Column
-    from storage.codec import encode
+    from storage.types.codec import encode
 
     context = Context(Dictionary(b"0123456789abcdef"))
     groups: dict[tuple[str, tuple[str, ...], str], list[tuple[list[str | None], dict[str, Any]]]] = {}

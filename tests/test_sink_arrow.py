@@ -35,11 +35,11 @@ from ivm.words import (
     Kind,
     SqlType,
 )  # fmt: skip
-from storage import codec
 from storage.dictionary import Dictionary
 from storage.load.arrow import column_vector
 from storage.load.columns import LoadColumn
 from storage.sinks.arrow import SinkColumn, column_to_arrow, to_arrow
+from storage.types import codec
 
 MOOD = EnumType(20000, 20001, "mood", "mood")
 MOOD.hold([(1, "sad"), (5, "happy")])

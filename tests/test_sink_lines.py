@@ -12,11 +12,11 @@ import pytest
 
 from ivm.errors import SqlError
 from ivm.words import INT4, ColumnType, SqlType
-from storage import codec
 from storage.dictionary import Dictionary
 from storage.sinks.envelope import Field, Nested
 from storage.sinks.lines import csv_header, csv_lines, json_lines
-from storage.text import format_text
+from storage.types import codec
+from storage.types.text import format_text
 from tests.test_sink_arrow import CASES, TEXTS
 
 TYPES = [(type_, values) for type_, values, *_ in [*CASES, *TEXTS]]

@@ -22,7 +22,7 @@ from storage.checkpoint import Pace
 from storage.dictionary import Dictionary
 from storage.sinks.arrow import column_to_arrow
 from storage.sinks.folder import FolderTarget
-from storage.text import parse_text
+from storage.types.text import parse_text
 from tests.sessions import Client, Server
 from tests.sink_kills import kill_often
 from tests.sink_reader import changes, contents, entries, hashable, latest, records, stray

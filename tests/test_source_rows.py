@@ -21,7 +21,6 @@ from sql.coordination.prepared import StaleError
 from sql.coordination.transaction import Transaction
 from sql.session.ingest import Batch, Progress, ingest, target_of
 from sql.session.source_streams import file_format
-from storage.codec import decode
 from storage.dictionary import Dictionary
 from storage.load.columnar import ColumnDecoder
 from storage.load.columns import LoadColumn, load_schema
@@ -31,6 +30,7 @@ from storage.streams.encoded import ENTRY, ROW, encoder, stream_schema
 from storage.streams.files import FilesDecoder
 from storage.streams.json_rows import JsonRows, Messages
 from storage.streams.systems import encoded_columns, kafka_options
+from storage.types.codec import decode
 from tests.sessions import Client, Server
 
 SECRET = b"0123456789abcdef"
@@ -275,7 +275,7 @@ def client(tmp_path: Path) -> Iterator[Client]:
 
 def give(client: Client, source: str, query: str, number: int, rows: list[tuple[object, ...]]) -> Progress:
     """A batch as a source gives it, rows with a flag at the end where the source has an envelope."""
-    from storage.codec import encode
+    from storage.types.codec import encode
 
     coordinator = client.server.coordinator
 

@@ -11,8 +11,8 @@ from ivm.words import DATE, INTERVAL, TIMESTAMP, TIMESTAMPTZ
 from planner.expr.functions.format_number import format_number, parse_number
 from sql.settings.date_style import date_style
 from sql.settings.settings import Settings
-from storage.text import TextStyle, format_datum, parse_datum
-from storage.text_style import DEFAULT_FORMATS, DateFormats
+from storage.types.text import TextStyle, format_datum, parse_datum
+from storage.types.text_style import DEFAULT_FORMATS, DateFormats
 
 PACIFIC = "America/Los_Angeles"
 MOMENTS = [

@@ -24,9 +24,9 @@ from planner.expr.functions.table_functions import table_overloads
 from planner.expr.row_errors import decode_error
 from planner.expr.scalar import Aggregate, Call, Column, Literal
 from sql.catalog.column_types import array_of, parse_type
-from storage import codec
 from storage.dictionary import Dictionary
-from storage.text import TextStyle, format_datum, format_text, parse_datum
+from storage.types import codec
+from storage.types.text import TextStyle, format_datum, format_text, parse_datum
 
 STYLE = TextStyle("America/New_York")
 DICTIONARY = Dictionary(bytes(16))

@@ -44,10 +44,10 @@ from planner.aggregates.reducers import Accumulate
 from sql.catalog.column_types import array_of, format_type, parse_type, type_from_oid, type_oid, typmod
 from sql.pgwire.binary import decode_binary, encode_binary
 from sql.pgwire.values import column_formats, decode_parameter, encode_rows
-from storage import codec
 from storage.dictionary import Dictionary
-from storage.text import format_datum, parse_datum, parse_rows, parse_text
-from storage.text_array import leaf_test, parse_array, parse_plain_array
+from storage.types import codec
+from storage.types.text import format_datum, parse_datum, parse_rows, parse_text
+from storage.types.text_array import leaf_test, parse_array, parse_plain_array
 from tests.profiles import scaled
 
 DICTIONARY = Dictionary(bytes(16))

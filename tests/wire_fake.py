@@ -25,7 +25,7 @@ from sql.statements.queries import OutputColumn
 from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, EmptyResult, Notice, Result, RowsResult
 from sql.statements.statements import CopyOptions
 from storage.dictionary import Dictionary
-from storage.text_style import DEFAULT_STYLE
+from storage.types.text_style import DEFAULT_STYLE
 
 DICTIONARY = Dictionary(b"0" * 16)
 BACKENDS = itertools.count(1)

@@ -17,9 +17,9 @@ from ivm.rows import Mask, Vector, Words
 from ivm.words import ColumnType, Kind, Schema, SqlType, Storage
 from planner.aggregates.exact_sums import Parts, bit_parts, float_parts, numeric_parts, product_parts, square_parts
 from planner.aggregates.table import AGGREGATES, BITS, COUNTS, PAIRS, Family
-from storage.codec import INTERVAL, word_to_float
 from storage.dictionary import Dictionary
-from storage.numeric import DIRECT_NAN, decode_numeric, is_interned
+from storage.types.codec import INTERVAL, word_to_float
+from storage.types.numeric import DIRECT_NAN, decode_numeric, is_interned
 
 SLOT_SHIFT: Final = 40
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ivm.rows import Words
-from storage.numeric import INLINE_SCALE, inline_parts, is_interned, mantissa_of, scale_of
+from storage.types.numeric import INLINE_SCALE, inline_parts, is_interned, mantissa_of, scale_of
 
 FLOAT_BIAS: Final = 1152
 SQUARE_BIAS: Final = 2304

@@ -10,7 +10,7 @@ from fractions import Fraction
 from planner.aggregates.exact_sums import Total
 from planner.aggregates.table import Family
 from planner.expr.functions.division import divide, division_scale
-from storage.numeric import from_parts
+from storage.types.numeric import from_parts
 
 _SAMPLE = (Family.VAR_SAMP, Family.STDDEV_SAMP)
 _ROOTS = (Family.STDDEV_SAMP, Family.STDDEV_POP)

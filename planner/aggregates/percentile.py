@@ -20,8 +20,8 @@ from planner.expr.evaluate.evaluator import constant
 from planner.expr.functions.ordered_set import between, checked, interval_between
 from planner.expr.row_errors import error_words
 from planner.expr.scalar import Aggregate
-from storage import codec
 from storage.dictionary import Dictionary
+from storage.types import codec
 
 
 @dataclass(frozen=True, slots=True)

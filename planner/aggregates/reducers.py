@@ -22,9 +22,9 @@ from planner.expr.python_function import PythonFunction
 from planner.expr.python_values import OutOfRangeError, to_python
 from planner.expr.row_errors import error_words
 from planner.expr.scalar import Aggregate, Call, Case, Literal, Scalar, SortKey
-from storage import codec
 from storage.dictionary import Dictionary
-from storage.text_array import array_shape, leaf_test
+from storage.types import codec
+from storage.types.text_array import array_shape, leaf_test
 
 ALL_THAT_COUNT: Final = Picks((Window(),), flagged=True)
 Limbs = dict[SlotSet, dict[int, dict[int, int]]]

@@ -11,7 +11,7 @@ from ivm.kernels.formula import ADD, BITS_AND, BITS_OR, FIT, SHIFT, TO_DECIMAL
 from planner import gathers
 from planner.aggregates.accumulable import Accumulation, CallPlan, Part, Shape
 from planner.aggregates.table import COUNTS, Family
-from storage.numeric import INLINE_SCALE
+from storage.types.numeric import INLINE_SCALE
 
 _HALF: Final = 0xFFFFFFFF
 

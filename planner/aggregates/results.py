@@ -24,10 +24,10 @@ from planner.aggregates.moments import (
 )
 from planner.aggregates.table import BITS, COUNTS, PAIRS, Family
 from planner.expr.functions.intervals import scale_interval
-from storage import codec
 from storage.dictionary import Dictionary
-from storage.numeric import from_parts
-from storage.text_interval import checked_interval
+from storage.types import codec
+from storage.types.numeric import from_parts
+from storage.types.text_interval import checked_interval
 
 Failure = tuple[int, SqlError]
 """group, its error"""

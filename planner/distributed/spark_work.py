@@ -44,7 +44,7 @@ from storage.spark.blocks import (
     write_blocks,
 )  # fmt: skip
 from storage.spark.errors import marked
-from storage.text_style import DEFAULT_FORMATS, DateFormats
+from storage.types.text_style import DEFAULT_FORMATS, DateFormats
 
 FRAME: Final = "due string, fragment int, port int, part int, vector long, block binary"
 FRAME_SCHEMA: Final = pa.schema(

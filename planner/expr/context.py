@@ -11,7 +11,7 @@ from ivm.errors import SqlError
 from ivm.rows import Words
 from ivm.words import SqlType
 from storage.dictionary import Dictionary
-from storage.text_style import DEFAULT_FORMATS, DateFormats
+from storage.types.text_style import DEFAULT_FORMATS, DateFormats
 
 SERVER_VERSION: Final = "15.0 (Freshet 0.1)"
 """Compatible with a PostgreSQL 15: what psql and drivers decide by."""

@@ -12,10 +12,10 @@ import numpy as np
 
 from ivm.rows import Vector, Words
 from ivm.words import Kind, SqlType, Storage
-from storage.codec import decode, encode, float_to_word
 from storage.dictionary import Dictionary
-from storage.numeric import POWERS, inline_parts, inline_words, is_interned
-from storage.order import NOTHING, canonical, order_parts, sort_key
+from storage.types.codec import decode, encode, float_to_word
+from storage.types.numeric import POWERS, inline_parts, inline_words, is_interned
+from storage.types.order import NOTHING, canonical, order_parts, sort_key
 
 BYTE_ORDERED: Final = frozenset({Kind.TEXT, Kind.VARCHAR, Kind.NAME, Kind.UNKNOWN, Kind.BYTEA, Kind.UUID})
 """Interned types whose bytes compare as the values do, and equal only themselves."""

@@ -19,7 +19,7 @@ from typing import Any, Final
 from ivm.errors import SqlError
 from ivm.words import SqlType
 from planner.expr.python_values import OutOfRangeError, WrongTypeError, from_python
-from storage.type_names import format_type
+from storage.types.type_names import format_type
 
 _PLAIN: Final = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 _DECIMALS: Final = Context()

@@ -2,8 +2,8 @@
 
 Binding makes them, ``planner/expr/evaluate/evaluator.py`` is the one place that computes them. A ``Literal`` holds a
 Python
-*datum*, see ``storage/codec.py``: bool, int, float, Decimal, str, bytes; date as int days and timestamps and time as
-int microseconds (since 2000-01-01); interval as (months, days, microseconds); uuid as 16 bytes; an array as a tuple.
+*datum*, see ``storage/types/codec.py``: bool, int, float, Decimal, str, bytes; date as int days and timestamps and time
+as int microseconds (since 2000-01-01); interval as (months, days, microseconds); uuid as 16 bytes; an array as a tuple.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from planner.expr.scalar import Literal, Parameter, Scalar
 from planner.memo import by_identity
 from planner.physical.nodes import Constants, Map, Plan, TableErrors
 from planner.physical.table_programs import Expand, given_array
-from storage.codec import encode
+from storage.types.codec import encode
 
 if TYPE_CHECKING:
     from planner.peek.run import Snapshot

@@ -20,7 +20,7 @@ from planner.logical.traversal import column_types
 from planner.physical.arrangement_programs import Keyed, Repeat, Weigh, Weight
 from planner.physical.nodes import Program
 from planner.physical.row_programs import MapFilter, Pad
-from storage.numeric import DIRECT_NAN
+from storage.types.numeric import DIRECT_NAN
 
 _HALF: Final = 0xFFFFFFFF
 

@@ -24,7 +24,7 @@ from planner.expr.row_errors import error_words
 from planner.expr.scalar import Column, Scalar
 from planner.logical.fallibility import can_raise
 from planner.logical.traversal import column_types, columns_of
-from storage.text import format_text
+from storage.types.text import format_text
 
 SHOWN_COLUMNS: Final = 8
 """Of a row that fails."""

@@ -16,7 +16,7 @@ from planner.expr.functions.concat import flatten
 from planner.expr.functions.table_functions import TABLE_FUNCTIONS, Expansion
 from planner.expr.scalar import Call, Coalesce, Literal, Parameter, Scalar
 from planner.physical.row_programs import Stage, Work
-from storage.codec import encode
+from storage.types.codec import encode
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ from planner.physical.nodes import (
     with_inputs,
 )  # fmt: skip
 from planner.render.programs import Bound
-from storage import codec
+from storage.types import codec
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from sql.catalog.sequence_options import sequence_type
 from sql.statements.definitions import ColumnSequence, CreateTable, CreateView, Drop, DropIndex
 from sql.statements.queries import Query
 from sql.syntax import nodes, nodes_statements
-from storage.text import parse_datum
+from storage.types.text import parse_datum
 
 DAY: Final = 86_400_000_000
 _UNSTORABLE: Final = (Kind.UNKNOWN, Kind.RECORD, Kind.VOID)

@@ -14,7 +14,7 @@ from ivm.words import INT4, INT8, INTERVAL, NUMERIC, TEXT, Kind, SqlType
 from planner.expr.functions.casts import CastContext
 from planner.expr.scalar import Call, Literal, Scalar
 from sql.syntax.nodes import TypeName
-from storage.text import DEFAULT_STYLE, TextStyle, parse_datum
+from storage.types.text import DEFAULT_STYLE, TextStyle, parse_datum
 
 _SESSION_KINDS: Final = frozenset(
     {Kind.TIMESTAMPTZ, Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC, Kind.REGNAMESPACE, Kind.RECORD, Kind.VOID}

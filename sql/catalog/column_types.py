@@ -1,4 +1,4 @@
-"""Postgres's type names → ``SqlType``; OIDs and typmods are re-exported from ``storage/type_names.py``."""
+"""Postgres's type names → ``SqlType``; OIDs and typmods are re-exported from ``storage/types/type_names.py``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import Kind, SqlType
-from storage.type_names import (
+from storage.types.type_names import (
     INFO,
     TYPE_INFOS,
     TypeInfo,

@@ -42,7 +42,7 @@ from sql.statements.statements import (
     Verify,
     VerifyDictionary,
 )
-from storage.text_style import TextStyle
+from storage.types.text_style import TextStyle
 
 if TYPE_CHECKING:
     from sql.session.session import Session

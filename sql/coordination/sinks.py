@@ -30,7 +30,7 @@ from storage.sinks.folder import FolderTarget
 from storage.sinks.manifest import Entry, EntryKind, SinkFile, Totals
 from storage.sinks.spark import SparkTarget
 from storage.sinks.target import Part, Target, stem_of, writable_path, writable_uri
-from storage.type_names import format_type
+from storage.types.type_names import format_type
 
 if TYPE_CHECKING:
     from sql.coordination.coordinator import Coordinator

@@ -19,7 +19,7 @@ from sql.dml.routing import Router
 from sql.engine.writer import Writer
 from sql.statements.definitions import CreateTable
 from sql.statements.partitions import Attach, Detach
-from storage.text import format_text, parse_datum
+from storage.types.text import format_text, parse_datum
 
 if TYPE_CHECKING:
     from sql.ddl.create import Definer

@@ -16,7 +16,7 @@ from planner.identifiers import quoted
 from sql.catalog.catalog import Relation
 from sql.catalog.keys import Index
 from storage.dictionary import Dictionary
-from storage.text import format_text
+from storage.types.text import format_text
 
 CHECKED_ROWS: Final = 1 << 18
 """Rows that a condition is computed for at a time."""

@@ -23,7 +23,7 @@ from planner.logical.traversal import has_subquery
 from planner.memo import by_identity
 from planner.peek.order_limit import projected
 from planner.physical.table_programs import given_arrays, spread, widens
-from storage.codec import encode
+from storage.types.codec import encode
 
 
 def constant_source(rel: Rel, context: Context) -> RowSet | None:

@@ -16,7 +16,7 @@ from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.partitioning import Bound
 from sql.dml.constraints import fit, row_text
 from sql.dml.key_index import KeyIndex
-from storage.text import format_text
+from storage.types.text import format_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, SqlType
-from storage.numeric import from_parts, mantissa_of, scale_of
-from storage.text import format_datum, parse_datum
-from storage.text_array import array_shape, leaf_test
-from storage.text_number import fit_numeric
-from storage.text_style import DEFAULT_STYLE, TextStyle
-from storage.type_names import format_type, type_oid
+from storage.types.numeric import from_parts, mantissa_of, scale_of
+from storage.types.text import format_datum, parse_datum
+from storage.types.text_array import array_shape, leaf_test
+from storage.types.text_number import fit_numeric
+from storage.types.text_style import DEFAULT_STYLE, TextStyle
+from storage.types.type_names import format_type, type_oid
 
 _INT2: Final = struct.Struct("!h")
 _INT4: Final = struct.Struct("!i")

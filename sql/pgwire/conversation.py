@@ -54,7 +54,7 @@ from sql.pgwire.protocol import ServerProtocol
 from sql.pgwire.values import column_formats, encode_rows
 from sql.statements.queries import OutputColumn
 from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, EmptyResult, Notice, Result, RowsResult
-from storage.text_style import TextStyle
+from storage.types.text_style import TextStyle
 
 if TYPE_CHECKING:
     from sql.coordination.notifications import Notifications

@@ -28,8 +28,8 @@ from storage.load.columns import LoadColumn
 from storage.load.rejects import BadValue, Rejects, bad_nulls, first_of_rows, without_rows
 from storage.load.source import Block
 from storage.load.text import TextStart
-from storage.text import parse_rows
-from storage.text_style import DEFAULT_STYLE, TextStyle
+from storage.types.text import parse_rows
+from storage.types.text_style import DEFAULT_STYLE, TextStyle
 
 BLOCK: Final = 1 << 20
 """Bytes worth a call of the kernel."""

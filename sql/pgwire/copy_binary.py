@@ -14,9 +14,9 @@ from sql.catalog.catalog import TableColumn
 from sql.pgwire.binary import decode_binary
 from sql.pgwire.copy_out import CopyRows
 from sql.pgwire.values import BINARY_FORMAT, decode_words, encode_rows
-from storage import codec
 from storage.dictionary import Dictionary
-from storage.text_style import DEFAULT_STYLE, TextStyle
+from storage.types import codec
+from storage.types.text_style import DEFAULT_STYLE, TextStyle
 
 SIGNATURE: Final = b"PGCOPY\n\xff\r\n\0"
 HEADER: Final = SIGNATURE + bytes(8)

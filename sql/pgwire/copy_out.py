@@ -18,8 +18,8 @@ from ivm.words import Kind, SqlType
 from sql.pgwire.copy_kernels import frame_rows
 from sql.statements.statements import CopyFormat, CopyOptions
 from storage.dictionary import Dictionary
-from storage.text import format_text
-from storage.text_style import DEFAULT_STYLE, TextStyle
+from storage.types.text import format_text
+from storage.types.text_style import DEFAULT_STYLE, TextStyle
 
 _PLAIN: Final = frozenset(
     {

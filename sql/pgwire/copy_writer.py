@@ -9,7 +9,7 @@ from sql.pgwire.copy_binary import HEADER, TRAILER, format_binary
 from sql.pgwire.copy_out import CopyRows, format_copy, format_header
 from sql.statements.statements import CopyFormat, CopyOptions
 from storage.dictionary import Dictionary
-from storage.text_style import TextStyle
+from storage.types.text_style import TextStyle
 
 
 class CopyWriter:

@@ -10,12 +10,12 @@ from ivm.words import TEXT
 from sql.pgwire.copy import CopyParser
 from sql.pgwire.copy_header import split_line
 from sql.statements.statements import CopyFormat, CopyOptions
-from storage.codec import decode
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, match_names
 from storage.load.rejects import Rejects
 from storage.load.text import Fields, SampledValue, TextStart
-from storage.text_style import DEFAULT_STYLE, TextStyle
+from storage.types.codec import decode
+from storage.types.text_style import DEFAULT_STYLE, TextStyle
 
 
 @dataclass(frozen=True, slots=True)

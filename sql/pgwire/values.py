@@ -14,12 +14,12 @@ from ivm.rows import RowSet, Vector, Words
 from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, SqlType, Storage
 from sql.pgwire.binary import decode_binary, encode_binary
 from sql.pgwire.kernels import INTEGER_WIDTH, assemble, format_integers, message_bytes
-from storage import codec
 from storage.dictionary import Dictionary
-from storage.numeric import SCALE_BITS, word_text
-from storage.text import format_datum, format_text, parse_datum
-from storage.text_bulk import TEXT_KINDS
-from storage.text_style import DEFAULT_STYLE, TextStyle
+from storage.types import codec
+from storage.types.numeric import SCALE_BITS, word_text
+from storage.types.text import format_datum, format_text, parse_datum
+from storage.types.text_bulk import TEXT_KINDS
+from storage.types.text_style import DEFAULT_STYLE, TextStyle
 
 TEXT_FORMAT: Final = 0
 BINARY_FORMAT: Final = 1

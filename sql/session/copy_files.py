@@ -34,7 +34,7 @@ from storage.passwords import hide_passwords
 from storage.row_file import FROM_ROWS
 from storage.sorted_rows import Run
 from storage.spark.costs import cores_of
-from storage.text_style import TextStyle
+from storage.types.text_style import TextStyle
 
 if TYPE_CHECKING:
     from sql.coordination.coordinator import Coordinator

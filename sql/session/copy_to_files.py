@@ -24,7 +24,7 @@ from storage.sinks.envelope import Field, to_batch
 from storage.sinks.manifest import FOLDER, taken
 from storage.sinks.target import PART_ROWS, SinkFormat, scheme_of, writable_path
 from storage.sinks.writer import DataWriter, translated
-from storage.text_style import TextStyle
+from storage.types.text_style import TextStyle
 
 Parts = Callable[[BinaryIO], Iterable[RowSet]]
 """The rows, a part at a time, for the file that they go to."""

@@ -29,7 +29,7 @@ from sql.statements.statements import CopyFrom, CreateTableFrom
 from storage.load.infer import FoundColumn
 from storage.load.paths import LocalFiles, Location
 from storage.spark.costs import cores_of
-from storage.text_style import TextStyle
+from storage.types.text_style import TextStyle
 
 if TYPE_CHECKING:
     from sql.session.execute import Executor

@@ -78,7 +78,7 @@ from sql.statements.statements import (
 )
 from sql.statements.types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType
 from sql.statements.vacuum import Vacuum
-from storage.codec import encode
+from storage.types.codec import encode
 
 if TYPE_CHECKING:
     from sql.session.session import Session

@@ -25,11 +25,11 @@ from sql.engine.snapshot import Published
 from sql.engine.writer import Writer, ones
 from sql.session.copy_in import table_rows
 from sql.statements.statements import CopyFrom, CopyOptions
-from storage.codec import decode, encode
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, load_schema
 from storage.streams.json_rows import JsonRows
 from storage.streams.systems import encoded_columns
+from storage.types.codec import decode, encode
 
 
 @dataclass(frozen=True, slots=True)

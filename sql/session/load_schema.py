@@ -15,8 +15,8 @@ from storage.load.engine import choose_engine, shown_bytes
 from storage.load.infer import FoundColumn, columns_of_arrow, columns_of_text
 from storage.load.paths import LocalFiles
 from storage.passwords import hide_passwords
-from storage.text_style import TextStyle
-from storage.type_names import format_type
+from storage.types.text_style import TextStyle
+from storage.types.type_names import format_type
 
 
 def local_columns(options: CopyOptions, location: LocalFiles, style: TextStyle) -> list[FoundColumn]:

@@ -19,7 +19,7 @@ from storage.load.partitions import Partitions, partition_keys
 from storage.load.paths import LocalFiles, Location, RemoteFiles, locate
 from storage.load.source import Source
 from storage.load.text import TextFormat, TextSource
-from storage.text_style import TextStyle
+from storage.types.text_style import TextStyle
 
 _SUFFIXES: Final = {
     CopyFormat.TEXT: (".txt", ".tsv"),

@@ -33,7 +33,7 @@ from sql.statements.queries import OutputColumn
 from sql.statements.results import CommandResult, EmptyResult, Notice, Result, RowsResult
 from sql.statements.statements import Begin, Commit, Modes, Rollback, Savepoint, Show, Statement
 from sql.system.state import CopyInfo, SessionInfo
-from storage.text_style import DEFAULT_STYLE, TextStyle
+from storage.types.text_style import DEFAULT_STYLE, TextStyle
 
 if TYPE_CHECKING:
     from sql.coordination.coordinator import Coordinator

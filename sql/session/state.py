@@ -16,8 +16,8 @@ from sql.system import relations as system
 from sql.system.functions import SystemFunctions
 from sql.system.own import OWN_RELATIONS
 from sql.system.state import CopyInfo, CursorInfo, SessionInfo, StatementInfo
-from storage.codec import encode
 from storage.dictionary import Dictionary
+from storage.types.codec import encode
 
 if TYPE_CHECKING:
     from sql.session.session import Session

@@ -13,9 +13,9 @@ from sql.engine.snapshot import Published
 from sql.session.reads import Request
 from sql.statements.results import Result, RowsResult
 from sql.statements.statements import VerifyDictionary
-from storage import codec
 from storage.dictionary import Dictionary, Entries
 from storage.dictionary_check import Problem, check_rows, check_stored, check_values
+from storage.types import codec
 
 if TYPE_CHECKING:
     from sql.session.session import Session

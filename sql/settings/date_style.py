@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ivm.errors import SqlError
-from storage.text_style import DEFAULT_FORMATS, DateFormats
+from storage.types.text_style import DEFAULT_FORMATS, DateFormats
 
 
 def date_style(value: str, current: DateFormats) -> str:

@@ -14,7 +14,7 @@ from planner.logical.nodes import Get, LetRec, Reduce, Rel, TableFunction
 from planner.logical.traversal import children, scalars, subqueries, walk
 from sql.catalog.catalog import Catalog, Relation
 from sql.settings.settings import Settings
-from storage.type_names import format_type
+from storage.types.type_names import format_type
 
 FIXED: Final = {"TimeZone": ("UTC", "GMT", "Etc/UTC"), "DateStyle": ("ISO, MDY",), "IntervalStyle": ("postgres",)}
 """The settings that values in views are computed with, whoever reads them."""

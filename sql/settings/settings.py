@@ -15,8 +15,8 @@ from planner.options import Joins, Late, Planning
 from sql.catalog.search_path import schema_list
 from sql.settings.date_style import date_style
 from sql.settings.planner import NUMBERS, OFF, SWITCHES, WORDS
-from storage.calendar import fixed_zone
-from storage.text_style import DateFormats
+from storage.types.calendar import fixed_zone
+from storage.types.text_style import DateFormats
 
 REPORTED: Final = (
     "application_name", "client_encoding", "DateStyle", "default_transaction_read_only", "in_hot_standby",

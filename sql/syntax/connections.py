@@ -13,7 +13,7 @@ from sql.statements.rename import Renaming
 from sql.syntax.cursor import Cursor
 from sql.syntax.lexer import TokenKind
 from sql.syntax.renaming import renaming
-from storage.text import parse_datum
+from storage.types.text import parse_datum
 
 SYSTEMS: Final = ("files", "kafka", "rate", "jdbc")
 ENVELOPES: Final = ("none", "upsert", "debezium")

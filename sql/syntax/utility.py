@@ -30,7 +30,7 @@ from sql.syntax.routines import is_routine_statement, routine_statement
 from sql.syntax.sequences import is_sequence_statement, sequence_statement
 from sql.syntax.sinks import is_sink_statement, sink_statement
 from sql.syntax.types import is_type_statement, type_statement
-from storage.calendar import fixed_zone, parse_iso_offset
+from storage.types.calendar import fixed_zone, parse_iso_offset
 
 _SQLGLOT_WORDS = frozenset(
     {"select", "values", "table", "with", "insert", "update", "delete", "create", "drop", "truncate", "("}

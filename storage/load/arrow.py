@@ -19,14 +19,14 @@ import pyarrow.compute as pc
 from ivm.errors import SqlError
 from ivm.rows import Mask, Vector, Words
 from ivm.words import Kind, Storage
-from storage import codec
-from storage.calendar import DAY, END_TIMESTAMP, EPOCH_DAYS, MAX_DATE, MIN_DATE, MIN_TIMESTAMP
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, null_violation
 from storage.load.nested import array_words, document_words, is_document, is_list
-from storage.numeric import INLINE_LIMIT, POWERS, WIDE, inline_words
-from storage.text import parse_datum
-from storage.type_names import format_type
+from storage.types import codec
+from storage.types.calendar import DAY, END_TIMESTAMP, EPOCH_DAYS, MAX_DATE, MIN_DATE, MIN_TIMESTAMP
+from storage.types.numeric import INLINE_LIMIT, POWERS, WIDE, inline_words
+from storage.types.text import parse_datum
+from storage.types.type_names import format_type
 
 _EPOCH_2000: Final = EPOCH_DAYS * DAY
 _LIMITS: Final = {

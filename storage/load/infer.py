@@ -40,8 +40,8 @@ from storage.load.nested import is_document, is_list
 from storage.load.partitions import partition_keys, partition_values
 from storage.load.paths import LocalFiles
 from storage.load.text import SampledValue, TextFormat
-from storage.text import parse_datum
-from storage.text_style import TextStyle
+from storage.types.text import parse_datum
+from storage.types.text_style import TextStyle
 
 SAMPLE_BYTES: Final = 1 << 20
 """How much of a file is looked at, and of how many files (``SAMPLE_FILES``)."""

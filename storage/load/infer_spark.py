@@ -32,7 +32,7 @@ from storage.load.source import Source
 from storage.load.text import TextSource
 from storage.spark.errors import spark_error
 from storage.spark.session import SparkSession, tagged
-from storage.text_style import TextStyle
+from storage.types.text_style import TextStyle
 
 SAMPLE_LINES: Final = 10_000
 """How many lines of a file are looked at."""

@@ -18,10 +18,10 @@ from storage.load.columns import LoadColumn
 from storage.load.rejects import BadValue, Rejects, bad_nulls, first_of_rows, without_rows
 from storage.load.source import Block
 from storage.load.text import Fields, SampledValue, TextStart
-from storage.text import parse_rows
-from storage.text_array import format_array
-from storage.text_json import format_json, parse_json
-from storage.text_style import DEFAULT_STYLE, TextStyle
+from storage.types.text import parse_rows
+from storage.types.text_array import format_array
+from storage.types.text_json import format_json, parse_json
+from storage.types.text_style import DEFAULT_STYLE, TextStyle
 
 SHOWN: Final = 100
 

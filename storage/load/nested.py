@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 
 from ivm.rows import Words
 from ivm.words import SqlType
-from storage import codec
 from storage.dictionary import Dictionary
-from storage.text_json import format_json
-from storage.text_number import format_float8
+from storage.types import codec
+from storage.types.text_json import format_json
+from storage.types.text_number import format_float8
 
 
 def is_list(found: pa.DataType) -> bool:

@@ -13,8 +13,8 @@ from ivm.errors import SqlError
 from ivm.rows import Vector
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, check_nulls
-from storage.text import parse_rows
-from storage.text_style import DEFAULT_STYLE, TextStyle
+from storage.types.text import parse_rows
+from storage.types.text_style import DEFAULT_STYLE, TextStyle
 
 _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 

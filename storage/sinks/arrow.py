@@ -18,13 +18,13 @@ import pyarrow as pa
 from ivm.errors import SqlError
 from ivm.rows import Mask, Vector, Words, unpack
 from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY, ColumnType, Kind, SqlType, Storage
-from storage import codec
-from storage.calendar import DAY, EPOCH_DAYS
 from storage.dictionary import Dictionary
-from storage.numeric import DIRECT_NAN, WIDE, scale_of
-from storage.text import format_text
-from storage.text_style import DEFAULT_STYLE
-from storage.type_names import format_type
+from storage.types import codec
+from storage.types.calendar import DAY, EPOCH_DAYS
+from storage.types.numeric import DIRECT_NAN, WIDE, scale_of
+from storage.types.text import format_text
+from storage.types.text_style import DEFAULT_STYLE
+from storage.types.type_names import format_type
 
 _EPOCH_2000: Final = EPOCH_DAYS * DAY
 _DATE_INFINITY: Final = 2**31 - 1

@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 from ivm.errors import SqlError
 from ivm.rows import Vector
 from ivm.words import Kind, SqlType
-from storage import codec
 from storage.dictionary import Dictionary
 from storage.sinks.envelope import Field, Fields, Nested
-from storage.text import format_datum, format_text
-from storage.text_style import DEFAULT_STYLE
+from storage.types import codec
+from storage.types.text import format_datum, format_text
+from storage.types.text_style import DEFAULT_STYLE
 
 _INTEGERS: Final = (Kind.INT2, Kind.INT4, Kind.INT8, Kind.OID)
 _STAMPS: Final = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)

@@ -24,7 +24,7 @@ from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, check_nulls
 from storage.load.json_rows import json_text, parsed_json
 from storage.load.source import Block
-from storage.text import parse_rows
+from storage.types.text import parse_rows
 
 _SHOWN: Final = 200
 

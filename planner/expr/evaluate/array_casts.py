@@ -11,8 +11,8 @@ from ivm.rows import Vector, Words
 from ivm.words import Kind, SqlType
 from planner.expr.evaluate.calls import Run
 from planner.expr.evaluate.rows import Batch
-from storage.arrays import elements, nest, shape
-from storage.codec import decode, encode
+from storage.types.arrays import elements, nest, shape
+from storage.types.codec import decode, encode
 
 ElementCast = Callable[[Run, SqlType, SqlType, bool], tuple[Run, bool]]
 

@@ -12,7 +12,7 @@ from ivm.rows import Mask, Vector, Words
 from ivm.words import SqlType
 from planner.expr.evaluate.rows import Batch, CallSite, some, with_nulls
 from planner.expr.functions.table import Form, Function
-from storage.codec import decode, encode
+from storage.types.codec import decode, encode
 
 Run = Callable[[Batch], Vector]
 _MEMO_LIMIT: Final = 1 << 16

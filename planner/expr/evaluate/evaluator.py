@@ -49,8 +49,8 @@ from planner.expr.scalar import (
     ScalarSubquery,
     children,
 )  # fmt: skip
-from storage.codec import decode, encode_one
-from storage.type_names import format_type
+from storage.types.codec import decode, encode_one
+from storage.types.type_names import format_type
 
 __all__ = ["Compiled", "Context", "Failures", "SessionFunctions", "compile_expressions", "constant", "evaluate"]
 

@@ -8,8 +8,8 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, INT4, TEXT, Kind, SqlType
 from planner.expr.functions.concat import flatten
 from planner.expr.functions.table import ANY, ANYARRAY, ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYELEMENT, Site, per_value
-from storage.order import canonical
-from storage.text_array import array_shape, leaf_test
+from storage.types.order import canonical
+from storage.types.text_array import array_shape, leaf_test
 
 Array = tuple[Any, ...]
 

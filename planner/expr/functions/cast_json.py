@@ -12,10 +12,10 @@ from ivm.words import Kind
 from planner.expr.functions.casts import cast_per_value
 from planner.expr.functions.float import overflow, rounded
 from planner.expr.functions.table import Site
-from storage.numeric import WIDE
-from storage.text_json import parse_json
-from storage.text_number import fit_numeric
-from storage.type_names import format_type
+from storage.types.numeric import WIDE
+from storage.types.text_json import parse_json
+from storage.types.text_number import fit_numeric
+from storage.types.type_names import format_type
 
 _BITS: Final = {Kind.INT2: 16, Kind.INT4: 32, Kind.INT8: 64}
 

@@ -15,8 +15,8 @@ from planner.expr.functions.casts import cast_per_value, cast_vectorised
 from planner.expr.functions.float import overflow, rounded, underflow
 from planner.expr.functions.integer import BITS, fails_range, out_of_range
 from planner.expr.functions.table import Site
-from storage.codec import float_to_word, word_to_float
-from storage.numeric import (
+from storage.types.codec import float_to_word, word_to_float
+from storage.types.numeric import (
     DIRECT_NAN,
     INLINE_LIMIT,
     INLINE_SCALE,
@@ -29,7 +29,7 @@ from storage.numeric import (
     inline_parts,
     inline_words,
 )  # fmt: skip
-from storage.text_number import fit_numeric
+from storage.types.text_number import fit_numeric
 
 INTEGERS: Final = (Kind.INT2, Kind.INT4, Kind.INT8)
 FLOATS: Final = (Kind.FLOAT4, Kind.FLOAT8)

@@ -1,4 +1,4 @@
-"""Casts among strings, and between strings and everything else by the types' text forms (``storage.text``)."""
+"""Casts among strings, and between strings and everything else by the types' text forms (``storage.types.text``)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ivm.rows import Vector, Words
 from ivm.words import Kind, SqlType
 from planner.expr.functions.casts import CASTS, cast_per_value, cast_vectorised
 from planner.expr.functions.table import Site, Volatility
-from storage.text import TextStyle, format_text, parse_rows
-from storage.text_char import format_char1, parse_char1
+from storage.types.text import TextStyle, format_text, parse_rows
+from storage.types.text_char import format_char1, parse_char1
 
 STRINGS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME)
 _LABELS: Final = {Kind.VARCHAR: "character varying", Kind.BPCHAR: "character"}

@@ -9,9 +9,9 @@ from ivm.rows import Mask, Vector, Words
 from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind
 from planner.expr.functions.casts import cast_per_value, cast_vectorised
 from planner.expr.functions.table import Site
-from storage.calendar import to_local, to_utc
-from storage.order import DAY
-from storage.text_time import round_micros
+from storage.types.calendar import to_local, to_utc
+from storage.types.order import DAY
+from storage.types.text_time import round_micros
 
 _STAMPS = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 # 4714-11-24 BC and 294277-01-01, what Postgres's timestamps end before

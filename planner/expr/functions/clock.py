@@ -30,7 +30,7 @@ from planner.expr.functions.intervals import (
 )  # fmt: skip
 from planner.expr.functions.table import Site, per_value
 from planner.expr.functions.time import age_between_zoned
-from storage.calendar import (
+from storage.types.calendar import (
     DAY,
     EPOCH_DAYS,
     HOUR,
@@ -44,8 +44,8 @@ from storage.calendar import (
     to_local,
     to_utc,
 )  # fmt: skip
-from storage.text_interval import Interval, checked_interval
-from storage.time_output import round_micros
+from storage.types.text_interval import Interval, checked_interval
+from storage.types.time_output import round_micros
 
 _UNIX: int = EPOCH_DAYS * DAY
 

@@ -33,7 +33,7 @@ from ivm.words import (
 )  # fmt: skip
 from planner.expr import ordering
 from planner.expr.functions.table import ANY, ANYARRAY, ANYCOMPATIBLE, ANYENUM, ArgumentType, Site, vectorised
-from storage.numeric import SCALE_BITS, aligned, inline_parts
+from storage.types.numeric import SCALE_BITS, aligned, inline_parts
 
 BPCHAR: Final = SqlType(Kind.BPCHAR)
 JSONB: Final = SqlType(Kind.JSONB)

@@ -11,8 +11,8 @@ from ivm.words import TEXT, Kind, SqlType
 from planner.expr.functions.cast_text import style_of
 from planner.expr.functions.table import ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY, Site, per_value
 from planner.identifiers import quoted
-from storage.text import format_datum
-from storage.text_array import leaf_test
+from storage.types.text import format_datum
+from storage.types.text_array import leaf_test
 
 _FORMAT: Final = re.compile(r"%(?:(\d+)\$)?(-)?(\*(?:\d+\$)?|\d+)?(.?)", re.DOTALL)
 

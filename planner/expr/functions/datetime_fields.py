@@ -11,9 +11,9 @@ from typing import Final
 from ivm.errors import SqlError
 from planner.expr.functions.division import divide, division_scale
 from planner.expr.functions.intervals import is_infinite, truncate
-from storage.calendar import DAY, EPOCH_DAYS, HOUR, MINUTE, SECOND, civil_from_days, days_from_civil
-from storage.numeric import WIDE, from_parts
-from storage.text_interval import Interval
+from storage.types.calendar import DAY, EPOCH_DAYS, HOUR, MINUTE, SECOND, civil_from_days, days_from_civil
+from storage.types.numeric import WIDE, from_parts
+from storage.types.text_interval import Interval
 
 _ALIASES: Final[dict[str, str]] = {
     alias: unit

@@ -18,7 +18,7 @@ from ivm.errors import SqlError
 from ivm.rows import Mask, Words
 from ivm.words import FLOAT4, FLOAT8, INT4, Kind, SqlType
 from planner.expr.functions.table import Site, per_value, vectorised
-from storage.codec import float_to_word, word_to_float
+from storage.types.codec import float_to_word, word_to_float
 
 Floats = NDArray[np.float64]
 _INFINITY: Final = math.inf

@@ -11,8 +11,8 @@ from planner.expr.functions.format_time import format_moment, moment_of_interval
 from planner.expr.functions.intervals import checked_stamp, is_infinite
 from planner.expr.functions.read_time import parse_moment
 from planner.expr.functions.table import Site, per_value
-from storage.calendar import DAY, SECOND, to_utc, utc_offset, zone_abbreviation
-from storage.text_interval import Interval
+from storage.types.calendar import DAY, SECOND, to_utc, utc_offset, zone_abbreviation
+from storage.types.text_interval import Interval
 
 
 @per_value("to_char", (TIMESTAMP, TEXT), TEXT)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from storage.numeric import WIDE
+from storage.types.numeric import WIDE
 
 _TOKEN: Final = re.compile(
     r'(?P<quote>\\")|"(?P<quoted>(?:[^"\\]|\\.)*)"?|(?P<key>EEEE|FM|PR|MI|PL|SG|RN|TH|[90.,DGSVLB])|(?P<plain>.)',

@@ -11,9 +11,9 @@ from ivm.errors import SqlError, unsupported
 from planner.expr.functions.datetime_fields import date_field, iso_week
 from planner.expr.functions.format_number import ordinal
 from planner.expr.functions.intervals import truncate
-from storage.calendar import DAY, HOUR, MINUTE, SECOND, civil_from_days, days_from_civil
-from storage.text_interval import Interval
-from storage.time_output import format_offset
+from storage.types.calendar import DAY, HOUR, MINUTE, SECOND, civil_from_days, days_from_civil
+from storage.types.text_interval import Interval
+from storage.types.time_output import format_offset
 
 MONTHS: Final = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
                  "November", "December")  # fmt: skip

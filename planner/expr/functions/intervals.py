@@ -7,7 +7,7 @@ from typing import Final
 
 from ivm.errors import SqlError
 from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY
-from storage.calendar import (
+from storage.types.calendar import (
     DAY,
     END_TIMESTAMP,
     HOUR,
@@ -18,7 +18,7 @@ from storage.calendar import (
     to_local,
     to_utc,
 )  # fmt: skip
-from storage.text_interval import Interval, checked_interval
+from storage.types.text_interval import Interval, checked_interval
 
 MONTH_DAYS: Final = 30
 

@@ -8,7 +8,7 @@ from ivm.errors import SqlError
 from ivm.words import BOOL, INT4, TEXT, Kind, SqlType
 from planner.expr.functions.regex import TEXTS
 from planner.expr.functions.table import per_value
-from storage.text_json import format_json, parse_json
+from storage.types.text_json import format_json, parse_json
 
 JSONB = SqlType(Kind.JSONB)
 _ABSENT = object()

@@ -10,8 +10,8 @@ from ivm.errors import SqlError
 from ivm.words import TEXT, Kind, SqlType
 from planner.expr.functions.cast_text import style_of
 from planner.expr.functions.table import ANY, Site, per_value
-from storage.text import format_datum
-from storage.text_style import DEFAULT_FORMATS, TextStyle
+from storage.types.text import format_datum
+from storage.types.text_style import DEFAULT_FORMATS, TextStyle
 
 _NUMBERS: Final = (Kind.INT2, Kind.INT4, Kind.INT8, Kind.FLOAT4, Kind.FLOAT8, Kind.NUMERIC)
 _MOMENTS: Final = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)

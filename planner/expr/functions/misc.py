@@ -28,7 +28,7 @@ from ivm.words import UUID as UUID_TYPE
 from planner.expr.context import SERVER_VERSION
 from planner.expr.functions.concat import to_text
 from planner.expr.functions.table import ANY, ArgumentType, Site, per_value, session_of
-from storage.type_names import format_type, type_from_oid, type_oid
+from storage.types.type_names import format_type, type_from_oid, type_oid
 
 _BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=")
 _OWNER: Final = 10
@@ -397,7 +397,7 @@ def decode(value: str, form: str) -> bytes:
     import base64
     import binascii
 
-    from storage.text import parse_datum
+    from storage.types.text import parse_datum
 
     match form.lower():
         case "hex":

@@ -16,7 +16,7 @@ from ivm.rows import Words
 from ivm.words import INT4, NUMERIC
 from planner.expr.functions import numeric_math as maths
 from planner.expr.functions.table import Site, per_value, vectorised
-from storage.numeric import (
+from storage.types.numeric import (
     INLINE_LIMIT,
     INLINE_SCALE,
     SCALE_BITS,
@@ -28,7 +28,7 @@ from storage.numeric import (
     inline_words,
     scale_of,
 )  # fmt: skip
-from storage.order import canonical_numeric
+from storage.types.order import canonical_numeric
 
 _Pair = Callable[[Decimal, Decimal], Decimal]
 _SAFE_PRODUCT: Final = float(2**56)

@@ -11,7 +11,7 @@ from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
 from typing import Final
 
 from ivm.errors import SqlError
-from storage.numeric import WIDE, from_parts, mantissa_of, scale_of
+from storage.types.numeric import WIDE, from_parts, mantissa_of, scale_of
 
 NAN: Final = Decimal("NaN")
 INFINITY: Final = Decimal("Infinity")

@@ -6,8 +6,8 @@ import re
 
 from ivm.errors import SqlError, unsupported
 from planner.expr.functions.format_time import DAYS, MONTHS, Token, tokens
-from storage.calendar import DAY, HOUR, MINUTE, SECOND, days_from_civil, days_in_month
-from storage.text_time import out_of_range
+from storage.types.calendar import DAY, HOUR, MINUTE, SECOND, days_from_civil, days_in_month
+from storage.types.text_time import out_of_range
 
 
 class _Reader:

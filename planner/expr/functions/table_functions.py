@@ -37,8 +37,8 @@ from planner.expr.functions.concat import flatten
 from planner.expr.functions.intervals import estimate, is_infinite, plus_interval, plus_interval_zoned
 from planner.expr.functions.regex import TEXTS, all_matches, regexp_split, string_to_array_null
 from planner.expr.functions.table import ANYARRAY, ArgumentType, function_key
-from storage import codec
-from storage.text_array import array_shape, leaf_test
+from storage.types import codec
+from storage.types.text_array import array_shape, leaf_test
 
 MAX_ROWS: Final = 50_000_000
 """Rows that one call of a batch may return; past it 54000, since a series is made whole."""
@@ -175,7 +175,7 @@ def _numeric_series(context: Context, first: Decimal, last: Decimal, step: Decim
 
 def codec_add(left: Decimal, right: Decimal) -> Decimal:
     """The exact sum with the larger display scale."""
-    from storage.numeric import WIDE
+    from storage.types.numeric import WIDE
 
     return WIDE.add(left, right)
 

@@ -41,7 +41,7 @@ from planner.expr.functions.intervals import (
     wrapped_time,
 )  # fmt: skip
 from planner.expr.functions.table import Site, indices, per_value, vectorised
-from storage.calendar import (
+from storage.types.calendar import (
     DAY,
     EPOCH_DAYS,
     MAX_DATE,
@@ -51,7 +51,7 @@ from storage.calendar import (
     to_utc,
     utc_offset,
 )  # fmt: skip
-from storage.text_interval import Interval, checked_interval
+from storage.types.text_interval import Interval, checked_interval
 
 _UNIX: int = EPOCH_DAYS * DAY
 

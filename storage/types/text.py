@@ -16,15 +16,15 @@ import numpy as np
 from ivm.errors import SqlError, unsupported
 from ivm.rows import Mask, Vector
 from ivm.words import Kind, SqlType, Storage
-from storage import codec
 from storage.dictionary import Dictionary
-from storage.interval_output import format_interval
-from storage.text_array import format_array, leaf_test, parse_array, parse_plain_array
-from storage.text_bulk import format_bulk, parse_bulk
-from storage.text_char import format_char1, parse_char1
-from storage.text_interval import parse_interval
-from storage.text_json import canonical_json
-from storage.text_number import (
+from storage.types import codec
+from storage.types.interval_output import format_interval
+from storage.types.text_array import format_array, leaf_test, parse_array, parse_plain_array
+from storage.types.text_bulk import format_bulk, parse_bulk
+from storage.types.text_char import format_char1, parse_char1
+from storage.types.text_interval import parse_interval
+from storage.types.text_json import canonical_json
+from storage.types.text_number import (
     format_float4,
     format_float8,
     format_numeric,
@@ -34,10 +34,10 @@ from storage.text_number import (
     parse_numeric,
     parse_oid,
 )
-from storage.text_style import DEFAULT_STYLE, TextStyle
-from storage.text_time import parse_date, parse_time, parse_timestamp, parse_timestamptz
-from storage.time_output import format_date, format_time, format_timestamp, format_timestamptz
-from storage.type_names import format_type
+from storage.types.text_style import DEFAULT_STYLE, TextStyle
+from storage.types.text_time import parse_date, parse_time, parse_timestamp, parse_timestamptz
+from storage.types.time_output import format_date, format_time, format_timestamp, format_timestamptz
+from storage.types.type_names import format_type
 
 __all__ = ["DEFAULT_STYLE", "TextStyle", "format_datum", "format_text", "parse_datum", "parse_rows", "parse_text"]
 

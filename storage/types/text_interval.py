@@ -11,8 +11,8 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Final
 
 from ivm.errors import SqlError
-from storage.calendar import DAY, HOUR, MINUTE, SECOND
-from storage.time_output import round_micros
+from storage.types.calendar import DAY, HOUR, MINUTE, SECOND
+from storage.types.time_output import round_micros
 
 Interval = tuple[int, int, int]
 

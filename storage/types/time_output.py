@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY
-from storage.calendar import DAY, SECOND, civil_from_days, utc_offset, zone_abbreviation
-from storage.text_style import DEFAULT_FORMATS, DateFormats
+from storage.types.calendar import DAY, SECOND, civil_from_days, utc_offset, zone_abbreviation
+from storage.types.text_style import DEFAULT_FORMATS, DateFormats
 
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from storage.calendar import SECOND
+from storage.types.calendar import SECOND
 
 Interval = tuple[int, int, int]
 

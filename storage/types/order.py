@@ -14,9 +14,9 @@ from decimal import Decimal
 from typing import Any, Final
 
 from ivm.words import Kind, SqlType
-from storage.arrays import elements, nest, shape
-from storage.codec import encode_one_direct, to_bytes
-from storage.numeric import WIDE
+from storage.types.arrays import elements, nest, shape
+from storage.types.codec import encode_one_direct, to_bytes
+from storage.types.numeric import WIDE
 
 DAY: Final = 86_400_000_000
 NOTHING: Final = b"\x80"

@@ -6,7 +6,7 @@ bytes, jsonb its canonical text, "char" a str of at most one character, of a cod
 for more dimensions). float4's datum is a double that is a real's value.
 
 Bytes of interned types: strings and jsonb UTF-8; bytea and uuid as they are; interval three big-endian int64 (months,
-days, µs); numerics see ``storage.numeric``; arrays see ``storage.arrays``.
+days, µs); numerics see ``storage.types.numeric``; arrays see ``storage.types.arrays``.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from ivm.rows import Mask, Vector, Words
 from ivm.words import Kind, SqlType, Storage
-from storage.arrays import array_from_bytes, array_to_bytes, fields_from_bytes, fields_to_bytes
 from storage.dictionary import Dictionary
-from storage.numeric import decode_direct, decode_numeric, encode_direct, encode_numeric, numeric_text
+from storage.types.arrays import array_from_bytes, array_to_bytes, fields_from_bytes, fields_to_bytes
+from storage.types.numeric import decode_direct, decode_numeric, encode_direct, encode_numeric, numeric_text
 
 INTERVAL: Final = struct.Struct(">qqq")
 _WORD: Final = struct.Struct(">q")

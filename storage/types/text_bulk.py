@@ -1,4 +1,5 @@
-"""The bulk side of ``storage/text.py``: whole columns of the plain forms of common types, without a datum for each.
+"""The bulk side of ``storage/types/text.py``: whole columns of the plain forms of common types, without a datum for
+each.
 
 Both functions answer None where the general path must be taken (another type, an unusual form, an error to name).
 """
@@ -12,10 +13,10 @@ import numpy as np
 
 from ivm.rows import Mask, Vector, Words
 from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, SqlType, Storage
-from storage.calendar import DAY, EPOCH_DAYS, SECOND
 from storage.dictionary import Dictionary
-from storage.numeric import DIRECT_NAN, word_text
-from storage.text_style import TextStyle
+from storage.types.calendar import DAY, EPOCH_DAYS, SECOND
+from storage.types.numeric import DIRECT_NAN, word_text
+from storage.types.text_style import TextStyle
 
 _LIMITS: Final = {
     Kind.INT2: (-(2**15), 2**15 - 1), Kind.INT4: (-(2**31), 2**31 - 1), Kind.INT8: (-(2**63), 2**63 - 1),

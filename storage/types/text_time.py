@@ -12,7 +12,7 @@ from typing import Final
 
 from ivm.errors import SqlError
 from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY
-from storage.calendar import (
+from storage.types.calendar import (
     ABBREVIATIONS,
     DAY,
     END_TIMESTAMP,
@@ -30,8 +30,8 @@ from storage.calendar import (
     to_local,
     to_utc,
 )
-from storage.text_style import TextStyle
-from storage.time_output import round_micros
+from storage.types.text_style import TextStyle
+from storage.types.time_output import round_micros
 
 _MONTHS: Final = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
                   "november", "december")  # fmt: skip

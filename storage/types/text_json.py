@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Final, NoReturn
 
 from ivm.errors import SqlError
-from storage.text_number import format_numeric, parse_numeric
+from storage.types.text_number import format_numeric, parse_numeric
 
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
