@@ -49,59 +49,59 @@ pictures: $(VENV)/test.done
 
 # The long forms: random histories against the oracle, laws over many examples, kills at random moments.
 histories: $(VENV)/test.done
-	$(PY) -m tests.histories --count $(or $(COUNT),2000) $(if $(ASOF),--asof $(ASOF))
+	$(PY) -m tests.programs.histories --count $(or $(COUNT),2000) $(if $(ASOF),--asof $(ASOF))
 
 # WITH MUTUALLY RECURSIVE: a thousand histories of nested blocks.
 blocks: $(VENV)/test.done
-	$(PY) -m tests.histories --blocks --count $(or $(COUNT),1000) --steps 6 --shapes batch rows churn
+	$(PY) -m tests.programs.histories --blocks --count $(or $(COUNT),1000) --steps 6 --shapes batch rows churn
 
 joins: $(VENV)/test.done
-	$(PY) -m tests.join_histories --count $(or $(COUNT),1000)
-	$(PY) -m tests.late_histories --count $(or $(COUNT),1000)
+	$(PY) -m tests.programs.join_histories --count $(or $(COUNT),1000)
+	$(PY) -m tests.programs.late_histories --count $(or $(COUNT),1000)
 
 proctime: $(VENV)/test.done
-	$(PY) -m tests.proctime_histories --count $(or $(COUNT),1000)
+	$(PY) -m tests.programs.proctime_histories --count $(or $(COUNT),1000)
 
 aggregates: $(VENV)/test.done
-	$(PY) -m tests.model_aggregates --count $(or $(COUNT),1000)
-	$(PY) -m tests.user_aggregates --count $(or $(COUNT),1000)
+	$(PY) -m tests.programs.model_aggregates --count $(or $(COUNT),1000)
+	$(PY) -m tests.programs.user_aggregates --count $(or $(COUNT),1000)
 
 priorities: $(VENV)/test.done
-	$(PY) -m tests.prioritised --count $(or $(COUNT),1000)
+	$(PY) -m tests.programs.prioritised --count $(or $(COUNT),1000)
 
 # Random queries in other words: one plan.
 spellings: $(VENV)/test.done
-	$(PY) -m tests.test_equal_plans 0 $(or $(COUNT),1000)
+	$(PY) -m tests.planner.transform.test_equal_plans 0 $(or $(COUNT),1000)
 
 # What is asked enters recursions: against the same queries, whole.
 demand: $(VENV)/test.done
-	$(PY) -m tests.test_demand 0 $(or $(COUNT),1000)
+	$(PY) -m tests.planner.transform.test_demand 0 $(or $(COUNT),1000)
 
 laws: $(VENV)/test.done
-	HYPOTHESIS_PROFILE=long $(PY) -m pytest --timeout 3600 $$(grep -l "^from hypothesis" tests/test_*.py)
+	HYPOTHESIS_PROFILE=long $(PY) -m pytest --timeout 3600 $$(grep -rl --include="test_*.py" "^from hypothesis" tests)
 
 chaos: $(VENV)/test.done
-	$(PY) -m tests.chaos --count $(or $(COUNT),20)
+	$(PY) -m tests.programs.chaos --count $(or $(COUNT),20)
 
 # kill -9 of executors of a two-worker cluster, then of the server, during loads.
 spark-kills: $(VENV)/test.done
-	$(PY) -m tests.spark_kills --executors $(or $(COUNT),50) --servers $(or $(SERVERS),20)
+	$(PY) -m tests.programs.spark_kills --executors $(or $(COUNT),50) --servers $(or $(SERVERS),20)
 
 # Views hydrated by Spark on a cluster hold what the engine's own hydration gives, arrangement by arrangement: the demo's,
 # W1, W3, W8, TPC-H's. NAMES="demo W1" for some of them; FLAGS="--shrink 10 --scale 0.01" for less data.
 spark-hydration: $(VENV)/test.done
-	$(PY) -m tests.twin_hydration $(NAMES) $(FLAGS)
+	$(PY) -m tests.programs.twin_hydration $(NAMES) $(FLAGS)
 
 crashes: $(VENV)/test.done
-	$(PY) -m tests.crashes --kills $(or $(COUNT),100)
+	$(PY) -m tests.programs.crashes --kills $(or $(COUNT),100)
 
 # kill -9 of the server while sinks write: every change is in their files once.
 sink-kills: $(VENV)/test.done
-	$(PY) -m tests.sink_kills --kills $(or $(COUNT),50)
+	$(PY) -m tests.programs.sink_kills --kills $(or $(COUNT),50)
 
 # kill -9 of the server, of Spark's Java and of its Python workers while data keeps coming: every row is there once.
 source-kills: $(VENV)/test.done
-	$(PY) -m tests.source_kills --count $(or $(COUNT),100)
+	$(PY) -m tests.programs.source_kills --count $(or $(COUNT),100)
 
 $(PY):
 	@for python in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11; do \

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import settings
 
 from sql.session.warm import warm
-from tests.profiles import NAME
-from tests.scatter_frames import frames
-from tests.spark_cluster import cluster
-from tests.spark_local import hurry, local_spark
-from tests.spread import by_file, order
+from tests.support.profiles import NAME
+from tests.support.scatter_frames import frames
+from tests.support.spark_cluster import cluster
+from tests.support.spark_local import hurry, local_spark
+from tests.support.spread import by_file, order
 
 __all__ = ["cluster", "frames", "local_spark"]
 

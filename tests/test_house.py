@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.support.paths import ROOT
+
 FOLDERS = ("ivm", "planner", "storage", "sql", "examples", "benchmarks", "tests")
 SOURCES = sorted([ROOT / "server.py", *(f for folder in FOLDERS for f in (ROOT / folder).rglob("*.py"))])
 PRODUCT = [f for f in SOURCES if f.relative_to(ROOT).parts[0] not in ("tests", "benchmarks", "examples")]

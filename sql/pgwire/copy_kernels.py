@@ -1,8 +1,8 @@
 """Compiled loops of COPY: text and CSV bytes → fields and integers for many rows in one call, and framing of rows.
 
 All release the GIL. The rules are those of Postgres's ``copyfromparse.c`` (CopyReadLineText, CopyReadAttributesText,
-CopyReadAttributesCSV); ``tests/copy_twin.py`` is the slow twin. Callers are ``copy.py`` and ``copy_out.py``, which
-own the layout of ``shape``, ``state`` and the outputs (see ``scan``).
+CopyReadAttributesCSV); ``tests/support/copy_twin.py`` is the slow twin. Callers are ``copy.py`` and ``copy_out.py``,
+which own the layout of ``shape``, ``state`` and the outputs (see ``scan``).
 """
 
 from __future__ import annotations

@@ -1,0 +1,188 @@
+"""A scattered view's jobs, Spark's frames apart: files, manifests, values, tasks that run twice, jobs that fail."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ivm.errors import SqlError
+from ivm.rows import RowSet
+from ivm.words import TEXT
+from planner.distributed.scatter import Applied, Spread, apply, given, read_output
+from planner.distributed.scatter_step import LAYERS, Report
+from planner.expr.scalar import Call
+from planner.logical.nodes import Project, Rel, schema
+from storage.dictionary import Dictionary
+from storage.spark.manifest import Manifest, clean, read_manifest, write_manifest
+from storage.stored import History
+from tests.planner.distributed.test_fragment import LINEAR, planned
+from tests.planner.test_views import changes
+from tests.support.planner_bench import Row, World, decode, encode
+from tests.support.planner_queries import LOOPS, NESTED, PLAIN, TABLES, U, c
+from tests.support.scatter_frames import Session
+
+QUERIES = {
+    **{name: PLAIN[name] for name in ("left mixed", "group text", "top text", "global", "distinct", "full equal")},
+    "scalar count": NESTED["scalar count"],
+    "new text": Project(U, (c(0), Call("upper(text)", (c(2, TEXT),), TEXT))),
+}
+
+RECURSIVE = {name: LOOPS[name] for name in ("reach", "group in step", "not in step", "mutual")}
+
+
+@pytest.fixture(autouse=True)
+def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody takes the power away here."""
+    monkeypatch.setattr("os.fsync", lambda fd: None)
+
+
+class Kept:
+    """One scattered view beside the engine's own."""
+
+    def __init__(self, world: World, view: int, rel: Rel, folder: Path, parts: int = 3) -> None:
+        self.world, self.view, self.rel, self.folder = world, view, rel, folder
+        world.install(view, rel)
+        self.spread = Spread.of(planned(world, rel), parts)
+        self.manifest: Manifest = self.spread.empty()
+        self.rows: Counter[tuple[int, ...]] = Counter()
+        self.reports: list[Report] = []
+
+    def job(self, made: list[list[tuple[int, Row, int]]], session: Session) -> Applied:
+        histories: dict[int, list[History]] = defaultdict(list)
+        for epoch, commit in enumerate(made, 100 * self.manifest.number + 1):
+            for table, row, diff in commit:
+                words = encode([row], TABLES[table][0], self.world.dictionary)
+                histories[table].append(History(words, np.array([epoch]), np.array([diff])))
+        changed = given(self.spread, histories)
+        if not self.manifest.number:
+            changed.blocks |= self.spread.constants(self.world.context)
+        epoch = 100 * self.manifest.number + 99
+        return apply(session, self.folder, self.spread, self.manifest, epoch, changed, self.world.dictionary)
+
+    def take(self, done: Applied) -> None:
+        deltas = [report.delta for report in done.reports if report.delta is not None]
+        self._add(deltas)
+        write_manifest(self.folder, done.manifest)
+        found = read_manifest(self.folder)
+        assert found == done.manifest
+        self.manifest, self.reports = found, list(done.reports)
+        clean(self.folder, found)
+
+    def _add(self, files: list[str]) -> None:
+        block = read_output(self.folder, self.spread, files, self.world.dictionary)[0]
+        for row, _, diff in zip(*(array.tolist() for array in block.arrays()), strict=True):
+            self.rows[tuple(row)] += diff[0]
+
+    def again(self) -> None:
+        """The contents from the folder alone, as at a restart."""
+        self.rows.clear()
+        self._add([layer.file for p, layers in self.manifest.layers.items() if self._is_output(p) for layer in layers])
+
+    def _is_output(self, place: int) -> bool:
+        return place // self.spread.parts == self.spread.cut.output.number
+
+    @property
+    def contents(self) -> Counter[Row]:
+        held = {row: n for row, n in self.rows.items() if n}
+        words = np.array(list(held), np.int64).reshape(len(held), self.spread.cut.rows.width)
+        return Counter(
+            dict(zip(decode(RowSet(words, schema(self.rel)), self.world.dictionary), held.values(), strict=True))
+        )
+
+
+def commits(world: World, rnd: random.Random) -> list[list[tuple[int, Row, int]]]:
+    made = []
+    for _ in range(3):
+        made.append(changes(world, rnd))
+        world.commit(made[-1])
+    return made
+
+
+@pytest.mark.parametrize(("queries", "jobs"), [(QUERIES, 2 * LAYERS), (RECURSIVE, LAYERS)], ids=["plain", "recursive"])
+def test_jobs_give_what_the_engine_gives(tmp_path: Path, queries: dict[str, Rel], jobs: int) -> None:
+    """Each task runs twice; what was written for it is there once. A restart reads the same from the folder."""
+    world = World(TABLES)
+    world.planning = LINEAR
+    kept = [Kept(world, 100 + i, rel, tmp_path / name) for i, (name, rel) in enumerate(queries.items())]
+    rnd = random.Random(3)
+    for step in range(jobs):
+        made = commits(world, rnd)
+        for one in kept:
+            one.take(one.job(made, Session()))
+            if step % 5 == 4:
+                one.again()
+            assert one.contents == world.view(one.view), one.folder
+            assert {f"parts/{p.name}" for p in (one.folder / "parts").iterdir()} == one.manifest.files
+            if not one.spread.plan.scopes:
+                assert all(len(layers) <= LAYERS for layers in one.manifest.layers.values())
+
+
+def test_a_job_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    """It fails after so many tasks; the next one applies the same from where the last manifest stands."""
+    world = World(TABLES)
+    world.planning = LINEAR
+    one = Kept(world, 100, QUERIES["left mixed"], tmp_path)
+    rnd = random.Random(4)
+    one.take(one.job(commits(world, rnd), Session()))
+    for fails in range(6):
+        made = commits(world, rnd)
+        with pytest.raises(SqlError, match="Spark failed") as failed:
+            one.job(made, Session(fails))
+        assert failed.value.sqlstate == "58000"
+        assert read_manifest(tmp_path) == one.manifest
+        one.take(one.job(made, Session()))
+        assert one.contents == world.view(100)
+        assert {f"parts/{p.name}" for p in (tmp_path / "parts").iterdir()} == one.manifest.files
+
+
+@pytest.mark.parametrize("size", [500, 5_000, 50_000])
+def test_work_follows_the_parts_that_are_touched(tmp_path: Path, size: int) -> None:
+    """One row comes to a join under a group: one part of each fragment is read, and a few updates are written."""
+    world = World(TABLES)
+    world.planning = LINEAR
+    one = Kept(world, 100, PLAIN["left equal"], tmp_path, parts=16)
+    first = [(1, (i % (size // 2), i % 7), 1) for i in range(size)]
+    world.commit(first)
+    one.take(one.job([first], Session()))
+    change = [(1, (3, 3), 1)]
+    world.commit(change)
+    one.take(one.job([change], Session()))
+    places = [report.place // 16 for report in one.reports]
+    assert len(places) == len(set(places)) <= len(one.spread.cut.fragments)
+    held = sum(layers[0].rows for layers in one.manifest.layers.values())
+    assert 0 < sum(report.read for report in one.reports) < held / 4
+    assert sum(report.written for report in one.reports) < 12
+    assert one.contents == world.view(100)
+
+
+def test_a_damaged_folder_is_told(tmp_path: Path) -> None:
+    world = World(TABLES)
+    world.planning = LINEAR
+    one = Kept(world, 100, PLAIN["distinct"], tmp_path)
+    one.take(one.job([[(1, (1, 2), 1)]], Session()))
+    gone = sorted(one.manifest.files)[0]
+    (tmp_path / gone).unlink()
+    with pytest.raises(SqlError, match="is damaged") as told:
+        read_manifest(tmp_path)
+    assert (told.value.sqlstate, told.value.detail) == ("XX001", f"{gone} is missing in {tmp_path}")
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(SqlError, match="manifest is damaged"):
+        read_manifest(tmp_path)
+
+
+def test_values_come_with_the_rows_that_name_them(tmp_path: Path) -> None:
+    """Executors begin with an empty dictionary; what they make is given to the server's under the same ids."""
+    world = World(TABLES)
+    world.planning = LINEAR
+    one = Kept(world, 100, QUERIES["new text"], tmp_path)
+    change = [(2, (i, i, f"värde {i}"), 1) for i in range(50)]
+    one.take(one.job([change], Session()))
+    other = World(TABLES)
+    other.dictionary = Dictionary(world.dictionary.secret)
+    one.world = other
+    one.again()
+    assert one.contents == Counter({(i, f"VÄRDE {i}"): 1 for i in range(50)})

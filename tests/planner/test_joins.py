@@ -1,0 +1,199 @@
+"""Delta joins and worst-case optimal ones: random histories against SQLite, what is kept, what a change costs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ivm.graph import Arrange, DeltaJoin, Join
+from ivm.operators.delta_join import DeltaJoinOperator
+from ivm.runtime.scheduler import Operator
+from ivm.words import INT8
+from planner.expr.scalar import Column
+from planner.lower.join_graph import Attributes, stages
+from planner.lower.plan import lower
+from planner.options import Joins, Planning
+from planner.physical.nodes import Plan
+from planner.transform.pipeline import optimize
+from tests.programs.join_histories import Joined, play
+from tests.support.sessions import Client, Server
+
+TRIANGLES = (
+    "SELECT x.src AS a, x.dst AS b, y.dst AS c FROM e x JOIN e y ON y.src = x.dst "
+    "JOIN e z ON z.src = x.src AND z.dst = y.dst"
+)
+CHAIN = "SELECT u.id, k.w FROM t, u, k WHERE t.a = u.id AND u.x = k.p AND u.y = k.q"
+
+
+@pytest.mark.parametrize("first", [*range(0, 20, 4), 708])
+def test_views_equal_sqlite(first: int) -> None:
+    """After every commit: maintained as delta joins, worst-case optimal ones and by choice; run once as well."""
+    assert sum(play(seed) for seed in range(first, first + 4)) == 4 * 6 * 7
+
+
+def plan_of(world: Joined, text: str, joins: Joins = Joins.AUTO, one_shot: bool = False) -> Plan:
+    world.planning = Planning(joins)
+    return lower(optimize(world.bound(text).rel), world.indexes(one_shot))
+
+
+def kinds(plan: Plan) -> list[int]:
+    """For each delta join the most arrangements that one of its stages intersects."""
+    joins = [node for node in plan.nodes if isinstance(node, DeltaJoin)]
+    return [max(len(stage) for path in join.paths for stage in path.stages) for join in joins]
+
+
+def test_what_the_planner_chooses() -> None:
+    """Cycles are intersected; where a delta join needs no more arrangements, it is one; a setting decides otherwise."""
+    world = Joined()
+    assert kinds(plan_of(world, TRIANGLES)) == [2]
+    assert kinds(plan_of(world, TRIANGLES, one_shot=True)) == [2]
+    assert kinds(plan_of(world, TRIANGLES, Joins.DELTA)) == [1]
+    assert kinds(plan_of(world, TRIANGLES, Joins.LINEAR)) == []
+    assert kinds(plan_of(world, f"{TRIANGLES} WHERE x.src = 3", one_shot=True)) == []
+    assert kinds(plan_of(world, CHAIN)) == [1]
+    assert kinds(plan_of(world, CHAIN, one_shot=True)) == []
+    assert kinds(plan_of(world, "SELECT 1 FROM t, u, k WHERE t.a = u.id")) == []
+    assert kinds(plan_of(world, "SELECT 1 FROM t JOIN u ON t.a = u.id")) == []
+    # A shared arrangement by the key serves lookups by what it begins with.
+    arranged = [node for node in plan_of(world, TRIANGLES).nodes if isinstance(node, Arrange)]
+    assert sorted(node.gather.words for node in arranged) == [(0, 1), (1, 0)]
+
+
+def test_recursion_is_linear_unless_it_is_cyclic() -> None:
+    world = Joined()
+    recursion = "WITH RECURSIVE r(v, w) AS (SELECT src, dst FROM e UNION SELECT r.v, y.dst FROM r, e x, e y WHERE {})"
+    line = recursion.format("r.w = x.src AND x.dst = y.src") + " SELECT * FROM r"
+    cycle = recursion.format("r.w = x.src AND x.dst = y.dst AND r.v = y.src") + " SELECT * FROM r"
+    assert kinds(plan_of(world, line)) == []
+    assert kinds(plan_of(world, cycle)) == [2]
+
+
+def held(world: Joined) -> int:
+    """Rows in all arrangements but the views' own."""
+    operators: list[Operator] = list(world.dataflow._operators.values())
+    outputs = {world.renderer.output(view) for view in world.views}
+    return sum(s.count for operator in operators if operator.id not in outputs for s in operator.spines())
+
+
+def grown(rnd: random.Random, count: int) -> list[tuple[int, int]]:
+    """Distinct edges, many of them at few nodes."""
+    found: dict[tuple[int, int], None] = {}
+    while len(found) < count:
+        found[int(300 * rnd.random() ** 3), int(300 * rnd.random() ** 3)] = None
+    return list(found)
+
+
+def test_a_triangle_view_keeps_the_edges_only() -> None:
+    """Two arrangements of the edges, although there are many times more paths of two edges; and what a change costs."""
+    world = Joined()
+    edges = grown(random.Random(1), 4000)
+    table = world.catalog.relations["e"].id
+    empty = held(world)
+    world.install(1000, world.bound(TRIANGLES).rel)
+    world.commit([(table, edge, 1) for edge in edges])
+    out = np.bincount([a for a, _ in edges], minlength=300)
+    into = np.bincount([b for _, b in edges], minlength=300)
+    assert int((out * into).sum()) > 10 * len(edges)
+    # The table's own arrangement by whole rows is one of the two.
+    assert held(world) - empty == 2 * len(edges)
+    for a, b in edges[:20]:
+        before = world.dataflow.counters
+        world.commit([(table, (a, b), -1)])
+        spent = world.dataflow.counters - before
+        # Each of the three paths goes through the lesser of two neighbourhoods, in a few layers.
+        lesser = min(out[a], out[b]) + min(into[a], into[b]) + min(out[a], into[b])
+        assert spent.matches + spent.seeks < 20 * lesser + 200
+    assert held(world) - empty <= 2 * len(edges) + 40
+
+
+def test_a_change_costs_what_it_meets() -> None:
+    """A delta join of three tables of thousands of rows: one row of each touches a few."""
+    world = Joined()
+    world.install(1000, world.bound(CHAIN).rel)
+    assert any(isinstance(operator, DeltaJoinOperator) for operator in world.dataflow._operators.values())
+    t, u, k = (world.catalog.relations[name].id for name in ("t", "u", "k"))
+    world.commit([(u, (i, i % 50, i % 40), 1) for i in range(3000)] + [(t, (i % 3000, i), 1) for i in range(6000)])
+    world.commit([(k, (p, q, p + q), 1) for p in range(50) for q in range(40)])
+    for change in ((t, (7, 1), 1), (u, (3001, 4, 5), 1), (k, (49, 39, 88), -1)):
+        before = world.dataflow.counters
+        world.commit([change])
+        spent = world.dataflow.counters - before
+        assert spent.matches + spent.seeks < 400
+
+
+def test_ears_and_stages() -> None:
+    def of(*edges: str) -> Attributes:
+        return Attributes(tuple({ord(a): Column(i, INT8) for i, a in enumerate(edge)} for edge in edges), ())
+
+    for edges in (("ab", "bc", "ca"), ("ab", "bc", "cd", "da"), ("ab", "ac", "bd", "cd", "bc")):
+        assert of(*edges).cyclic
+    for edges in (("ab", "bc", "cd"), ("ab", "ac", "ad"), ("ab", "bc", "abc"), ("abc", "abd", "ab")):
+        assert not of(*edges).cyclic
+        assert of(*edges).connected
+    assert not of("ab", "bc", "de").connected
+    course = stages(0, of("ab", "bc", "ca").of, True, lambda i, key: 0)
+    assert [[visit.input for visit in stage] for stage in course] == [[1, 2]]
+    course = stages(0, of("ab", "bc", "cd", "da").of, True, lambda i, key: 0)
+    assert sorted(len(stage) for stage in course) == [1, 2]
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[Client]:
+    server = Server(tmp_path)
+    client = server.client()
+    yield client
+    client.close()
+    server.close()
+
+
+def test_from_a_client(client: Client) -> None:
+    """EXPLAIN names the choice and the paths, and the setting forces another."""
+    client.run("CREATE TABLE e (src bigint NOT NULL, dst bigint NOT NULL, note text)")
+    client.run("INSERT INTO e VALUES (1, 2, 'x'), (2, 3, NULL), (1, 3, 'y'), (1, 3, 'y')")
+    for joins, named in (("auto", "wco"), ("wco", "wco"), ("delta", "delta"), ("linear", "linear")):
+        client.run(f"SET join_implementation = {joins}")
+        lines = [row[0] for row in client.rows(f"EXPLAIN CREATE MATERIALIZED VIEW v AS {TRIANGLES}")]
+        assert any(f"Join {named}" in (line or "") for line in lines)
+        assert sum("path " in (line or "") for line in lines) == (0 if named == "linear" else 3)
+        client.run(f"CREATE MATERIALIZED VIEW v_{joins} AS {TRIANGLES}")
+        assert client.rows(f"SELECT * FROM v_{joins}") == [("1", "2", "3")] * 2
+        assert client.rows(TRIANGLES) == [("1", "2", "3")] * 2
+    client.run("INSERT INTO e VALUES (3, 1, 'back'), (2, 1, NULL)")
+    client.run("DELETE FROM e WHERE src = 2 AND dst = 3")
+    for joins in ("auto", "wco", "delta", "linear"):
+        assert client.sorted(f"SELECT * FROM v_{joins}") == client.sorted(TRIANGLES)
+    assert client.state("SET join_implementation = 'hash'") == "22023"
+
+
+def test_a_view_keeps_how_it_was_planned(client: Client) -> None:
+    """Over a restart, and when a table's change makes it anew; whatever the session then says."""
+    server = client.server
+    client.run("CREATE TABLE e (src bigint NOT NULL, dst bigint NOT NULL)")
+    client.run("INSERT INTO e VALUES (1, 2), (2, 3), (1, 3)")
+    for joins in ("auto", "linear", "delta"):
+        client.run(f"SET join_implementation = {joins}; CREATE MATERIALIZED VIEW v_{joins} AS {TRIANGLES}")
+    (line,) = client.rows(f"EXPLAIN CREATE MATERIALIZED VIEW v AS {TRIANGLES}")[-1]
+    assert line == "planned with join_implementation = delta, which is kept with the view"
+
+    def kinds() -> list[str]:
+        """What joins each view."""
+        engine = server.coordinator.engine
+        stored = {r.name: engine.renderer.stored[r.id] for r in engine.catalog.relations.values() if r.definition}
+        specs = [[engine.dataflow._specs[n] for n in stored[name].nodes] for name in sorted(stored)]
+        found = [s for nodes in specs for s in nodes if isinstance(s, DeltaJoin | Join)]
+        return [type(s).__name__ for s in found]
+
+    planned = kinds()
+    assert planned == ["DeltaJoin", "DeltaJoin", "Join", "Join"]
+    server.restart()
+    again = server.client()
+    assert kinds() == planned
+    again.run("ALTER TABLE e ADD COLUMN note text")
+    assert kinds() == planned
+    for joins in ("auto", "linear", "delta"):
+        assert again.rows(f"SELECT * FROM v_{joins}") == [("1", "2", "3")]
+    again.close()

@@ -1,0 +1,202 @@
+"""CREATE FUNCTION … LANGUAGE sql: calls are replaced by the body, in views too. Answers are PostgreSQL 15's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.sessions import Client, Server
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("functions"))
+    client = server.client()
+    for text in SETUP:
+        client.run(text)
+    client.close()
+    yield server
+    server.close()
+
+
+SETUP = (
+    "CREATE TABLE t (id int PRIMARY KEY, g text, v int)",
+    "INSERT INTO t VALUES (1, 'a', 10), (2, 'a', 20), (3, 'b', 30), (4, 'b', NULL)",
+    "CREATE FUNCTION add2(a int, b int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT a + b'",
+    "CREATE FUNCTION add2(a text, b text) RETURNS text LANGUAGE sql AS $$ SELECT $1 || '-' || $2; $$",
+    "CREATE FUNCTION inc(x int, by int DEFAULT 1) RETURNS int LANGUAGE sql RETURN x + by",
+    "CREATE FUNCTION total(grp text) RETURNS bigint LANGUAGE sql STABLE AS 'SELECT sum(v) FROM t WHERE g = grp'",
+    "CREATE FUNCTION rows_of(grp text) RETURNS TABLE (n int, val int) LANGUAGE sql AS"
+    " 'SELECT id, v FROM t WHERE g = $1'",
+    "CREATE FUNCTION nums(int) RETURNS SETOF int LANGUAGE sql IMMUTABLE AS 'VALUES (1), (10), (2), ($1)'",
+    "CREATE FUNCTION last_group() RETURNS text LANGUAGE sql AS 'SELECT g FROM t ORDER BY id DESC LIMIT 1'",
+    "CREATE FUNCTION careful(a int) RETURNS int LANGUAGE sql STRICT AS 'SELECT coalesce(a, 99)'",
+    "CREATE FUNCTION careless(a int) RETURNS int LANGUAGE sql AS 'SELECT coalesce(a, 99)'",
+    "CREATE FUNCTION whole() RETURNS SETOF t LANGUAGE sql AS 'SELECT * FROM t WHERE id < 3'",
+)
+
+
+@pytest.fixture
+def client(shared: Server) -> Iterator[Client]:
+    client = shared.client()
+    yield client
+    client.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("SELECT add2(1, 2), add2('x'::text, 'y'), add2(b => 10, a => 1), add2(1, b := 5)", [("3", "x-y", "11", "6")]),
+        ("SELECT inc(5), inc(5, 10), inc(by => 3, x => 1), inc('7')", [("6", "15", "4", "8")]),
+        ("SELECT total('a'), total('b'), total('c')", [("30", "30", None)]),
+        ("SELECT DISTINCT g, total(g) FROM t ORDER BY 1", [("a", "30"), ("b", "30")]),
+        ("SELECT * FROM rows_of('a') ORDER BY 1", [("1", "10"), ("2", "20")]),
+        ("SELECT x, r.val FROM (VALUES ('a'), ('b')) s(x), rows_of(x) r ORDER BY 1, 2",
+         [("a", "10"), ("a", "20"), ("b", "30"), ("b", None)]),
+        ("SELECT nums(-1) ORDER BY 1", [("-1",), ("1",), ("2",), ("10",)]),
+        ("SELECT * FROM nums(7) AS f(x) WHERE x > 5 ORDER BY 1", [("7",), ("10",)]),
+        ("SELECT last_group()", [("b",)]),
+        ("SELECT careful(NULL), careful(1), careless(NULL), careless(1)", [(None, "1", "99", "1")]),
+        ("SELECT * FROM whole() ORDER BY id", [("1", "a", "10"), ("2", "a", "20")]),
+        ("SELECT sum(add2(v, 1)) FROM t", [("63",)]),
+        ("SELECT id FROM t WHERE add2(id, 0) = 2", [("2",)]),
+        ("SELECT public.inc(1)", [("2",)]),
+        ("SELECT inc(inc(inc(1)))", [("4",)]),
+    ],
+)  # fmt: skip
+def test_calls(client: Client, text: str, rows: list[tuple[str | None, ...]]) -> None:
+    assert client.rows(text) == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "state", "message"),
+    [
+        ("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT ''x''::text'", "42P13",
+         "return type mismatch in function declared to return integer"),
+        ("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1, 2'", "42P13",
+         "return type mismatch in function declared to return integer"),
+        ("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT nope'", "42703", 'column "nope" does not exist'),
+        ("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT $1'", "42P02", "there is no parameter $1"),
+        ("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELEC 1'", "42601", 'syntax error at or near "SELEC"'),
+        ("CREATE FUNCTION f(a int) RETURNS int LANGUAGE plpgsql AS 'begin return 1; end'", "0A000",
+         "LANGUAGE plpgsql is not supported"),
+        ("CREATE FUNCTION f(a int, a int) RETURNS int LANGUAGE sql AS 'SELECT 1'", "42P13",
+         'parameter name "a" used more than once'),
+        ("CREATE FUNCTION f(a int DEFAULT 1, b int) RETURNS int LANGUAGE sql AS 'SELECT 1'", "42P13",
+         "input parameters after one with a default value must also have defaults"),
+        ("CREATE FUNCTION f() RETURNS int AS 'SELECT 1'", "42P13", "no language specified"),
+        ("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'DELETE FROM t'", "0A000",
+         "a function whose body is no SELECT is not supported"),
+        ("CREATE FUNCTION add2(x int, y int) RETURNS int LANGUAGE sql AS 'SELECT 1'", "42723",
+         'function "add2" already exists with same argument types'),
+        ("CREATE OR REPLACE FUNCTION add2(a int, b int) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'", "42P13",
+         "cannot change return type of existing function"),
+        ("SELECT add2(1)", "42883", "function add2(integer) does not exist"),
+        ("SELECT inc(nope => 1)", "42883", "function inc(nope => integer) does not exist"),
+        ("SELECT inc(x => 1, 2)", "42601", "positional argument cannot follow named argument"),
+        ("SELECT rows_of('a')", "0A000", "a row as the value of a function is not supported"),
+        ("SELECT * FROM t WHERE nums(1) = 1", "0A000", "set-returning functions are not allowed in WHERE"),
+        ("DROP FUNCTION add2", "42725", 'function name "add2" is not unique'),
+        ("DROP FUNCTION add2(int)", "42883", "function add2(integer) does not exist"),
+        ("DROP TABLE t", "2BP01", "cannot drop table t because other objects depend on it"),
+    ],
+)  # fmt: skip
+def test_mistakes(client: Client, text: str, state: str, message: str) -> None:
+    error = client.error(text)
+    assert (error.sqlstate, error.message) == (state, message)
+
+
+def test_definitions_come_and_go(client: Client) -> None:
+    client.run("CREATE FUNCTION passing(a int) RETURNS int LANGUAGE sql AS 'SELECT a'")
+    client.run("CREATE VIEW over_it AS SELECT passing(v) AS p FROM t")
+    error = client.error("DROP FUNCTION passing(int)")
+    assert (error.sqlstate, error.detail) == ("2BP01", "view over_it depends on function passing(integer)")
+    client.run("CREATE OR REPLACE FUNCTION passing(a int) RETURNS int LANGUAGE sql AS 'SELECT -a'")
+    assert client.rows("SELECT min(p) FROM over_it") == [("-30",)]
+    client.run("DROP FUNCTION passing(int) CASCADE")
+    assert client.state("SELECT * FROM over_it") == "42P01"
+    client.run("BEGIN; CREATE FUNCTION passing() RETURNS int LANGUAGE sql AS 'SELECT 5'")
+    assert client.rows("SELECT passing()") == [("5",)]
+    client.run("ROLLBACK")
+    assert client.state("SELECT passing()") == "42883"
+    client.run("DROP FUNCTION IF EXISTS passing(int)")
+    assert client.notices()[-1].message == "function passing(integer) does not exist, skipping"
+
+
+def test_a_body_goes_on_meaning_what_it_meant(client: Client) -> None:
+    client.run("CREATE TABLE changing (k int, x int)")
+    client.run("INSERT INTO changing VALUES (1, 10)")
+    client.run("CREATE FUNCTION look(n int) RETURNS int LANGUAGE sql AS 'SELECT x + n FROM changing WHERE k = $1'")
+    client.run("ALTER TABLE changing RENAME COLUMN x TO y")
+    assert client.rows("SELECT look(1)") == [("11",)]
+    client.run("ALTER TABLE changing RENAME TO changed")
+    assert client.rows("SELECT look(1)") == [("11",)]
+    client.run("DROP TABLE changed CASCADE")
+    assert client.notices()[-1].message == "drop cascades to function look(integer)"
+
+
+def test_the_catalogs_tell_of_them(client: Client) -> None:
+    assert client.rows(
+        "SELECT provolatile, proretset, proisstrict, pronargs, pronargdefaults, proargnames, prosrc FROM pg_proc"
+        " WHERE proname IN ('careful', 'nums', 'total') ORDER BY proname"
+    ) == [
+        ("v", "f", "t", "1", "0", "{a}", "SELECT coalesce(a, 99)"),
+        ("i", "t", "f", "1", "0", None, "VALUES (1), (10), (2), ($1)"),
+        ("s", "f", "f", "1", "0", "{grp}", "SELECT sum(v) FROM t WHERE g = grp"),
+    ]
+    assert client.rows(
+        "SELECT pg_get_function_arguments(oid), pg_get_function_result(oid) FROM pg_proc"
+        " WHERE proname IN ('inc', 'nums', 'rows_of') ORDER BY proname"
+    ) == [
+        ("x integer, by integer DEFAULT 1", "integer"),
+        ("integer", "SETOF integer"),
+        ("grp text", "TABLE(n integer, val integer)"),
+    ]
+
+
+VIEWS = {
+    "by_expression": "SELECT inc(v, id) AS x, careful(v) AS c, careless(v) AS d FROM f.t",
+    "by_group": "SELECT g, f.total(g) AS total FROM f.t",
+    "by_rows": "SELECT s.x, r.n, r.val FROM f.names s, f.rows_of(s.x) r",
+    "by_filter": "SELECT g, count(*) AS n FROM f.t WHERE careless(v) > 15 GROUP BY g HAVING count(*) < inc(3)",
+    "by_set": "SELECT id, f.nums(v) AS n FROM f.t",
+}
+
+
+def test_views_over_functions_are_maintained(tmp_path: Path) -> None:
+    """Under inserts, updates and deletes with NULLs and duplicates, and after a restart."""
+    server = Server(tmp_path / "data")
+    client = server.client()
+    client.run("CREATE SCHEMA f; SET search_path = f, public")
+    client.run("CREATE TABLE f.names (x text)")
+    for text in SETUP:
+        client.run(text)
+    client.run("INSERT INTO f.names VALUES ('a'), ('a'), ('c'), (NULL)")
+    for name, text in VIEWS.items():
+        client.run(f"CREATE MATERIALIZED VIEW {name} AS {text}")
+    changes = (
+        "INSERT INTO t VALUES (5, 'a', 7), (6, NULL, 1), (7, 'c', NULL)",
+        "UPDATE t SET v = v + 10 WHERE g = 'a'",
+        "INSERT INTO names VALUES ('b'), ('b')",
+        "UPDATE t SET g = 'c' WHERE id < 3",
+        "DELETE FROM t WHERE id IN (1, 4)",
+        "DELETE FROM names WHERE x = 'a'",
+    )
+    for change in changes:
+        client.run(change)
+        for name, text in VIEWS.items():
+            assert client.rows(f"VERIFY MATERIALIZED VIEW {name}") == [], (change, name)
+            assert client.sorted(f"SELECT * FROM {name}") == client.sorted(text), (change, name)
+    before = [client.sorted(f"SELECT * FROM f.{name}") for name in VIEWS]
+    error = client.error("CREATE OR REPLACE FUNCTION inc(x int, by int DEFAULT 1) RETURNS int LANGUAGE sql RETURN 1")
+    assert error.sqlstate == "0A000"
+    server.restart()
+    client = server.client()
+    assert [client.sorted(f"SELECT * FROM f.{name}") for name in VIEWS] == before
+    client.run("INSERT INTO f.t VALUES (50, 'b', 3)")
+    for name in VIEWS:
+        assert client.rows(f"VERIFY MATERIALIZED VIEW f.{name}") == []
+    assert client.rows("SELECT f.inc(1), f.total('b')") == [("2", "33")]
+    server.close()

@@ -1,0 +1,10 @@
+"""Folders of the repository that tests read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+ANSWERS: Final = ROOT / "tests" / "answers"
+"""What a real PostgreSQL 15 answered, as files, and the programs that asked it."""

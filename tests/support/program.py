@@ -1,0 +1,50 @@
+"""server.py as a program on a free port, for tests."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import psycopg
+
+from tests.support.paths import ROOT
+
+
+class Program:
+    """A running server; the constructor returns when it says that it is ready."""
+
+    def __init__(self, data: Path, *flags: str) -> None:
+        command = [sys.executable, str(ROOT / "server.py"), "--port", "0", "--data", str(data), *flags]
+        self.process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        self.lines: list[str] = []
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.lines.append(line)
+            if line.startswith("ready on "):
+                self.port = int(line.strip().rpartition(":")[2])
+                break
+        else:
+            raise AssertionError("".join(self.lines))
+        self._drain = threading.Thread(target=lambda: self.lines.extend(self.process.stderr or ()), daemon=True)
+        self._drain.start()
+
+    @property
+    def dsn(self) -> str:
+        """How to connect."""
+        return f"host=127.0.0.1 port={self.port} user=me dbname=db"
+
+    def connect(self) -> psycopg.Connection[tuple[object, ...]]:
+        """A connection that commits each statement by itself."""
+        return psycopg.connect(self.dsn, autocommit=True)
+
+    def terminate(self) -> int:
+        """SIGTERM; the exit status."""
+        self.process.terminate()
+        return self.process.wait(10)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.process.kill()
+        self.process.wait()

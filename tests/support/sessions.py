@@ -1,0 +1,166 @@
+"""A coordinator without sockets, driven from plain test functions: one event loop in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from ivm.errors import SqlError
+from sql.coordination.coordinator import Coordinator
+from sql.engine.persist import Tuning
+from sql.session.session import Session
+from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, Notice, Result, RowsResult
+from storage.spark.session import SparkSession, SparkSettings
+from storage.types.text import format_text
+from tests.support.spark_local import Lent
+
+T = TypeVar("T")
+Row = tuple[str | None, ...]
+
+
+class Server:
+    """A coordinator over a data folder; ``restart`` closes it in order and opens it again.
+
+    ``lent``: a Spark to use that goes on when the server ends. ``patience``: seconds that anything may take.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        files: tuple[Path, ...] = (),
+        python: bool = False,
+        memory: int = 256 << 20,
+        places: tuple[str, ...] = (),
+        tuning: Tuning | None = None,
+        spark: SparkSettings | None = None,
+        lent: SparkSession | None = None,
+        patience: float = 240,
+    ) -> None:
+        self.folder, self.files, self.python, self.memory = folder, files, python, memory
+        self.places, self.tuning, self.lent, self.patience = places, tuning, lent, patience
+        self.spark = spark if lent is None else replace(lent.settings, shared=None)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self.coordinator = self.run(self._open())
+
+    async def _open(self) -> Coordinator:
+        coordinator = await Coordinator.open(
+            self.folder,
+            self.memory,
+            self.files,
+            python=self.python,
+            places=self.places,
+            tuning=self.tuning,
+            spark=self.spark,
+        )
+        if self.lent is not None:
+            coordinator._spark = cast("SparkSession", Lent(self.lent, coordinator._own_folder()))
+        return coordinator
+
+    def run(self, work: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout or self.patience)
+
+    def start(self, work: Coroutine[Any, Any, T]) -> Any:
+        """A future of work that goes on beside the test."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def client(self, **parameters: str) -> Client:
+        async def open_session() -> Session:
+            return Session(self.coordinator, "me", "db", parameters)
+
+        return Client(self, self.run(open_session()))
+
+    def restart(self) -> None:
+        self.run(self.coordinator.close())
+        self.coordinator = self.run(self._open())
+
+    def close(self) -> None:
+        self.run(self.coordinator.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+class Client:
+    """One session. ``rows`` gives values as Postgres's text."""
+
+    def __init__(self, server: Server, session: Session) -> None:
+        self.server, self.session = server, session
+
+    def results(self, text: str, copy: bytes | None = None) -> list[Result]:
+        return self.server.run(self.work(text, copy))
+
+    async def work(self, text: str, copy: bytes | None = None) -> list[Result]:
+        """As the listener does it: results in order, COPY fed, an error passed to ``fail``."""
+        found: list[Result] = []
+        try:
+            async for result in self.session.simple(text):
+                if isinstance(result, CopyInResult):
+                    await result.feed(copy or b"")
+                    found.append(await result.finish())
+                else:
+                    found.append(result)
+        except SqlError:
+            await self.session.fail()
+            raise
+        return found
+
+    def run(self, text: str, copy: bytes | None = None) -> str:
+        """The last result's tag."""
+        last = self.results(text, copy)[-1]
+        assert isinstance(last, CommandResult | RowsResult), last
+        return last.tag
+
+    def rows(self, text: str) -> list[Row]:
+        last = self.results(text)[-1]
+        assert isinstance(last, RowsResult), last
+        return text_rows(last)
+
+    def sorted(self, text: str) -> list[Row]:
+        return sorted(self.rows(text), key=repr)
+
+    def error(self, text: str) -> SqlError:
+        try:
+            self.results(text)
+        except SqlError as error:
+            return error
+        raise AssertionError(f"no error: {text}")
+
+    def state(self, text: str) -> str:
+        """The SQLSTATE that a text is refused with."""
+        return self.error(text).sqlstate
+
+    def copy_out(self, text: str) -> list[str]:
+        async def collect() -> list[str]:
+            lines: list[str] = []
+            async for result in self.session.simple(text):
+                assert isinstance(result, CopyOutResult)
+                async for chunk in result.data:
+                    lines += bytes(chunk).decode().splitlines()
+            return lines
+
+        return self.server.run(collect())
+
+    def notices(self) -> list[Notice]:
+        found = list(self.session.notices)
+        self.session.notices.clear()
+        return found
+
+    def close(self) -> None:
+        self.server.run(self.session.close())
+
+
+def text_rows(result: RowsResult) -> list[Row]:
+    """Rows as text, None for NULL."""
+    if not len(result.rows.schema):
+        return [()] * len(result.rows)
+    columns = [
+        format_text(column.type, vector, result.dictionary)
+        for column, vector in zip(result.rows.schema[: len(result.columns)], result.rows.columns(), strict=False)
+    ]
+    return [tuple(None if v is None else bytes(v).decode() for v in row) for row in zip(*columns, strict=True)]

@@ -1,0 +1,40 @@
+"""Waiting for sources in tests: they run beside the test, and Spark takes its time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from tests.support.sessions import Client, Row
+
+T = TypeVar("T")
+PATIENCE = 240.0
+
+
+def until(look: Callable[[], T], good: Callable[[T], bool], seconds: float = PATIENCE) -> T:
+    """What ``look`` gives once it is good; AssertionError with the last one after so long."""
+    end = time.monotonic() + seconds
+    while True:
+        found = look()
+        if good(found):
+            return found
+        assert time.monotonic() < end, found
+        time.sleep(0.05)
+
+
+def until_rows(client: Client, text: str, expected: list[Row]) -> None:
+    """Until a query's rows are these, in any order; says what the sources say otherwise."""
+    wanted = sorted(expected, key=repr)
+    try:
+        until(lambda: client.sorted(text), lambda found: found == wanted)
+    except AssertionError as error:
+        raise AssertionError(f"{error}, and {client.rows('SELECT * FROM freshet.sources')}") from None
+
+
+def drop_in(path: Path, text: str) -> None:
+    """A file that is there whole at once, as sources need it."""
+    hidden = path.with_name(f".{path.name}")
+    hidden.write_text(text)
+    hidden.rename(path)
