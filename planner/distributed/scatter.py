@@ -30,7 +30,7 @@ from planner.distributed.scatter_rounds import run_rounds
 from planner.distributed.scatter_step import Report, Scatter, once
 from planner.expr.context import Context
 from planner.expr.row_errors import first_error
-from planner.peek.run import Snapshot, table_rows
+from planner.peek.snapshot import Snapshot, table_rows
 from planner.physical.nodes import Constants, Plan, Table, innermost_loops
 from planner.render.dataflow import constant_rows
 from storage.dictionary import Dictionary

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ivm.words import NUMERIC, TIMESTAMP, Kind, SqlType
+from ivm.words import NUMERIC, TIMESTAMP, Kind, Schema, SqlType
 from planner.expr.functions.subquery import SAME_WORD
 from planner.expr.scalar import Call, Literal, Parameter, Scalar
 from planner.logical.traversal import columns_of, conjuncts, has_subquery, shift
@@ -89,6 +89,11 @@ def comparable(call: Scalar) -> tuple[Scalar, Scalar, bool] | None:
 def by_class(expr: Scalar) -> Scalar:
     """The expression by which equal values have equal words."""
     return Call("equality_class", (expr,), expr.type, expr.nullable) if expr.type.has_equality_class else expr
+
+
+def has_classes(row: Schema) -> bool:
+    """Whether any column's equal values may have different words."""
+    return any(c.type.has_equality_class for c in row)
 
 
 def take_apart(on: Scalar, left_width: int) -> Condition:

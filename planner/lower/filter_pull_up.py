@@ -12,7 +12,7 @@ from planner.expr.scalar import Column, Scalar
 from planner.logical.join_keys import take_apart
 from planner.logical.nodes import Filter, Get, Join, JoinKind, Project, Rel, schema
 from planner.logical.traversal import conjunction, conjuncts, own_columns, renumber, substitute
-from planner.lower.lookup import fixed_key
+from planner.lower.constant_keys import fixed_key
 from planner.lower.state import Lowering
 
 

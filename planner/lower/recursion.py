@@ -11,135 +11,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from enum import Enum
-from typing import assert_never
 
 from ivm.graph import Consolidate, Gather, Keep, Leave, Negate, Threshold
 from ivm.time import all_bits
 from ivm.words import Schema
 from planner import gathers
+from planner.logical.join_keys import has_classes
+from planner.logical.linearity import Use, empty_without, use
 from planner.logical.nodes import (
-    AsOf,
-    Distinct,
-    Filter,
-    Get,
-    Join,
-    JoinKind,
     LetRec,
-    Locked,
-    Project,
     Recursive,
-    Reduce,
-    Reference,
     Rel,
-    SetKind,
-    SetOperation,
-    TableFunction,
-    TopK,
-    Values,
 )  # fmt: skip
 from planner.logical.references import Part, free_references, needed, read_later
 from planner.logical.traversal import children
 from planner.lower.priorities import Priorities
 from planner.lower.round_widths import chains, wanted, width
-from planner.lower.sets import except_by_class, has_classes, lower_distinct
+from planner.lower.sets import except_by_class, lower_distinct
 from planner.lower.state import Lowering
 from planner.physical.divergence import DEFAULT_LIMIT, note_divergence
 from planner.physical.layouts import whole_row
 from planner.physical.nodes import Flow, Group, LoopVariable, Open, Pair
-
-
-class Use(Enum):
-    """How a plan depends on a binding: not at all, distributing over sums, or in another way."""
-
-    NONE = 0
-    LINEAR = 1
-    OTHER = 2
-
-
-def use(rel: Rel, binding: int, sets: bool) -> Use:
-    """How a plan depends on a binding; ``sets``: counts do not matter, so that DISTINCT distributes too."""
-    match rel:
-        case Get() | Values():
-            return Use.NONE
-        case Reference():
-            return Use.LINEAR if rel.binding == binding else Use.NONE
-        case Filter() | Project() | TableFunction():
-            return use(rel.input, binding, sets)
-        case Distinct():
-            inner = use(rel.input, binding, sets)
-            return inner if sets else _not_linear(inner)
-        case Join():
-            return _join_use(rel, binding, sets)
-        case SetOperation():
-            left, right = use(rel.left, binding, sets), use(rel.right, binding, sets)
-            union = rel.kind is SetKind.UNION and (rel.all or sets)
-            return _both(left, right) if union else _not_linear(_worst(left, right))
-        case Reduce() | TopK() | AsOf() | Locked() | Recursive() | LetRec():
-            return _not_linear(_worst(*(use(c, binding, sets) for c in children(rel))))
-        case _:
-            assert_never(rel)
-
-
-def _worst(*uses: Use) -> Use:
-    return max(uses, key=lambda u: u.value)
-
-
-def _not_linear(inner: Use) -> Use:
-    return Use.NONE if inner is Use.NONE else Use.OTHER
-
-
-def _both(left: Use, right: Use) -> Use:
-    """A union: constant rows beside the reference would come back every round, which is not linear."""
-    return left if left is right else Use.OTHER
-
-
-def _join_use(join: Join, binding: int, sets: bool) -> Use:
-    left, right = use(join.left, binding, sets), use(join.right, binding, sets)
-    if left is Use.NONE and right is Use.NONE:
-        return Use.NONE
-    if right is Use.NONE and join.kind not in (JoinKind.RIGHT, JoinKind.FULL):
-        return left
-    if left is Use.NONE and join.kind in (JoinKind.INNER, JoinKind.RIGHT):
-        return right
-    if left is Use.NONE and join.kind is JoinKind.SEMI and sets:
-        return right
-    return Use.OTHER
-
-
-def empty_without(rel: Rel, binding: int) -> bool:
-    """Whether the plan surely has no row when the binding has none."""
-    match rel:
-        case Reference():
-            return rel.binding == binding
-        case Get() | Values() | Recursive() | LetRec():
-            return False
-        case Filter() | Project() | TableFunction() | Distinct() | TopK():
-            return empty_without(rel.input, binding)
-        case AsOf() | Locked():
-            return empty_without(rel.left, binding) or (not rel.outer and empty_without(rel.right, binding))
-        case Reduce():
-            return bool(rel.keys) and empty_without(rel.input, binding)
-        case Join():
-            left, right = empty_without(rel.left, binding), empty_without(rel.right, binding)
-            match rel.kind:
-                case JoinKind.INNER | JoinKind.SEMI:
-                    return left or right
-                case JoinKind.LEFT | JoinKind.ANTI:
-                    return left
-                case JoinKind.RIGHT:
-                    return right
-                case JoinKind.FULL:
-                    return left and right
-                case _:
-                    assert_never(rel.kind)
-        case SetOperation():
-            left, right = empty_without(rel.left, binding), empty_without(rel.right, binding)
-            if rel.kind is SetKind.UNION:
-                return left and right
-            return left or (right and rel.kind is SetKind.INTERSECT)
-        case _:
-            assert_never(rel)
 
 
 class Loop:

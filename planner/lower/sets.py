@@ -10,7 +10,7 @@ from ivm.words import INT8, ColumnType, Schema
 from planner import gathers
 from planner.aggregates.row_reducers import FirstRow, SetFold
 from planner.expr.scalar import Literal, Scalar
-from planner.logical.join_keys import by_class
+from planner.logical.join_keys import by_class, has_classes
 from planner.logical.nodes import SetKind, SetOperation, schema
 from planner.logical.traversal import own_columns
 from planner.lower.state import Lowering, raw_flow
@@ -34,11 +34,6 @@ def lower_distinct(low: Lowering, flow: Flow) -> Flow:
 
 def _tail(node: NodeId, skip: int, row: Schema) -> Flow:
     return Flow(node, Gather(tuple(range(skip, skip + gathers.width(row)))), row)
-
-
-def has_classes(row: Schema) -> bool:
-    """Whether any column's equal values may have different words."""
-    return any(c.type.has_equality_class for c in row)
 
 
 def lower_set_operation(low: Lowering, rel: SetOperation) -> Flow:

@@ -6,7 +6,6 @@ Arrangements and thresholds here stand between the constants of a query and a lo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,11 +14,9 @@ from planner import gathers
 from planner.expr.context import Bounds, Context
 from planner.memo import by_identity
 from planner.peek.keyed import is_keyed, run_keyed
+from planner.peek.snapshot import Snapshot, static_side, stored_version, table_rows
 from planner.physical.nodes import Constants, Map, Node, Plan, Table, TableErrors, inputs
 from planner.render.dataflow import constant_rows
-
-if TYPE_CHECKING:
-    from planner.peek.run import Snapshot
 
 Counted = tuple[Words, Words]
 """Rows and the diff of each."""
@@ -66,8 +63,6 @@ class _Course:
 
 def _course_of(plan: Plan, snapshot: Snapshot) -> _Course | None:
     """The plan's course over a snapshot, None when it needs a dataflow. Cost: the plan's joins, the first time more."""
-    from planner.peek.run import static_side
-
     sides = tuple(static_side(plan, join, snapshot) for _, join in _joins(plan))
     courses = _courses(plan)
     if sides not in courses:
@@ -153,8 +148,6 @@ class _Direct:
                 return self.rows(number)[0]
 
     def _compute(self, number: NodeId, node: Node) -> Counted:
-        from planner.peek.run import table_rows
-
         match node:
             case Table():
                 return table_rows(node, self.snapshot)
@@ -208,8 +201,6 @@ class _Direct:
 
     def _join(self, number: NodeId, node: Join) -> Counted:
         """[key | left val | right val] of the moving side's rows and what a lookup finds for their keys."""
-        from planner.peek.run import stored_version
-
         side = self.course.sides[number]
         fixed, moving = (node.left, node.right) if side == "left" else (node.right, node.left)
         version = stored_version(self.plan, fixed, self.snapshot)

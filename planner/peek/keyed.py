@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,12 +15,10 @@ from planner import gathers
 from planner.expr.context import Bounds, Context
 from planner.expr.scalar import Literal, Parameter, Scalar
 from planner.memo import by_identity
+from planner.peek.snapshot import Snapshot
 from planner.physical.nodes import Constants, Map, Plan, TableErrors
 from planner.physical.table_programs import Expand, given_array
 from storage.types.codec import encode
-
-if TYPE_CHECKING:
-    from planner.peek.run import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

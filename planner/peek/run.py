@@ -6,8 +6,6 @@ on a private Dataflow whose sources are ``Scan`` (read once) and ``Static`` (loo
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from ivm import graph
@@ -16,48 +14,16 @@ from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
 from ivm.graph import Arrange, Join, NodeId, Words
 from ivm.rows import RowSet
-from ivm.trace.trace import Version
-from planner import gathers
 from planner.expr.context import Bounds, Context
 from planner.expr.row_errors import first_error
-from planner.physical.layouts import table_layout
-from planner.physical.nodes import Node, Plan, Table, TableErrors
+from planner.peek.direct import run_direct
+from planner.peek.snapshot import Snapshot, static_side, stored_version, table_rows
+from planner.physical.nodes import Node, Plan, Table, TableErrors, inputs
 from planner.render.dataflow import Renderer, Rendering
-
-
-class Snapshot(Protocol):
-    """What a one-shot query reads, all as of ``at``."""
-
-    @property
-    def at(self) -> int:
-        """The ordinal at which versions are read."""
-        ...
-
-    def version(self, relation: int) -> Version | None:
-        """A relation's arrangement by its primary key, or by the whole row; None: ask ``rows``."""
-        ...
-
-    def primary_key(self, relation: int) -> tuple[int, ...]:
-        """The key columns of ``version``; () for the whole row."""
-        ...
-
-    def arrangement(self, relation: int, columns: tuple[int, ...]) -> Version | None:
-        """The arrangement by these columns, if there is one (the primary key's included)."""
-        ...
-
-    def rows(self, relation: int) -> tuple[Words, Words] | None:
-        """(rows, diffs) of a relation without a version: a system relation, or history."""
-        ...
-
-    def errors(self, relation: int) -> tuple[Words, Words] | None:
-        """(error rows, diffs) of a materialized view that has any."""
-        ...
 
 
 def run(plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds | None = None) -> RowSet:
     """The plan's rows. Raises the SqlError of its least error row, if there is one; 57014, 53200, 54001 from loops."""
-    from planner.peek.direct import run_direct
-
     bounds = bounds or Bounds()
     direct = run_direct(plan, snapshot, context, bounds)
     rows, diffs, errors = _dataflow(plan, snapshot, context, bounds) if direct is None else direct
@@ -73,21 +39,6 @@ def written_out(rows: Words, diffs: Words, bounds: Bounds) -> Words:
     assert diffs.min() > 0, "a collection with a negative count is read"
     bounds.check(8 * rows.shape[1] * int(diffs.sum()))
     return np.repeat(rows, diffs, axis=0)
-
-
-def table_rows(table: Table, snapshot: Snapshot) -> tuple[Words, Words]:
-    """A stored relation's whole rows and their diffs."""
-    version = snapshot.version(table.relation)
-    if version is None:
-        found = snapshot.rows(table.relation)
-        assert found is not None, f"relation {table.relation} is not in the snapshot"
-        return found
-    rows, diffs = version.rows_at(snapshot.at)
-    key = snapshot.primary_key(table.relation)
-    if not key:
-        return rows, diffs  # arranged by the whole row: as it is
-    layout = table_layout(table.schema, key)
-    return gathers.apply(layout.restore(table.schema), rows)[0], diffs
 
 
 def _dataflow(plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds) -> tuple[Words, Words, Words | None]:
@@ -156,26 +107,8 @@ class OneShot(Rendering):
         return self.static[number]
 
 
-def stored_version(plan: Plan, number: NodeId, snapshot: Snapshot) -> Version | None:
-    """The published arrangement that a node is, if it is one and the snapshot has it."""
-    stored = plan.stored[number]
-    return None if stored is None else snapshot.arrangement(*stored)
-
-
-def static_side(plan: Plan, join: Join, snapshot: Snapshot) -> str | None:
-    """Which side of a join is looked up: the one with a published arrangement, the larger one if both have."""
-    left, right = stored_version(plan, join.left, snapshot), stored_version(plan, join.right, snapshot)
-    if left is None or right is None:
-        return "left" if left is not None else "right" if right is not None else None
-    if join.left == join.right:
-        return "right"
-    return "left" if left.count > right.count else "right"
-
-
 def _dynamic_uses(plan: Plan, snapshot: Snapshot) -> set[NodeId]:
     """The nodes whose rows are delivered: those that the roots reach without looking something up."""
-    from planner.physical.nodes import inputs
-
     found: set[NodeId] = set()
     bodies = dict(plan.connections)
     todo = [plan.rows] if plan.errors is None else [plan.rows, plan.errors]

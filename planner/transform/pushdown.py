@@ -12,7 +12,7 @@ from typing import assert_never
 
 from planner.expr.scalar import And, Call, Column, Or, Scalar
 from planner.logical.fallibility import can_raise
-from planner.logical.join_keys import operator
+from planner.logical.join_keys import has_classes, operator
 from planner.logical.nodes import (
     AsOf,
     Distinct,
@@ -45,7 +45,6 @@ from planner.logical.traversal import (
     substitute,
     with_children,
 )  # fmt: skip
-from planner.lower.sets import has_classes
 from planner.transform.join_order import Region, ordered
 from planner.transform.numbering import limited
 

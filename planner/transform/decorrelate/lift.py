@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING
 
 from ivm.words import BOOL, INT8, ColumnType, Schema
 from planner.expr import scalar
-from planner.expr.functions.subquery import SAME_WORD, SINGLE_ROW
+from planner.expr.functions.subquery import SINGLE_ROW
 from planner.expr.scalar import (
     Aggregate,
     And,
@@ -50,34 +49,17 @@ from planner.logical.traversal import (
     scalars,
     with_children,
 )  # fmt: skip
-from planner.transform.decorrelate import mentions
-
-if TYPE_CHECKING:
-    from planner.transform.decorrelate.subqueries import Decorrelator, Domain, Scopes, Token
+from planner.transform.decorrelate import mentions, pull_up
+from planner.transform.decorrelate.domain import UNIT, Decorrelation, Domain, Scopes, Token, raw_columns, same_words
 
 Guards = tuple[Scalar, ...]
 """Conditions over the lifted row, all of which hold for the rows that reach an expression."""
 
 
-def same_words(left: int, right: int, column: ColumnType) -> Scalar:
-    """Columns ``left`` and ``right`` have the same word, or are both NULL. For domains, whose columns are words."""
-    arguments = (Column(left, column.type, column.nullable), Column(right, column.type, column.nullable))
-    return Call(SAME_WORD, arguments, BOOL, False)
-
-
-def raw_columns(positions: tuple[int, ...], row: Schema) -> tuple[Column, ...]:
-    """Columns whose equality is their words': those of types with equality classes under the name of bigint."""
-    found = []
-    for position, column in zip(positions, row, strict=True):
-        type_ = INT8 if column.type.has_equality_class else column.type
-        found.append(Column(position, type_, column.nullable))
-    return tuple(found)
-
-
 class Lifter:
     """Lifts the subqueries out of expressions over one row; ``rel`` grows by a column for each."""
 
-    def __init__(self, parent: Decorrelator, rel: Rel, domain: Domain, scopes: Scopes) -> None:
+    def __init__(self, parent: Decorrelation, rel: Rel, domain: Domain, scopes: Scopes) -> None:
         self.parent, self.rel, self.domain, self.scopes = parent, rel, domain, scopes
         self.base = rel
         self.width = len(schema(rel)) - domain.width
@@ -90,8 +72,6 @@ class Lifter:
 
     def domain_of(self, tokens: frozenset[Token], guards: Guards) -> Domain:
         """The set of the bindings of some tokens, among the rows that meet the guards."""
-        from planner.transform.decorrelate.subqueries import UNIT, Domain
-
         known = sorted(t for t in tokens if t[0] == self.scopes[0] or t in self.domain.tokens)
         if not known:
             return UNIT
@@ -147,11 +127,9 @@ class Lifter:
         return replace(expr, arms=tuple(arms), otherwise=self.lift(expr.otherwise, guards))
 
     def _applied(self, rel: Rel, guards: Guards) -> tuple[Domain, Rel]:
-        from planner.transform.decorrelate.subqueries import UNIT
-
         domain = self.domain_of(self.parent.tokens_in(rel, self.scopes), guards)
         if domain is UNIT:
-            closed = self.parent._closed_plan(rel, self.scopes)
+            closed = self.parent.closed_plan(rel, self.scopes)
             return domain, gated(closed, Filter(self.rel, conjunction(guards))) if guards else closed
         return domain, self.parent.apply(rel, domain, self.scopes)
 
@@ -192,13 +170,11 @@ class Lifter:
 
     def semi_join(self, rel: Rel, negated: bool) -> Rel:
         """``rel``'s rows for which the subquery has a row, or has none."""
-        from planner.transform.decorrelate import pull_up
-
         kind = JoinKind.ANTI if negated else JoinKind.SEMI
         plain, conditions = pull_up.split(rel)
         mine = {t for t in self.parent.tokens_in(plain, self.scopes) if self._knows(t)}
         if not mine:
-            closed = self.parent._closed_plan(plain, self.scopes)
+            closed = self.parent.closed_plan(plain, self.scopes)
             return Join(kind, self.rel, closed, conjunction(tuple(self._over_pair(c) for c in conditions)))
         domain, applied = self._applied(rel, ())
         keys = own_columns(schema(applied))[: domain.width]

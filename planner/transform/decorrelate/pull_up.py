@@ -19,7 +19,7 @@ from planner.logical.nodes import (
     schema,
 )  # fmt: skip
 from planner.logical.traversal import TRUE, conjunction, conjuncts, has_subquery, own_columns, substitute, walk
-from planner.transform.decorrelate.lift import raw_columns, same_words
+from planner.transform.decorrelate.domain import raw_columns, same_words
 
 
 def split(rel: Rel) -> tuple[Rel, tuple[Scalar, ...]]:

@@ -12,7 +12,7 @@ D as bigint words. Errors in a subquery behind a CASE, AND, OR or COALESCE arise
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 from ivm.errors import unsupported
@@ -53,30 +53,8 @@ from planner.logical.traversal import (
     with_scalars,
 )  # fmt: skip
 from planner.transform.decorrelate import mentions, pull_up
-from planner.transform.decorrelate.lift import Lifter, same_words
-
-Token = tuple[int, int]
-"""(scope, column): a column of the row that a query's expressions see; each such row has a scope number of its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Domain:
-    """The set of outer bindings: ``rel``'s columns are the tokens' values, in order, each row once."""
-
-    rel: Rel
-    tokens: tuple[Token, ...]
-
-    @property
-    def width(self) -> int:
-        return len(self.tokens)
-
-    def position(self, token: Token) -> int:
-        return self.tokens.index(token)
-
-
-UNIT = Domain(Values(((),), ()), ())
-Scopes = tuple[int, ...]
-"""The scopes around a plan, nearest first: ``OuterColumn.level`` k is in ``scopes[k - 1]``."""
+from planner.transform.decorrelate.domain import UNIT, Domain, Scopes, Token, same_words
+from planner.transform.decorrelate.lift import Lifter
 
 
 def decorrelate(rel: Rel) -> Rel:
@@ -108,7 +86,7 @@ class Decorrelator:
     def apply(self, rel: Rel, domain: Domain, scopes: Scopes) -> Rel:
         """For each row of the domain, its columns beside the plan's."""
         if not self.tokens_in(rel, scopes) & set(domain.tokens):
-            return self._product(domain, self._closed_plan(rel, scopes))
+            return self._product(domain, self.closed_plan(rel, scopes))
         match rel:
             case Get():
                 raise AssertionError
@@ -144,7 +122,7 @@ class Decorrelator:
             case _:
                 assert_never(rel)
 
-    def _closed_plan(self, rel: Rel, scopes: Scopes) -> Rel:
+    def closed_plan(self, rel: Rel, scopes: Scopes) -> Rel:
         """A plan that mentions nothing of the domain, decorrelated inside."""
         found = self._closed.get(id(rel))
         if found is not None:
@@ -175,7 +153,7 @@ class Decorrelator:
                 | Recursive()
                 | LetRec()
             ):
-                new = with_children(rel, tuple(self._closed_plan(c, scopes) for c in children(rel)))
+                new = with_children(rel, tuple(self.closed_plan(c, scopes) for c in children(rel)))
             case _:
                 assert_never(rel)
         self._closed[id(rel)] = (rel, new)
@@ -231,7 +209,7 @@ class Decorrelator:
 
     def _filter(self, rel: Filter, domain: Domain, scopes: Scopes) -> Rel:
         """Plain conjuncts first; EXISTS and NOT EXISTS become semi- and antijoins; the rest is lifted."""
-        applied = self.apply(rel.input, domain, scopes) if domain.tokens else self._closed_plan(rel.input, scopes)
+        applied = self.apply(rel.input, domain, scopes) if domain.tokens else self.closed_plan(rel.input, scopes)
         row = own_columns(schema(applied))
         parts = [p for c in conjuncts(rel.predicate) for p in conjuncts(mentions.simplify_truth(c))]
         plain = tuple(self.outer(p, domain, scopes) for p in parts if not has_subquery(p))
@@ -256,7 +234,7 @@ class Decorrelator:
         return Project(lifted, (*kept, *exprs))
 
     def _input(self, rel: Rel, domain: Domain, scopes: Scopes) -> Rel:
-        return self.apply(rel, domain, scopes) if domain.tokens else self._closed_plan(rel, scopes)
+        return self.apply(rel, domain, scopes) if domain.tokens else self.closed_plan(rel, scopes)
 
     def _join(self, rel: Join, domain: Domain, scopes: Scopes) -> Rel:
         if has_subquery(rel.on):
@@ -266,18 +244,18 @@ class Decorrelator:
         on_open = any(isinstance(p, OuterColumn) for p in mentions.parts(rel.on))
         left_kinds = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
         if not domain.tokens:
-            left, right = self._closed_plan(rel.left, scopes), self._closed_plan(rel.right, scopes)
+            left, right = self.closed_plan(rel.left, scopes), self.closed_plan(rel.right, scopes)
             return replace(rel, left=left, right=right, on=self.outer(rel.on, domain, scopes))
         if rel.kind in left_kinds and not right_open:
             left = self.apply(rel.left, domain, scopes)
-            return replace(rel, left=left, right=self._closed_plan(rel.right, scopes),
+            return replace(rel, left=left, right=self.closed_plan(rel.right, scopes),
                            on=self.outer(rel.on, domain, scopes))  # fmt: skip
         if rel.kind is JoinKind.INNER and not left_open and not on_open:
             return self._join_right_open(rel, domain, scopes)
         return self._join_both(rel, domain, scopes)
 
     def _join_right_open(self, rel: Join, domain: Domain, scopes: Scopes) -> Rel:
-        left, right = self._closed_plan(rel.left, scopes), self.apply(rel.right, domain, scopes)
+        left, right = self.closed_plan(rel.left, scopes), self.apply(rel.right, domain, scopes)
         count, width = len(schema(left)), domain.width
 
         def place(part: Scalar) -> Scalar | None:
@@ -326,7 +304,7 @@ class Decorrelator:
         right_open = bool(self.tokens_in(rel.right, scopes) & set(domain.tokens))
         left = self.apply(rel.left, domain, scopes)
         by = width if right_open else 0
-        right = self.apply(rel.right, domain, scopes) if right_open else self._closed_plan(rel.right, scopes)
+        right = self.apply(rel.right, domain, scopes) if right_open else self.closed_plan(rel.right, scopes)
         keys = tuple((a + width, b + by, same) for a, b, same in rel.keys)
         points = (rel.points[0] + width, rel.points[1] + by)
         joined = replace(rel, left=left, right=right, keys=(*((i, i, True) for i in range(by)), *keys), points=points)

@@ -23,6 +23,7 @@ from dataclasses import replace
 
 from planner.expr.scalar import Column, Scalar
 from planner.logical.fallibility import can_raise, rel_is_volatile
+from planner.logical.linearity import empty_without
 from planner.logical.nodes import Filter, Join, LetRec, Recursive, Reference, Rel
 from planner.logical.traversal import (
     bindings,
@@ -34,7 +35,6 @@ from planner.logical.traversal import (
     walk,
     with_children,
 )  # fmt: skip
-from planner.lower.recursion import empty_without
 from planner.transform.demand.arm import constants
 from planner.transform.demand.block import block_demand
 from planner.transform.demand.join import Meeting, joined_demand, meeting

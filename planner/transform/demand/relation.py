@@ -16,9 +16,9 @@ from ivm.words import ColumnType, Schema
 from planner.expr.scalar import Column
 from planner.logical.fallibility import can_raise
 from planner.logical.join_keys import operator
+from planner.logical.linearity import empty_without
 from planner.logical.nodes import Filter, Join, JoinKind, Project, Recursive, Reference, Rel, Values, schema
 from planner.logical.traversal import columns_of, conjunction, exchange, renumber
-from planner.lower.recursion import empty_without
 from planner.transform.demand.arm import MOST, Arm, Predicates, Wanted, arm_of, equality, product, says_nothing
 from planner.transform.pushdown import push_down
 

@@ -18,9 +18,9 @@ from itertools import product as combinations
 from ivm.words import ColumnType
 from planner.expr.scalar import Column
 from planner.logical.fallibility import can_raise
+from planner.logical.join_keys import has_classes
 from planner.logical.nodes import Distinct, Filter, Join, JoinKind, Project, Recursive, Reference, Rel, Values, schema
 from planner.logical.traversal import columns_of, conjunction, exchange, own_columns, renumber
-from planner.lower.sets import has_classes
 from planner.transform.demand.arm import MOST, Arm, Wanted, arm_of, equality, product, says_nothing
 from planner.transform.pushdown import push_down
 

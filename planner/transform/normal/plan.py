@@ -18,6 +18,7 @@ from typing import assert_never
 
 from planner.expr.scalar import Aggregate, Column, Literal
 from planner.logical.fallibility import can_raise, rel_is_volatile
+from planner.logical.join_keys import has_classes
 from planner.logical.nodes import (
     AsOf,
     Distinct,
@@ -54,7 +55,6 @@ from planner.logical.traversal import (
     with_children,
     with_scalars,
 )  # fmt: skip
-from planner.lower.sets import has_classes
 from planner.memo import by_identity
 from planner.transform.normal.form import (
     MOST,

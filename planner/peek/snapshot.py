@@ -1,0 +1,71 @@
+"""What a one-shot query reads: published versions of arrangements, all as of one time."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ivm.graph import Join, NodeId, Words
+from ivm.trace.trace import Version
+from planner import gathers
+from planner.physical.layouts import table_layout
+from planner.physical.nodes import Plan, Table
+
+
+class Snapshot(Protocol):
+    """What a one-shot query reads, all as of ``at``."""
+
+    @property
+    def at(self) -> int:
+        """The ordinal at which versions are read."""
+        ...
+
+    def version(self, relation: int) -> Version | None:
+        """A relation's arrangement by its primary key, or by the whole row; None: ask ``rows``."""
+        ...
+
+    def primary_key(self, relation: int) -> tuple[int, ...]:
+        """The key columns of ``version``; () for the whole row."""
+        ...
+
+    def arrangement(self, relation: int, columns: tuple[int, ...]) -> Version | None:
+        """The arrangement by these columns, if there is one (the primary key's included)."""
+        ...
+
+    def rows(self, relation: int) -> tuple[Words, Words] | None:
+        """(rows, diffs) of a relation without a version: a system relation, or history."""
+        ...
+
+    def errors(self, relation: int) -> tuple[Words, Words] | None:
+        """(error rows, diffs) of a materialized view that has any."""
+        ...
+
+
+def table_rows(table: Table, snapshot: Snapshot) -> tuple[Words, Words]:
+    """A stored relation's whole rows and their diffs."""
+    version = snapshot.version(table.relation)
+    if version is None:
+        found = snapshot.rows(table.relation)
+        assert found is not None, f"relation {table.relation} is not in the snapshot"
+        return found
+    rows, diffs = version.rows_at(snapshot.at)
+    key = snapshot.primary_key(table.relation)
+    if not key:
+        return rows, diffs  # arranged by the whole row: as it is
+    layout = table_layout(table.schema, key)
+    return gathers.apply(layout.restore(table.schema), rows)[0], diffs
+
+
+def stored_version(plan: Plan, number: NodeId, snapshot: Snapshot) -> Version | None:
+    """The published arrangement that a node is, if it is one and the snapshot has it."""
+    stored = plan.stored[number]
+    return None if stored is None else snapshot.arrangement(*stored)
+
+
+def static_side(plan: Plan, join: Join, snapshot: Snapshot) -> str | None:
+    """Which side of a join is looked up: the one with a published arrangement, the larger one if both have."""
+    left, right = stored_version(plan, join.left, snapshot), stored_version(plan, join.right, snapshot)
+    if left is None or right is None:
+        return "left" if left is not None else "right" if right is not None else None
+    if join.left == join.right:
+        return "right"
+    return "left" if left.count > right.count else "right"
