@@ -10,7 +10,7 @@ from typing import Final
 
 from planner.logical.nodes import Filter, Get, Rel
 from planner.logical.traversal import children, conjuncts
-from planner.lower.lookup import points
+from planner.lower.constant_keys import points
 from sql.catalog.catalog import Catalog, RelationKind
 from sql.engine.snapshot import Published
 
