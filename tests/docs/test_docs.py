@@ -26,13 +26,13 @@ PAGES = {
     for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), *sorted(ROOT.glob("examples/*/README.md"))]
 }
 NOT_RUN = {
-    "docs/hydration.md": "views over ten million rows, half a minute; the hydration tests have smaller ones",
-    "docs/memory.md": "a server with a limit of its own, and a gigabyte; tests/sql/engine/test_memory.py has 8 MiB",
+    "docs/how-to/create-large-views.md": "ten million rows, half a minute; the hydration tests have smaller views",
+    "docs/how-to/limit-memory.md": "needs a server with its own limit, and a gigabyte; the memory tests use 8 MiB",
 }
-WORKERS = {"docs/cores.md": 2}
-"""Pages that are about a server with more than one."""
-ON_SPARK = ("docs/sources.md", "docs/spark.md")
-"""Pages that have Spark do something."""
+WORKERS = {"docs/how-to/use-several-cores.md": 2}
+"""Pages about a server with more than one worker, and how many."""
+ON_SPARK = ("docs/how-to/follow-a-source.md", "docs/how-to/load-files.md")
+"""Pages with statements that Spark runs."""
 LOCAL = SparkSettings("local[2]", memory="800m")
 RUN = [name for name, page in PAGES.items() if name not in NOT_RUN and list(steps(page.read_text()))]
 
