@@ -1,8 +1,7 @@
-"""The documentation says what is so: every statement of its pages is run, and answers as the page shows.
+"""The documentation is true: every statement of its pages gives what the page shows, and every link leads somewhere.
 
-``python -m tests.docs.test_docs PAGE …`` writes what came into pages where they show something else; read the
-difference.
-``--spark URL --shared DIR`` has the pages that are about Spark say what another one than ``local[2]`` gives.
+``python -m tests.docs.test_docs PAGE …`` replaces shown results that differ from the real ones; review the difference.
+``--spark URL --shared DIR`` does so with another Spark than ``local[2]``.
 """
 
 from __future__ import annotations
@@ -23,7 +22,8 @@ from tests.support.sessions import Server
 
 PAGES = {
     str(page.relative_to(ROOT)): page
-    for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), *sorted(ROOT.glob("examples/*/README.md"))]
+    for pattern in ("*.md", "docs/**/*.md", "[a-z]*/README.md", "examples/*/README.md")
+    for page in sorted(ROOT.glob(pattern))
 }
 NOT_RUN = {
     "docs/how-to/create-large-views.md": "ten million rows, half a minute; the hydration tests have smaller views",
@@ -40,8 +40,8 @@ RUN = [name for name, page in PAGES.items() if name not in NOT_RUN and list(step
 def differences(
     page: Path, folder: Path, lent: SparkSession | None = None, spark: SparkSettings = LOCAL, patience: float = PATIENCE
 ) -> list[tuple[Step, list[str]]]:
-    """The statements that give something else than the page shows, with what they give. ``lent``: as ``Server`` has it;
-    without it the server starts the Spark of ``spark``."""
+    """The statements whose result differs from the page, with the real result. ``lent``: as in ``Server``; without it
+    the server starts the Spark of ``spark``."""
     workers.use(WORKERS.get(str(page.relative_to(ROOT)), 1))
     out = folder / "out"
     (out / "arriving").mkdir(parents=True)
@@ -55,13 +55,13 @@ def differences(
 
 
 async def begin(server: Server) -> None:
-    """Has the page's sources run."""
+    """Starts the page's sources."""
     Sources(server.coordinator)
 
 
 @pytest.mark.parametrize("name", RUN)
 def test_page(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """What each statement of a page gives is what the page shows."""
+    """Each statement of a page gives what the page shows."""
     lent = request.getfixturevalue("local_spark") if name in ON_SPARK else None
     found = differences(PAGES[name], tmp_path, lent)
     wrong = [f"line {step.line}: {step.text}\n" + "\n".join(real) for step, real in found]
@@ -69,13 +69,76 @@ def test_page(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None
 
 
 def test_every_statement_is_run() -> None:
-    """No page shows statements in a block that is not run, and the pages that have sessions are known to be there."""
-    assert len(RUN) >= 12
-    assert set(NOT_RUN) <= set(PAGES)
+    """No page shows statements outside of the blocks that are run, and the pages named above exist."""
+    assert len(RUN) >= 20
+    assert {*NOT_RUN, *WORKERS, *ON_SPARK} <= set(PAGES)
     for name, page in PAGES.items():
         outside = re.sub(r"^```p?sql$.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
         assert not re.search(r"^ *\w*(=>|#|=#) +[A-Za-z]+ .*;", outside, flags=re.MULTILINE), name
         assert not re.search(r"^\(\d+ rows?\)$", outside, flags=re.MULTILINE), name
+
+
+LINK = re.compile(r"\[[^][]*\]\(([^()\s]+)\)")
+HEADING = re.compile(r"^#{1,6} +(.*?) *$", re.MULTILINE)
+
+
+def prose(page: Path) -> str:
+    """A page without its fenced blocks and code spans, where brackets are no links."""
+    return re.sub(r"`[^`\n]+`", "", fenceless(page))
+
+
+def fenceless(page: Path) -> str:
+    return re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = [re.sub(r"\[([^][]*)\]\([^()]*\)", r"\1", found) for found in HEADING.findall(fenceless(page))]
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken_links(page: Path) -> list[str]:
+    """The relative links of a page whose file, folder or anchor does not exist."""
+    broken = []
+    for link in LINK.findall(prose(page)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and (target.suffix != ".md" or anchor not in anchors(target))):
+            broken.append(link)
+    return broken
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links(name: str) -> None:
+    """Every relative link leads to a file or folder, and every anchor to a heading."""
+    assert not broken_links(PAGES[name])
+
+
+def test_broken_links_are_found(tmp_path: Path) -> None:
+    """What the check of links accepts and refuses."""
+    other = tmp_path / "other.md"
+    other.write_text("# One file: `COPY … TO`\n\n```\n# no heading\n```\n")
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# Here\n[a](other.md) [b](other.md#one-file-copy--to) [c](#here) [d](https://example.org/x) `[e](none)`\n"
+        "[f](none.md) [g](other.md#no-heading) [h](#there) ![i](none.svg)\n"
+    )
+    assert broken_links(page) == ["none.md", "other.md#no-heading", "#there", "none.svg"]
+
+
+def test_index_names_every_page() -> None:
+    """The index of the documentation links to every page of its folders."""
+    index = PAGES["docs/README.md"]
+    linked = {(index.parent / link.partition("#")[0]).resolve() for link in LINK.findall(prose(index))}
+    linked |= {
+        (decisions.parent / link).resolve()
+        for decisions in linked
+        if decisions.name == "README.md"
+        for link in LINK.findall(prose(decisions))
+    }
+    assert not [name for name, page in PAGES.items() if name.startswith("docs/") and page not in linked | {index}]
 
 
 SHOWN = """\
@@ -92,7 +155,7 @@ def changed(old: str, new: str) -> list[str]:
 
 
 def test_what_varies_is_compared_by_rule() -> None:
-    """Epochs may be others, but equal where equal ones are shown; nothing else may differ."""
+    """Epochs may differ, but must be equal where the page shows equal ones; nothing else may differ."""
 
     def agree(real: list[str], shown: list[str] = SHOWN) -> bool:
         return Comparison().agree(shown, real)
@@ -118,7 +181,7 @@ def test_what_varies_is_compared_by_rule() -> None:
 
 
 def rewrite(page: Path, spark: SparkSettings) -> None:
-    """Puts what came in the place of what was shown otherwise."""
+    """Replaces shown results that differ from the real ones."""
     lines = page.read_text().splitlines()
     with TemporaryDirectory() as folder:
         wrong = differences(page.resolve(), Path(folder), spark=spark, patience=5)
