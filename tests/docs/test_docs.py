@@ -1,7 +1,7 @@
 """The documentation is true: every statement of its pages gives what the page shows, and every link leads somewhere.
 
-``python -m tests.docs.test_docs PAGE …`` replaces shown results that differ from the real ones; review the difference.
-``--spark URL --shared DIR`` does so with another Spark than ``local[2]``.
+Run as a program, with pages as arguments, it replaces shown results that differ from the real ones; review the
+difference. ``--spark URL --shared DIR`` does so with another Spark than ``local[2]``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PAGES = {
     for page in sorted(ROOT.glob(pattern))
 }
 NOT_RUN = {
-    "docs/how-to/create-large-views.md": "ten million rows, half a minute; the hydration tests have smaller views",
+    "docs/how-to/create-large-views.md": "ten million rows take half a minute; the hydration tests have smaller views",
     "docs/how-to/limit-memory.md": "needs a server with its own limit, and a gigabyte; the memory tests use 8 MiB",
 }
 WORKERS = {"docs/how-to/use-several-cores.md": 2}
