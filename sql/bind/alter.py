@@ -1,4 +1,4 @@
-"""ALTER TABLE: its expressions bound, its types known. Which columns there are is looked at when it runs."""
+"""ALTER TABLE: expressions and types. The names of its columns are looked up when it runs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from planner.expr.scalar import Scalar
 from sql.bind import ddl
 from sql.bind.coerce import assign
 from sql.bind.constraints import foreign_key
-from sql.bind.dml import default as bound_default
 from sql.bind.environment import Environment
-from sql.bind.expression import Binder
-from sql.bind.from_clause import lookup, stored
-from sql.bind.scope import Scope
+from sql.bind.expression import ExpressionBinder
+from sql.bind.from_clause import stored
+from sql.bind.lookup import lookup_in_schema
+from sql.bind.scope import NameScope
+from sql.bind.target import bind_default, column_default
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.column_types import format_type
 from sql.parse import parse_expression
@@ -28,12 +29,12 @@ _KINDS: Final = {RelationKind.VIEW: "views", RelationKind.MATERIALIZED_VIEW: "ma
 
 
 def alter_table(env: Environment, node: nodes_alter.AlterTableStatement) -> definitions.AlterTable:
-    """Raises 42P01, 42809, 42501, and what is wrong with an expression or a type."""
+    """ALTER TABLE. Raises 42P01, 3F000, 42809, 42501, and the errors of expressions and types."""
     table = env.catalog.resolve(node.table.schema_name, node.table.name)
     if table is None and node.if_exists:
         return definitions.AlterTable(None, node.table.name, ())
     if table is None:
-        table = lookup(env, node.table, strict=True)
+        table = lookup_in_schema(env, node.table)
     if table.kind is RelationKind.SYSTEM:
         raise SqlError("42501", f'permission denied: "{table.name}" is a system catalog')
     if table.kind is not RelationKind.TABLE:
@@ -46,6 +47,7 @@ def alter_table(env: Environment, node: nodes_alter.AlterTableStatement) -> defi
 
 
 def _action(change: nodes_alter.Change) -> str:
+    """A change as errors name it."""
     match change:
         case nodes_alter.AddPrimaryKey() | nodes_alter.AddConstraint():
             return "ADD CONSTRAINT"
@@ -68,7 +70,7 @@ def _action(change: nodes_alter.Change) -> str:
 def _changes(
     env: Environment, table: Relation, node: nodes_alter.AlterTableStatement, change: nodes_alter.Change
 ) -> list[definitions.Change]:
-    """A change, and the constraints that stand at a column that is added."""
+    """A change; ADD COLUMN with constraints is several."""
     changes = [_change(env, table, node, change)]
     if isinstance(change, nodes_alter.AddColumn):
         own = [c for c in change.column.constraints if not (isinstance(c, KeyConstraint) and c.primary)]
@@ -141,7 +143,7 @@ def _add_column(env: Environment, change: nodes_alter.AddColumn) -> definitions.
         raise unsupported("ADD COLUMN with a sequence of its own", position=node.at + 1)
     key = any(isinstance(c, KeyConstraint) and c.primary for c in node.constraints)
     column = replace(ddl.column_definition(env, node), nullable=not (node.not_null or key))
-    return definitions.AddColumn(column, bound_default(env, column), change.if_not_exists, key)
+    return definitions.AddColumn(column, column_default(env, column), change.if_not_exists, key)
 
 
 def column_of(table: Relation, name: str) -> TableColumn:
@@ -170,13 +172,14 @@ def _set_type(
     column = column_of(table, change.column)
     type_ = ddl.storable(env.type(change.type), column.name, change.type.at)
     _, namespace = stored(env, table, nodes.TableName(name.schema_name, name.name, name.at))
-    binder = Binder(env, Scope(namespace, clause="transform expressions"), "transform expressions")
+    binder = ExpressionBinder(env, NameScope(namespace, clause="transform expressions"), "transform expressions")
     using = nodes.Name((column.name,), change.at) if change.using is None else change.using
     value = _converted(env, binder.bind(using), type_, column.name, change.using is not None)
     return definitions.SetType(column.name, type_, value, _converted_default(env, column, type_))
 
 
 def _converted(env: Environment, expr: Scalar, type_: SqlType, name: str, explicit: bool) -> Scalar:
+    """A column's value as its new type; ``explicit``: it was given with USING. Raises 42804."""
     try:
         return assign(env, expr, type_, name, 0)
     except SqlError as error:
@@ -191,16 +194,15 @@ def _converted(env: Environment, expr: Scalar, type_: SqlType, name: str, explic
 
 
 def _converted_default(env: Environment, column: TableColumn, type_: SqlType) -> str | None:
-    """The DEFAULT of a column whose type changes: the value that it was, as the new type."""
+    """The DEFAULT of a column whose type changes, as text. Raises 42804 where the new type does not take its value."""
     if column.default is None:
         return None
     try:
-        assign(env, bound_default(env, column), type_, column.name, 0)
+        assign(env, column_default(env, column), type_, column.name, 0)
     except SqlError as error:
         if error.sqlstate != "42804":
             raise
         message = f'default for column "{column.name}" cannot be cast automatically to type {format_type(type_, True)}'
         raise SqlError("42804", message) from None
-    binder = Binder(env, Scope(clause="DEFAULT expressions"), "DEFAULT expressions")
-    same = binder.bind(parse_expression(column.default)).type == column.type
+    same = bind_default(env, parse_expression(column.default)).type == column.type
     return column.default if same else f"({column.default})::{format_type(column.type, True)}"

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ivm.errors import SqlError, unsupported
 from ivm.words import INT4, Kind, SqlType
 from planner.expr.functions.table import overloads
 from planner.expr.scalar import Call, Literal, Scalar
 from sql.bind.coerce import cast, common_type, resolve_unknown, type_name
+from sql.bind.environment import Binder
 from sql.catalog.column_types import array_of
 from sql.syntax import nodes
 
-if TYPE_CHECKING:
-    from sql.bind.expression import Binder
-
 
 def array(b: Binder, node: nodes.ArrayExpr, target: SqlType | None = None) -> Scalar:
-    """ARRAY[…], nested for more dimensions; ``target``: the type that a cast right around it gives."""
+    """ARRAY[…], nested for more dimensions. ``target``: the type of a cast directly around it. Raises 42P18, 42804,
+    2202E, 0A000."""
     if target is not None and target.kind is not Kind.ARRAY:
         return cast(b.env, array(b, node), target, "explicit", node.at)
     nested = [isinstance(i, nodes.ArrayExpr) for i in node.items]
@@ -44,6 +41,7 @@ def array(b: Binder, node: nodes.ArrayExpr, target: SqlType | None = None) -> Sc
 
 
 def _constructed(items: list[Scalar], type_: SqlType, at: int) -> Scalar:
+    """The array of these items, folded if all are literals. Raises 2202E where its rows differ in length."""
     if all(isinstance(i, Literal) for i in items):
         values = tuple(i.value for i in items if isinstance(i, Literal))
         if not any(isinstance(v, tuple) for v in values) or len({_shape(v) for v in values}) == 1:
@@ -64,7 +62,7 @@ def _shape(value: object) -> tuple[int, ...]:
 
 
 def subscript(b: Binder, node: nodes.Subscript) -> Scalar:
-    """``a[i]``, ``a[i][j]`` and ``a[i:j]``."""
+    """``a[i]``, ``a[i][j]`` and ``a[i:j]``. Raises 42804, 0A000."""
     chain = [node]
     while isinstance(inner := chain[-1].expr, nodes.Subscript) and not (inner.slice or node.slice):
         chain.append(inner)

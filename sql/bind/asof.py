@@ -1,7 +1,6 @@
-"""ASOF JOIN: which parts of its condition are keys, which is the inequality of the points, and what is left.
+"""ASOF JOIN: its condition taken apart into equalities (the keys), one inequality, and conditions on one side.
 
-What concerns one side only is a condition on that side: the right rows that may be matched, and the left rows that may
-have a match.
+A condition on one side only filters that side: the right rows that may match, and the left rows that may have a match.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _TURNED: Final = {">=": "<=", ">": "<", "<=": ">=", "<": ">"}
 
 @dataclass(frozen=True, slots=True)
 class _Points:
-    """left ``sign`` right, each over its own side, in one representation."""
+    """The inequality ``left sign right``, each over its own side, both of one type."""
 
     left: Scalar
     right: Scalar
@@ -29,7 +28,7 @@ class _Points:
 
 
 def asof(left: Rel, right: Rel, on: Scalar, outer: bool, at: int) -> Rel:
-    """The join of two relations on a bound condition; its columns are left's, then right's."""
+    """The join; its columns are left's, then right's. ``on``: bound over these; ``outer``: LEFT. Raises 42601."""
     count = len(schema(left))
     condition = take_apart(on, count)
     of_neither = tuple(part for part in condition.residual if not columns_of(part))
@@ -66,6 +65,7 @@ def _wrong(points: int, at: int) -> SqlError:
 
 
 def _points(part: Scalar, count: int) -> _Points | None:
+    """The inequality between the two sides that a part of the condition is, if it is one."""
     sign = operator(part)
     if sign not in _TURNED or not isinstance(part, Call) or len(part.args) != 2 or has_subquery(part):
         return None
@@ -83,7 +83,7 @@ def _points(part: Scalar, count: int) -> _Points | None:
 
 
 def with_columns(rel: Rel, exprs: tuple[Scalar, ...]) -> tuple[Rel, tuple[int, ...]]:
-    """The relation with columns appended for expressions that are none, and where each expression is."""
+    """The relation with a column appended for each expression that is not a column, and each expression's column."""
     own = own_columns(schema(rel))
     extra = tuple(dict.fromkeys(e for e in exprs if not isinstance(e, Column)))
     places = tuple(e.index if isinstance(e, Column) else len(own) + extra.index(e) for e in exprs)

@@ -37,7 +37,7 @@ def same_family(a: SqlType, b: SqlType) -> bool:
 
 
 def castable(source: SqlType, target: SqlType, context: CastContext) -> bool:
-    """Whether source goes to target in this context."""
+    """Whether there is a cast from source to target that this context allows."""
     weakest = cast_context(source, target)
     return weakest is not None and _RANK[weakest] <= _RANK[context]
 
@@ -45,7 +45,7 @@ def castable(source: SqlType, target: SqlType, context: CastContext) -> bool:
 def cast(
     env: Environment, expr: Scalar, target: SqlType, context: CastContext, at: int, *, attempt: bool = False
 ) -> Scalar:
-    """``expr`` as ``target``. Raises 42846 (explicit) or 42804 where there is no such cast."""
+    """``expr`` as ``target``. ``attempt``: TRY_CAST. Raises 42846 (explicit) or 42804 where there is no such cast."""
     source = expr.type
     if source.kind is Kind.UNKNOWN:
         converted = _from_unknown(env, expr, target, context, at, attempt)
@@ -67,7 +67,7 @@ _PLAIN_TEXT: Final = (Kind.TEXT, Kind.VARCHAR)
 
 
 def _folded(literal: Literal, target: SqlType) -> Literal | None:
-    """A cast of a constant that cannot fail and changes nothing but the type."""
+    """The cast of a constant, if it cannot fail and changes only the type."""
     value, source = literal.value, literal.type
     if source.kind in _INTEGERS and isinstance(value, int):
         bits = _INTEGERS.get(target.kind)
@@ -82,7 +82,7 @@ def _call(expr: Scalar, target: SqlType, context: CastContext, attempt: bool) ->
     if attempt:
         return Call("try_cast", (expr,), target, True)
     key = "assignment_cast" if context == "assignment" else "cast"
-    # the time of an infinite moment is NULL
+    # the time of day of an infinite timestamp is NULL
     lost = target.kind is Kind.TIME and expr.type.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
     return Call(key, (expr,), target, expr.nullable or lost)
 
@@ -90,7 +90,7 @@ def _call(expr: Scalar, target: SqlType, context: CastContext, attempt: bool) ->
 def _from_unknown(
     env: Environment, expr: Scalar, target: SqlType, context: CastContext, at: int, attempt: bool
 ) -> Scalar | None:
-    """An untyped literal or parameter as ``target``; None where it is neither (an UNKNOWN column)."""
+    """An untyped literal or parameter, or a CASE or COALESCE of such, as ``target``; None for an UNKNOWN column."""
     if isinstance(expr, Parameter):
         known = env.parameters.infer(expr.index, target)
         typed = Parameter(expr.index, known, expr.nullable)
@@ -107,13 +107,18 @@ def _from_unknown(
     return None
 
 
+def cast_arguments(env: Environment, args: Sequence[Scalar], types: Sequence[SqlType], at: int) -> tuple[Scalar, ...]:
+    """A call's arguments as the types that overload resolution chose."""
+    return tuple(cast(env, a, t, "implicit", at) for a, t in zip(args, types, strict=True))
+
+
 def resolve_unknown(env: Environment, expr: Scalar, at: int = 0) -> Scalar:
-    """An expression with a type: what is still untyped becomes text."""
+    """The expression, as text if its type is UNKNOWN."""
     return cast(env, expr, TEXT, "implicit", at) if expr.type.kind is Kind.UNKNOWN else expr
 
 
 def to_boolean(env: Environment, expr: Scalar, what: str, at: int) -> Scalar:
-    """A condition. Raises 42804 as Postgres words it."""
+    """A condition; ``what`` names it in the error. Raises 42804, worded as in Postgres."""
     if expr.type.kind not in (Kind.BOOL, Kind.UNKNOWN):
         raise SqlError(
             "42804", f"argument of {what} must be type boolean, not type {type_name(expr.type)}", position=at + 1
@@ -122,7 +127,8 @@ def to_boolean(env: Environment, expr: Scalar, what: str, at: int) -> Scalar:
 
 
 def common_type(types: Sequence[SqlType], what: str, positions: Sequence[int]) -> SqlType:
-    """Postgres's select_common_type: of UNION, CASE, VALUES, IN … Raises 42804 where types do not match."""
+    """The common type of UNION, CASE, VALUES, IN … (select_common_type). ``what``: for the error; ``positions``: the
+    expressions' offsets. Raises 42804 where there is none."""
     chosen = _common(types)
     if isinstance(chosen, int):
         first = next(t for t in types if t.kind is not Kind.UNKNOWN)
@@ -134,7 +140,7 @@ def common_type(types: Sequence[SqlType], what: str, positions: Sequence[int]) -
 
 
 def try_common_type(types: Sequence[SqlType]) -> SqlType | None:
-    """The same, None where types do not match."""
+    """The same, None where there is none."""
     chosen = _common(types)
     return None if isinstance(chosen, int) else chosen
 
@@ -171,7 +177,7 @@ def plain(type_: SqlType) -> SqlType:
 
 
 def assign(env: Environment, expr: Scalar, target: SqlType, column: str, at: int) -> Scalar:
-    """A value for a column. Raises 42804 with Postgres's words and hint."""
+    """A value to be stored in a column. Raises 42804, worded as in Postgres."""
     if expr.type.kind is not Kind.UNKNOWN and expr.type != target and not castable(expr.type, target, "assignment"):
         raise SqlError(
             "42804",

@@ -1,9 +1,8 @@
-"""Comparisons of many: IS, IN, BETWEEN, ANY and ALL, rows."""
+"""IS, IN, BETWEEN, ANY and ALL, and comparisons of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, Kind
@@ -12,12 +11,11 @@ from planner.logical.levels import lift
 from planner.logical.nodes import TableFunction, Values, schema
 from sql.bind import table_functions
 from sql.bind.coerce import cast, resolve_unknown, to_boolean, try_common_type, type_name
+from sql.bind.environment import Binder
+from sql.bind.operators import equal, negate, operator
 from sql.bind.rows import null_test
 from sql.catalog.column_types import array_of
 from sql.syntax import nodes
-
-if TYPE_CHECKING:
-    from sql.bind.expression import Binder
 
 
 def _test(key: str, expr: Scalar) -> Scalar:
@@ -42,7 +40,7 @@ def is_test(b: Binder, node: nodes.IsTest) -> Scalar:
 
 
 def distinct_test(b: Binder, node: nodes.DistinctTest) -> Scalar:
-    """IS [NOT] DISTINCT FROM, also of rows."""
+    """IS [NOT] DISTINCT FROM, of values or of rows."""
     if isinstance(node.left, nodes.RowExpr) and isinstance(node.right, nodes.RowExpr):
         left, right = _row_items(b, node.left, node.at), _row_items(b, node.right, node.at)
         _same_length(left, right, node.at)
@@ -52,19 +50,15 @@ def distinct_test(b: Binder, node: nodes.DistinctTest) -> Scalar:
 
 
 def _distinct(b: Binder, left: Scalar, right: Scalar, negated: bool, at: int) -> Scalar:
-    from sql.bind.expression import equal
-
     comparison = equal(b.env, left, right, at)
     assert isinstance(comparison, Call)
     return Call("is not distinct from" if negated else "is distinct from", comparison.args, BOOL, False)
 
 
 def in_list(b: Binder, node: nodes.InList) -> Scalar:
-    """``x IN (a, b, …)``: an equality with each."""
-    from sql.bind.expression import equal, negate
-
+    """``x [NOT] IN (a, b, …)``: x equals one of the items."""
     if isinstance(node.expr, nodes.RowExpr):
-        tests = tuple(rows(b, "=", node.expr, item, node.at) for item in node.items)
+        tests = tuple(compare_rows(b, "=", node.expr, item, node.at) for item in node.items)
         result: Scalar = Or(tests) if len(tests) > 1 else tests[0]
         return negate(result) if node.negated else result
     left = b.bind(node.expr)
@@ -79,15 +73,13 @@ def in_list(b: Binder, node: nodes.InList) -> Scalar:
 
 
 def in_query(b: Binder, node: nodes.InQuery) -> Scalar:
-    from sql.bind.expression import negate
-
+    """``x [NOT] IN (query)``."""
     result = _quantified_query(b, node.expr, "=", node.query, False, node.at)
     return negate(result) if node.negated else result
 
 
 def between(b: Binder, node: nodes.Between) -> Scalar:
-    from sql.bind.expression import negate, operator
-
+    """[NOT] BETWEEN [SYMMETRIC]."""
     expr, low, high = b.bind(node.expr), b.bind(node.low), b.bind(node.high)
 
     def within(lower: Scalar, upper: Scalar) -> Scalar:
@@ -103,11 +95,9 @@ def between(b: Binder, node: nodes.Between) -> Scalar:
 
 
 def quantifier(b: Binder, node: nodes.Quantifier) -> Scalar:
-    """``x op ANY|ALL (query or array)``."""
+    """``x op ANY|ALL (query or array)``. Raises 42809, 42601."""
     if isinstance(node.operand, nodes.Query):
         return _quantified_query(b, node.expr, node.symbol, node.operand, node.every, node.at)
-    from sql.bind.expression import operator
-
     left = b.bind(node.expr)
     if isinstance(node.operand, nodes.ArrayExpr) and not any(
         isinstance(i, nodes.ArrayExpr) for i in node.operand.items
@@ -120,7 +110,7 @@ def quantifier(b: Binder, node: nodes.Quantifier) -> Scalar:
         return And(tests) if node.every else Or(tests)
     array = _array_operand(b, b.bind(node.operand), left, node)
     if array.nullable:
-        # of a NULL array the answer is NULL, as it is for one NULL element
+        # for a NULL array the result is NULL, as it is for one NULL element
         array = Coalesce((array, Literal((None,), array.type)), array.type)
     element = array.type.element
     assert element is not None
@@ -131,8 +121,6 @@ def quantifier(b: Binder, node: nodes.Quantifier) -> Scalar:
 
 
 def _element_tests(b: Binder, left: Scalar, node: nodes.Quantifier) -> tuple[Scalar, ...]:
-    from sql.bind.expression import operator
-
     assert isinstance(node.operand, nodes.ArrayExpr)
     items = [b.bind(i) for i in node.operand.items]
     common = try_common_type([i.type for i in items]) if items else None
@@ -185,13 +173,11 @@ def _same_length(left: Sequence[Scalar], right: Sequence[Scalar], at: int) -> No
         raise SqlError("42601", "unequal number of entries in row expressions", position=at + 1)
 
 
-def rows(b: Binder, symbol: str, left: nodes.Expr, right: nodes.Expr, at: int) -> Scalar:
-    """A comparison of two rows; the right one may be a subquery of one row."""
+def compare_rows(b: Binder, symbol: str, left: nodes.Expr, right: nodes.Expr, at: int) -> Scalar:
+    """A comparison whose left side is written as a row. Raises 42601, 0A000."""
     if isinstance(right, nodes.Subquery):
         raise unsupported("comparing a row with a subquery", "Use IN or EXISTS.", at + 1)
     if not isinstance(right, nodes.RowExpr):
-        from sql.bind.expression import operator
-
         return operator(b.env, symbol, [b.bind(left), b.bind(right)], at)
     first, second = _row_items(b, left, at), _row_items(b, right, at)
     _same_length(first, second, at)
@@ -199,9 +185,7 @@ def rows(b: Binder, symbol: str, left: nodes.Expr, right: nodes.Expr, at: int) -
 
 
 def _compare(b: Binder, symbol: str, left: list[Scalar], right: list[Scalar], at: int) -> Scalar:
-    """Rows by Postgres's rule: = and <> by element, the others by the first elements that differ."""
-    from sql.bind.expression import operator
-
+    """Rows compared as in Postgres: = and <> by element, the others by the first elements that differ."""
     if len(left) == 1:
         return operator(b.env, symbol, [left[0], right[0]], at)
     pairs = list(zip(left, right, strict=True))

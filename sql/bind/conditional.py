@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError
 from ivm.words import UNKNOWN, Kind
 from planner.expr.functions.table import overloads
 from planner.expr.scalar import Call, Case, Coalesce, Literal, Scalar
 from sql.bind.coerce import cast, common_type, resolve_unknown, to_boolean
+from sql.bind.environment import Binder
+from sql.bind.operators import equal, operator
+from sql.bind.positions import position
 from sql.syntax import nodes
 
 _NUMBERS = (Kind.INT2, Kind.INT4, Kind.INT8, Kind.NUMERIC)
 _PROMOTED = (Kind.NUMERIC, Kind.FLOAT8)
 
-if TYPE_CHECKING:
-    from sql.bind.expression import Binder
-
 
 def unify(b: Binder, exprs: Sequence[Scalar], what: str, positions: Sequence[int]) -> list[Scalar]:
-    """Expressions cast to their common type."""
+    """Expressions cast to their common type. ``what`` and ``positions``: for errors. Raises 42804."""
     target = common_type([e.type for e in exprs], what, positions)
     return [cast(b.env, e, target, "implicit", at) for e, at in zip(exprs, positions, strict=True)]
 
 
 def case(b: Binder, node: nodes.CaseExpr) -> Scalar:
-    """Both forms of CASE; the simple one compares its operand with each WHEN."""
-    from sql.bind.expression import equal, position
-
+    """Both forms of CASE; the simple form compares its operand with each WHEN. Raises 42804."""
     operand = None if node.operand is None else resolve_unknown(b.env, b.bind(node.operand), node.at)
     conditions: list[Scalar] = []
     for when, _ in node.arms:
@@ -40,13 +37,14 @@ def case(b: Binder, node: nodes.CaseExpr) -> Scalar:
     results = [b.bind(result) for _, result in node.arms]
     otherwise = Literal(None, UNKNOWN) if node.otherwise is None else b.bind(node.otherwise)
     at_otherwise = node.at if node.otherwise is None else node.otherwise.at
-    # The ELSE comes first, as in Postgres, where its type has the first say.
+    # ELSE comes first, as in Postgres, which tries its type first.
     unified = unify(b, [otherwise, *results], "CASE", [at_otherwise, *(r.at for _, r in node.arms)])
     nullable = any(e.nullable for e in unified)
     return Case(tuple(zip(conditions, unified[1:], strict=True)), unified[0], unified[0].type, nullable)
 
 
 def coalesce(b: Binder, node: nodes.Apply) -> Scalar:
+    """COALESCE(a, …)."""
     if not node.args:
         raise SqlError("42601", 'syntax error at or near ")"', position=node.at + 1)
     unified = unify(b, [b.bind(a) for a in node.args], "COALESCE", [a.at for a in node.args])
@@ -54,9 +52,7 @@ def coalesce(b: Binder, node: nodes.Apply) -> Scalar:
 
 
 def nullif(b: Binder, node: nodes.Apply) -> Scalar:
-    """NULLIF(a, b): a unless a = b; the type is a's as = takes it."""
-    from sql.bind.expression import equal
-
+    """NULLIF(a, b): a unless a = b. Its type is that of a, or what = casts a to."""
     if len(node.args) != 2:
         raise SqlError("42601", 'syntax error at or near ")"', position=node.at + 1)
     left, right = b.bind(node.args[0]), b.bind(node.args[1])
@@ -70,8 +66,6 @@ def nullif(b: Binder, node: nodes.Apply) -> Scalar:
 
 def extreme(b: Binder, node: nodes.Apply) -> Scalar:
     """GREATEST and LEAST: NULL arguments are ignored."""
-    from sql.bind.expression import operator
-
     name = node.name[0]
     if not node.args:
         raise SqlError("42601", 'syntax error at or near ")"', position=node.at + 1)

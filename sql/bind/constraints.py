@@ -1,4 +1,4 @@
-"""Constraints of CREATE TABLE, and CREATE INDEX: names resolved, conditions checked."""
+"""Constraints of CREATE TABLE and ALTER TABLE, and CREATE INDEX."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from ivm.errors import SqlError, unsupported
 from planner.expr.scalar import Column, Scalar
 from planner.identifiers import quoted
 from planner.logical.traversal import columns_of, has_subquery
-from sql.bind.environment import Environment, Parameters
-from sql.bind.expression import Binder
-from sql.bind.from_clause import lookup
-from sql.bind.scope import Namespace, Range, Scope, Visible
-from sql.catalog.catalog import Catalog, Relation, RelationKind, TableColumn
+from sql.bind.entry_points import empty_environment
+from sql.bind.environment import Environment
+from sql.bind.expression import ExpressionBinder
+from sql.bind.lookup import lookup
+from sql.bind.namespace import Visible, one_table
+from sql.bind.scope import NameScope
+from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.keys import Check, Index
-from sql.catalog.search_path import Lookup
 from sql.parse import parse_expression
 from sql.statements.definitions import CreateIndex, NewForeignKey
 from sql.syntax import nodes, nodes_statements
@@ -28,7 +29,7 @@ _CHECK: Final = "check constraints"
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """A new table's constraints; ids are not given yet, and names only where they were written."""
+    """A new table's constraints; all ids are 0, and names are empty where none was written."""
 
     primary_key: Index | None = None
     indexes: tuple[Index, ...] = ()
@@ -39,7 +40,7 @@ class Constraints:
 def bind_constraints(
     env: Environment, node: nodes_statements.CreateTableStatement, columns: Sequence[TableColumn]
 ) -> Constraints:
-    """Raises 42703, 42701, 42P16, and what a condition is wrong in."""
+    """The constraints of CREATE TABLE. Raises 42703, 42701, 42P16, 42P01, 0A000, and the errors of CHECK conditions."""
     table, names = node.table.name, [c.name for c in columns]
     primary: Index | None = None
     unique: list[Index] = []
@@ -63,7 +64,7 @@ def bind_constraints(
 
 
 def foreign_key(env: Environment, node: ForeignKeyConstraint, own: nodes.TableName | None) -> NewForeignKey:
-    """``own``: the name of a table that is being made, to which its own foreign keys may refer. Raises 42P01."""
+    """A foreign key. ``own``: the table being created, which its foreign keys may refer to. Raises 42P01, 0A000."""
     if node.full and len(node.columns) > 1:
         raise unsupported("MATCH FULL", position=node.at + 1)
     itself = own is not None and (node.table.schema_name or own.schema_name, node.table.name) == (
@@ -93,7 +94,7 @@ def _key(names: list[str], node: KeyConstraint) -> Index:
 
 
 def _merged(primary: Index | None, indexes: list[Index]) -> tuple[Index, ...]:
-    """Equal keys once, by the first name that one has."""
+    """The keys without duplicates, under the first name that one of the equal ones has."""
     found: list[Index] = []
     for index in indexes:
         if primary is not None and replace(index, name=primary.name, primary=True) == primary:
@@ -120,27 +121,29 @@ def _check(env: Environment, table: str, columns: Sequence[TableColumn], node: C
 
 
 def _condition(env: Environment, table: str, columns: Sequence[TableColumn], node: nodes.Expr) -> Scalar:
+    """A CHECK condition over the table's columns."""
     visible = tuple(Visible(c.name, Column(i, c.type, c.nullable)) for i, c in enumerate(columns))
-    scope = Scope(Namespace(visible, (Range(table, visible),)), clause=_CHECK)
-    return Binder(env, scope, _CHECK).condition(node, "CHECK")
+    scope = NameScope(one_table(table, visible), clause=_CHECK)
+    return ExpressionBinder(env, scope, _CHECK).condition(node, "CHECK")
 
 
 def added_check(table: Relation, name: str | None, text: str) -> Check:
-    """A CHECK that a table is to get, by its text. Raises what is wrong in it."""
-    found = _condition(Environment(Lookup(Catalog()), Parameters()), table.name, table.columns, parse_expression(text))
+    """A CHECK constraint that is added to a table, from its text. Raises 0A000 and the errors of the condition."""
+    found = _condition(empty_environment(), table.name, table.columns, parse_expression(text))
     if has_subquery(found):
         raise SqlError("0A000", "cannot use subquery in check constraint")
     return Check(0, name or "", text, tuple(sorted(columns_of(found))))
 
 
 def check_conditions(table: Relation) -> tuple[Scalar, ...]:
-    """The conditions of a table's CHECK constraints over its columns."""
-    env = Environment(Lookup(Catalog()), Parameters())
+    """The conditions of a table's CHECK constraints, over its columns."""
+    env = empty_environment()
     return tuple(_condition(env, table.name, table.columns, parse_expression(c.text)) for c in table.checks)
 
 
 def renamed_check(before: Relation, after: Relation, check: Check, old: str, new: str) -> Check:
-    """A condition after a change of name, of the table or a column. 0A000 where changing words does not do."""
+    """A CHECK constraint after the table or a column was renamed. Raises 0A000 where replacing the name in the text
+    would change the meaning."""
     tokens = tokenize(check.text)
     text = check.text
     for i in range(len(tokens) - 1, -1, -1):
@@ -149,7 +152,7 @@ def renamed_check(before: Relation, after: Relation, check: Check, old: str, new
         behind = tokens[i + 1].value if i + 1 < len(tokens) else ""
         if named and (behind == "." if before.name == old else behind != "("):
             text = text[: token.start] + quoted(new) + text[token.end :]
-    env = Environment(Lookup(Catalog()), Parameters())
+    env = empty_environment()
     meant = _condition(env, before.name, before.columns, parse_expression(check.text))
     if _condition(env, after.name, after.columns, parse_expression(text)) != meant:
         raise unsupported(f"renaming what the condition of {check.name} names")
@@ -157,7 +160,7 @@ def renamed_check(before: Relation, after: Relation, check: Check, old: str, new
 
 
 def create_index(env: Environment, node: CreateIndexStatement) -> CreateIndex:
-    """Raises 42P01, 42809, 42501, 42703."""
+    """CREATE INDEX. Raises 42P01, 42809, 42501, 42703, 0A000."""
     table = lookup(env, node.table)
     if table.kind is RelationKind.SYSTEM:
         raise SqlError("42501", f'permission denied: "{table.name}" is a system catalog')

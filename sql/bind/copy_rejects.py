@@ -1,4 +1,4 @@
-"""COPY's options about bad rows: MAX REJECTS n, and Postgres's words for it, ON_ERROR ignore and REJECT_LIMIT n."""
+"""COPY's options for bad rows: MAX REJECTS n, and Postgres's ON_ERROR ignore and REJECT_LIMIT n."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from sql.statements.statements import CopyFormat
 from sql.syntax.nodes_statements import OptionValue
 
 MOST_REJECTS: Final = 10_000
-"""They are kept in the log record of their load's commit, and in memory."""
+"""A bound, since rejected rows are kept in memory and in the log record of the load's commit."""
 OF_REJECTS: Final = ("max_rejects", "on_error", "reject_limit")
 
 
 def most_rejects(given: Mapping[str, tuple[OptionValue, int]], format_: CopyFormat, to: bool) -> int | None:
-    """How many bad rows may be left out; None: the first one is an error. Raises 22023, 42601, 0A000."""
+    """The number of bad rows that may be skipped; None: the first one is an error. Raises 22023, 42601, 0A000."""
     named = [name for name in OF_REJECTS if name in given]
     if not named:
         return None

@@ -9,27 +9,24 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import ColumnType, Schema
 from planner.expr.scalar import Column
 from planner.logical.nodes import Get, Project, Recursive, Reference, Rel, schema
-from sql.bind import query as queries
-from sql.bind import setops
+from sql.bind.bound_query import BoundQuery, finished
 from sql.bind.coerce import castable, try_common_type
 from sql.bind.environment import CteBinding, Environment
+from sql.bind.positions import column_at, start
 from sql.bind.recursion import check_recursion, mentions
-from sql.bind.scope import Scope
+from sql.bind.scope import NameScope
+from sql.bind.setops import combine_types
+from sql.bind.subquery import bind_subquery, convert, resolve_columns
 from sql.catalog.column_types import format_type
-from sql.statements.statements import Delete, Insert, Update
 from sql.syntax import nodes
 
 NULL_ATTEMPTS: Final = 2
-"""How often a block is bound to find the columns that are never NULL, before all of them may be."""
+"""How often a WITH MUTUALLY RECURSIVE is bound to find its NOT NULL columns, before all are taken as nullable."""
 
 
-def with_ctes(env: Environment, with_: nodes.With, outer: Scope | None) -> Environment:
-    """The environment in which the query after WITH is bound."""
-    names = [c.name for c in with_.ctes]
-    for cte in with_.ctes:
-        if names.count(cte.name) > 1:
-            message = f'WITH query name "{cte.name}" specified more than once'
-            raise SqlError("42712", message, position=cte.at + 1)
+def with_ctes(env: Environment, with_: nodes.With, outer: NameScope | None) -> Environment:
+    """The environment with the CTEs of WITH in scope. Raises 42712, 42P10, 42P19, 0A000."""
+    _check_names(with_)
     for cte in _in_order(with_):
         if not isinstance(cte.query, nodes.Query):
             env = env.with_ctes({**env.ctes, cte.name: _change(env, with_, cte)})
@@ -38,35 +35,37 @@ def with_ctes(env: Environment, with_: nodes.With, outer: Scope | None) -> Envir
         if with_.recursive and mentions(query, cte.name):
             binding = _recursive(env, cte, query, outer)
         else:
-            table = queries.bind_query(env, query, outer)
+            table = bind_subquery(env, query, outer)
             binding = CteBinding(cte.name, _columns(cte, table.names), table.rel, depth=_depth(outer))
         env = env.with_ctes({**env.ctes, cte.name: binding})
     return env
 
 
-def _depth(outer: Scope | None) -> int:
+def _check_names(with_: nodes.With) -> None:
+    """Raises 42712 where two CTEs have one name."""
+    names = [c.name for c in with_.ctes]
+    for cte in with_.ctes:
+        if names.count(cte.name) > 1:
+            message = f'WITH query name "{cte.name}" specified more than once'
+            raise SqlError("42712", message, position=cte.at + 1)
+
+
+def _depth(outer: NameScope | None) -> int:
     return 0 if outer is None else outer.depth
 
 
 def _change(env: Environment, with_: nodes.With, cte: nodes.Cte) -> CteBinding:
-    """A data-modifying statement, noted in the environment: what it returns is a relation. Raises 0A000, 42P19."""
-    from sql.bind import dml
-
+    """A data-modifying statement, added to the environment's; its CTE is a relation of the rows it returns. Raises
+    0A000, 42P19."""
     if with_ is not env.top:
         message = "WITH clause containing a data-modifying statement must be at the top level"
         raise SqlError("0A000", message, position=cte.at + 1)
     if with_.recursive and mentions(cte.query, cte.name):
         message = f'recursive query "{cte.name}" must not contain data-modifying statements'
         raise SqlError("42P19", message, position=cte.at + 1)
-    match cte.query:
-        case nodes.InsertStatement():
-            statement: Insert | Update | Delete = dml.insert(env, cte.query)
-        case nodes.UpdateStatement():
-            statement = dml.update(env, cte.query)
-        case nodes.DeleteStatement():
-            statement = dml.delete(env, cte.query)
-        case _:
-            raise unsupported("such a statement in WITH", position=cte.at + 1)
+    if not isinstance(cte.query, nodes.InsertStatement | nodes.UpdateStatement | nodes.DeleteStatement):
+        raise unsupported("such a statement in WITH", position=cte.at + 1)
+    statement = env.bind_change(cte.query)
     relation = -next(env.bindings)
     env.changes.append((relation, statement))
     row = tuple(ColumnType(e.type, True) for e in statement.returning or ())
@@ -82,6 +81,7 @@ def _query(cte: nodes.Cte) -> nodes.Query:
 
 
 def _columns(cte: nodes.Cte, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns' names: those after the CTE's name first. Raises 42P10."""
     if len(cte.columns) > len(names):
         message = f'WITH query "{cte.name}" has {len(names)} columns available but {len(cte.columns)} columns specified'
         raise SqlError("42P10", message, position=cte.at + 1)
@@ -89,7 +89,7 @@ def _columns(cte: nodes.Cte, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _in_order(with_: nodes.With) -> Sequence[nodes.Cte]:
-    """WITH RECURSIVE allows references forward; the queries in the order of their needs."""
+    """The CTEs, each after those it reads: WITH RECURSIVE allows forward references. Raises 0A000."""
     if not with_.recursive:
         return with_.ctes
     needs = {c.name: {o.name for o in with_.ctes if o.name != c.name and mentions(c.query, o.name)} for c in with_.ctes}
@@ -107,23 +107,22 @@ def _in_order(with_: nodes.With) -> Sequence[nodes.Cte]:
     return done
 
 
-def _recursive(env: Environment, cte: nodes.Cte, query: nodes.Query, outer: Scope | None) -> CteBinding:
+def _recursive(env: Environment, cte: nodes.Cte, query: nodes.Query, outer: NameScope | None) -> CteBinding:
+    """A CTE of WITH RECURSIVE that reads itself. A column is NOT NULL if it is in both terms."""
     union = check_recursion(cte, query)
     inner = with_ctes(env, query.with_, outer) if query.with_ is not None else env
     base_query = nodes.Query(union.left, cte.at)
-    base = queries.settle(inner, queries.bind_unsettled(inner, base_query, outer))
-    base_rel = queries.finished(base)
+    base = resolve_columns(inner, inner.bind_query(base_query, outer))
+    base_rel = finished(base)
     names = _columns(cte, tuple(c.name for c in base.columns))
     binding = next(env.bindings)
     columns = schema(base_rel)
     while True:
         working = CteBinding(cte.name, names, Reference(binding, columns), True)
         seeing = inner.with_ctes({**inner.ctes, cte.name: working})
-        step = queries.bind_unsettled(seeing, nodes.Query(union.right, cte.at), outer)
+        step = seeing.bind_query(nodes.Query(union.right, cte.at), outer)
         step_rel = _like_base(seeing, cte, union, columns, step)
-        widened = tuple(
-            ColumnType(a.type, a.nullable or b.nullable) for a, b in zip(columns, schema(step_rel), strict=True)
-        )
+        widened = _widened(columns, schema(step_rel))
         if widened == columns:
             break
         columns = widened
@@ -131,47 +130,45 @@ def _recursive(env: Environment, cte: nodes.Cte, query: nodes.Query, outer: Scop
     return CteBinding(cte.name, names, rel, depth=_depth(outer))
 
 
-def _like_base(env: Environment, cte: nodes.Cte, union: nodes.SetQuery, columns: Schema, step: queries.Bound) -> Rel:
-    """The step with the base's types. Raises 42601 and 42804 as Postgres does."""
-    rel = queries.finished(step)
+def _like_base(env: Environment, cte: nodes.Cte, union: nodes.SetQuery, columns: Schema, step: BoundQuery) -> Rel:
+    """The recursive term as the base's types. Raises 42601, 42804, worded as in Postgres."""
+    rel = finished(step)
     found = schema(rel)
     if len(found) != len(columns):
         message = "each UNION query must have the same number of columns"
-        raise SqlError("42601", message, position=setops.start(union.right) + 1)
+        raise SqlError("42601", message, position=start(union.right) + 1)
     for i, (a, b) in enumerate(zip(columns, found, strict=True)):
         overall = try_common_type([a.type, b.type])
         if overall is None or overall != a.type or not castable(b.type, a.type, "implicit"):
             if overall is None:
-                setops.combine_types(union, i, a.type, b.type)
+                combine_types(union, i, a.type, b.type)
             shown = format_type(overall) if overall is not None else format_type(b.type)
             raise SqlError(
                 "42804",
                 f'recursive query "{cte.name}" column {i + 1} has type {format_type(a.type)} in non-recursive term '
                 f"but type {shown} overall",
                 hint="Cast the output of the non-recursive term to the correct type.",
-                position=setops.column_at(union.left, i) + 1,
+                position=column_at(union.left, i) + 1,
             )
-    return queries.convert(env, rel, [c.type for c in columns], "implicit")
+    return convert(env, rel, [c.type for c in columns], "implicit")
 
 
 def with_schema(rel: Rel, columns: Schema) -> Rel:
-    """The relation with columns nullable where ``columns`` are."""
+    """The relation with its columns as nullable as ``columns``."""
     if schema(rel) == columns:
         return rel
     return Project(rel, tuple(Column(i, c.type, c.nullable) for i, c in enumerate(columns)))
 
 
 def mutually_recursive(
-    env: Environment, with_: nodes.With, outer: Scope | None
+    env: Environment, with_: nodes.With, outer: NameScope | None
 ) -> tuple[Environment, tuple[tuple[int, Rel], ...], tuple[Schema, ...]]:
-    """The environment for the body, and the bindings with their schemas, for ``LetRec``.
+    """WITH MUTUALLY RECURSIVE: the environment for the body, and the bindings and their schemas for ``LetRec``.
 
-    Columns are NOT NULL where the values are as long as they are: all bindings start empty.
+    All bindings start empty, so a column is NOT NULL if its values are on the assumption that it is. Raises 42712,
+    42601, 42804.
     """
-    for cte in with_.ctes:
-        if any(c.name == cte.name for c in with_.ctes if c is not cte):
-            message = f'WITH query name "{cte.name}" specified more than once'
-            raise SqlError("42712", message, position=cte.at + 1)
+    _check_names(with_)
     ids = tuple(next(env.bindings) for _ in with_.ctes)
     schemas = tuple(tuple(ColumnType(env.type(t), False) for t in cte.types) for cte in with_.ctes)
     for attempt in range(NULL_ATTEMPTS + 1):
@@ -201,9 +198,9 @@ def _widened(columns: Schema, found: Schema) -> Schema:
     return tuple(ColumnType(a.type, a.nullable or b.nullable) for a, b in zip(columns, found, strict=True))
 
 
-def _value(env: Environment, cte: nodes.Cte, columns: Schema, outer: Scope | None) -> Rel:
-    """A binding's query, cast to the declared types. Raises 42601 and 42804."""
-    rel = queries.finished(queries.bind_unsettled(env, _query(cte), outer))
+def _value(env: Environment, cte: nodes.Cte, columns: Schema, outer: NameScope | None) -> Rel:
+    """A binding's query as the declared types. Raises 42601, 42804, 0A000."""
+    rel = finished(env.bind_query(_query(cte), outer))
     found = schema(rel)
     if len(found) != len(columns):
         message = f'WITH query "{cte.name}" declares {len(columns)} columns but has {len(found)}'
@@ -212,4 +209,4 @@ def _value(env: Environment, cte: nodes.Cte, columns: Schema, outer: Scope | Non
         if not castable(actual.type, declared.type, "assignment"):
             message = f'column "{name}" of WITH query "{cte.name}" is declared {format_type(declared.type)} '
             raise SqlError("42804", message + f"but is {format_type(actual.type)}", position=cte.at + 1)
-    return queries.convert(env, rel, [c.type for c in columns], "assignment")
+    return convert(env, rel, [c.type for c in columns], "assignment")

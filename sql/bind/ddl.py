@@ -13,12 +13,11 @@ from sql.bind import sequences
 from sql.bind.coerce import assign
 from sql.bind.constraints import bind_constraints
 from sql.bind.environment import Environment
-from sql.bind.expression import Binder
-from sql.bind.from_clause import lookup
 from sql.bind.inheritance import inherited_checks, inherited_keys, merged_columns
+from sql.bind.lookup import lookup
 from sql.bind.partitions import check_partitioning
 from sql.bind.query import bind_stored
-from sql.bind.scope import Scope
+from sql.bind.target import bind_default
 from sql.catalog.catalog import Generated, Reference, Relation, RelationKind, TableColumn, is_temporary
 from sql.catalog.search_path import Recorder, check_creatable
 from sql.catalog.sequence_options import sequence_type
@@ -32,7 +31,7 @@ _UNSTORABLE: Final = (Kind.UNKNOWN, Kind.RECORD, Kind.VOID)
 
 
 def retention(text: str | None) -> int | None:
-    """``RETAIN HISTORY FOR`` in microseconds. Raises as ``duration`` does, and 22023 for 0, as Materialize does."""
+    """``RETAIN HISTORY FOR`` in microseconds, None without it. Raises 22007, 22023."""
     if text is None:
         return None
     found = duration(text, "RETAIN HISTORY")
@@ -43,7 +42,7 @@ def retention(text: str | None) -> int | None:
 
 
 def duration(text: str, what: str) -> int:
-    """An interval in microseconds; a month counts 30 days. ``what`` is for messages. Raises 22007, 22023."""
+    """An interval in microseconds, in which a month has 30 days. ``what`` names it in errors. Raises 22007, 22023."""
     datum = parse_datum(INTERVAL, text)
     assert isinstance(datum, tuple)
     months, days, microseconds = datum
@@ -54,7 +53,7 @@ def duration(text: str, what: str) -> int:
 
 
 def home(env: Environment, table: nodes.TableName, temporary: bool) -> str:
-    """The schema that a new relation is made in."""
+    """The schema in which a relation is created. Raises 3F000, 42501, 42939."""
     try:
         schema_name = env.catalog.home(table.schema_name, temporary)
     except SqlError as error:
@@ -64,7 +63,7 @@ def home(env: Environment, table: nodes.TableName, temporary: bool) -> str:
 
 
 def create_table(env: Environment, node: nodes_statements.CreateTableStatement) -> CreateTable:
-    """A table from its column definitions, or from a query."""
+    """CREATE TABLE from column definitions or from a query."""
     schema_name = home(env, node.table, node.temporary)
     retain = retention(node.retain)
     if node.source is not None:
@@ -105,7 +104,7 @@ def create_table(env: Environment, node: nodes_statements.CreateTableStatement) 
 
 
 def _parent(env: Environment, name: nodes.TableName, schema_name: str, partition: bool) -> Relation:
-    """What a new table inherits from. Raises 42P01, 42809."""
+    """A parent of a new table; ``partition``: the table becomes a partition of it. Raises 42P01, 42809, 42P17."""
     parent = lookup(env, name)
     if parent.kind is not RelationKind.TABLE:
         raise SqlError("42809", f'inherited relation "{parent.name}" is not a table')
@@ -141,12 +140,13 @@ def _sequences(
 
 
 def _query_columns(query: Query, table: nodes.TableName) -> tuple[TableColumn, ...]:
-    """The columns of CREATE TABLE AS, all nullable as in Postgres."""
+    """The columns of CREATE TABLE AS, which are nullable as in Postgres."""
     names = _names(query, table)
     return tuple(TableColumn(n, c.type) for n, c in zip(names, query.columns, strict=True))
 
 
 def _names(query: Query, table: nodes.TableName) -> list[str]:
+    """The names of a query's columns, those listed after the new relation's name first. Raises 42601, 42701, 42P16."""
     found = [c.name for c in query.columns]
     if len(table.columns) > len(found):
         raise SqlError("42601", "too many column names were specified", position=table.at + 1)
@@ -160,17 +160,16 @@ def _names(query: Query, table: nodes.TableName) -> list[str]:
 
 
 def storable(type_: SqlType, name: str, at: int) -> SqlType:
-    """The type, if a column may have it. Raises 42P16."""
+    """The type of a stored column. Raises 42P16 for a pseudo-type."""
     if type_.kind in _UNSTORABLE:
         raise SqlError("42P16", f'column "{name}" has pseudo-type {type_.kind.value}', position=at + 1)
     return type_
 
 
 def default_expression(env: Environment, node: nodes.Expr, type_: SqlType, name: str) -> Scalar:
-    """A DEFAULT as its column's type. Raises 0A000 for one that names a column."""
-    binder = Binder(env, Scope(clause="DEFAULT expressions"), "DEFAULT expressions")
+    """A DEFAULT as its column's type. Raises 0A000 where it refers to a column, 42804."""
     try:
-        expr = binder.bind(node)
+        expr = bind_default(env, node)
     except SqlError as error:
         if error.sqlstate == "42703":
             message = "cannot use column reference in DEFAULT expression"
@@ -180,7 +179,7 @@ def default_expression(env: Environment, node: nodes.Expr, type_: SqlType, name:
 
 
 def column_definition(env: Environment, node: nodes_statements.ColumnDefinition) -> TableColumn:
-    """A column from its definition."""
+    """A column from its definition; constraints aside. Raises 42704, 42P16, 42804."""
     type_ = storable(env.type(node.type), node.name, node.at)
     text = None
     if node.default is not None:
@@ -192,12 +191,12 @@ def column_definition(env: Environment, node: nodes_statements.ColumnDefinition)
 
 
 def changes_data(query: nodes.Query) -> bool:
-    """Whether data-modifying statements stand in the query's own WITH."""
+    """Whether the query's own WITH has data-modifying statements."""
     return query.with_ is not None and any(not isinstance(c.query, nodes.Query) for c in query.with_.ctes)
 
 
 def create_view(env: Environment, node: nodes_statements.CreateViewStatement) -> CreateView:
-    """A view, its columns named by the list after its name where there is one."""
+    """CREATE VIEW and CREATE MATERIALIZED VIEW. Raises 0A000, 42P02, 42601, 42701, 42P16, and the query's errors."""
     schema_name = home(env, node.table, node.temporary)
     if changes_data(node.query):
         what = "materialized views must not use" if node.materialized else "views must not contain"
@@ -236,7 +235,7 @@ _KINDS: Final = {
 
 
 def drop(node: nodes_statements.DropStatement) -> Drop | DropIndex:
-    """DROP; the coordinator looks the names up."""
+    """DROP, whose names the coordinator looks up."""
     names = tuple((n.schema_name, n.name) for n in node.names)
     if node.kind == "index":
         return DropIndex(names, node.if_exists)

@@ -1,32 +1,44 @@
-"""What binding a statement carries along: the catalog, the parameters, the CTEs in sight."""
+"""What binding a statement carries along, and the way from the lower layers of the binder to the upper ones.
+
+SQL's grammar is recursive: an expression holds subqueries, FROM holds queries and views, WITH holds statements that
+change data. The modules of this folder import downwards only (``sql.bind.statement`` lists the layers); where the
+grammar leads back up, a module calls ``Environment.binder``, ``Environment.bind_query`` or ``Environment.bind_change``,
+whose implementations ``sql.bind.entry_points`` supplies.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from typing import Protocol
 
 from ivm.errors import SqlError
 from ivm.words import TEXT, UNKNOWN, Kind, SqlType
-from planner.expr.scalar import Literal, Parameter
+from planner.expr.scalar import Literal, Parameter, Scalar
 from planner.logical.nodes import Rel
+from sql.bind.bound_query import BoundQuery, NamedRel
+from sql.bind.scope import NameScope
 from sql.catalog.catalog import CatalogReader, Relation
 from sql.catalog.column_types import array_of, is_type_name, type_from_name
 from sql.catalog.search_path import pinned
 from sql.statements.statements import Delete, Insert, Update
-from sql.syntax.nodes import TypeName, With
+from sql.syntax import nodes
 
 MAX_PARAMETERS = 65535
 
+Change = Insert | Update | Delete
+ChangeNode = nodes.InsertStatement | nodes.UpdateStatement | nodes.DeleteStatement
+
 
 class Parameters:
-    """The types of ``$1, $2, …``: given by the client, or taken from the first context that demands one."""
+    """The types of ``$1, $2, …``: declared by the client, or inferred from the first use that determines one."""
 
     def __init__(self, given: tuple[SqlType | None, ...] = ()) -> None:
         self.types: list[SqlType | None] = [None if t is None or t.kind is Kind.UNKNOWN else t for t in given]
 
     def reference(self, index: int, at: int) -> Parameter:
-        """The parameter as an expression, of type UNKNOWN as long as nothing tells its type."""
+        """The parameter as an expression, of type UNKNOWN until its type is inferred. Raises 42P02."""
         if not 1 <= index <= MAX_PARAMETERS:
             raise SqlError("42P02", f"there is no parameter ${index}", position=at + 1)
         while len(self.types) < index:
@@ -41,6 +53,7 @@ class Parameters:
         return known
 
     def finished(self) -> tuple[SqlType, ...]:
+        """All types once the statement is bound; text where none was inferred."""
         return tuple(t or TEXT for t in self.types)
 
 
@@ -51,10 +64,11 @@ def _plain(type_: SqlType) -> SqlType:
 
 @dataclass(frozen=True, slots=True)
 class CteBinding:
-    """A CTE in sight: its plan (the same object at each use) and the columns' names.
+    """A CTE in scope: its plan (the same object at each use) and its columns' names.
 
-    ``depth``: of the scope around it, which its outer references count from. ``working``: it is the working table of
-    a recursion that is being bound. ``silent``: it changes rows and has no RETURNING, so that it cannot be read.
+    ``depth``: the depth of the scope around it, from which its outer references count. ``working``: it is the working
+    table of a recursion that is being bound. ``silent``: a data-modifying statement without RETURNING, which cannot be
+    read.
     """
 
     name: str
@@ -65,46 +79,100 @@ class CteBinding:
     silent: bool = False
 
 
+class Binder(Protocol):
+    """Binds the expressions of one clause. ``sql.bind.expression.ExpressionBinder`` is the implementation; the modules
+    below it, each of which binds some kinds of expressions, see this much of it.
+
+    ``scope``: the names of the query level. ``clause``: the clause's name in errors (WHERE, GROUP BY, …).
+    ``inside_aggregate``: the expression being bound is an argument of an aggregate.
+    """
+
+    env: Environment
+    scope: NameScope
+    clause: str
+    inside_aggregate: bool
+
+    def bind(self, expr: nodes.Expr) -> Scalar:
+        """The bound expression; an untyped literal or parameter keeps the type UNKNOWN."""
+
+    def bind_items(self, items: Sequence[nodes.Expr]) -> list[Scalar]:
+        """A list of expressions, in which ``t.*`` stands for the columns of t."""
+
+    def typed(self, expr: nodes.Expr) -> Scalar:
+        """The bound expression, as text if its type is UNKNOWN."""
+
+    def condition(self, expr: nodes.Expr, what: str) -> Scalar:
+        """A boolean expression; ``what`` names it in errors. Raises 42804."""
+
+    def query(self, query: nodes.Query) -> NamedRel:
+        """A subquery, whose enclosing level is ``scope``."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoints:
+    """The upper layers' entry points, as ``Environment`` gives them to the lower layers."""
+
+    binder: Callable[[Environment, NameScope, str], Binder]
+    query: Callable[[Environment, nodes.Query, NameScope | None], BoundQuery]
+    change: Callable[[Environment, ChangeNode], Change]
+
+
 @dataclass(slots=True)
 class Environment:
-    """One statement's binding. ``views``: the views being expanded, against cycles.
+    """The state of binding one statement.
 
-    ``origins``: where each untyped literal stands, by its identity, for the error when it turns out not to be a number.
-    ``marked``: the tables of FROM (by alias) that get a column which only an outer join makes NULL.
-    ``oids``: stored relations in FROM get a column with their oid, ``tableoid``, which no star shows.
-    ``top``: the statement's own WITH, the one place where data-modifying statements may stand: ``changes``.
+    ``ctes``: those in scope by name. ``bindings``: numbers for recursive bindings. ``views``: the views and functions
+    being expanded, to detect cycles. ``origins``: each untyped literal with its offset, by the literal's identity, for
+    the error where it does not fit its type.
+    ``marked``: the aliases of tables in FROM that get an extra column which only an outer join's padding makes NULL.
+    ``oids``: stored relations in FROM get an extra column ``tableoid``, which no star expands to.
+    ``top``: the statement's own WITH, the only one that may hold data-modifying statements; ``changes`` collects them.
     """
 
     catalog: CatalogReader
     parameters: Parameters
+    entry_points: EntryPoints
     ctes: Mapping[str, CteBinding | None] = field(default_factory=dict)
     bindings: count[int] = field(default_factory=lambda: count(1))
     views: tuple[int, ...] = ()
     origins: dict[int, tuple[Literal, int]] = field(default_factory=dict)
     marked: frozenset[str] = frozenset()
-    top: With | None = None
-    changes: list[tuple[int, Insert | Update | Delete]] = field(default_factory=list)
+    top: nodes.With | None = None
+    changes: list[tuple[int, Change]] = field(default_factory=list)
     oids: bool = False
 
+    def binder(self, scope: NameScope, clause: str) -> Binder:
+        """A binder for a clause's expressions."""
+        return self.entry_points.binder(self, scope, clause)
+
+    def bind_query(self, query: nodes.Query, outer: NameScope | None) -> BoundQuery:
+        """A nested query. ``outer``: the enclosing level. Its columns may be of type UNKNOWN."""
+        return self.entry_points.query(self, query, outer)
+
+    def bind_change(self, node: ChangeNode) -> Change:
+        """A data-modifying statement in WITH."""
+        return self.entry_points.change(self, node)
+
     def with_ctes(self, ctes: Mapping[str, CteBinding | None]) -> Environment:
+        """The same with these CTEs in scope instead."""
         return replace(self, ctes=ctes)
 
     def untyped(self, value: str, at: int) -> Literal:
-        """An untyped literal, remembered with its place."""
+        """An untyped literal, whose offset is remembered."""
         literal = Literal(value, UNKNOWN)
         self.origins[id(literal)] = literal, at
         return literal
 
     def origin(self, literal: Literal, otherwise: int) -> int:
-        """Where a literal stands, if it is one of ``untyped``."""
+        """The offset of a literal made by ``untyped``; ``otherwise`` for any other."""
         return self.origins.get(id(literal), (literal, otherwise))[1]
 
     def for_view(self, view: Relation) -> Environment:
-        """For a view's own definition: it sees no CTEs, no parameters and no search path of ours."""
+        """The environment of a view's definition, which sees its own search path, no CTEs and no parameters."""
         catalog = pinned(self.catalog, view)
         return replace(self, catalog=catalog, ctes={}, parameters=Parameters(), views=(*self.views, view.id))
 
-    def type(self, name: TypeName) -> SqlType:
+    def type(self, name: nodes.TypeName) -> SqlType:
         """The type that a name means. Raises 42704, 0A000, 22023."""
         text = name.name
         if text.startswith("interval "):
@@ -113,19 +181,11 @@ class Environment:
         type_ = type_from_name(text, name.args, name.at + 1) if own is None else own
         return array_of(type_) if name.array else type_
 
-    def _own_type(self, name: TypeName) -> SqlType | None:
-        """A user's type of that name."""
+    def _own_type(self, name: nodes.TypeName) -> SqlType | None:
+        """A user-defined type of that name."""
         found = self.catalog.type(name.schema, name.name)
         if found is None and name.schema is not None:
             raise SqlError("42704", f'type "{name.schema}.{name.name}" does not exist', position=name.at + 1)
         if found is not None and name.args:
             raise SqlError("42601", f'type modifier is not allowed for type "{found.name}"', position=name.at + 1)
         return None if found is None else found.own_type
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A bound query as others see it: its plan and its columns' names."""
-
-    rel: Rel
-    names: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Expressions: one method of ``Binder`` looks at each node, the families of forms live in their own modules."""
+"""Expressions: the dispatch on the kinds of syntax nodes, whose binding is in modules of their own."""
 
 from __future__ import annotations
 
@@ -8,46 +8,28 @@ from typing import assert_never
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, UNKNOWN, Kind
-from planner.expr.functions.table import overloads
-from planner.expr.scalar import (
-    Aggregate,
-    And,
-    Call,
-    Coalesce,
-    Column,
-    Exists,
-    Literal,
-    Or,
-    Scalar,
-    ScalarSubquery,
-    SortKey,
-)
+from planner.expr.scalar import Aggregate, And, Coalesce, Column, Exists, Literal, Or, Scalar, ScalarSubquery
 from planner.logical.nodes import Reduce, schema
 from sql.bind import arrays, calls, comparisons, conditional, rows
+from sql.bind.bound_query import NamedRel
 from sql.bind.coerce import cast, resolve_unknown, to_boolean
-from sql.bind.environment import Environment, Table
+from sql.bind.environment import Environment
 from sql.bind.literals import interval_literal, number
-from sql.bind.overloads import no_operator, resolve, result_type
-from sql.bind.scope import Scope, find_column, find_range_columns, missing_table
+from sql.bind.operators import negate, operator
+from sql.bind.positions import position
+from sql.bind.scalar_functions import apply_function
+from sql.bind.scope import NameScope, find_column, find_range_columns, missing_table
+from sql.bind.subquery import bind_ordered, bind_subquery
 from sql.catalog.column_types import array_of
 from sql.syntax import nodes
 
-NEVER_NULL = frozenset(
-    """
-    + - * / % ^ = <> < <= > >= || ~~ !~~ ~~* !~~* ~ ~* !~ !~* & | # << >> not abs length char_length upper lower
-    round floor ceil ceiling trunc concat md5 substr substring btrim ltrim rtrim lpad rpad replace position
-    strpos mod sign now current_timestamp mz_now date_trunc
-    """.split()  # noqa: SIM905
-)
-"""Strict functions that give NULL for a NULL argument only."""
-
 
 @dataclass(slots=True)
-class Binder:
-    """Binds the expressions of one clause. ``clause`` names it in errors: WHERE, GROUP BY, JOIN/ON, …"""
+class ExpressionBinder:
+    """The implementation of ``Binder``, which documents the fields."""
 
     env: Environment
-    scope: Scope
+    scope: NameScope
     clause: str
     inside_aggregate: bool = False
 
@@ -125,9 +107,9 @@ class Binder:
                 assert_never(expr)
 
     def _name(self, expr: nodes.Name) -> Scalar:
-        """A column; a table's whole row where no column has the name."""
+        """A column, or a table's whole row where no column has the name. Raises 42702, 42703, 42P01."""
         try:
-            return find_column(self.scope, expr.parts, expr.at).expr
+            return find_column(self.scope, expr.parts, expr.at)
         except SqlError as error:
             if error.sqlstate not in ("42703", "42P01"):
                 raise
@@ -139,6 +121,7 @@ class Binder:
             return found
 
     def _whole_row(self, star: nodes.Star) -> Scalar:
+        """``t.*`` as a value. Raises 42601, 42P01."""
         if not star.qualifier:
             raise SqlError("42601", 'row expansion via "*" is not supported here', position=star.at + 1)
         found = rows.whole_row(self.scope, star.qualifier, star.at)
@@ -147,7 +130,7 @@ class Binder:
         return found
 
     def bind_items(self, items: Sequence[nodes.Expr]) -> list[Scalar]:
-        """A list of expressions; ``t.*`` in it stands for the table's columns."""
+        """A list of expressions, in which ``t.*`` stands for the columns of t."""
         bound: list[Scalar] = []
         for item in items:
             if isinstance(item, nodes.Star) and item.qualifier:
@@ -157,20 +140,19 @@ class Binder:
         return bound
 
     def typed(self, expr: nodes.Expr) -> Scalar:
-        """The bound expression, text if nothing else tells its type."""
+        """The bound expression, as text if its type is UNKNOWN."""
         return resolve_unknown(self.env, self.bind(expr), expr.at)
 
     def condition(self, expr: nodes.Expr, what: str) -> Scalar:
-        """A boolean; ``what`` names the place in the error."""
+        """A boolean expression; ``what`` names it in errors. Raises 42804."""
         return to_boolean(self.env, self.bind(expr), what, position(expr))
 
-    def query(self, query: nodes.Query) -> Table:
-        """A subquery of this expression."""
-        from sql.bind.query import bind_query
-
-        return bind_query(self.env, query, self.scope)
+    def query(self, query: nodes.Query) -> NamedRel:
+        """A subquery, whose enclosing level is ``scope``."""
+        return bind_subquery(self.env, query, self.scope)
 
     def _subquery(self, expr: nodes.Subquery) -> Scalar:
+        """A scalar subquery. Raises 42601 where it has several columns."""
         table = self.query(expr.query)
         columns = schema(table.rel)
         if len(columns) != 1:
@@ -178,9 +160,7 @@ class Binder:
         return ScalarSubquery(table.rel, columns[0].type)
 
     def _array_query(self, expr: nodes.ArrayQuery) -> Scalar:
-        """ARRAY(query): array_agg over the query in its order, and an empty array for no rows."""
-        from sql.bind.query import bind_ordered
-
+        """ARRAY(query): array_agg of the query in its order, an empty array if it has no rows. Raises 42601."""
         table, order = bind_ordered(self.env, expr.query, self.scope)
         columns = schema(table.rel)
         if len(table.names) != 1:
@@ -213,73 +193,14 @@ class Binder:
 
     def _operator(self, expr: nodes.Operator) -> Scalar:
         if len(expr.args) == 2 and isinstance(expr.args[0], nodes.RowExpr):
-            return comparisons.rows(self, expr.symbol, expr.args[0], expr.args[1], expr.at)
+            return comparisons.compare_rows(self, expr.symbol, expr.args[0], expr.args[1], expr.at)
         args = [self.bind(a) for a in expr.args]
         if expr.symbol == "at time zone":
-            return calls.apply_function(self.env, "timezone", [args[1], args[0]], expr.at)
+            return apply_function(self.env, "timezone", [args[1], args[0]], expr.at)
         if expr.symbol == "similar to":
-            pattern = calls.apply_function(self.env, "similar_to_escape", args[1:], expr.at)
+            pattern = apply_function(self.env, "similar_to_escape", args[1:], expr.at)
             return operator(self.env, "~", [args[0], pattern], expr.at)
         if len(args) == 3:
-            pattern = calls.apply_function(self.env, "like_escape", args[1:], expr.at)
+            pattern = apply_function(self.env, "like_escape", args[1:], expr.at)
             return operator(self.env, expr.symbol, [args[0], pattern], expr.at)
         return operator(self.env, expr.symbol, args, expr.at)
-
-
-def negate(expr: Scalar) -> Scalar:
-    """NOT."""
-    return Call("not", (expr,), BOOL, expr.nullable)
-
-
-_NEGATED = {"!~~": "~~", "!~~*": "~~*", "!~": "~", "!~*": "~*"}
-_ALIASES = {"like": "~~", "!=": "<>"}
-
-
-def operator(env: Environment, symbol: str, args: list[Scalar], at: int) -> Scalar:
-    """An operator applied. Raises 42883 and 42725 as Postgres words them."""
-    if symbol in ("&&", "@>", "<@") and not overloads(symbol):
-        raise unsupported(f"operator {symbol}", position=at + 1)
-    if symbol in _NEGATED and not overloads(symbol):
-        return negate(operator(env, _NEGATED[symbol], args, at))
-    types = tuple(a.type for a in args)
-    if symbol == "+" and len(args) == 1 and types[0].kind is not Kind.UNKNOWN and not _has_unary_plus():
-        return operator(env, "-", [operator(env, "-", args, at)], at)
-    try:
-        choice = resolve(overloads(symbol), types, True)
-    except SqlError:
-        raise no_operator(symbol, types, at, ambiguous=True) from None
-    if choice is None:
-        raise no_operator(symbol, types, at)
-    function = choice.overload
-    if len(args) == 2:
-        rows.check_comparable(types[0], types[1], at)
-    cast_args = tuple(cast(env, a, t, "implicit", at) for a, t in zip(args, choice.args, strict=True))
-    nullable = not (function.strict and symbol in NEVER_NULL) or any(a.nullable for a in cast_args)
-    return Call(function.key, cast_args, result_type(function.result, choice), nullable)
-
-
-def _has_unary_plus() -> bool:
-    return any(len(f.args) == 1 for f in overloads("+"))
-
-
-def equal(env: Environment, left: Scalar, right: Scalar, at: int) -> Scalar:
-    return operator(env, "=", [left, right], at)
-
-
-def position(expr: nodes.Expr) -> int:
-    """Where Postgres points to for an expression: an operator's own place is its leftmost argument's start."""
-    match expr:
-        case nodes.Operator() if len(expr.args) >= 2:
-            return min(expr.at, position(expr.args[0]))
-        case nodes.AndExpr() | nodes.OrExpr():
-            return position(expr.args[0])
-        case nodes.IsTest() | nodes.InList() | nodes.InQuery() | nodes.Between() | nodes.Quantifier():
-            return position(expr.expr)
-        case _:
-            return expr.at
-
-
-def sort_key(expr: Scalar, item: nodes.OrderItem) -> SortKey:
-    """An ORDER BY key with Postgres's default for NULLs."""
-    nulls_first = item.descending if item.nulls_first is None else item.nulls_first
-    return SortKey(expr, item.descending, nulls_first)

@@ -1,4 +1,4 @@
-"""GROUP BY: which columns remain after grouping, and the rewriting of expressions to them."""
+"""GROUP BY: the check of what expressions may use after grouping, and their rewriting to groups."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from ivm.errors import SqlError
 from planner.expr.scalar import Aggregate, Column, Scalar, children, with_children
 from planner.logical.levels import relevel
 from planner.logical.nodes import Reduce, Rel, Values
-from sql.bind.scope import AGGREGATE_BASE, WINDOW_BASE, Namespace, Scope
+from sql.bind.namespace import Namespace
+from sql.bind.scope import AGGREGATE_BASE, WINDOW_BASE, NameScope
 from sql.bind.walk import has_subquery, references
 
 
@@ -17,17 +18,18 @@ from sql.bind.walk import has_subquery, references
 class Grouping:
     """Rewrites expressions over a query's input rows into expressions over its groups.
 
-    ``keys`` may grow by columns that depend on a primary key among them.
+    ``prepare`` adds to ``keys`` the columns that functionally depend on a primary key among them. ``positions``: the
+    keys that are columns, by column; ``sealed``: ``prepare`` has run, and the keys are final.
     """
 
-    scope: Scope
+    scope: NameScope
     keys: list[Scalar]
     aggregates: list[Aggregate]
     positions: dict[int, int] = field(default_factory=dict)
     sealed: bool = False
 
     def prepare(self, exprs: Sequence[Scalar]) -> None:
-        """Finds the columns that the expressions use, and makes dependent ones keys. Raises 42803."""
+        """Checks the columns that the expressions use, and makes those that depend on the keys keys. Raises 42803."""
         for expr in exprs:
             self._check(expr)
         self.positions = {k.index: i for i, k in enumerate(self.keys) if isinstance(k, Column)}
@@ -66,7 +68,7 @@ class Grouping:
         self.keys.append(column)
 
     def _depends_on_key(self, index: int) -> bool:
-        """Whether the column's table has its whole primary key among the keys."""
+        """Whether the primary key of the column's table is among the keys."""
         grouped = {k.index for k in self.keys if isinstance(k, Column)}
         for range_ in self.scope.namespace.ranges:
             indices = [c.expr.index if isinstance(c.expr, Column) else -1 for c in range_.columns]
@@ -84,7 +86,7 @@ class Grouping:
         return SqlError("42803", message, position=at + 1)
 
     def rewrite(self, expr: Scalar) -> Scalar:
-        """The expression over the groups' rows: keys first, then aggregates."""
+        """The expression over the groups' rows, whose columns are the keys, then the aggregates."""
         assert self.sealed
         if expr in self.keys:
             return Column(self.keys.index(expr), expr.type, expr.nullable)
@@ -103,7 +105,7 @@ class Grouping:
         return self.positions[index]
 
     def apply(self, rel: Rel) -> Rel:
-        """The groups. Without keys and aggregates there is one, whatever the input; Postgres does not even read it."""
+        """The groups. Without keys and aggregates there is one, whatever the input, as in Postgres."""
         if not self.keys and not self.aggregates:
             return Values(((),), ())
         return Reduce(rel, tuple(self.keys), tuple(self.aggregates))

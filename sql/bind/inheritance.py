@@ -1,4 +1,4 @@
-"""What a table has from those that it inherits from."""
+"""What a table inherits: columns, keys and CHECK constraints."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sql.catalog.keys import Check, Index
 def merged_columns(
     parents: Sequence[Relation], own: tuple[TableColumn, ...]
 ) -> tuple[tuple[TableColumn, ...], tuple[str, ...]]:
-    """A new table's columns: its parents' in their order, then its own; and what is said of those merged. Raises 42701,
+    """A new table's columns, its parents' in their order, then its own; and notices of those merged. Raises 42P07,
     42804, 42611."""
     found: dict[str, TableColumn] = {}
     conflicts: set[str] = set()
@@ -51,7 +51,7 @@ def _defaulted(column: TableColumn) -> bool:
 
 
 def _inherited(column: TableColumn) -> TableColumn:
-    """A column as it is inherited: the numbers of an identity column are its own."""
+    """A column as it is inherited: not as an identity column."""
     identity = column.generated is not None and column.generated.identity
     return replace(column, generated=None) if identity else column
 
@@ -64,13 +64,13 @@ def _one(known: TableColumn, column: TableColumn, what: str) -> TableColumn:
 
 
 def _redefined(known: TableColumn, column: TableColumn) -> TableColumn:
-    """An inherited column with what the table itself says of it."""
+    """An inherited column that the table defines again."""
     result = _one(known, column, "column")
     return replace(result, default=column.default, generated=column.generated) if _defaulted(column) else result
 
 
 def inherited_keys(parent: Relation) -> tuple[Index | None, tuple[Index, ...]]:
-    """A partition's primary key and its other indexes, unnamed, from those of its table, whose columns it has."""
+    """A partition's primary key and its other indexes, unnamed, from those of the partitioned table."""
     primary = next((replace(i, id=0, name="") for i in parent.all_indexes if i.primary), None)
     return primary, tuple(replace(i, id=0, name="") for i in parent.indexes)
 
@@ -78,7 +78,7 @@ def inherited_keys(parent: Relation) -> tuple[Index | None, tuple[Index, ...]]:
 def inherited_checks(
     parents: Sequence[Relation], columns: Sequence[TableColumn], own: Sequence[Check]
 ) -> tuple[Check, ...]:
-    """The conditions of the parents, over the new table's columns. Raises 42710 where two of one name differ."""
+    """The parents' CHECK constraints over the new table's columns. Raises 42710 where two of one name differ."""
     names = [c.name for c in columns]
     found: dict[str, Check] = {}
     for parent in parents:

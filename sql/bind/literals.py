@@ -1,4 +1,4 @@
-"""Constants: numbers as written, and untyped strings once their type is known."""
+"""Constants: numbers, and untyped strings once their type is known."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from storage.types.text import DEFAULT_STYLE, TextStyle, parse_datum
 _SESSION_KINDS: Final = frozenset(
     {Kind.TIMESTAMPTZ, Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC, Kind.REGNAMESPACE, Kind.RECORD, Kind.VOID}
 )
-"""Kinds whose text form depends on the session (time zone, search path): read when the plan runs."""
+"""Kinds whose text form depends on the session (time zone, search path): parsed when the plan runs."""
 _CLOCK_KINDS: Final = frozenset({Kind.DATE, Kind.TIME, Kind.TIMESTAMP})
 _STYLED_KINDS: Final = frozenset({*_CLOCK_KINDS, Kind.TIMESTAMPTZ, Kind.INTERVAL})
 _CLOCK_WORDS: Final = re.compile(r"\b(now|today|tomorrow|yesterday|allballs)\b", re.IGNORECASE)
@@ -37,7 +37,10 @@ def number(text: str) -> Literal:
 
 
 def typed_literal(value: object, target: SqlType, context: CastContext, at: int, attempt: bool = False) -> Scalar:
-    """An untyped string (or NULL) read as ``target``, at once where no session setting matters."""
+    """An untyped string (or NULL) as ``target``, parsed now unless its value depends on when the plan runs.
+
+    ``attempt``: of TRY_CAST. Raises the type's parse errors, at offset ``at``.
+    """
     if value is None:
         return Literal(None, target)
     assert isinstance(value, str)
@@ -67,8 +70,8 @@ _FOUND: Final[ContextVar[list[str] | None]] = ContextVar("found", default=None)
 
 @contextmanager
 def reading(style: TextStyle) -> Iterator[list[str]]:
-    """Constants bound inside are read in the session's style; the list gets those that UTC and ISO, MDY would read
-    otherwise."""
+    """Parses the constants bound inside in the session's style. The list gets those that have another value in the
+    default style (UTC and ISO, MDY)."""
     found: list[str] = []
     tokens = _STYLE.set(style), _FOUND.set(found)
     try:
@@ -79,7 +82,7 @@ def reading(style: TextStyle) -> Iterator[list[str]]:
 
 
 def _note(type_: SqlType, text: str, style: TextStyle) -> None:
-    """Remembers a constant that the default style would not read in the same way."""
+    """Records a constant that has another value in the default style."""
     found = _FOUND.get()
     if found is None or (style.formats == DEFAULT_STYLE.formats and style.timezone == DEFAULT_STYLE.timezone):
         return
@@ -102,7 +105,7 @@ _HOUR, _MINUTE = 3_600_000_000, 60_000_000
 
 
 def interval_literal(value: str, type_: TypeName, at: int) -> Scalar:
-    """``interval 'value' fields``: the fields give a bare number its unit, and cut what is finer than the last."""
+    """``interval 'value' fields``: the last field is the unit of a bare number, and units below it are dropped."""
     fields = type_.name.removeprefix("interval ")
     last = fields.rsplit(" to ", 1)[-1]
     if _BARE.match(value):
@@ -121,7 +124,7 @@ def interval_literal(value: str, type_: TypeName, at: int) -> Scalar:
 
 
 def _cut(months: int, days: int, time: int, last: str) -> tuple[int, int, int]:
-    """AdjustIntervalForTypmod of timestamp.c."""
+    """Months, days and microseconds down to the unit ``last`` (AdjustIntervalForTypmod in timestamp.c)."""
 
     def down(value: int, unit: int) -> int:
         return value // unit * unit if value >= 0 else -(-value // unit * unit)

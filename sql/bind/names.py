@@ -1,4 +1,4 @@
-"""What an unnamed result column is called (FigureColname in parse_target.c)."""
+"""The name of a result column without AS (FigureColname in parse_target.c)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def column_name(env: Environment, expr: nodes.Expr) -> str:
 
 
 def _figure(env: Environment, expr: nodes.Expr) -> tuple[str, int]:
-    """The name and how strongly it is meant: 2 a name, 1 a type's or a CASE's, 0 none."""
+    """The name and its strength: 2 for a name, 1 for that of a type or CASE, 0 for none."""
     match expr:
         case nodes.Name():
             return expr.parts[-1], 2

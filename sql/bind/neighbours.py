@@ -1,13 +1,13 @@
-"""lag, lead and first_value: each row joined with another one of its partition, found by number, or as the first.
+"""lag, lead and first_value: each row joined with another row of its partition, found by number or as the first.
 
-Rows are numbered as row_number() does it, so that ties are broken by the rows' values, in one way for all functions of
-a window. Cost of a change: that of row_number(), since all rows behind it get another number; for first_value a search,
-and the partition's rows where another row is the first.
+Rows are numbered as by row_number(), which breaks ties by the rows' values, the same way for all functions of a window.
+Cost of a change: for lag and lead that of row_number(), since all later rows get another number; for first_value a
+search, and the partition's rows if another row becomes the first.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, INT4, INT8, Kind
@@ -16,19 +16,17 @@ from planner.logical.join_keys import SAME
 from planner.logical.nodes import Join, JoinKind, Numbering, Project, Rel, TopK, schema
 from planner.logical.traversal import own_columns, rewrite
 from sql.bind.coerce import cast, castable, resolve_unknown, try_common_type
+from sql.bind.environment import Binder
 from sql.bind.overloads import no_function
 from sql.bind.scope import Neighbour
 from sql.bind.walk import has_subquery
 from sql.syntax import nodes
 
-if TYPE_CHECKING:
-    from sql.bind.expression import Binder
-
 NAMES: Final = frozenset({"lag", "lead", "first_value"})
 
 
 def bind(b: Binder, node: nodes.Apply, name: str) -> Neighbour:
-    """A call's arguments. Raises 42883, 0A000."""
+    """A call of lag, lead or first_value. Raises 42883, 42804, 0A000."""
     args = [b.bind(a) for a in node.args]
     unknown = no_function(name, [a.type for a in args], node.at)
     if node.star or not 1 <= len(args) <= (1 if name == "first_value" else 3):
@@ -57,6 +55,7 @@ def bind(b: Binder, node: nodes.Apply, name: str) -> Neighbour:
 
 
 def _constant(expr: Scalar, name: str, node: nodes.Apply) -> int:
+    """The value of an integer constant, perhaps negated. Raises 0A000."""
     match expr:
         case Literal(value=int(value)):
             return value
@@ -67,8 +66,8 @@ def _constant(expr: Scalar, name: str, node: nodes.Apply) -> int:
 
 
 def with_number(rel: Rel, numbered: TopK, at: int, wanted: tuple[Neighbour, ...]) -> Rel:
-    """``rel`` with a column for each of the neighbours, which share their offset. ``numbered``: the window's rows with
-    their numbers; ``at``: where ``rel`` has a row's own number."""
+    """``rel`` with a column for each of ``wanted``, which have the same offset. ``numbered``: the window's rows with
+    their numbers; ``at``: the column of ``rel`` with the row's own number."""
     width = len(schema(rel))
     number = len(schema(numbered.input)) + numbered.numbers.index(Numbering.ROW_NUMBER)
     offset = Literal(wanted[0].offset, INT8)
@@ -83,7 +82,7 @@ def with_number(rel: Rel, numbered: TopK, at: int, wanted: tuple[Neighbour, ...]
 def with_first(
     rel: Rel, rows: Rel, partition: tuple[Scalar, ...], order: tuple[SortKey, ...], wanted: tuple[Neighbour, ...]
 ) -> Rel:
-    """``rel`` with a column for each of the values of its partition's first row."""
+    """``rel`` with a column for each of ``wanted``, values of the partition's first row."""
     width = len(schema(rel))
     first = TopK(rows, partition, order, Literal(1, INT8), None)
     joined = Join(JoinKind.INNER, rel, first, _all(_same(partition, width)))
@@ -91,6 +90,7 @@ def with_first(
 
 
 def _same(partition: tuple[Scalar, ...], width: int) -> list[Scalar]:
+    """That the rows of both sides are of one partition."""
     return [Call(SAME, (e, _shifted(e, width)), BOOL, False) for e in partition]
 
 
@@ -101,5 +101,5 @@ def _all(conditions: list[Scalar]) -> Scalar:
 
 
 def _shifted(expr: Scalar, by: int) -> Scalar:
-    """The expression over the right side's row, which may be missing."""
+    """The expression over the right side's row, whose columns are nullable."""
     return rewrite(expr, lambda e: Column(e.index + by, e.type, True) if isinstance(e, Column) else None)

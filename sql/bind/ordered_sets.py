@@ -1,12 +1,12 @@
 """Ordered-set aggregates: ``f(direct) WITHIN GROUP (ORDER BY x)`` is an aggregate of (x, direct) with an order.
 
-Where the direct argument is not the same for all groups, it is a function of ``array_agg(x ORDER BY x)``.
+If the direct argument is not a constant, the result is a scalar function of ``array_agg(x ORDER BY x)`` and it.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import FLOAT8, Kind, SqlType
@@ -23,23 +23,20 @@ from planner.expr.scalar import (
     ScalarSubquery,
     children,
 )  # fmt: skip
+from sql.bind.aggregates import aggregate
 from sql.bind.coerce import cast, castable, plain, resolve_unknown
+from sql.bind.environment import Binder
 from sql.bind.overloads import no_function, resolve, result_type
 from sql.bind.walk import has_subquery
 from sql.catalog.column_types import array_of
 from sql.syntax import nodes
-
-if TYPE_CHECKING:
-    from sql.bind.expression import Binder
 
 NAMES: Final = frozenset({"percentile_cont", "percentile_disc", "mode"})
 _HYPOTHETICAL: Final = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
 
 
 def ordered_set(b: Binder, node: nodes.Apply, name: str) -> Scalar:
-    """The aggregate's value. Raises 42883 for what is none, or not of these types."""
-    from sql.bind.calls import aggregate
-
+    """The aggregate's value. Raises 42883 for an unknown aggregate or wrong types, 42809, 0A000."""
     if not node.within:
         if len(node.args) == 1 + (name != "mode"):
             message = f"WITHIN GROUP is required for ordered-set aggregate {name}"
@@ -72,7 +69,7 @@ def ordered_set(b: Binder, node: nodes.Apply, name: str) -> Scalar:
 
 
 def _within(name: str, gathered: Aggregate, fractions: list[Scalar]) -> Aggregate:
-    """The aggregate of what array_agg would gather."""
+    """The ordered-set aggregate of what array_agg would gather."""
     args = (*gathered.args, *fractions)
     value = plain(args[0].type)
     many = len(args) > 1 and args[1].type.kind is Kind.ARRAY
@@ -83,7 +80,7 @@ def _within(name: str, gathered: Aggregate, fractions: list[Scalar]) -> Aggregat
 
 
 def _is_fixed(expr: Scalar) -> bool:
-    """Whether it is the same for all groups and at all times."""
+    """Whether the expression has one value, for all groups and at all times."""
     found = FUNCTIONS.get(expr.function) if isinstance(expr, Call) else None
     if found is not None and found.volatility not in ("immutable", "settings"):
         return False
@@ -93,6 +90,7 @@ def _is_fixed(expr: Scalar) -> bool:
 
 
 def _type(b: Binder, expr: nodes.Expr) -> SqlType:
+    """The type of an aggregated expression."""
     inside, b.inside_aggregate = b.inside_aggregate, True
     try:
         return b.bind(expr).type
@@ -101,7 +99,7 @@ def _type(b: Binder, expr: nodes.Expr) -> SqlType:
 
 
 def _fraction(b: Binder, expr: Scalar, wrong: SqlError, at: int) -> Scalar:
-    """A direct argument as double precision, or as an array of these."""
+    """A direct argument as double precision, or as an array of that."""
     target = FLOAT8 if expr.type.element is None else array_of(FLOAT8)
     if expr.type.kind is Kind.UNKNOWN:
         return cast(b.env, expr, FLOAT8, "implicit", at)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -24,7 +24,10 @@ from sql.catalog.column_types import array_of, is_preferred, type_category
 
 
 class Overload(Protocol):
-    """A function, aggregate or table function as far as resolution looks at it."""
+    """What resolution sees of a function, an aggregate, a table function or a routine.
+
+    It may also have ``variadic`` (the last argument repeats) and ``optional`` (so many last arguments may be left out).
+    """
 
     @property
     def key(self) -> str: ...
@@ -34,55 +37,96 @@ class Overload(Protocol):
     def args(self) -> tuple[ArgumentType, ...]: ...
 
 
-Entry = TypeVar("Entry", bound=Overload)
+OverloadT = TypeVar("OverloadT", bound=Overload)
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate(Generic[Entry]):
-    """An overload with its declared types stretched over the call's arguments."""
+class Candidate(Generic[OverloadT]):
+    """An overload, and its declared types for as many arguments as the call has."""
 
-    overload: Entry
+    overload: OverloadT
     args: tuple[ArgumentType, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice(Generic[Entry]):
-    """The overload chosen, the types its arguments are to be cast to, and what its polymorphic types stand for."""
+class Resolution(Generic[OverloadT]):
+    """The chosen overload. ``args``: the types to cast the arguments to; ``element``: what its polymorphic types stand
+    for."""
 
-    overload: Entry
+    overload: OverloadT
     args: tuple[SqlType, ...]
     element: SqlType | None
 
 
-def resolve(overloads: Sequence[Entry], types: tuple[SqlType, ...], operator: bool = False) -> Choice[Entry] | None:
-    """The best overload for arguments of these types.
+Search = Callable[[Sequence[OverloadT], tuple[SqlType, ...]], Resolution[OverloadT] | None]
+
+
+def resolve(overloads: Sequence[OverloadT], types: tuple[SqlType, ...]) -> Resolution[OverloadT] | None:
+    """The best of a built-in function's overloads for arguments of these types.
 
     None where none fits. Raises 42725 where several fit equally well.
     """
+    return _cached(overloads, types, resolve_uncached)
+
+
+def resolve_operator(overloads: Sequence[OverloadT], types: tuple[SqlType, ...]) -> Resolution[OverloadT] | None:
+    """The same for an operator: an untyped operand is first assumed to have the other operand's type."""
+    return _cached(overloads, types, _search_operator)
+
+
+def resolve_call(
+    overloads: Sequence[OverloadT], name: str, types: tuple[SqlType, ...], at: int
+) -> Resolution[OverloadT]:
+    """``resolve`` for a call of ``name``. Raises 42883 where no overload fits, 42725 where several do."""
+    try:
+        found = resolve(overloads, types)
+    except SqlError:
+        raise no_function(name, types, at, ambiguous=True) from None
+    if found is None:
+        raise no_function(name, types, at)
+    return found
+
+
+_CACHE: dict[tuple[object, ...], Any] = {}
+_CACHE_SIZE = 8192
+
+
+def _cached(
+    overloads: Sequence[OverloadT], types: tuple[SqlType, ...], search: Search[OverloadT]
+) -> Resolution[OverloadT] | None:
     if not overloads:
         return None
-    # The tables of functions only grow while modules are imported, so a name and a count stand for its overloads.
-    key = (type(overloads[0]), overloads[0].name, len(overloads), types, operator)
-    if key not in _CHOICES:
-        if len(_CHOICES) >= _REMEMBERED:
-            _CHOICES.clear()
-        _CHOICES[key] = resolve_anew(overloads, types, operator)
-    choice: Choice[Entry] | None = _CHOICES[key]
-    return choice
+    # The tables of functions only grow while modules are imported, so a name and a count identify its overloads.
+    key = (type(overloads[0]), overloads[0].name, len(overloads), types, search)
+    if key not in _CACHE:
+        if len(_CACHE) >= _CACHE_SIZE:
+            _CACHE.clear()
+        _CACHE[key] = search(overloads, types)
+    found: Resolution[OverloadT] | None = _CACHE[key]
+    return found
 
 
-_CHOICES: dict[tuple[object, ...], Any] = {}
-_REMEMBERED = 8192
+def resolve_uncached(overloads: Sequence[OverloadT], types: tuple[SqlType, ...]) -> Resolution[OverloadT] | None:
+    """``resolve`` for overloads that may change, as those of user-defined functions do."""
+    candidates = _candidates(overloads, types)
+    return _chosen(candidates, types, _exact(candidates, types))
 
 
-def resolve_anew(
-    overloads: Sequence[Entry], types: tuple[SqlType, ...], operator: bool = False
-) -> Choice[Entry] | None:
-    """The same for overloads that come and go."""
-    candidates = [c for o in overloads if (c := _stretch(o, len(types))) is not None]
-    exact = _exact(candidates, types, operator)
+def _search_operator(overloads: Sequence[OverloadT], types: tuple[SqlType, ...]) -> Resolution[OverloadT] | None:
+    candidates = _candidates(overloads, types)
+    return _chosen(candidates, types, _exact(candidates, types) or _exact_for_one(candidates, types))
+
+
+def _candidates(overloads: Sequence[OverloadT], types: tuple[SqlType, ...]) -> list[Candidate[OverloadT]]:
+    return [c for o in overloads if (c := _stretch(o, len(types))) is not None]
+
+
+def _chosen(
+    candidates: list[Candidate[OverloadT]], types: tuple[SqlType, ...], exact: Candidate[OverloadT] | None
+) -> Resolution[OverloadT] | None:
+    """The exact match, or else the best of the candidates that implicit casts reach."""
     if exact is not None:
-        return _choice(exact, types)
+        return _resolution(exact, types)
     candidates = [c for c in candidates if _fits(c, types)]
     for narrow in (_most_exact, _most_preferred, _by_unknown_category, _by_known_type):
         if len(candidates) <= 1:
@@ -91,10 +135,10 @@ def resolve_anew(
     candidates = _without_polymorphic(candidates)
     if len(candidates) > 1:
         raise SqlError("42725", "ambiguous")
-    return _choice(candidates[0], types) if candidates else None
+    return _resolution(candidates[0], types) if candidates else None
 
 
-def _stretch(overload: Entry, count: int) -> Candidate[Entry] | None:
+def _stretch(overload: OverloadT, count: int) -> Candidate[OverloadT] | None:
     args = overload.args
     if getattr(overload, "variadic", False):
         if count < len(args):
@@ -111,14 +155,18 @@ def _same(declared: ArgumentType, given: SqlType) -> bool:
     return isinstance(declared, SqlType) and same_family(declared, given)
 
 
-def _exact(candidates: list[Candidate[Entry]], types: tuple[SqlType, ...], operator: bool) -> Candidate[Entry] | None:
+def _exact(candidates: list[Candidate[OverloadT]], types: tuple[SqlType, ...]) -> Candidate[OverloadT] | None:
+    """The candidate declared for just these types."""
     for candidate in candidates:
         if all(_same(d, t) for d, t in zip(candidate.args, types, strict=True)):
             return candidate
-    if not operator or len(types) != 2:
-        return None
+    return None
+
+
+def _exact_for_one(candidates: list[Candidate[OverloadT]], types: tuple[SqlType, ...]) -> Candidate[OverloadT] | None:
+    """The binary operator declared for the type of the only typed operand, on both sides."""
     known = [t for t in types if t.kind is not Kind.UNKNOWN]
-    if len(known) != 1:
+    if len(types) != 2 or len(known) != 1:
         return None
     for candidate in candidates:
         if all(_same(d, known[0]) for d in candidate.args):
@@ -126,7 +174,7 @@ def _exact(candidates: list[Candidate[Entry]], types: tuple[SqlType, ...], opera
     return None
 
 
-def _fits(candidate: Candidate[Entry], types: tuple[SqlType, ...]) -> bool:
+def _fits(candidate: Candidate[OverloadT], types: tuple[SqlType, ...]) -> bool:
     for declared, given in zip(candidate.args, types, strict=True):
         if isinstance(declared, Polymorphic):
             if not _polymorphic_fits(declared, given):
@@ -151,7 +199,7 @@ def _polymorphic_fits(declared: Polymorphic, given: SqlType) -> bool:
 
 
 def _element(args: tuple[ArgumentType, ...], types: tuple[SqlType, ...]) -> SqlType | None:
-    """What anyelement stands for (UNKNOWN where nothing tells), None where the arguments contradict each other."""
+    """What anyelement stands for, UNKNOWN if all such arguments are untyped; None where the arguments disagree."""
     strict: list[SqlType] = []
     loose: list[SqlType] = []
     for declared, given in zip(args, types, strict=True):
@@ -169,18 +217,18 @@ def _element(args: tuple[ArgumentType, ...], types: tuple[SqlType, ...]) -> SqlT
     return strict[0] if all(t == strict[0] for t in strict) else plain(strict[0])
 
 
-def _best(candidates: list[Candidate[Entry]], scores: list[int]) -> list[Candidate[Entry]]:
+def _best(candidates: list[Candidate[OverloadT]], scores: list[int]) -> list[Candidate[OverloadT]]:
     top = max(scores)
     return [c for c, s in zip(candidates, scores, strict=True) if s == top]
 
 
-def _most_exact(candidates: list[Candidate[Entry]], types: tuple[SqlType, ...]) -> list[Candidate[Entry]]:
+def _most_exact(candidates: list[Candidate[OverloadT]], types: tuple[SqlType, ...]) -> list[Candidate[OverloadT]]:
     scores = [sum(_same(d, t) for d, t in zip(c.args, types, strict=True)) for c in candidates]
     return _best(candidates, scores)
 
 
-def _most_preferred(candidates: list[Candidate[Entry]], types: tuple[SqlType, ...]) -> list[Candidate[Entry]]:
-    def score(candidate: Candidate[Entry]) -> int:
+def _most_preferred(candidates: list[Candidate[OverloadT]], types: tuple[SqlType, ...]) -> list[Candidate[OverloadT]]:
+    def score(candidate: Candidate[OverloadT]) -> int:
         return sum(
             _same(d, t)
             or (
@@ -195,8 +243,10 @@ def _most_preferred(candidates: list[Candidate[Entry]], types: tuple[SqlType, ..
     return _best(candidates, [score(c) for c in candidates])
 
 
-def _by_unknown_category(candidates: list[Candidate[Entry]], types: tuple[SqlType, ...]) -> list[Candidate[Entry]]:
-    """For each untyped argument the category that the candidates accept there, string before all others."""
+def _by_unknown_category(
+    candidates: list[Candidate[OverloadT]], types: tuple[SqlType, ...]
+) -> list[Candidate[OverloadT]]:
+    """Keeps the candidates of the category accepted for each untyped argument; string is preferred."""
     if not any(t.kind is Kind.UNKNOWN for t in types):
         return candidates
     kept = candidates
@@ -225,8 +275,8 @@ def _preferred(declared: ArgumentType) -> bool:
     return isinstance(declared, SqlType) and is_preferred(declared)
 
 
-def _by_known_type(candidates: list[Candidate[Entry]], types: tuple[SqlType, ...]) -> list[Candidate[Entry]]:
-    """If all typed arguments have one type, assume the untyped ones to have it too."""
+def _by_known_type(candidates: list[Candidate[OverloadT]], types: tuple[SqlType, ...]) -> list[Candidate[OverloadT]]:
+    """If all typed arguments have the same type, the one candidate that accepts it for all arguments."""
     known = [t for t in types if t.kind is not Kind.UNKNOWN]
     if not known or len(known) == len(types) or not all(same_family(t, known[0]) for t in known):
         return candidates
@@ -235,23 +285,23 @@ def _by_known_type(candidates: list[Candidate[Entry]], types: tuple[SqlType, ...
     return fitting if len(fitting) == 1 else candidates
 
 
-def _without_polymorphic(candidates: list[Candidate[Entry]]) -> list[Candidate[Entry]]:
+def _without_polymorphic(candidates: list[Candidate[OverloadT]]) -> list[Candidate[OverloadT]]:
     concrete = [c for c in candidates if not any(isinstance(a, Polymorphic) for a in c.args)]
     if len(candidates) > 1 and len(concrete) == 1:
         return concrete
     return candidates
 
 
-def _choice(candidate: Candidate[Entry], types: tuple[SqlType, ...]) -> Choice[Entry]:
+def _resolution(candidate: Candidate[OverloadT], types: tuple[SqlType, ...]) -> Resolution[OverloadT]:
     element = _element(candidate.args, types)
     if element is not None and element.kind is Kind.UNKNOWN:
         element = TEXT
     args = tuple(_concrete(d, t, element) for d, t in zip(candidate.args, types, strict=True))
-    return Choice(candidate.overload, args, element)
+    return Resolution(candidate.overload, args, element)
 
 
 def _concrete(declared: ArgumentType, given: SqlType, element: SqlType | None) -> SqlType:
-    """The type to cast an argument to; its own where only modifiers differ."""
+    """The type to cast an argument to: its own if it differs in modifiers only."""
     if isinstance(declared, SqlType):
         return given if same_family(declared, given) else declared
     if declared is ANY:
@@ -261,8 +311,8 @@ def _concrete(declared: ArgumentType, given: SqlType, element: SqlType | None) -
     return given if same_family(wanted, given) else wanted
 
 
-def result_type(declared: ArgumentType, choice: Choice[Entry]) -> SqlType:
-    """A declared result type for the types of this call."""
+def result_type(declared: ArgumentType, choice: Resolution[OverloadT]) -> SqlType:
+    """The type of the call's result from the declared one."""
     if isinstance(declared, SqlType):
         return declared
     if declared is ANY:
@@ -277,6 +327,7 @@ def signature(name: str, types: Sequence[SqlType]) -> str:
 
 
 def no_function(name: str, types: Sequence[SqlType], at: int, *, ambiguous: bool = False) -> SqlError:
+    """42883, or 42725 for an ``ambiguous`` call, worded as in Postgres."""
     shown = signature(name, types)
     if ambiguous:
         return SqlError(
@@ -292,6 +343,7 @@ def no_function(name: str, types: Sequence[SqlType], at: int, *, ambiguous: bool
 
 
 def no_operator(symbol: str, types: Sequence[SqlType], at: int, *, ambiguous: bool = False) -> SqlError:
+    """The same for an operator."""
     names = [type_name(t) for t in types]
     shown = f"{symbol} {names[0]}" if len(names) == 1 else f"{names[0]} {symbol} {names[1]}"
     if ambiguous:

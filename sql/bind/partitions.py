@@ -1,8 +1,10 @@
-"""Keys and bounds of partitions as expressions over a partitioned table's columns."""
+"""Partition keys and bounds, as expressions over the partitioned table's columns and as text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import Kind
@@ -11,13 +13,14 @@ from planner.identifiers import quoted, quoted_literal
 from planner.logical.traversal import has_subquery
 from sql.bind import volatile
 from sql.bind.coerce import assign
-from sql.bind.environment import Environment, Parameters
-from sql.bind.expression import Binder
-from sql.bind.scope import Namespace, Range, Scope, Visible
-from sql.catalog.catalog import Catalog, Relation, TableColumn
+from sql.bind.entry_points import empty_environment
+from sql.bind.environment import Environment
+from sql.bind.expression import ExpressionBinder
+from sql.bind.namespace import Visible, one_table
+from sql.bind.scope import NameScope
+from sql.catalog.catalog import Relation, TableColumn
 from sql.catalog.column_types import format_type
 from sql.catalog.partitioning import MAXIMUM, MINIMUM, Bound, Edge, Partitioning
-from sql.catalog.search_path import Lookup
 from sql.parse import parse_expression
 
 _KEY = "partition key expressions"
@@ -27,23 +30,32 @@ _KINDS = frozenset({
 })  # fmt: skip
 
 
-def _environment() -> Environment:
-    return Environment(Lookup(Catalog()), Parameters())
+@dataclass(frozen=True, slots=True)
+class _End:
+    """One end of a range: its comparison operators (``last``: of the last term), and the edge that excludes nothing."""
+
+    strict: str
+    last: str
+    unbounded: int
 
 
-def _binder(env: Environment, table: str, columns: Sequence[TableColumn]) -> Binder:
+_LOWER: Final = _End(">", ">=", MINIMUM)
+_UPPER: Final = _End("<", "<", MAXIMUM)
+
+
+def _binder(env: Environment, table: str, columns: Sequence[TableColumn]) -> ExpressionBinder:
     visible = tuple(Visible(c.name, Column(i, c.type, True)) for i, c in enumerate(columns))
-    return Binder(env, Scope(Namespace(visible, (Range(table, visible),)), clause=_KEY), _KEY)
+    return ExpressionBinder(env, NameScope(one_table(table, visible), clause=_KEY), _KEY)
 
 
 def key_expressions(table: str, columns: Sequence[TableColumn], key: Partitioning) -> tuple[Scalar, ...]:
-    """The key's expressions over the table's columns, NULLs allowed."""
-    binder = _binder(_environment(), table, columns)
+    """The key's expressions over the table's columns, all taken as nullable."""
+    binder = _binder(empty_environment(), table, columns)
     return tuple(binder.bind(parse_expression(text)) for text in key.keys)
 
 
 def check_partitioning(env: Environment, table: str, columns: Sequence[TableColumn], key: Partitioning) -> None:
-    """Raises 42703, 42P17, 0A000 for what is no key of a partitioned table."""
+    """Raises 42703, 42P17, 0A000 for a key that is not allowed."""
     names = [c.name for c in columns]
     if key.strategy == "list" and len(key.keys) > 1:
         raise SqlError("42P17", 'cannot use "list" partition strategy with more than one column')
@@ -61,10 +73,12 @@ def check_partitioning(env: Environment, table: str, columns: Sequence[TableColu
 
 
 def bound_value(key: Scalar, text: str, name: str) -> Scalar:
-    """One value of a bound as the key's type. Raises 42804, 0A000."""
-    env = _environment()
+    """A value of a bound, as the key's type. ``name``: the column's, for errors. Raises 42804, 0A000."""
+    env = empty_environment()
     try:
-        expr = Binder(env, Scope(clause="partition bound"), "partition bound").bind(parse_expression(text))
+        expr = ExpressionBinder(env, NameScope(clause="partition bound"), "partition bound").bind(
+            parse_expression(text)
+        )
     except SqlError as error:
         if error.sqlstate == "42703":
             raise SqlError("0A000", "cannot use column reference in partition bound expression") from None
@@ -81,12 +95,12 @@ def bound_value(key: Scalar, text: str, name: str) -> Scalar:
 
 
 def conditions(table: Relation, bounds: Sequence[Bound]) -> tuple[Scalar, ...]:
-    """For each bound but a default's the condition that its rows meet, over a partitioned table's columns."""
+    """The conditions of the bounds except DEFAULT, over the partitioned table's columns."""
     key = table.partitioning
     assert key is not None, "a partitioned table has a key"
     types = [format_type(e.type, True) for e in key_expressions(table.name, table.columns, key)]
     terms = [f"({text})" for text in key.keys]
-    binder = _binder(_environment(), table.name, table.columns)
+    binder = _binder(empty_environment(), table.name, table.columns)
     return tuple(
         binder.condition(parse_expression(_condition(bound, terms, types)), "partition bound")
         for bound in bounds
@@ -95,35 +109,26 @@ def conditions(table: Relation, bounds: Sequence[Bound]) -> tuple[Scalar, ...]:
 
 
 def _condition(bound: Bound, terms: list[str], types: list[str]) -> str:
+    """A bound's condition as SQL. ``terms``: the key's expressions; ``types``: theirs."""
     if bound.kind == "list":
         values = [f"{terms[0]} = {_literal(v, types[0])}" for v in bound.values if v is not None]
         values += [f"{terms[0]} IS NULL"] if None in bound.values else []
         return " OR ".join(values)
     present = " AND ".join(f"{term} IS NOT NULL" for term in terms)
-    lower, upper = _from(bound.lower, terms, types), _to(bound.upper, terms, types)
+    lower, upper = _within(_LOWER, bound.lower, terms, types), _within(_UPPER, bound.upper, terms, types)
     return f"{present} AND ({lower}) AND ({upper})"
 
 
-def _from(edges: tuple[Edge, ...], terms: list[str], types: list[str]) -> str:
-    """At or above the edges."""
+def _within(end: _End, edges: tuple[Edge, ...], terms: list[str], types: list[str]) -> str:
+    """That the terms, compared as a row, are on the inner side of one end of a range."""
     (kind, text), *rest = edges
     if kind != 0:
-        return "true" if kind == MINIMUM else "false"
+        return "true" if kind == end.unbounded else "false"
     value = _literal(text, types[0])
     if not rest:
-        return f"{terms[0]} >= {value}"
-    return f"{terms[0]} > {value} OR ({terms[0]} = {value} AND ({_from(tuple(rest), terms[1:], types[1:])}))"
-
-
-def _to(edges: tuple[Edge, ...], terms: list[str], types: list[str]) -> str:
-    """Below the edges."""
-    (kind, text), *rest = edges
-    if kind != 0:
-        return "true" if kind == MAXIMUM else "false"
-    value = _literal(text, types[0])
-    if not rest:
-        return f"{terms[0]} < {value}"
-    return f"{terms[0]} < {value} OR ({terms[0]} = {value} AND ({_to(tuple(rest), terms[1:], types[1:])}))"
+        return f"{terms[0]} {end.last} {value}"
+    tie = _within(end, tuple(rest), terms[1:], types[1:])
+    return f"{terms[0]} {end.strict} {value} OR ({terms[0]} = {value} AND ({tie}))"
 
 
 def _literal(text: str, type_: str) -> str:
@@ -131,7 +136,7 @@ def _literal(text: str, type_: str) -> str:
 
 
 def edge_text(edges: tuple[Edge, ...], exprs: Sequence[Scalar]) -> str:
-    """One end of a range as Postgres shows it."""
+    """One end of a range, as Postgres shows it. ``exprs``: the key's expressions."""
     words = {MINIMUM: "MINVALUE", MAXIMUM: "MAXVALUE"}
     shown = (words.get(kind) or _shown(text, e.type.kind) for (kind, text), e in zip(edges, exprs, strict=True))
     return f"({', '.join(shown)})"
@@ -146,7 +151,7 @@ def _shown(text: str | None, kind: Kind) -> str:
 
 
 def bound_text(parent: Relation, bound: Bound) -> str:
-    """pg_class.relpartbound of a partition of ``parent`` as pg_get_expr shows it."""
+    """The bound of a partition of ``parent``, as pg_get_expr shows pg_class.relpartbound."""
     assert parent.partitioning is not None, "a partition's parent is partitioned"
     exprs = key_expressions(parent.name, parent.columns, parent.partitioning)
     if bound.kind == "default":
@@ -157,13 +162,13 @@ def bound_text(parent: Relation, bound: Bound) -> str:
 
 
 def key_text(key: Partitioning) -> str:
-    """What pg_get_partkeydef gives, but in the words in which it was written."""
+    """The result of pg_get_partkeydef, except that expressions keep the user's text."""
     keys = (quoted(column) if column else text for column, text in zip(key.columns, key.keys, strict=True))
     return f"{key.strategy.upper()} ({', '.join(keys)})"
 
 
 def constraint_text(parent: Relation, bound: Bound, bounds: Sequence[Bound]) -> str:
-    """The condition of a partition's rows as it is evaluated. ``bounds``: of all partitions of the parent."""
+    """The condition of a partition's rows as SQL. ``bounds``: those of all partitions of the parent."""
     key = parent.partitioning
     assert key is not None, "a partition's parent is partitioned"
     types = [format_type(e.type, True) for e in key_expressions(parent.name, parent.columns, key)]

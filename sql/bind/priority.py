@@ -1,14 +1,15 @@
-"""PRIORITY BY: in which order a block's rows enter its recursion."""
+"""PRIORITY BY: the order in which the rows of a WITH MUTUALLY RECURSIVE enter its recursion."""
 
 from __future__ import annotations
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import INT8, ColumnType
-from planner.expr.scalar import Column, Scalar
+from planner.expr.scalar import Scalar
 from sql.bind.coerce import cast
 from sql.bind.environment import Environment
-from sql.bind.expression import Binder
-from sql.bind.scope import Namespace, Range, Scope, Visible
+from sql.bind.expression import ExpressionBinder
+from sql.bind.namespace import one_table, visible_columns
+from sql.bind.scope import NameScope
 from sql.bind.volatile import is_volatile
 from sql.bind.walk import has_subquery
 from sql.syntax import nodes
@@ -17,8 +18,10 @@ _CLAUSE = "PRIORITY BY"
 
 
 def block_priorities(env: Environment, with_: nodes.With) -> tuple[Scalar | None, ...]:
-    """For each binding the priority of its rows, None where it lacks a column that the expression names; () without
-    the option. Raises 42703 when no binding has all of them, 0A000 for a limit at which the block is to return."""
+    """For each binding the priority of its rows, None where it lacks a column of the expression; () without the option.
+
+    Raises 42703 where no binding has all the columns, 42601 and 0A000 for other options that exclude this one.
+    """
     node = with_.priority
     if node is None:
         return ()
@@ -42,13 +45,10 @@ def block_priorities(env: Environment, with_: nodes.With) -> tuple[Scalar | None
 
 
 def _priority(env: Environment, cte: nodes.Cte, node: nodes.Expr) -> Scalar:
-    columns = tuple(ColumnType(env.type(t), True) for t in cte.types)
-    visible = tuple(
-        Visible(n, Column(i, c.type, True)) for i, (n, c) in enumerate(zip(cte.columns, columns, strict=True))
-    )
-    expr = Binder(env, Scope(Namespace(visible, (Range(cte.name, visible),)), clause=_CLAUSE), _CLAUSE).bind(node)
+    columns = visible_columns(cte.columns, tuple(ColumnType(env.type(t), True) for t in cte.types))
+    expr = ExpressionBinder(env, NameScope(one_table(cte.name, columns), clause=_CLAUSE), _CLAUSE).bind(node)
     if has_subquery(expr):
         raise unsupported(f"a subquery in {_CLAUSE}", position=node.at + 1)
-    if is_volatile(expr):  # a row's retraction comes with its priority
+    if is_volatile(expr):  # a row's retraction must have the priority of its insertion
         raise unsupported(f"a volatile function in {_CLAUSE}", position=node.at + 1)
     return cast(env, expr, INT8, "assignment", node.at)

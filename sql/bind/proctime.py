@@ -1,4 +1,4 @@
-"""JOIN … FOR SYSTEM_TIME AS OF PROCTIME(): equalities are keys; what else concerns both sides filters the matches."""
+"""JOIN … FOR SYSTEM_TIME AS OF PROCTIME(): equalities are keys; other conditions on both sides filter the matches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sql.bind.asof import with_columns
 
 
 def locked(left: Rel, right: Rel, on: Scalar, outer: bool, at: int) -> Rel:
-    """The join of two relations on a bound condition; its columns are left's, then right's."""
+    """The join; its columns are left's, then right's. ``on``: bound over these; ``outer``: LEFT. Raises 0A000."""
     count = len(schema(left))
     condition = take_apart(on, count)
     residual = tuple(p for p in condition.residual if p != Literal(True, p.type))

@@ -1,4 +1,4 @@
-"""Where WITH RECURSIVE allows the reference to itself (checkWellFormedRecursion in parse_cte.c)."""
+"""Where a query of WITH RECURSIVE may refer to itself (checkWellFormedRecursion in parse_cte.c)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _names(type_: Hashable) -> tuple[str, ...]:
     return tuple(f.name for f in fields(type_) if f.name != "at")  # type: ignore[arg-type]
 
 
-def _parts(node: object) -> Iterator[object]:
+def _children(node: object) -> Iterator[object]:
     for name in _names(cast(Hashable, type(node))):
         value = getattr(node, name)
         if isinstance(value, tuple):
@@ -34,7 +34,7 @@ def _flat(values: tuple[object, ...]) -> Iterator[object]:
 
 
 def mentions(node: object, name: str) -> bool:
-    """Whether a table of that name is read anywhere in the syntax, inner WITHs of the same name aside."""
+    """Whether the syntax reads a table of that name, except where an inner WITH has the same name."""
     return next(_references(node, name, ""), None) is not None
 
 
@@ -42,7 +42,7 @@ _SUBLINKS = (nodes.Subquery, nodes.ExistsExpr, nodes.ArrayQuery, nodes.InQuery, 
 
 
 def _references(node: object, name: str, context: str) -> Iterator[tuple[int, str]]:
-    """Each reference's offset, and what forbids it there ("" if nothing does)."""
+    """The offset of each reference, and what forbids it there ("" if nothing does)."""
     if isinstance(node, nodes.TableName):
         if node.name == name and node.schema_name is None:
             yield node.at, context
@@ -66,8 +66,8 @@ def _references(node: object, name: str, context: str) -> Iterator[tuple[int, st
         yield from _references(node.left, name, context or left)
         yield from _references(node.right, name, context or within)
         return
-    for part in _parts(node):
-        yield from _references(part, name, context)
+    for child in _children(node):
+        yield from _references(child, name, context)
 
 
 def _shadows(with_: nodes.With, name: str) -> bool:
@@ -75,7 +75,7 @@ def _shadows(with_: nodes.With, name: str) -> bool:
 
 
 def check_recursion(cte: nodes.Cte, query: nodes.Query) -> nodes.SetQuery:
-    """The UNION of a recursive query. Raises 42P19 and 0A000 where its form is not allowed."""
+    """The UNION of a recursive query. Raises 42P19, 0A000 where its form is not allowed."""
     name = cte.name
     body = query.body
     if query.with_ is not None and mentions(query.with_, name):

@@ -1,25 +1,23 @@
-"""Rows as values: ``ROW(…)``, a table's whole row, a field of a row, and comparisons of rows that are values."""
+"""Row values: ``ROW(…)``, a table's whole row, and fields of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, INT4, OID, Kind, SqlType
 from planner.expr.scalar import Call, Case, Literal, Scalar
 from sql.bind.coerce import plain, resolve_unknown, same_family, type_name
-from sql.bind.scope import Range, Scope, at_level, find_range, note_columns
+from sql.bind.environment import Binder
+from sql.bind.namespace import Range, at_level
+from sql.bind.scope import NameScope, find_range, note_columns
 from sql.catalog.catalog import RelationKind
 from sql.syntax import nodes
 
-if TYPE_CHECKING:
-    from sql.bind.expression import Binder
-
 
 class MarkerNeeded(Exception):
-    """A whole row of a table that an outer join pads, none of whose columns tells a padded row from one of NULLs: the
-    statement is bound again with a column of its own for that (``Environment.marked``)."""
+    """A whole row of a table that an outer join may pad, none of whose columns is NOT NULL: the statement has to be
+    bound again with an extra column that tells padded rows from rows of NULLs (``Environment.marked``)."""
 
     def __init__(self, alias: str) -> None:
         super().__init__(alias)
@@ -27,40 +25,36 @@ class MarkerNeeded(Exception):
 
 
 def make_row(values: Sequence[Scalar], names: Sequence[str]) -> Scalar:
-    """A row that is never NULL itself."""
+    """A row of these values, which is not NULL itself."""
     fields = tuple((name, plain(value.type)) for name, value in zip(names, values, strict=True))
     type_ = SqlType(Kind.RECORD, fields=fields)
     return Call("row", tuple(values), type_, False) if values else Literal((), type_)
 
 
 def row(b: Binder, node: nodes.RowExpr) -> Scalar:
-    """ROW(a, b, …), with ``t.*`` as the columns of t."""
+    """ROW(a, b, …), in which ``t.*`` stands for the columns of t."""
     values = [resolve_unknown(b.env, value, node.at) for value in b.bind_items(node.items)]
     return make_row(values, [f"f{i}" for i in range(1, len(values) + 1)])
 
 
-def whole_row(scope: Scope, qualifier: tuple[str, ...], at: int) -> Scalar | None:
-    """The row of a table in FROM, here or further out; None where no table has the name."""
+def whole_row(scope: NameScope, qualifier: tuple[str, ...], at: int) -> Scalar | None:
+    """The row of a table in FROM, of this level or an enclosing one; None where no table has the name."""
     level, here = 0, scope
     while (range_ := find_range(here.namespace, qualifier, at)) is None:
         if here.parent is None:
             return None
         here, level = here.parent, level + 1
-    passed: Scope | None = scope
-    for _ in range(level):
-        assert passed is not None
-        passed.passed = True
-        passed = passed.parent
     here.used = here.used or level > 0
     return _row_of(range_, lambda expr: _seen(here, expr, at, level))
 
 
-def _seen(scope: Scope, expr: Scalar, at: int, level: int) -> Scalar:
+def _seen(scope: NameScope, expr: Scalar, at: int, level: int) -> Scalar:
     note_columns(scope, expr, at, level > 0)
     return at_level(expr, level)
 
 
 def _row_of(range_: Range, seen: Callable[[Scalar], Scalar]) -> Scalar:
+    """A table's row, NULL where an outer join pads it. Raises MarkerNeeded."""
     values = [seen(c.expr) for c in range_.columns]
     made = make_row(values, [c.name for c in range_.columns])
     if not range_.padded:
@@ -88,9 +82,9 @@ def field(b: Binder, node: nodes.Field) -> Scalar:
     raise SqlError("42703", f'could not identify column "{node.name}" in record data type', position=node.at + 1)
 
 
-def table_oid(scope: Scope, qualifier: tuple[str, ...], at: int) -> Scalar | None:
-    """The system column ``tableoid``: the oid of the table that a row of FROM comes from; None where none has one."""
-    here: Scope | None = scope
+def table_oid(scope: NameScope, qualifier: tuple[str, ...], at: int) -> Scalar | None:
+    """``tableoid`` of a relation without a stored one; None where there is none. Raises 42702, 0A000."""
+    here: NameScope | None = scope
     while here is not None:
         ranges = [r for r in here.namespace.ranges if r.relation is not None]
         if qualifier:
@@ -114,12 +108,12 @@ def _oid_of(range_: Range) -> Scalar | None:
 
 
 def null_test(value: Scalar, negated: bool) -> Scalar:
-    """IS [NOT] NULL of a row that is a value."""
+    """IS [NOT] NULL of a row value."""
     return Call("row is not null" if negated else "row is null", (value,), BOOL, False)
 
 
 def check_comparable(left: SqlType, right: SqlType, at: int) -> None:
-    """Rows compare field by field. Raises 42804 where their types differ."""
+    """Raises 42804 where two row types differ in the number or the types of their fields."""
     if not (left.kind is right.kind is Kind.RECORD) or same_family(left, right):
         return
     if len(left.fields) != len(right.fields):

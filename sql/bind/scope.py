@@ -1,84 +1,41 @@
-"""What names mean in a query: the columns and tables of FROM, and the enclosing queries around them."""
+"""Name resolution: the names of a query level and of the levels around it."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ivm.errors import SqlError
 from ivm.words import Schema
-from planner.expr.scalar import Aggregate, Coalesce, Column, OuterColumn, Scalar, SortKey
-from planner.logical.nodes import Numbering
-from sql.catalog.catalog import Relation, RelationKind
+from planner.expr.scalar import Aggregate, Column, Scalar, SortKey
+from planner.logical.nodes import Numbering, Rel
+from sql.bind.namespace import HAVE_OIDS, Namespace, Range, Visible, at_level, map_columns
+from sql.catalog.routine import Routine
 from sql.syntax.nodes import Star
-
-if TYPE_CHECKING:
-    from planner.logical.nodes import Rel
-    from sql.bind.routines import Entry
 
 AGGREGATE_BASE: Final = 1 << 30
 FUNCTION_BASE: Final = 1 << 29
 WINDOW_BASE: Final = 1 << 28
-"""Columns from these numbers on stand for aggregates, set-returning functions and window functions until the query is
-put together."""
-HAVE_OIDS: Final = frozenset({RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW})
-"""What has a tableoid."""
-
-
-@dataclass(frozen=True, slots=True)
-class Visible:
-    """A named column: ``expr`` computes it from the query's input rows. ``table`` and ``attribute`` as OutputColumn."""
-
-    name: str
-    expr: Scalar
-    table: int = 0
-    attribute: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """A table in FROM under its alias. ``relation``: the stored relation that it is, if it is one.
-
-    ``padded``: an outer join may put NULLs in place of its rows; ``marker``: a column that is NULL only there.
-    ``oid``: its tableoid, where the statement names one.
-    """
-
-    alias: str
-    columns: tuple[Visible, ...]
-    schema_name: str | None = None
-    relation: Relation | None = None
-    marker: Column | None = None
-    padded: bool = False
-    oid: Visible | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Namespace:
-    """``visible``: the columns of ``*``, in order (merged ones once); ``ranges``: what qualified names may name."""
-
-    visible: tuple[Visible, ...] = ()
-    ranges: tuple[Range, ...] = ()
+"""Columns numbered from these on are placeholders for the results of aggregates, set-returning functions and window
+functions until ``sql.bind.selection`` builds the query's plan."""
 
 
 @dataclass(slots=True)
-class Scope:
-    """The names of one query level. ``parent`` is the level that ``OuterColumn`` level 1 refers to from here.
+class NameScope:
+    """The names of one query level, and what the expressions bound in it have collected.
 
-    ``used`` and ``passed`` tell whether a name was found here, or beyond, from a level below. ``aggregates``: those
-    found so far, None where the present ``clause`` allows none; ``grouped``: whether there is a GROUP BY.
-    ``hidden``: the tables that stand beside but may not be named from here; only errors speak of them.
-    ``target``: the table that UPDATE or DELETE changes, which what stands beside it in FROM may not name.
-    ``functions``: the set-returning functions of the select list; ``windows``: its window functions, None where none
-    is allowed. ``seen``: where each column was first named, and
-    whether from a subquery.
+    ``parent``: the enclosing level, which ``OuterColumn`` level 1 refers to from here. ``used``: an inner level has
+    named a column of this one. ``clause``: the clause being bound, for errors. ``grouped``: there is a GROUP BY.
+    ``aggregates``, ``functions`` and ``windows``: the aggregates, set-returning functions and window functions so far;
+    None where the clause allows none. ``hidden``: tables that FROM has but that cannot be named from here, for errors.
+    ``target``: the table that UPDATE or DELETE changes, which the other items of FROM cannot name. ``seen``: by column,
+    the offset where it was first named, and whether that was in an inner level.
     """
 
     namespace: Namespace = field(default_factory=Namespace)
-    parent: Scope | None = None
+    parent: NameScope | None = None
     used: bool = False
-    passed: bool = False
     clause: str = ""
     grouped: bool = False
     aggregates: list[Aggregate] | None = None
@@ -90,11 +47,11 @@ class Scope:
 
     @property
     def depth(self) -> int:
-        """How many levels there are from here to the statement's own."""
+        """The number of levels from here to the outermost, both included."""
         return 1 if self.parent is None else 1 + self.parent.depth
 
     def note_aggregate(self, aggregate: Aggregate) -> int:
-        """Its number; equal aggregates have one."""
+        """Adds an aggregate of this level; its number, which equal aggregates share."""
         assert self.aggregates is not None
         if aggregate not in self.aggregates:
             self.aggregates.append(aggregate)
@@ -103,8 +60,11 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """``value`` of the row that stands ``offset`` rows before (behind, where negative), ``default`` where none does; of
-    the partition's first row where ``offset`` is None."""
+    """lag, lead or first_value: ``value`` of another row of the partition.
+
+    That row is ``offset`` rows before this one (after it if negative), or the first if ``offset`` is None; without such
+    a row the result is ``default``.
+    """
 
     value: Scalar
     offset: int | None
@@ -113,9 +73,9 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class WindowCall:
-    """A window function over (partition, order); its result is Column(WINDOW_BASE + its number).
+    """A window function; its result is Column(WINDOW_BASE + its number).
 
-    An aggregate has no order: it is of the whole partition.
+    An aggregate is over the whole partition and has no order.
     """
 
     function: Numbering | Aggregate | Neighbour
@@ -131,20 +91,12 @@ class SetReturning:
     args: tuple[Scalar, ...]
     columns: Schema
     at: int
-    routine: tuple[Entry, Rel] | None = None
-    """A user's function and its body, whose arguments are one level out."""
+    routine: tuple[Routine, Rel] | None = None
+    """A user-defined function and its body, in which the arguments are the columns one level out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A resolved column, as an expression at the level that asked."""
-
-    expr: Scalar
-    visible: Visible
-
-
-def find_column(scope: Scope, parts: tuple[str, ...], at: int) -> Found:
-    """The column that a name means. Raises 42702, 42703, 42P01."""
+def find_column(scope: NameScope, parts: tuple[str, ...], at: int) -> Scalar:
+    """The column that a name means, as an expression in ``scope``. Raises 42702, 42703, 42P01."""
     level, here = 0, scope
     while True:
         found = _in_namespace(here.namespace, parts, at)
@@ -152,14 +104,13 @@ def find_column(scope: Scope, parts: tuple[str, ...], at: int) -> Found:
             _check_target(here, found, at)
             here.used = here.used or level > 0
             note_columns(here, found.expr, at, level > 0)
-            return Found(at_level(found.expr, level), found)
+            return at_level(found.expr, level)
         if here.parent is None:
             raise missing(scope, parts, at)
-        here.passed = True
         here, level = here.parent, level + 1
 
 
-def _check_target(scope: Scope, visible: Visible, at: int) -> None:
+def _check_target(scope: NameScope, visible: Visible, at: int) -> None:
     if scope.target is not None and any(visible is column for column in scope.target.columns):
         alias = scope.target.alias
         raise SqlError(
@@ -169,31 +120,14 @@ def _check_target(scope: Scope, visible: Visible, at: int) -> None:
         )  # fmt: skip
 
 
-def note_columns(scope: Scope, expr: Scalar, at: int, below: bool) -> None:
-    """Remembers where the columns of a name were first named."""
+def note_columns(scope: NameScope, expr: Scalar, at: int, below: bool) -> None:
+    """Records the offset of a name's columns unless they were named before. ``below``: from an inner level."""
 
     def note(column: Column) -> Scalar:
         scope.seen.setdefault(column.index, (at, below))
         return column
 
     map_columns(expr, note)
-
-
-def at_level(expr: Scalar, level: int) -> Scalar:
-    """A name's expression as seen from ``level`` queries further in."""
-    if level == 0:
-        return expr
-    if isinstance(expr, Column):
-        return OuterColumn(level, expr.index, expr.type, expr.nullable)
-    return map_columns(expr, lambda c: OuterColumn(level, c.index, c.type, c.nullable))
-
-
-def map_columns(expr: Scalar, change: Callable[[Column], Scalar]) -> Scalar:
-    """A name's expression (a column or a merge of columns) over other columns."""
-    if isinstance(expr, Column):
-        return change(expr)
-    assert isinstance(expr, Coalesce), expr
-    return Coalesce(tuple(map_columns(a, change) for a in expr.args), expr.type)
 
 
 def _in_namespace(namespace: Namespace, parts: tuple[str, ...], at: int) -> Visible | None:
@@ -212,11 +146,11 @@ def _in_namespace(namespace: Namespace, parts: tuple[str, ...], at: int) -> Visi
 
 
 class OidNeeded(Exception):
-    """The statement names a tableoid: it is bound again with such columns (``Environment.oids``)."""
+    """The statement uses a tableoid: it has to be bound again with ``Environment.oids``."""
 
 
 def _oids(ranges: tuple[Range, ...], name: str) -> list[Visible]:
-    """The tableoids of these tables, where that is the column asked for."""
+    """The tableoids of these tables if that is the name."""
     if name != "tableoid":
         return []
     stored = [r for r in ranges if r.relation is not None and r.relation.kind in HAVE_OIDS]
@@ -232,7 +166,7 @@ def _one(found: list[Visible], name: str, at: int) -> Visible | None:
 
 
 def find_range(namespace: Namespace, qualifier: tuple[str, ...], at: int) -> Range | None:
-    """The table of FROM that a qualifier names, None if there is none here. Raises 42P09."""
+    """The table of this level that a qualifier names, if there is one. Raises 42P09."""
     alias = qualifier[-1]
     schema_name = qualifier[-2] if len(qualifier) > 1 else None
     found = [r for r in namespace.ranges if r.alias == alias and (schema_name is None or r.schema_name == schema_name)]
@@ -241,13 +175,12 @@ def find_range(namespace: Namespace, qualifier: tuple[str, ...], at: int) -> Ran
     return found[0] if found else None
 
 
-def find_range_columns(scope: Scope, star: Star) -> tuple[Visible, ...]:
-    """The columns of ``t.*``, of this query or one around it, as seen from here. Raises 42P01."""
+def find_range_columns(scope: NameScope, star: Star) -> tuple[Visible, ...]:
+    """The columns of ``t.*`` as expressions in ``scope``; t may be of an enclosing level. Raises 42P01."""
     level, here = 0, scope
     while (range_ := find_range(here.namespace, star.qualifier, star.at)) is None:
         if here.parent is None:
             raise missing_table(scope, star.qualifier, star.at)
-        here.passed = True
         here, level = here.parent, level + 1
     for visible in range_.columns:
         _check_target(here, visible, star.at)
@@ -257,18 +190,18 @@ def find_range_columns(scope: Scope, star: Star) -> tuple[Visible, ...]:
     return tuple(replace(v, expr=at_level(v.expr, level)) for v in range_.columns)
 
 
-def missing(scope: Scope, parts: tuple[str, ...], at: int) -> SqlError:
-    """The error for a name that no level knows."""
+def missing(scope: NameScope, parts: tuple[str, ...], at: int) -> SqlError:
+    """The error for a name that no level has."""
     if len(parts) > 1:
         return missing_table(scope, parts[:-1], at)
     hint = _hint(scope.namespace, parts[0])
     return SqlError("42703", f'column "{parts[0]}" does not exist', hint=hint, position=at + 1)
 
 
-def missing_table(scope: Scope, qualifier: tuple[str, ...], at: int) -> SqlError:
-    """42P01 for a qualifier, with a hint where the table stands in FROM under another name."""
+def missing_table(scope: NameScope, qualifier: tuple[str, ...], at: int) -> SqlError:
+    """42P01 for a qualifier, with a hint where the table has an alias or cannot be named from here."""
     alias = qualifier[-1]
-    here: Scope | None = scope
+    here: NameScope | None = scope
     while here is not None:
         for range_ in here.namespace.ranges:
             if range_.relation is not None and range_.relation.name == alias and range_.alias != alias:
@@ -287,55 +220,10 @@ def missing_table(scope: Scope, qualifier: tuple[str, ...], at: int) -> SqlError
 
 
 def _hint(namespace: Namespace, name: str) -> str | None:
-    """The nearest column names, as Postgres's hint."""
+    """A hint at the nearest column name, worded as in Postgres."""
     known = [(c.name, r.alias) for r in namespace.ranges for c in r.columns]
     close = difflib.get_close_matches(name, {c for c, _ in known}, n=1, cutoff=0.6)
     if not close:
         return None
     shown = [f'"{alias}.{column}"' for column, alias in known if column == close[0]][:2]
     return f"Perhaps you meant to reference the column {' or the column '.join(shown)}."
-
-
-def rename(namespace: Namespace, alias: str, columns: tuple[str, ...], at: int) -> Namespace:
-    """All visible columns as one table ``alias (columns)``. Raises 42P10 for too many names."""
-    if len(columns) > len(namespace.visible):
-        raise SqlError(
-            "42P10",
-            f'table "{alias}" has {len(namespace.visible)} columns available but {len(columns)} columns specified',
-            position=at + 1,
-        )
-    renamed = tuple(replace(c, name=columns[i]) if i < len(columns) else c for i, c in enumerate(namespace.visible))
-    return Namespace(renamed, (Range(alias, renamed, marker=never_null(renamed)),))
-
-
-def never_null(columns: tuple[Visible, ...]) -> Column | None:
-    """A column that is never NULL, so that it tells a row from a padded one."""
-    return next((c.expr for c in columns if isinstance(c.expr, Column) and not c.expr.nullable), None)
-
-
-def shift(namespace: Namespace, by: int, nullable: bool) -> Namespace:
-    """The namespace of a join's side: columns moved by ``by``, and nullable if the join may pad that side."""
-
-    def move(column: Column) -> Column:
-        return Column(column.index + by, column.type, column.nullable or nullable)
-
-    return _mapped(namespace, move, nullable) if by or nullable else namespace
-
-
-def _mapped(namespace: Namespace, change: Callable[[Column], Column], padded: bool) -> Namespace:
-    def visible(c: Visible) -> Visible:
-        return Visible(c.name, map_columns(c.expr, change), c.table, c.attribute)
-
-    ranges = tuple(
-        Range(
-            r.alias,
-            tuple(visible(c) for c in r.columns),
-            r.schema_name,
-            r.relation,
-            None if r.marker is None else change(r.marker),
-            r.padded or padded,
-            None if r.oid is None else visible(r.oid),
-        )
-        for r in namespace.ranges
-    )
-    return Namespace(tuple(visible(c) for c in namespace.visible), ranges)

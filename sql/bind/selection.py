@@ -1,36 +1,38 @@
-"""SELECT: FROM, WHERE, grouping, the select list, DISTINCT and ORDER BY, put together in Postgres's order."""
+"""SELECT: FROM, WHERE, grouping, the select list, DISTINCT and ORDER BY, in Postgres's order of evaluation."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import BOOL, INT8
-from planner.expr.scalar import Call, Coalesce, Column, Literal, Scalar, SortKey
-from planner.logical.levels import lift, relevel
-from planner.logical.nodes import Distinct, Filter, Join, JoinKind, Project, Rel, TableFunction, TopK, Values, schema
-from sql.bind import query as queries
+from ivm.words import INT8
+from planner.expr.scalar import Column, Literal, Scalar, SortKey
+from planner.logical.nodes import Distinct, Filter, Project, Rel, TopK, schema
 from sql.bind import windows
+from sql.bind.bound_query import BoundQuery
 from sql.bind.coerce import resolve_unknown
 from sql.bind.environment import Environment
-from sql.bind.expression import Binder, sort_key
+from sql.bind.expression import ExpressionBinder
 from sql.bind.from_clause import bind_from, reads_working_table
 from sql.bind.grouping import Grouping
 from sql.bind.names import column_name
-from sql.bind.routines import lateral
-from sql.bind.scope import AGGREGATE_BASE, FUNCTION_BASE, Scope, SetReturning, Visible, find_range_columns
+from sql.bind.namespace import Visible
+from sql.bind.order_by import ordinal, sort_key
+from sql.bind.scope import AGGREGATE_BASE, FUNCTION_BASE, NameScope, find_range_columns
+from sql.bind.set_returning import with_set_returning
+from sql.bind.subquery import resolve_columns
 from sql.bind.walk import references
 from sql.statements.queries import OutputColumn
 from sql.syntax import nodes
 
-UNIT = Values(((),), ())
-"""One row without columns: the input of a SELECT without FROM."""
-
 
 @dataclass(slots=True)
 class TargetExpr:
-    """A column of the select list, or a hidden one after them that ORDER BY needs."""
+    """A column of the select list, or a hidden one that ORDER BY or DISTINCT ON needs.
+
+    ``table`` and ``attribute``: as in ``OutputColumn``.
+    """
 
     name: str
     expr: Scalar
@@ -39,14 +41,14 @@ class TargetExpr:
 
 
 def bind_select(
-    env: Environment, node: nodes.Select, order: Sequence[nodes.OrderItem], outer: Scope | None
-) -> queries.Bound:
-    """A SELECT with the ORDER BY around it, which may use the columns of FROM."""
+    env: Environment, node: nodes.Select, order: Sequence[nodes.OrderItem], outer: NameScope | None
+) -> BoundQuery:
+    """A SELECT with the ORDER BY of the query around it, which may use the columns of FROM."""
     rel, namespace = bind_from(env, node.from_, outer)
-    scope = Scope(namespace, outer)
+    scope = NameScope(namespace, outer)
     if node.where is not None:
         scope.clause = "WHERE"
-        rel = Filter(rel, Binder(env, scope, "WHERE").condition(node.where, "WHERE"))
+        rel = Filter(rel, ExpressionBinder(env, scope, "WHERE").condition(node.where, "WHERE"))
     scope.grouped = bool(node.group)
     scope.aggregates, scope.functions, scope.windows, scope.clause = [], [], [], "SELECT"
     targets = bind_targets(env, scope, node.targets)
@@ -63,17 +65,17 @@ def bind_select(
             message = "aggregate functions are not allowed in a recursive query's recursive term"
             raise SqlError("42P19", message, position=node.at + 1)
         rel = _group(scope, rel, targets, keys, having)
-    rel = _windows(scope, rel, targets)
-    rel = _set_returning(scope, rel, targets)
+    rel = _with_windows(scope, rel, targets)
+    rel = _with_functions(scope, rel, targets)
     rel = Project(rel, tuple(t.expr for t in targets))
     columns = tuple(OutputColumn(t.name, t.expr.type, t.table, t.attribute) for t in targets[:width])
-    bound = queries.Bound(rel, columns, _sort_keys(rel, order, order_indices))
+    bound = BoundQuery(rel, columns, _sort_keys(rel, order, order_indices))
     return _distinct(env, node, bound, distinct_on, (order, order_indices))
 
 
-def bind_targets(env: Environment, scope: Scope, targets: Sequence[nodes.Target]) -> list[TargetExpr]:
+def bind_targets(env: Environment, scope: NameScope, targets: Sequence[nodes.Target]) -> list[TargetExpr]:
     """The select list with its stars expanded."""
-    binder = Binder(env, scope, "SELECT")
+    binder = ExpressionBinder(env, scope, "SELECT")
     result: list[TargetExpr] = []
     for target in targets:
         if isinstance(target.expr, nodes.Star):
@@ -85,7 +87,8 @@ def bind_targets(env: Environment, scope: Scope, targets: Sequence[nodes.Target]
     return result
 
 
-def _origin(scope: Scope, expr: Scalar) -> tuple[int, int]:
+def _origin(scope: NameScope, expr: Scalar) -> tuple[int, int]:
+    """The table and the attribute that a column of the select list is, 0 and 0 for another expression."""
     if isinstance(expr, Column):
         for visible in scope.namespace.visible:
             if visible.expr == expr:
@@ -93,7 +96,7 @@ def _origin(scope: Scope, expr: Scalar) -> tuple[int, int]:
     return 0, 0
 
 
-def _star(scope: Scope, star: nodes.Star) -> tuple[Visible, ...]:
+def _star(scope: NameScope, star: nodes.Star) -> tuple[Visible, ...]:
     if star.qualifier:
         return find_range_columns(scope, star)
     if not scope.namespace.ranges and not scope.namespace.visible:
@@ -104,27 +107,14 @@ def _star(scope: Scope, star: nodes.Star) -> tuple[Visible, ...]:
     return scope.namespace.visible
 
 
-def ordinal(expr: nodes.Expr, count: int, clause: str) -> int | None:
-    """The index that a bare integer in ORDER BY or GROUP BY means. Raises 42P10, 42601."""
-    if isinstance(expr, nodes.Number):
-        if not expr.text.lstrip("-").isdigit():
-            raise SqlError("42601", f"non-integer constant in {clause}", position=expr.at + 1)
-        index = int(expr.text)
-        if not 1 <= index <= count:
-            raise SqlError("42P10", f"{clause} position {index} is not in select list", position=expr.at + 1)
-        return index - 1
-    if isinstance(expr, nodes.String | nodes.Null | nodes.Boolean):
-        raise SqlError("42601", f"non-integer constant in {clause}", position=expr.at + 1)
-    return None
-
-
-def _without_functions(env: Environment, scope: Scope, clause: str) -> Binder:
+def _without_functions(env: Environment, scope: NameScope, clause: str) -> ExpressionBinder:
+    """A binder for a clause with aggregates, but without set-returning and window functions."""
     scope.functions, scope.windows, scope.clause = None, None, clause
-    return Binder(env, scope, clause)
+    return ExpressionBinder(env, scope, clause)
 
 
-def _group_key(env: Environment, scope: Scope, targets: list[TargetExpr], node: nodes.Expr) -> Scalar:
-    """GROUP BY takes a name for a column of FROM first, for an output column second."""
+def _group_key(env: Environment, scope: NameScope, targets: list[TargetExpr], node: nodes.Expr) -> Scalar:
+    """A key of GROUP BY. A name means a column of FROM, or else of the select list. Raises 42803, 42P20, 0A000."""
     index = ordinal(node, len(targets), "GROUP BY")
     if index is None and isinstance(node, nodes.Name) and len(node.parts) == 1:
         name = node.parts[0]
@@ -133,7 +123,7 @@ def _group_key(env: Environment, scope: Scope, targets: list[TargetExpr], node: 
     if index is None:
         saved = scope.aggregates, scope.functions, scope.windows
         scope.aggregates, scope.functions, scope.windows, scope.clause = None, None, None, "GROUP BY"
-        expr = Binder(env, scope, "GROUP BY").typed(node)
+        expr = ExpressionBinder(env, scope, "GROUP BY").typed(node)
         scope.aggregates, scope.functions, scope.windows = saved
         return expr
     target = targets[index]
@@ -149,6 +139,7 @@ def _group_key(env: Environment, scope: Scope, targets: list[TargetExpr], node: 
 
 
 def _by_name(targets: Sequence[TargetExpr], name: str, clause: str, at: int) -> int | None:
+    """The index of the select list's column of that name. Raises 42702."""
     found = [i for i, t in enumerate(targets) if t.name == name]
     if not found:
         return None
@@ -157,8 +148,8 @@ def _by_name(targets: Sequence[TargetExpr], name: str, clause: str, at: int) -> 
     return found[0]
 
 
-def _output(env: Environment, scope: Scope, targets: list[TargetExpr], node: nodes.Expr, clause: str) -> int:
-    """The index of an ORDER BY or DISTINCT ON expression among the targets; a new hidden one if need be."""
+def _output(env: Environment, scope: NameScope, targets: list[TargetExpr], node: nodes.Expr, clause: str) -> int:
+    """The index among the targets of an expression in ORDER BY or DISTINCT ON, added as a hidden one if it is new."""
     named = "ORDER BY" if clause == "ORDER BY" else "SELECT DISTINCT ON"
     index = ordinal(node, len(targets), named)
     if index is None and isinstance(node, nodes.Name) and len(node.parts) == 1:
@@ -166,7 +157,7 @@ def _output(env: Environment, scope: Scope, targets: list[TargetExpr], node: nod
     if index is not None:
         targets[index].expr = resolve_unknown(env, targets[index].expr, node.at)
         return index
-    expr = Binder(env, scope, clause).typed(node)
+    expr = ExpressionBinder(env, scope, clause).typed(node)
     for i, target in enumerate(targets):
         if target.expr == expr:
             return i
@@ -174,7 +165,7 @@ def _output(env: Environment, scope: Scope, targets: list[TargetExpr], node: nod
     return len(targets) - 1
 
 
-def _order_item(env: Environment, scope: Scope, targets: list[TargetExpr], item: nodes.OrderItem) -> int:
+def _order_item(env: Environment, scope: NameScope, targets: list[TargetExpr], item: nodes.OrderItem) -> int:
     scope.clause = "ORDER BY"
     if scope.functions is None:
         scope.functions = []
@@ -191,7 +182,8 @@ def _sort_keys(rel: Project, order: Sequence[nodes.OrderItem], indices: Sequence
     return tuple(keys)
 
 
-def _group(scope: Scope, rel: Rel, targets: list[TargetExpr], keys: list[Scalar], having: Scalar | None) -> Rel:
+def _group(scope: NameScope, rel: Rel, targets: list[TargetExpr], keys: list[Scalar], having: Scalar | None) -> Rel:
+    """The groups that HAVING keeps, and the targets and the scope's calls rewritten to them. Raises 42803."""
     unique: list[Scalar] = []
     for key in keys:
         if key not in unique:
@@ -204,86 +196,47 @@ def _group(scope: Scope, rel: Rel, targets: list[TargetExpr], keys: list[Scalar]
     rel = grouping.apply(rel)
     if having is not None:
         rel = Filter(rel, grouping.rewrite(having))
-    for target in targets:
-        target.expr = grouping.rewrite(target.expr)
+    _rewrite_targets(targets, grouping.rewrite)
     if scope.windows:
         scope.windows = [windows.regrouped(call, grouping.rewrite) for call in scope.windows]
-    if scope.functions:
-        scope.functions = [replace(f, args=tuple(grouping.rewrite(a) for a in f.args)) for f in scope.functions]
+    _rewrite_functions(scope, grouping.rewrite)
     return rel
 
 
-def _windows(scope: Scope, rel: Rel, targets: list[TargetExpr]) -> Rel:
-    """The select list's window functions."""
+def _with_windows(scope: NameScope, rel: Rel, targets: list[TargetExpr]) -> Rel:
+    """The rows with the results of window functions."""
     if not scope.windows:
         return rel
-    rel, place = windows.numbered(scope, rel)
-    for target in targets:
-        target.expr = windows.placed(target.expr, place)
-    if scope.functions:
-        scope.functions = [replace(f, args=tuple(windows.placed(a, place) for a in f.args)) for f in scope.functions]
+    rel, placed = windows.with_windows(rel, scope.windows)
+    _rewrite_targets(targets, placed)
+    _rewrite_functions(scope, placed)
     return rel
 
 
-def _set_returning(scope: Scope, rel: Rel, targets: list[TargetExpr]) -> Rel:
-    """The select list's set-returning functions, side by side."""
-    functions = scope.functions or []
-    if not functions:
+def _with_functions(scope: NameScope, rel: Rel, targets: list[TargetExpr]) -> Rel:
+    """The rows with the results of set-returning functions."""
+    if not scope.functions:
         return rel
-    width = len(schema(rel))
-    if any(f.routine is not None for f in functions):
-        rel = Join(JoinKind.INNER, rel, _routine(functions), Literal(True, BOOL), True)
-    elif len({f.function for f in functions} | {""}) == 2 and (
-        len(functions) == 1 or functions[0].function == "unnest"
-    ):
-        args = tuple(a for f in functions for a in f.args)
-        columns = tuple(c for f in functions for c in f.columns)
-        rel = TableFunction(rel, functions[0].function, args, columns)
-    else:
-        rel = Join(JoinKind.INNER, rel, _in_lockstep(functions), Literal(True, BOOL), True)
+    rel, placed = with_set_returning(rel, scope.functions)
+    _rewrite_targets(targets, placed)
+    return rel
 
-    def place(level: int, index: int) -> tuple[int, int]:
-        if level == 0 and FUNCTION_BASE <= index < AGGREGATE_BASE:
-            return level, width + index - FUNCTION_BASE
-        return level, index
 
+def _rewrite_targets(targets: list[TargetExpr], rewrite: Callable[[Scalar], Scalar]) -> None:
     for target in targets:
-        target.expr = relevel(target.expr, place)
-    return rel
+        target.expr = rewrite(target.expr)
 
 
-def _routine(functions: Sequence[SetReturning]) -> Rel:
-    """The rows of a user's function, for a lateral join."""
-    function = functions[0]
-    if len(functions) > 1 or function.routine is None:
-        raise unsupported("a user's function beside another set-returning one", position=functions[0].at + 1)
-    entry, body = function.routine
-    return lateral(body, entry, tuple(lift(a) for a in function.args))
-
-
-def _in_lockstep(functions: Sequence[SetReturning]) -> Rel:
-    """The functions' rows side by side by their numbers, the shorter ones padded with NULL; for a lateral join."""
-    rel: Rel | None = None
-    for count, function in enumerate(functions):
-        args = tuple(lift(a) for a in function.args)
-        one = TableFunction(UNIT, function.function, args, function.columns, True)
-        if rel is None:
-            rel = one
-            continue
-        equal = Call("=(int8,int8)", (Column(count, INT8), Column(count + 2, INT8)), BOOL, True)
-        joined = Join(JoinKind.FULL, rel, one, equal)
-        columns = schema(joined)
-        values = [Column(i, columns[i].type, True) for i in (*range(count), count + 1)]
-        number = Coalesce((Column(count, INT8), Column(count + 2, INT8)), INT8)
-        rel = Project(joined, (*values, number))
-    assert rel is not None
-    return rel
+def _rewrite_functions(scope: NameScope, rewrite: Callable[[Scalar], Scalar]) -> None:
+    if scope.functions:
+        scope.functions = [replace(f, args=tuple(rewrite(a) for a in f.args)) for f in scope.functions]
 
 
 def _distinct(
-    env: Environment, node: nodes.Select, bound: queries.Bound, on: Sequence[int],
+    env: Environment, node: nodes.Select, bound: BoundQuery, on: Sequence[int],
     ordering: tuple[Sequence[nodes.OrderItem], Sequence[int]],
-) -> queries.Bound:  # fmt: skip
+) -> BoundQuery:  # fmt: skip
+    """DISTINCT or DISTINCT ON. ``on``: its targets; ``ordering``: ORDER BY's items and their targets. Raises 42P10."""
     items, order = ordering
     if node.distinct is None:
         return bound
@@ -292,13 +245,13 @@ def _distinct(
             message = "for SELECT DISTINCT, ORDER BY expressions must appear in select list"
             first = next(item for item, i in zip(items, order, strict=True) if i >= bound.width)
             raise SqlError("42P10", message, position=first.at + 1)
-        bound = queries.settle(env, bound)
-        return queries.Bound(Distinct(bound.rel), bound.columns, bound.order)
+        bound = resolve_columns(env, bound)
+        return BoundQuery(Distinct(bound.rel), bound.columns, bound.order)
     if any(i not in on for i in order[: len(set(on))]) and set(order[: len(set(on))]) != set(on):
         message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions"
         raise SqlError("42P10", message, position=node.distinct[0].at + 1)
-    bound = queries.settle(env, bound)
+    bound = resolve_columns(env, bound)
     columns = schema(bound.rel)
     keys = tuple(Column(i, columns[i].type, columns[i].nullable) for i in dict.fromkeys(on))
     rel = TopK(bound.rel, keys, bound.order, Literal(1, INT8), None)
-    return queries.Bound(rel, bound.columns, bound.order)
+    return BoundQuery(rel, bound.columns, bound.order)

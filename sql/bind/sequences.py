@@ -1,4 +1,4 @@
-"""nextval and its family where the sequence is named by a constant: looked up when the statement is bound."""
+"""nextval, currval and setval: a sequence named by a constant is looked up when the statement is bound."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def next_value(sequence: int) -> Scalar:
 
 
 def of_default(expr: Scalar) -> int | None:
-    """The sequence whose numbers a DEFAULT is, if it is nothing else."""
+    """The id of the sequence if a DEFAULT is just its nextval, else None."""
     if isinstance(expr, Call) and expr.function == "assignment_cast":
         expr = expr.args[0]
     if isinstance(expr, Call) and expr.function == NEXTVAL and isinstance(expr.args[0], Literal):
@@ -31,7 +31,7 @@ def of_default(expr: Scalar) -> int | None:
 
 
 def resolved(env: Environment, argument: Scalar, at: int) -> Scalar:
-    """The argument of such a function; a constant name becomes the sequence's oid. Raises 42P01, 42809."""
+    """The argument of such a function; a constant name becomes the sequence's id. Raises 42P01, 42809."""
     name = _constant(argument)
     if name is None or name.isdigit():
         return argument
@@ -46,6 +46,7 @@ def resolved(env: Environment, argument: Scalar, at: int) -> Scalar:
 
 
 def _constant(argument: Scalar) -> str | None:
+    """The name that an untyped literal or a constant cast to regclass gives, else None."""
     if isinstance(argument, Call) and argument.function == "cast" and argument.type.kind is Kind.REGCLASS:
         argument = argument.args[0]
         if not isinstance(argument, Literal) or argument.type.kind is not Kind.TEXT:

@@ -1,4 +1,19 @@
-"""Statements: syntax → ``sql.statements.statements``, with names, types and parameters resolved."""
+"""Binding: a parsed statement becomes one of ``sql.statements``, its names, types and parameters resolved.
+
+The modules of this folder import downwards only; import-linter holds the order. From the bottom up:
+
+- ``namespace``, ``scope``: what names mean; ``bound_query``: what a bound query is
+- ``environment``: what binding a statement carries along, the ``Binder`` protocol, and the way back up
+- ``coerce``, ``overloads``, ``subquery``, ``rows``, ``target``: casts, overload resolution, nested queries, row values
+- ``operators``, ``routines``, ``aggregates``, ``windows``, ``comparisons``, …: the kinds of expressions; ``calls``:
+  which function a name means; ``expression``: the dispatch on syntax nodes
+- ``from_clause`` over ``joins``; ``selection`` over ``grouping``; ``setops``; ``cte``; ``query``
+- ``dml``, ``subscribe``; then ``entry_points``, which ties the knot; then definitions (``ddl``, ``alter``, …) and COPY
+- this module
+
+What SQL's grammar makes recursive (an expression holds a query, a query holds expressions; WITH holds statements that
+change data) goes up through ``Environment.binder``, ``bind_query`` and ``bind_change``.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +21,17 @@ from typing import assert_never
 
 from ivm.errors import SqlError, too_deep, unsupported
 from ivm.words import SqlType
-from sql.bind import alter, copying, ddl, dml, routines, user_aggregates, vectors
+from sql.bind import alter, copying, ddl, dml, routine_definitions, vectors
 from sql.bind.constraints import create_index
+from sql.bind.entry_points import ENTRY_POINTS
 from sql.bind.environment import Environment, Parameters
-from sql.bind.expression import Binder
-from sql.bind.from_clause import lookup
-from sql.bind.query import bind_stored, bind_top, moment_expression
+from sql.bind.expression import ExpressionBinder
+from sql.bind.lookup import lookup
+from sql.bind.query import bind_top
 from sql.bind.rows import MarkerNeeded
-from sql.bind.scope import OidNeeded, Scope
+from sql.bind.scope import NameScope, OidNeeded
+from sql.bind.subscribe import subscribe
+from sql.bind.target import truncate_target
 from sql.catalog.catalog import CatalogReader, Relation, RelationKind
 from sql.parse import StatementText, moved, parse
 from sql.statements import queries
@@ -26,10 +44,10 @@ from sql.syntax.nodes_constraints import CreateIndexStatement
 def bind_statement(
     text: StatementText | str, catalog: CatalogReader, parameter_types: tuple[SqlType | None, ...] = ()
 ) -> bound.BoundStatement:
-    """One statement bound against the catalog.
+    """Parses and binds one statement.
 
-    ``parameter_types``: what the client declared for $1, $2, …; the others are inferred, text as a last resort.
-    Errors point into the whole query string (by the statement's offset).
+    ``parameter_types``: those that the client declared for $1, $2, …; the others are inferred, or else text. Positions
+    in errors are relative to the whole query string. Raises SqlError.
     """
     if isinstance(text, str):
         text = StatementText(text)
@@ -42,13 +60,13 @@ def bind_tree(
     catalog: CatalogReader,
     parameter_types: tuple[SqlType | None, ...] = (),
 ) -> bound.BoundStatement:
-    """The same for a statement that is parsed already (trees may be kept and bound again)."""
+    """The same for a parsed statement; the tree may be bound again."""
     marked: frozenset[str] = frozenset()
     oids = False
     try:
         while True:
             parameters = Parameters(parameter_types)
-            env = Environment(catalog, parameters, marked=marked, top=_own_with(tree), oids=oids)
+            env = Environment(catalog, parameters, ENTRY_POINTS, marked=marked, top=_own_with(tree), oids=oids)
             try:
                 statement = _with_changes(env, _statement(env, tree))
                 break
@@ -69,7 +87,8 @@ def _own_with(tree: nodes_statements.Statement) -> nodes.With | None:
 
 
 def _with_changes(env: Environment, statement: bound.Statement) -> bound.Statement:
-    """The statement after the data-modifying ones in its WITH, if there are any or it reads beside its source."""
+    """The statement, as a ``Compound`` with the data-modifying statements of its WITH. An INSERT, UPDATE or DELETE with
+    subqueries outside its source is a ``Compound`` too."""
     alone = isinstance(statement, bound.Insert | bound.Update | bound.Delete) and reads_subqueries(statement)
     if not env.changes and not alone:
         return statement
@@ -83,12 +102,8 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
     match tree:
         case nodes.Query():
             return vectors.shown(bind_top(env, tree))
-        case nodes.InsertStatement():
-            return dml.insert(env, tree)
-        case nodes.UpdateStatement():
-            return dml.update(env, tree)
-        case nodes.DeleteStatement():
-            return dml.delete(env, tree)
+        case nodes.InsertStatement() | nodes.UpdateStatement() | nodes.DeleteStatement():
+            return dml.bind_change(env, tree)
         case nodes_statements.CreateTableStatement():
             return ddl.create_table(env, tree)
         case nodes_statements.CreateViewStatement():
@@ -98,15 +113,14 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
         case nodes_statements.DropStatement():
             return ddl.drop(tree)
         case nodes_routines.CreateFunctionStatement():
-            return user_aggregates.create(env, tree) if tree.aggregate else routines.create(env, tree)
+            create = routine_definitions.create_aggregate if tree.aggregate else routine_definitions.create_function
+            return create(env, tree)
         case nodes_routines.DropFunctionStatement():
-            return routines.drop(env, tree)
+            return routine_definitions.drop_function(env, tree)
         case nodes_alter.AlterTableStatement():
             return alter.alter_table(env, tree)
         case nodes_statements.TruncateStatement():
-            named = [(name, dml.target(env, name, "truncate")) for name in tree.names]
-            tables = {t.id: t for n, r in named for t in (r, *(() if n.only else env.catalog.below(r)))}
-            return bound.Truncate(tuple(tables.values()), tree.restart, tree.cascade)
+            return _truncate(env, tree)
         case nodes_statements.CopyStatement():
             return copying.copy(env, tree)
         case nodes_statements.CreateFromStatement():
@@ -124,7 +138,7 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
         case nodes_statements.PrepareStatement():
             return bound.Prepare(tree.name, tuple(env.type(t) for t in tree.types), tree.text)
         case nodes_statements.ExecuteStatement():
-            binder = Binder(env, Scope(clause="EXECUTE"), "EXECUTE parameters")
+            binder = ExpressionBinder(env, NameScope(clause="EXECUTE"), "EXECUTE parameters")
             return bound.Execute(tree.name, tuple(binder.bind(a) for a in tree.arguments))
         case nodes_statements.DeclareStatement():
             return _declare(env, tree)
@@ -134,26 +148,20 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
             assert_never(tree)
 
 
+def _truncate(env: Environment, tree: nodes_statements.TruncateStatement) -> bound.Truncate:
+    """TRUNCATE of the named tables and, without ONLY, of those below them."""
+    named = [(name, truncate_target(env, name)) for name in tree.names]
+    tables = {t.id: t for n, r in named for t in (r, *(() if n.only else env.catalog.below(r)))}
+    return bound.Truncate(tuple(tables.values()), tree.restart, tree.cascade)
+
+
 def _materialized(env: Environment, name: nodes.TableName) -> Relation:
-    """The materialized view of this name. 42809: it is something else."""
+    """The materialized view of this name. Raises 42P01, 42809."""
     relation = lookup(env, name)
     if relation.kind is not RelationKind.MATERIALIZED_VIEW:
         message = f'"{relation.name}" is not a materialized view'
         raise SqlError("42809", message, position=name.at + 1)
     return relation
-
-
-def subscribe(env: Environment, tree: nodes_statements.SubscribeStatement) -> bound.Subscribe:
-    """SUBSCRIBE to a relation (as ``SELECT * FROM`` it) or a query."""
-    source = tree.source
-    if isinstance(source, nodes.TableName):
-        star = nodes.Target(nodes.Star((), source.at), None, source.at)
-        select = nodes.Select((star,), (source,), None, None, None, None, source.at)
-        source = nodes.Query(select, source.at)
-    query = bind_stored(env, source)
-    as_of = None if tree.as_of is None else moment_expression(env, tree.as_of, "AS OF")
-    up_to = None if tree.up_to is None else moment_expression(env, tree.up_to, "UP TO")
-    return bound.Subscribe(query, tree.snapshot, tree.progress, as_of, up_to)
 
 
 def _declare(env: Environment, tree: nodes_statements.DeclareStatement) -> bound.Declare:

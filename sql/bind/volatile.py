@@ -1,29 +1,26 @@
-"""Volatile functions in what a statement gives out: once for each row, in the rows' order.
+"""Volatile functions in a statement's result: called once for each row, in the order of the rows.
 
-A collection holds equal rows once, with their number, and in no order. So what calls a volatile function at the top of
-a query is taken out of its plan, and computed when the rows are written out and sorted (Postgres, too, computes
-such columns after it sorts).
+A collection holds equal rows once, with a count, and in no order. So the columns of a statement's query that call
+volatile functions are taken out of its plan and computed when the sorted rows are sent (Postgres, too, computes such
+columns after sorting).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ivm.words import BOOL, Kind
 from planner.expr.functions.table import FUNCTIONS
 from planner.expr.scalar import Call, Column, Literal, Parameter, Scalar
 from planner.logical.nodes import Project, schema
 from planner.logical.traversal import renumber, walk
+from sql.bind.bound_query import BoundQuery
 from sql.bind.walk import has_subquery
-
-if TYPE_CHECKING:
-    from sql.bind.query import Bound
 
 
 def is_volatile(expr: Scalar) -> bool:
-    """Whether a volatile function is called in the expression, subqueries aside."""
+    """Whether the expression calls a volatile function, subqueries aside."""
     for part in walk(expr):
         if isinstance(part, Call):
             function = FUNCTIONS.get(part.function)
@@ -32,13 +29,14 @@ def is_volatile(expr: Scalar) -> bool:
     return False
 
 
-def gives_volatile(bound: Bound) -> bool:
-    """Whether the query's columns are to be computed late."""
+def gives_volatile(bound: BoundQuery) -> bool:
+    """Whether columns of the query are computed after sorting."""
     return isinstance(bound.rel, Project) and bool(_late(bound, bound.rel))
 
 
-def postponed(bound: Bound) -> tuple[Bound, tuple[Scalar, ...]]:
-    """The query without what is computed late, its columns where they were, and its shown columns over that."""
+def postponed(bound: BoundQuery) -> tuple[BoundQuery, tuple[Scalar, ...]]:
+    """The query with NULLs in place of the columns that are computed after sorting, and the expressions of all its
+    columns over that."""
     rel = bound.rel
     if not isinstance(rel, Project):
         shown = schema(rel)[: bound.width]
@@ -60,8 +58,8 @@ def postponed(bound: Bound) -> tuple[Bound, tuple[Scalar, ...]]:
     return replace(bound, rel=Project(rel.input, (*kept, *needed))), tuple(shown_exprs)
 
 
-def _late(bound: Bound, rel: Project) -> set[int]:
-    """The shown columns that call volatile functions, and that nothing sorts by."""
+def _late(bound: BoundQuery, rel: Project) -> set[int]:
+    """The columns that call volatile functions, and that ORDER BY does not use."""
     sorted_by = {part.index for key in bound.order for part in walk(key.expr) if isinstance(part, Column)}
     exprs = enumerate(rel.exprs[: bound.width])
     return {i for i, e in exprs if i not in sorted_by and is_volatile(e) and not has_subquery(e)}

@@ -1,4 +1,4 @@
-"""Walks over bound plans, subqueries included: finding things."""
+"""Searches in bound plans and expressions, subqueries included."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from planner.logical.nodes import Get, Rel
 
 
 def references(expr: Scalar) -> set[tuple[int, int]]:
-    """All (level, index) that an expression refers to outside itself."""
+    """The columns that an expression refers to, as (level, index); those of its own subqueries excluded."""
     found: set[tuple[int, int]] = set()
 
     def note(level: int, index: int) -> tuple[int, int]:
@@ -31,7 +31,7 @@ def references(expr: Scalar) -> set[tuple[int, int]]:
 
 
 def rel_references(rel: Rel) -> set[tuple[int, int]]:
-    """All (level, index) outside a plan that it refers to; level 0 is the query that it stands in as a subquery."""
+    """The outer columns that a plan refers to, as (level, index); level 0 is the query around the plan."""
     found: set[tuple[int, int]] = set()
 
     def note(level: int, index: int) -> tuple[int, int]:
@@ -43,7 +43,7 @@ def rel_references(rel: Rel) -> set[tuple[int, int]]:
 
 
 def has_subquery(expr: Scalar) -> bool:
-    """Whether a subquery stands anywhere in the expression."""
+    """Whether the expression contains a subquery."""
     if isinstance(expr, ScalarSubquery | Exists | Quantified):
         return True
     return any(has_subquery(c) for c in children(expr))

@@ -1,8 +1,8 @@
-"""Window functions: row_number, rank and dense_rank, and what is reckoned from them; lag, lead and first_value;
-aggregates of whole partitions. All others are refused.
+"""Window functions: row_number, rank, dense_rank and what is computed from them (``sql.bind.distribution``); lag, lead
+and first_value (``sql.bind.neighbours``); aggregates over whole partitions. All others are refused.
 
-An aggregate over (PARTITION BY keys) is the rows joined with their groups: a change costs the change of the group's
-aggregate, and the rows of the partition where that is another one.
+An aggregate over (PARTITION BY keys) is a join of the rows with their groups. Cost of a change: that of the group's
+aggregate, and where its result changes, the rows of the partition.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import Final, assert_never
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, INT8, ColumnType
@@ -22,32 +22,30 @@ from planner.logical.join_keys import SAME
 from planner.logical.levels import relevel
 from planner.logical.nodes import Join, JoinKind, Numbering, Reduce, Rel, TopK, schema
 from planner.logical.traversal import aggregate_scalars, with_aggregate_scalars
-from sql.bind import neighbours, ordered_sets, shares
+from sql.bind import distribution, neighbours, ordered_sets
+from sql.bind.aggregates import called_aggregate
 from sql.bind.coerce import resolve_unknown
+from sql.bind.environment import Binder
+from sql.bind.order_by import sort_key
 from sql.bind.overloads import no_function
-from sql.bind.scope import FUNCTION_BASE, WINDOW_BASE, Neighbour, Scope, WindowCall
+from sql.bind.routines import RoutineOverload
+from sql.bind.scope import FUNCTION_BASE, WINDOW_BASE, Neighbour, WindowCall
 from sql.syntax import nodes
 
-if TYPE_CHECKING:
-    from sql.bind.expression import Binder
-    from sql.bind.routines import Entry
-
 _NUMBERINGS: Final = frozenset(n.value for n in Numbering)
-NAMES: Final = _NUMBERINGS | neighbours.NAMES | shares.NAMES
+NAMES: Final = _NUMBERINGS | neighbours.NAMES | distribution.NAMES
 _REFUSED: Final = frozenset({"last_value", "nth_value"})
 _READ_AGAIN: Final = "a window of rows that are not the same when they are read again"
 _ARGUMENTS: Final = "a window function's arguments"
 _KNOWN: Final = "Those that number rows are, lag, lead and first_value, and aggregates of whole partitions."
 
 
-def window_function(b: Binder, node: nodes.Apply, name: str, entry: Entry | None = None) -> Scalar:
-    """A window function: noted in its query, and a placeholder column for its result. ``entry``: the user's aggregate
-    that it is. Raises 42P20, 42803, 0A000."""
-    from sql.bind.expression import sort_key
-
+def window_function(b: Binder, node: nodes.Apply, name: str, overload: RoutineOverload | None = None) -> Scalar:
+    """A placeholder for a window function's result; the call is added to the scope. ``overload``: the user-defined
+    aggregate that is called. Raises 42P20, 42803, 42809, 42883, 0A000."""
     over = node.over
     assert over is not None
-    is_aggregate = entry is not None or bool(aggregate_overloads(name))
+    is_aggregate = overload is not None or bool(aggregate_overloads(name))
     if b.inside_aggregate:
         message = "aggregate function calls cannot contain window function calls"
         raise SqlError("42803", message, position=node.at + 1)
@@ -68,27 +66,29 @@ def window_function(b: Binder, node: nodes.Apply, name: str, entry: Entry | None
         partition = tuple(resolve_unknown(b.env, b.bind(e), node.at) for e in over.partition)
         order = tuple(sort_key(resolve_unknown(b.env, b.bind(i.expr), i.at), i) for i in over.order)
         b.scope.clause = _ARGUMENTS
-        if entry is None and name in shares.NAMES:
-            return shares.share(b, node, name, partition, order, partial(_noted, noted))
-        return _noted(noted, WindowCall(_function(b, node, name, entry), partition, order))
+        if overload is None and name in distribution.NAMES:
+            return distribution.distribution_function(b, node, name, partition, order, partial(_noted, noted))
+        return _noted(noted, WindowCall(_function(b, node, name, overload), partition, order))
     finally:
         b.scope.windows, b.scope.clause = noted, clause
 
 
 def _noted(calls: list[WindowCall], call: WindowCall) -> Column:
-    """The column that stands for a call."""
+    """The placeholder for a call."""
     if call not in calls:
         calls.append(call)
     result = _result(call.function)
     return Column(WINDOW_BASE + calls.index(call), result.type, result.nullable)
 
 
-def _function(b: Binder, node: nodes.Apply, name: str, entry: Entry | None) -> Numbering | Aggregate | Neighbour:
-    if entry is None and name in _NUMBERINGS:
+def _function(
+    b: Binder, node: nodes.Apply, name: str, overload: RoutineOverload | None
+) -> Numbering | Aggregate | Neighbour:
+    if overload is None and name in _NUMBERINGS:
         return Numbering(name)
-    if entry is None and name in neighbours.NAMES:
+    if overload is None and name in neighbours.NAMES:
         return neighbours.bind(b, node, name)
-    return _of_partition(b, node, name, entry)
+    return _of_partition(b, node, name, overload)
 
 
 def _result(function: Numbering | Aggregate | Neighbour) -> ColumnType:
@@ -104,6 +104,7 @@ def _result(function: Numbering | Aggregate | Neighbour) -> ColumnType:
 
 
 def _no_window_function(b: Binder, node: nodes.Apply, name: str) -> SqlError:
+    """The error for OVER after what is no window function."""
     if name in ordered_sets.NAMES:
         message = f"OVER is not supported for ordered-set aggregate {name}"
         return SqlError("0A000", message, position=node.at + 1)
@@ -129,15 +130,13 @@ def _check_call(b: Binder, node: nodes.Apply, name: str) -> None:
         raise SqlError("0A000", message, position=node.at + 1)
 
 
-def _of_partition(b: Binder, node: nodes.Apply, name: str, entry: Entry | None) -> Aggregate:
-    from sql.bind.calls import called_aggregate
-
-    made = called_aggregate(b, node, name, entry)
+def _of_partition(b: Binder, node: nodes.Apply, name: str, overload: RoutineOverload | None) -> Aggregate:
+    made = called_aggregate(b, node, name, overload)
     return replace(made, nullable=AGGREGATES[made.function].family not in COUNTS)
 
 
 def expressions(calls: Sequence[WindowCall]) -> list[Scalar]:
-    """What windows are made of."""
+    """All expressions in window functions."""
     return [e for call in calls for e in (*call.partition, *(k.expr for k in call.order), *_inside(call))]
 
 
@@ -151,9 +150,8 @@ def _inside(call: WindowCall) -> tuple[Scalar, ...]:
             return ()
 
 
-def numbered(scope: Scope, rel: Rel) -> tuple[Rel, dict[int, int]]:
-    """The query's rows with a column for each window function, and where it stands by its placeholder."""
-    calls = scope.windows or []
+def with_windows(rel: Rel, calls: Sequence[WindowCall]) -> tuple[Rel, Callable[[Scalar], Scalar]]:
+    """The query's rows with a column for each window function, and what replaces the placeholders in an expression."""
     place: dict[int, int] = {}
     rows = rel
     ordered = [c for c in calls if not isinstance(c.function, Aggregate)]
@@ -166,14 +164,14 @@ def numbered(scope: Scope, rel: Rel) -> tuple[Rel, dict[int, int]]:
         width = len(schema(rel)) + len(partition)
         place |= {WINDOW_BASE + i: width + n for n, (i, _) in enumerate(of)}
         rel = _beside(rel, Reduce(rows, partition, tuple(function for _, function in of)))
-    return rel, place
+    return rel, lambda expr: relevel(expr, lambda level, i: (level, place.get(i, i) if level == 0 else i))
 
 
 def _ordered(
     rel: Rel, rows: Rel, window: tuple[tuple[Scalar, ...], tuple[SortKey, ...]],
     mine: dict[int, Numbering | Aggregate | Neighbour], place: dict[int, int],
 ) -> Rel:  # fmt: skip
-    """``rel`` with columns for the functions of a window, by number; ``place`` learns where they stand."""
+    """``rel`` with columns for the functions of one window. ``mine``: them by number; ``place`` gets their columns."""
     numbers = [f for f in mine.values() if isinstance(f, Numbering)]
     found = {i: f for i, f in mine.items() if isinstance(f, Neighbour)}
     if any(f.offset is not None for f in found.values()) and Numbering.ROW_NUMBER not in numbers:
@@ -197,7 +195,7 @@ def _ordered(
 
 
 def _beside(rel: Rel, groups: Reduce) -> Rel:
-    """Each row with its group; the rows begin with those that the groups are of."""
+    """The rows joined with their groups. ``rel`` begins with the columns that the keys of ``groups`` are over."""
     if rel_is_volatile(groups):
         raise unsupported(_READ_AGAIN)
     width = len(schema(rel))
@@ -207,18 +205,13 @@ def _beside(rel: Rel, groups: Reduce) -> Rel:
     return Join(JoinKind.INNER, rel, groups, condition)
 
 
-def placed(expr: Scalar, place: dict[int, int]) -> Scalar:
-    """The expression over the numbered rows."""
-    return relevel(expr, lambda level, index: (level, place.get(index, index) if level == 0 else index))
-
-
 def has_window(indexes: set[int]) -> bool:
-    """Whether one of the columns stands for a window function."""
+    """Whether one of the columns is a placeholder for a window function."""
     return any(WINDOW_BASE <= i < FUNCTION_BASE for i in indexes)
 
 
 def regrouped(call: WindowCall, rewrite: Callable[[Scalar], Scalar]) -> WindowCall:
-    """The call over a query's groups."""
+    """The call with its expressions rewritten, from a query's rows to its groups."""
     function = call.function
     if isinstance(function, Aggregate):
         function = with_aggregate_scalars(function, tuple(rewrite(e) for e in aggregate_scalars(function)))

@@ -10,8 +10,8 @@ from ivm.errors import SqlError, Subject
 from ivm.rows import RowSet, Vector, Words, pack, unpack
 from ivm.words import ColumnType
 from planner.expr.evaluate.evaluator import evaluate
-from sql.bind.dml import default
-from sql.bind.environment import Environment, Parameters
+from sql.bind.entry_points import environment_of
+from sql.bind.target import column_default
 from sql.catalog.catalog import Relation
 from sql.catalog.links import Link
 from sql.catalog.search_path import Lookup
@@ -109,12 +109,12 @@ def _following(link: Link, children: Words, parents: Words) -> list[Vector]:
 def _set(changer: Changer, link: Link, children: Words, columns: tuple[int, ...], *, to_default: bool) -> list[Vector]:
     """The children with these columns NULL or at their defaults."""
     vectors, count = unpack(children, link.child.schema), len(children)
-    env = Environment(Lookup(changer.writer.catalog), Parameters())
+    env = environment_of(Lookup(changer.writer.catalog))
     for column in columns:
         vectors[column] = Vector(np.zeros(count, np.int64), np.ones(count, np.bool_))
         if to_default:
             (vectors[column],), failures = evaluate(
-                (default(env, link.child.columns[column]),), [], count, changer.context
+                (column_default(env, link.child.columns[column]),), [], count, changer.context
             )
             if failures is not None:
                 raise failures.errors[0]

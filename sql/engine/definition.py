@@ -6,8 +6,8 @@ from ivm.errors import unsupported
 from planner.expr.scalar import Column
 from planner.logical.locked_joins import with_names
 from planner.logical.nodes import Project, Rel, TopK, schema
-from sql.bind.environment import Environment, Parameters
-from sql.bind.routines import Entry, body
+from sql.bind.entry_points import environment_of
+from sql.bind.routines import RoutineOverload, routine_body
 from sql.bind.statement import bind_statement
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.search_path import Lookup, Pinned
@@ -34,7 +34,7 @@ def definition_rel(view: Relation, catalog: Catalog) -> Rel:
     """A stored view's rows, bound anew from its definition; a function's, its arguments one level out."""
     assert view.definition is not None, "a view has a definition"
     if view.routine is not None:
-        return body(Environment(Lookup(catalog), Parameters()), Entry(view, view.routine))
+        return routine_body(environment_of(Lookup(catalog)), RoutineOverload(view, view.routine))
     statement = bind_statement(StatementText(view.definition, 0), Pinned(Lookup(catalog), view)).statement
     assert isinstance(statement, Query), "a view's definition is a query"
     return with_names(view_rel(statement), view.locks)

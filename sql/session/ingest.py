@@ -10,8 +10,8 @@ from ivm.errors import SqlError
 from ivm.rows import Mask, Vector, Words, pack, unpack
 from ivm.words import ColumnType
 from planner.expr.context import Context
-from sql.bind.dml import default
-from sql.bind.environment import Environment, Parameters
+from sql.bind.entry_points import environment_of
+from sql.bind.target import column_default
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.connection import Connection
 from sql.catalog.search_path import Lookup
@@ -80,9 +80,9 @@ def target_of(source: Relation, catalog: Catalog) -> Target:
     names = [table.columns[i].name for i in columns]
     key = tuple(names.index(n) for n in connection.key) if keyed else ()
     loaded = tuple(LoadColumn(c.name, c.type, keyed or c.nullable) for c in (table.columns[i] for i in columns))
-    env = Environment(Lookup(catalog), Parameters())
+    env = environment_of(Lookup(catalog))
     defaults = tuple(
-        default(env, c) if c.default is not None or c.generated is not None else None for c in table.columns
+        column_default(env, c) if c.default is not None or c.generated is not None else None for c in table.columns
     )
     rows = JsonRows(loaded, key, bool(connection.columns), connection.envelope == "debezium")
     return Target(source, table, CopyFrom(table, columns, defaults, CopyOptions()), rows)

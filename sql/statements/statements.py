@@ -76,8 +76,8 @@ class Update:
     """``source`` yields, for each row to change, the old row, the new row, then any columns of FROM.
 
     ``returning`` is over (new row, FROM's columns). When FROM matches a row several times, one match is taken.
-    With ``branches`` the rows are wide, as ``sql.bind.family`` makes them, ``width`` columns of which the last is the
-    tableoid: the oid of the row's table.
+    With ``branches`` the rows are wide (``sql.bind.inheritance_tree``): ``width`` columns, the last of which is the
+    tableoid, the oid of the row's table.
     """
 
     table: Relation

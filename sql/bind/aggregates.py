@@ -1,0 +1,118 @@
+"""Calls of aggregates, built-in and user-defined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ivm.errors import SqlError, unsupported
+from ivm.words import INT8
+from planner.aggregates.table import PYTHON, aggregate_overloads, result_nullable
+from planner.expr.python_function import PythonFunction
+from planner.expr.scalar import Aggregate, Column, OuterColumn, Scalar
+from planner.logical.levels import unlift
+from sql.bind.coerce import cast_arguments, plain, resolve_unknown, to_boolean
+from sql.bind.environment import Binder, Environment
+from sql.bind.order_by import sort_key
+from sql.bind.overloads import resolve_call, resolve_uncached
+from sql.bind.overloads import signature as shown_call
+from sql.bind.routines import RoutineOverload
+from sql.bind.scope import AGGREGATE_BASE
+from sql.bind.walk import has_subquery, references
+from sql.syntax import nodes
+
+
+def aggregate(
+    b: Binder,
+    node: nodes.Apply,
+    name: str,
+    become: Callable[[Aggregate], Aggregate] | None = None,
+    overload: RoutineOverload | None = None,
+) -> Scalar:
+    """A placeholder for an aggregate's result; the aggregate is added to the scope of the query it belongs to.
+
+    That is the innermost query that a column in it comes from (parse_agg.c). ``become``: turns the aggregate of the
+    call into the one that is meant. ``overload``: the user-defined aggregate that is called. Raises 42803, 42883.
+    """
+    if b.inside_aggregate:
+        raise SqlError("42803", "aggregate function calls cannot be nested", position=node.at + 1)
+    b.inside_aggregate = True
+    try:
+        made = called_aggregate(b, node, name, overload)
+    finally:
+        b.inside_aggregate = False
+    made = made if become is None else become(made)
+    parts = [*made.args, *(k.expr for k in made.order), *([made.filter] if made.filter is not None else [])]
+    levels = {level for part in parts for level, _ in references(part)}
+    level = min(levels, default=0)
+    owner = b.scope
+    for _ in range(level):
+        assert owner.parent is not None
+        owner = owner.parent
+    if owner.aggregates is None:
+        clause = b.clause if level == 0 else owner.clause
+        raise SqlError("42803", f"aggregate functions are not allowed in {clause}", position=node.at + 1)
+    if level:
+        made = _outer_aggregate(made, level, parts, node)
+    index = AGGREGATE_BASE + owner.note_aggregate(made)
+    if level:
+        return OuterColumn(level, index, made.type, made.nullable)
+    return Column(index, made.type, made.nullable)
+
+
+def _outer_aggregate(made: Aggregate, level: int, parts: list[Scalar], node: nodes.Apply) -> Aggregate:
+    """An aggregate of an enclosing query, over that query's columns. Raises 0A000."""
+    if any(has_subquery(p) for p in parts) or made.order:
+        raise unsupported("such an aggregate of an outer query", position=node.at + 1)
+    filter_ = None if made.filter is None else unlift(made.filter, level)
+    args = tuple(unlift(a, level) for a in made.args)
+    return replace(made, args=args, filter=filter_)
+
+
+def called_aggregate(b: Binder, node: nodes.Apply, name: str, overload: RoutineOverload | None) -> Aggregate:
+    """The aggregate of a call, which is not added to any scope. Raises 42883, 42809, 42P10."""
+    filter_ = None if node.filter is None else to_boolean(b.env, b.bind(node.filter), "FILTER", node.filter.at)
+    keys = [b.bind(i.expr) for i in node.order]
+    if node.star:
+        if name != "count":
+            raise SqlError("42883", f"function {name}() does not exist", position=node.at + 1)
+        return Aggregate("count(*)", (), INT8, False, False, filter_)
+    if name == "count" and not node.args:
+        raise SqlError(
+            "42809", "count(*) must be used to call a parameterless aggregate function", position=node.at + 1
+        )
+    args = [b.bind(a) for a in node.args]
+    if overload is not None:
+        function, bound = PYTHON, _routine_arguments(b.env, overload, args, node.at)
+    else:
+        choice = resolve_call(aggregate_overloads(name), name, tuple(a.type for a in args), node.at)
+        function, bound = choice.overload, cast_arguments(b.env, args, choice.args, node.at)
+    if node.distinct and any(k not in args for k in keys):
+        raise SqlError(
+            "42P10", "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
+            position=node.at + 1,
+        )  # fmt: skip
+    # A sort key that equals an argument is that argument as the aggregate gets it, cast included.
+    keys = [bound[args.index(k)] if k in args else resolve_unknown(b.env, k, node.at) for k in keys]
+    order = tuple(sort_key(k, i) for k, i in zip(keys, node.order, strict=True))
+    types = tuple(a.type for a in bound)
+    nullable = result_nullable(function, tuple(a.nullable for a in bound), b.scope.grouped, filter_ is not None)
+    python = None if overload is None else python_function(overload)
+    result = plain(function.result_type(types) if python is None else python.result)
+    return Aggregate(function.key, bound, result, nullable, node.distinct, filter_, order, python)
+
+
+def python_function(overload: RoutineOverload) -> PythonFunction:
+    """The Python function of a user-defined aggregate."""
+    routine, body = overload.routine, overload.relation.definition
+    assert body is not None, "an aggregate has a body"
+    return PythonFunction(shown_call(overload.name, overload.args), overload.name, body, routine.result, routine.strict)
+
+
+def _routine_arguments(
+    env: Environment, overload: RoutineOverload, args: Sequence[Scalar], at: int
+) -> tuple[Scalar, ...]:
+    """The arguments as the user-defined aggregate takes them, which the call was resolved to."""
+    choice = resolve_uncached((overload,), tuple(a.type for a in args))
+    assert choice is not None, "resolved before"
+    return cast_arguments(env, args, choice.args, at)

@@ -1,0 +1,128 @@
+"""The columns and tables that FROM makes visible, and how aliases and joins change them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ivm.errors import SqlError
+from ivm.words import Schema
+from planner.expr.scalar import Coalesce, Column, OuterColumn, Scalar
+from sql.catalog.catalog import Relation, RelationKind
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """A column with a name. ``expr``: its value over the query's input rows, a Column or the Coalesce of columns that a
+    join merged. ``table`` and ``attribute``: as in ``OutputColumn``."""
+
+    name: str
+    expr: Scalar
+    table: int = 0
+    attribute: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A table of FROM under its alias (a range table entry in Postgres).
+
+    ``relation``: the relation of the catalog, if it is one. ``padded``: an outer join may pad its columns with NULLs;
+    ``marker``: a column that is NULL in padded rows only. ``oid``: its tableoid, if the statement uses one.
+    """
+
+    alias: str
+    columns: tuple[Visible, ...]
+    schema_name: str | None = None
+    relation: Relation | None = None
+    marker: Column | None = None
+    padded: bool = False
+    oid: Visible | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """What unqualified and qualified names mean in a FROM clause.
+
+    ``visible``: the columns of ``*`` in order, merged ones once. ``ranges``: the tables.
+    """
+
+    visible: tuple[Visible, ...] = ()
+    ranges: tuple[Range, ...] = ()
+
+
+HAVE_OIDS: Final = frozenset({RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW})
+"""The kinds of relations whose rows have a tableoid."""
+
+
+def visible_columns(names: Iterable[str], columns: Schema) -> tuple[Visible, ...]:
+    """The columns of a plan under these names, one each."""
+    pairs = zip(names, columns, strict=True)
+    return tuple(Visible(name, Column(i, c.type, c.nullable)) for i, (name, c) in enumerate(pairs))
+
+
+def one_table(alias: str, columns: tuple[Visible, ...]) -> Namespace:
+    """The namespace of a single table."""
+    return Namespace(columns, (Range(alias, columns),))
+
+
+def map_columns(expr: Scalar, change: Callable[[Column], Scalar]) -> Scalar:
+    """A ``Visible.expr`` over other columns."""
+    if isinstance(expr, Column):
+        return change(expr)
+    assert isinstance(expr, Coalesce), expr
+    return Coalesce(tuple(map_columns(a, change) for a in expr.args), expr.type)
+
+
+def at_level(expr: Scalar, level: int) -> Scalar:
+    """A ``Visible.expr`` as seen from ``level`` queries further in."""
+    if level == 0:
+        return expr
+    if isinstance(expr, Column):
+        return OuterColumn(level, expr.index, expr.type, expr.nullable)
+    return map_columns(expr, lambda c: OuterColumn(level, c.index, c.type, c.nullable))
+
+
+def rename(namespace: Namespace, alias: str, columns: tuple[str, ...], at: int) -> Namespace:
+    """All visible columns as one table ``alias (columns)``. Raises 42P10 where there are too many names."""
+    if len(columns) > len(namespace.visible):
+        raise SqlError(
+            "42P10",
+            f'table "{alias}" has {len(namespace.visible)} columns available but {len(columns)} columns specified',
+            position=at + 1,
+        )
+    renamed = tuple(replace(c, name=columns[i]) if i < len(columns) else c for i, c in enumerate(namespace.visible))
+    return Namespace(renamed, (Range(alias, renamed, marker=never_null(renamed)),))
+
+
+def never_null(columns: tuple[Visible, ...]) -> Column | None:
+    """A NOT NULL column, if there is one: it is NULL in padded rows only."""
+    return next((c.expr for c in columns if isinstance(c.expr, Column) and not c.expr.nullable), None)
+
+
+def shift(namespace: Namespace, by: int, nullable: bool) -> Namespace:
+    """The namespace of a join's side: columns moved by ``by``; ``nullable``: the join may pad this side."""
+
+    def move(column: Column) -> Column:
+        return Column(column.index + by, column.type, column.nullable or nullable)
+
+    return _mapped(namespace, move, nullable) if by or nullable else namespace
+
+
+def _mapped(namespace: Namespace, change: Callable[[Column], Column], padded: bool) -> Namespace:
+    def visible(c: Visible) -> Visible:
+        return Visible(c.name, map_columns(c.expr, change), c.table, c.attribute)
+
+    ranges = tuple(
+        Range(
+            r.alias,
+            tuple(visible(c) for c in r.columns),
+            r.schema_name,
+            r.relation,
+            None if r.marker is None else change(r.marker),
+            r.padded or padded,
+            None if r.oid is None else visible(r.oid),
+        )
+        for r in namespace.ranges
+    )
+    return Namespace(tuple(visible(c) for c in namespace.visible), ranges)

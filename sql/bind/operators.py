@@ -1,0 +1,59 @@
+"""Operators applied to bound arguments, by PostgreSQL's rules of operator resolution."""
+
+from __future__ import annotations
+
+from ivm.errors import SqlError, unsupported
+from ivm.words import BOOL, Kind
+from planner.expr.functions.table import overloads
+from planner.expr.scalar import Call, Scalar
+from sql.bind.coerce import cast_arguments
+from sql.bind.environment import Environment
+from sql.bind.overloads import no_operator, resolve_operator, result_type
+from sql.bind.rows import check_comparable
+
+NEVER_NULL = frozenset(
+    """
+    + - * / % ^ = <> < <= > >= || ~~ !~~ ~~* !~~* ~ ~* !~ !~* & | # << >> not abs length char_length upper lower
+    round floor ceil ceiling trunc concat md5 substr substring btrim ltrim rtrim lpad rpad replace position
+    strpos mod sign now current_timestamp mz_now date_trunc
+    """.split()  # noqa: SIM905
+)
+"""Strict functions and operators whose result is NULL for a NULL argument only."""
+_NEGATED = {"!~~": "~~", "!~~*": "~~*", "!~": "~", "!~*": "~*"}
+
+
+def operator(env: Environment, symbol: str, args: list[Scalar], at: int) -> Scalar:
+    """An operator applied to one or two operands. Raises 42883, 42725, 42804, worded as in Postgres."""
+    if symbol in ("&&", "@>", "<@") and not overloads(symbol):
+        raise unsupported(f"operator {symbol}", position=at + 1)
+    if symbol in _NEGATED and not overloads(symbol):
+        return negate(operator(env, _NEGATED[symbol], args, at))
+    types = tuple(a.type for a in args)
+    if symbol == "+" and len(args) == 1 and types[0].kind is not Kind.UNKNOWN and not _has_unary_plus():
+        return operator(env, "-", [operator(env, "-", args, at)], at)
+    try:
+        choice = resolve_operator(overloads(symbol), types)
+    except SqlError:
+        raise no_operator(symbol, types, at, ambiguous=True) from None
+    if choice is None:
+        raise no_operator(symbol, types, at)
+    function = choice.overload
+    if len(args) == 2:
+        check_comparable(types[0], types[1], at)
+    cast_args = cast_arguments(env, args, choice.args, at)
+    nullable = not (function.strict and symbol in NEVER_NULL) or any(a.nullable for a in cast_args)
+    return Call(function.key, cast_args, result_type(function.result, choice), nullable)
+
+
+def _has_unary_plus() -> bool:
+    return any(len(f.args) == 1 for f in overloads("+"))
+
+
+def equal(env: Environment, left: Scalar, right: Scalar, at: int) -> Scalar:
+    """``left = right``."""
+    return operator(env, "=", [left, right], at)
+
+
+def negate(expr: Scalar) -> Scalar:
+    """NOT."""
+    return Call("not", (expr,), BOOL, expr.nullable)

@@ -1,0 +1,66 @@
+"""Scalar functions applied to bound arguments."""
+
+from __future__ import annotations
+
+from ivm.errors import SqlError
+from ivm.words import Kind
+from planner.expr.functions.table import Function, overloads
+from planner.expr.scalar import Call, Scalar
+from sql.bind import operator_functions, sequences
+from sql.bind.coerce import cast, cast_arguments, castable, plain
+from sql.bind.environment import Environment
+from sql.bind.operators import NEVER_NULL, operator
+from sql.bind.overloads import no_function, resolve, result_type
+from sql.catalog.column_types import is_type_name, type_from_name
+
+_INTERNAL = frozenset({
+    "equality_class", "order_prefix", "order_bytes", "cast", "try_cast", "assignment_cast", "row_priority",
+})  # fmt: skip
+
+
+def apply_function(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar:
+    """A scalar function applied. Raises 42883, 42725, and for nextval and its kin 42P01, 42809."""
+    if name in sequences.FUNCTIONS and args:
+        args = [sequences.resolved(env, args[0], at), *args[1:]]
+    types = tuple(a.type for a in args)
+    found: tuple[Function, ...] = () if name in _INTERNAL else overloads(name)
+    try:
+        choice = resolve(found, types)
+    except SqlError:
+        raise no_function(name, types, at, ambiguous=True) from None
+    if choice is None:
+        converted = _as_cast(env, name, args, at) or _as_operator(env, name, args, at)
+        if converted is not None:
+            return converted
+        raise no_function(name, types, at)
+    function = choice.overload
+    bound = cast_arguments(env, args, choice.args, at)
+    sure = function.strict and name in NEVER_NULL and function.key != "substring(text,text)"
+    nullable = not sure or any(a.nullable for a in bound)
+    return Call(function.key, bound, result_type(function.result, choice), nullable)
+
+
+def _as_operator(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar | None:
+    """A call of an operator's underlying function, such as ``booleq(a, b)``; None if it is none."""
+    symbol, types = operator_functions.FUNCTIONS.get(name, ("", ()))
+    if len(args) != 2 or not types:
+        return None
+    pairs = list(zip(args, types, strict=True))
+    if not all(a.type.kind is Kind.UNKNOWN or castable(a.type, t, "implicit") for a, t in pairs):
+        return None
+    return operator(env, symbol, [cast(env, a, t, "implicit", at) for a, t in pairs], at)
+
+
+def _as_cast(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar | None:
+    """A cast written as a call of a type's name, such as ``int4(x)`` (func_get_detail); None if it is none."""
+    if len(args) != 1:
+        return None
+    own = None if is_type_name(name) else env.catalog.type(None, name)
+    try:
+        target = type_from_name(name) if own is None else own.own_type
+    except SqlError:
+        return None
+    source = args[0].type
+    if source.kind is not Kind.UNKNOWN and not castable(source, target, "explicit"):
+        return None
+    return cast(env, args[0], plain(target), "explicit", at)

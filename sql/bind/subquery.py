@@ -1,0 +1,62 @@
+"""Nested queries with typed columns: ``Environment.bind_query`` leaves untyped literals for their context to type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ivm.words import TEXT, Kind, SqlType
+from planner.expr.functions.casts import CastContext
+from planner.expr.scalar import Column, Scalar, SortKey
+from planner.logical.nodes import Distinct, Project, Rel, SetOperation, Values, schema
+from sql.bind.bound_query import BoundQuery, NamedRel, finished, sliced, values_rel
+from sql.bind.coerce import cast
+from sql.bind.environment import Environment
+from sql.bind.scope import NameScope
+from sql.syntax import nodes
+
+
+def bind_subquery(env: Environment, query: nodes.Query, outer: NameScope | None) -> NamedRel:
+    """A query as an unordered relation: its ORDER BY matters to its LIMIT only."""
+    bound = resolve_columns(env, env.bind_query(query, outer))
+    return NamedRel(finished(bound), tuple(c.name for c in bound.columns))
+
+
+def bind_ordered(env: Environment, query: nodes.Query, outer: NameScope | None) -> tuple[NamedRel, tuple[SortKey, ...]]:
+    """A query whose order matters (``ARRAY(query)``): its plan, hidden columns included, and its order."""
+    bound = resolve_columns(env, env.bind_query(query, outer))
+    return NamedRel(sliced(bound), tuple(c.name for c in bound.columns)), bound.order
+
+
+def resolve_columns(env: Environment, bound: BoundQuery) -> BoundQuery:
+    """The query with its columns of type UNKNOWN as text."""
+    columns = schema(bound.rel)
+    if all(c.type.kind is not Kind.UNKNOWN for c in columns):
+        return bound
+    types = [None if c.type.kind is not Kind.UNKNOWN else TEXT for c in columns]
+    return replace(bound, rel=convert(env, bound.rel, types, "implicit"))
+
+
+def convert(env: Environment, rel: Rel, types: Sequence[SqlType | None], context: CastContext) -> Rel:
+    """The relation with its columns cast to ``types`` (None: unchanged). Literals are converted where they stand."""
+    columns = schema(rel)
+    if all(t is None or t == c.type for t, c in zip(types, columns, strict=True)):
+        return rel
+
+    def one(expr: Scalar, type_: SqlType | None) -> Scalar:
+        return expr if type_ is None else cast(env, expr, type_, context, 0)
+
+    match rel:
+        case Project():
+            return Project(rel.input, tuple(one(e, t) for e, t in zip(rel.exprs, types, strict=True)))
+        case Values():
+            rows = tuple(tuple(one(e, t) for e, t in zip(row, types, strict=True)) for row in rel.rows)
+            return values_rel(rows)
+        case SetOperation() if any(c.type.kind is Kind.UNKNOWN for c in columns):
+            left = convert(env, rel.left, types, context)
+            return replace(rel, left=left, right=convert(env, rel.right, types, context))
+        case Distinct() if any(c.type.kind is Kind.UNKNOWN for c in columns):
+            return Distinct(convert(env, rel.input, types, context))
+        case _:
+            exprs = (Column(i, c.type, c.nullable) for i, c in enumerate(columns))
+            return Project(rel, tuple(one(e, t) for e, t in zip(exprs, types, strict=True)))

@@ -1,0 +1,21 @@
+"""SUBSCRIBE."""
+
+from __future__ import annotations
+
+from sql.bind.environment import Environment
+from sql.bind.query import bind_stored, moment_expression
+from sql.statements.statements import Subscribe
+from sql.syntax import nodes, nodes_statements
+
+
+def subscribe(env: Environment, tree: nodes_statements.SubscribeStatement) -> Subscribe:
+    """SUBSCRIBE to a relation (as ``SELECT * FROM`` it) or a query."""
+    source = tree.source
+    if isinstance(source, nodes.TableName):
+        star = nodes.Target(nodes.Star((), source.at), None, source.at)
+        select = nodes.Select((star,), (source,), None, None, None, None, source.at)
+        source = nodes.Query(select, source.at)
+    query = bind_stored(env, source)
+    as_of = None if tree.as_of is None else moment_expression(env, tree.as_of, "AS OF")
+    up_to = None if tree.up_to is None else moment_expression(env, tree.up_to, "UP TO")
+    return Subscribe(query, tree.snapshot, tree.progress, as_of, up_to)
