@@ -1,6 +1,6 @@
-"""int2vector and oidvector in a result: text with spaces between the elements, as clients parse it (``1 2``).
+"""int2vector and oidvector in a result: text with spaces between the elements (``1 2``), as clients parse it.
 
-Inside of queries they are arrays, with everything that can be done with arrays.
+Within queries they are arrays.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from dataclasses import replace
 from ivm.words import TEXT
 from planner.expr.scalar import Call, Column, Literal, Scalar
 from planner.logical.nodes import schema
+from sql.catalog.system.definitions import is_vector
 from sql.statements.queries import OutputColumn, Query
-from sql.system.definitions import is_vector
 
 _AS_TEXT = "array_to_string(anyarray,text)"
 
 
 def shown(query: Query) -> Query:
-    """A statement's query, its vector columns turned into text when the rows are written out."""
+    """A statement's query whose vector columns become text when the rows are sent."""
     places = {i for i, c in enumerate(query.columns) if c.table and is_vector(c.table, c.attribute)}
     if not places or query.finishing.project is not None:
         return query

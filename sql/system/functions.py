@@ -16,8 +16,8 @@ from sql.catalog.column_types import format_type, is_type_name, parse_type, type
 from sql.catalog.enumeration import type_of_oid
 from sql.catalog.keys import Index
 from sql.catalog.search_path import TEMPORARY, no_schema
+from sql.catalog.system.definitions import definitions
 from sql.system import pg_routines
-from sql.system.definitions import definitions
 from sql.system.pg_relations import (
     check_definition,
     constraint_definition,

@@ -9,7 +9,7 @@ from ivm.words import Kind, SqlType
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.column_types import format_type, internal_name
 from sql.catalog.keys import Index
-from sql.system.definitions import Datums, definition
+from sql.catalog.system.definitions import Datums, definition
 from sql.system.pg_sequences import sequences_of
 from sql.system.state import SystemState, default_text, indexed, own_relations, user_relations
 from sql.system.view_text import view_definition

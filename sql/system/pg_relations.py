@@ -13,7 +13,7 @@ from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.column_types import type_length, type_oid, typmod
 from sql.catalog.keys import Check, ForeignKey, Index
 from sql.catalog.links import key_index
-from sql.system.definitions import Datums, definition, definitions
+from sql.catalog.system.definitions import Datums, definition, definitions
 from sql.system.state import (
     OWNER,
     SystemState,

@@ -10,7 +10,7 @@ from planner.identifiers import quoted
 from sql.catalog.catalog import Relation
 from sql.catalog.column_types import format_type, type_oid
 from sql.catalog.routine import Argument, Routine
-from sql.system.definitions import Datums, definition
+from sql.catalog.system.definitions import Datums, definition
 from sql.system.state import OWNER, SystemState
 
 SQL_LANGUAGE = 14

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sql.catalog.catalog import Relation, RelationKind, Sequence
 from sql.catalog.column_types import type_oid
-from sql.system.definitions import Datums, definition
+from sql.catalog.system.definitions import Datums, definition
 from sql.system.state import SystemState, defaults_of, user_relations
 
 CLASS, ATTRDEF = 1259, 2604

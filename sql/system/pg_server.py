@@ -7,7 +7,7 @@ from typing import Final
 
 from sql.catalog.catalog import INTERNAL_SCHEMAS
 from sql.catalog.column_types import type_oid
-from sql.system.definitions import Datums, definition
+from sql.catalog.system.definitions import Datums, definition
 from sql.system.pg_routines import PYTHON_LANGUAGE
 from sql.system.pg_types import function_oids
 from sql.system.state import DATABASE, OWNER, SystemState

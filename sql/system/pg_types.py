@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Final
 
 from sql.catalog.catalog import INTERNAL_SCHEMAS
+from sql.catalog.system.definitions import Datums, definition
 from sql.system import pg_routines
-from sql.system.definitions import Datums, definition
 from sql.system.state import OWNER, SystemState
 from sql.system.type_data import FUNCTIONS, TYPES
 

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Final
 
 from sql.catalog.catalog import Relation
+from sql.catalog.system.definitions import Datums, definition, definitions
 from sql.system import information_schema, pg_relations, pg_sequences, pg_server, pg_types
-from sql.system.definitions import Datums, definition, definitions
 from sql.system.state import SystemState
 
 _MODULES: Final = (

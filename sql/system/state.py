@@ -11,7 +11,7 @@ from planner.identifiers import quoted
 from sql.catalog.catalog import FED, Relation, RelationKind, TableColumn
 from sql.catalog.keys import INDEX_BASE, Index
 from sql.catalog.search_path import SearchPath
-from sql.system.definitions import definitions
+from sql.catalog.system.definitions import definitions
 
 OWNER: Final = 10
 """The oid of the one role: whoever asks owns everything."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.identifiers import quoted
+from sql.bind.statement import bind_statement
 from sql.catalog.catalog import Catalog, Reference, Relation
 from sql.catalog.search_path import Lookup, Pinned
 from sql.parse import StatementText
@@ -26,8 +27,6 @@ def view_definition(view: Relation, state: SystemState) -> str:
 
 def _output(view: Relation, relations: dict[int, Relation], state: SystemState) -> tuple[str, ...]:
     """What the definition itself calls the view's columns."""
-    from sql.bind.statement import bind_statement
-
     others = {r.id: r for r in (*state.routines(), *state.types())}
     catalog = Catalog(relations | others, {(r.schema_name, r.name): r for r in relations.values()})
     bound = bind_statement(StatementText(view.definition or "", 0), Pinned(Lookup(catalog), view)).statement

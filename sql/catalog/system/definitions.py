@@ -1,4 +1,4 @@
-"""The system relations' names, oids and columns, and how their rows are made: named values, defaults for the rest."""
+"""The system relations: their names, oids and columns, and rows made of named values with defaults for the rest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 from ivm.words import Kind, SqlType
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
-from sql.system import tables_pg_catalog, views_information_schema, views_pg_catalog
+from sql.catalog.system import tables_pg_catalog, views_information_schema, views_pg_catalog
 
 Datums = tuple[object, ...]
 
@@ -22,13 +22,14 @@ _SOURCES: Final = (
 
 
 VECTORS: Final = {"int2vector": "int2", "oidvector": "oid"}
-"""Arrays in all but their text, which has spaces between the elements and no braces."""
+"""Array types whose text form has spaces between the elements and no braces, by their element types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A system relation. ``relkind``: what pg_class shows it as, r or v. ``defaults``: of NOT NULL columns.
-    ``vectors``: the places, from 1, of the columns that Postgres has as int2vector or oidvector."""
+    """A system relation. ``relkind``: as pg_class shows it, r or v. ``defaults``: a value for each column, not NULL
+    where the column is NOT NULL. ``vectors``: the 1-based positions of the columns that are int2vector or oidvector in
+    Postgres."""
 
     relation: Relation
     relkind: str
@@ -51,7 +52,7 @@ def _type(text: str) -> SqlType:
 
 
 def _default(type_: SqlType) -> object:
-    """What stands in a NOT NULL column that nobody fills."""
+    """The default of a NOT NULL column."""
     match type_.kind:
         case Kind.BOOL:
             return False
@@ -66,7 +67,7 @@ def _default(type_: SqlType) -> object:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """The definitions of a source: a line that begins with a space goes on with the one before."""
+    """The definitions in a source text, one a line; a line that begins with a space continues the previous one."""
     current = ""
     for line in text.strip().splitlines():
         if line.startswith(" "):
@@ -101,7 +102,7 @@ def definitions() -> MappingProxyType[int, Definition]:
 
 
 def is_vector(table: int, attribute: int) -> bool:
-    """Whether a result's column shows such a column; the arguments as ``OutputColumn`` has them."""
+    """Whether a result's column is an int2vector or oidvector; the arguments are as in ``OutputColumn``."""
     known = definitions().get(table)
     return known is not None and attribute in known.vectors
 
