@@ -27,18 +27,18 @@ def bind_set_query(env: Environment, body: nodes.SetQuery | nodes.ValuesList, ou
 
 
 def _operand(env: Environment, body: nodes.QueryBody, outer: NameScope | None) -> BoundQuery:
-    """One side; a parenthesised query's ORDER BY, LIMIT and OFFSET become part of its plan."""
+    """One side, without hidden columns; a parenthesised query's ORDER BY, LIMIT and OFFSET become part of its plan."""
     match body:
         case nodes.Select():
-            return bind_select(env, body, (), outer)
+            bound = bind_select(env, body, (), outer)
         case nodes.Query():
             bound = env.bind_query(body, outer)
-            if bound.order or bound.limit is not None or bound.offset is not None:
-                rel = finished(resolve_columns(env, bound))
-                return BoundQuery(rel, bound.columns)
-            return bound
         case _:
             return bind_set_query(env, body, outer)
+    hidden = len(schema(bound.rel)) > bound.width
+    if hidden or bound.order or bound.limit is not None or bound.offset is not None:
+        return BoundQuery(finished(resolve_columns(env, bound)), bound.columns)
+    return bound
 
 
 def _combined(env: Environment, node: nodes.SetQuery, left: BoundQuery, right: BoundQuery) -> BoundQuery:

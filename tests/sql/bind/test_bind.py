@@ -271,6 +271,12 @@ def test_distinct_on() -> None:
     assert isinstance(checked("select distinct b from t").rel, Distinct)
 
 
+def test_distinct_on_within_a_set_operation() -> None:
+    rel = checked("select distinct on (b) a from t union select a from u order by 1").rel
+    assert isinstance(rel, SetOperation)
+    assert [len(schema(side)) for side in (rel.left, rel.right)] == [1, 1]
+
+
 def test_recursion() -> None:
     rel = project("with recursive r(n) as (select 1 union all select n + 1 from r where n < 9) select * from r").input
     assert isinstance(rel, Recursive)
