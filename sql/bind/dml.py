@@ -15,7 +15,7 @@ from sql.bind import cte, volatile
 from sql.bind.assignments import new_values
 from sql.bind.bound_query import BoundQuery, finished, sliced, values_rel
 from sql.bind.coerce import assign, resolve_unknown
-from sql.bind.environment import Change, ChangeNode, Environment
+from sql.bind.environment import DataChangeNode, Environment
 from sql.bind.expression import ExpressionBinder
 from sql.bind.from_clause import bind_changed, changes_tree
 from sql.bind.inheritance_tree import TABLEOID, TABLEOID_ATTRIBUTE, wide_rows
@@ -28,11 +28,11 @@ from sql.bind.target import change_target, column_default, column_positions
 from sql.catalog.catalog import Relation, TableColumn
 from sql.catalog.keys import Index
 from sql.statements.queries import OutputColumn
-from sql.statements.statements import Branch, Delete, Insert, OnConflict, Update
+from sql.statements.statements import Branch, DataChange, Delete, Insert, OnConflict, Update
 from sql.syntax import nodes
 
 
-def bind_change(env: Environment, node: ChangeNode) -> Change:
+def bind_change(env: Environment, node: DataChangeNode) -> DataChange:
     """A data-modifying statement. Raises what ``insert``, ``update`` and ``delete`` raise."""
     match node:
         case nodes.InsertStatement():

@@ -22,13 +22,12 @@ from sql.bind.scope import NameScope
 from sql.catalog.catalog import CatalogReader, Relation
 from sql.catalog.column_types import array_of, is_type_name, type_from_name
 from sql.catalog.search_path import pinned
-from sql.statements.statements import Delete, Insert, Update
+from sql.statements.statements import DataChange
 from sql.syntax import nodes
 
 MAX_PARAMETERS = 65535
 
-Change = Insert | Update | Delete
-ChangeNode = nodes.InsertStatement | nodes.UpdateStatement | nodes.DeleteStatement
+DataChangeNode = nodes.InsertStatement | nodes.UpdateStatement | nodes.DeleteStatement
 
 
 class Parameters:
@@ -114,7 +113,7 @@ class EntryPoints:
 
     binder: Callable[[Environment, NameScope, str], Binder]
     query: Callable[[Environment, nodes.Query, NameScope | None], BoundQuery]
-    change: Callable[[Environment, ChangeNode], Change]
+    change: Callable[[Environment, DataChangeNode], DataChange]
 
 
 @dataclass(slots=True)
@@ -138,7 +137,7 @@ class Environment:
     origins: dict[int, tuple[Literal, int]] = field(default_factory=dict)
     marked: frozenset[str] = frozenset()
     top: nodes.With | None = None
-    changes: list[tuple[int, Change]] = field(default_factory=list)
+    changes: list[tuple[int, DataChange]] = field(default_factory=list)
     oids: bool = False
 
     def binder(self, scope: NameScope, clause: str) -> Binder:
@@ -149,7 +148,7 @@ class Environment:
         """A nested query. ``outer``: the enclosing level. Its columns may be of type UNKNOWN."""
         return self.entry_points.query(self, query, outer)
 
-    def bind_change(self, node: ChangeNode) -> Change:
+    def bind_change(self, node: DataChangeNode) -> DataChange:
         """A data-modifying statement in WITH."""
         return self.entry_points.change(self, node)
 

@@ -89,10 +89,10 @@ def _own_with(tree: nodes_statements.Statement) -> nodes.With | None:
 def _with_changes(env: Environment, statement: bound.Statement) -> bound.Statement:
     """The statement, as a ``Compound`` with the data-modifying statements of its WITH. An INSERT, UPDATE or DELETE with
     subqueries outside its source is a ``Compound`` too."""
-    alone = isinstance(statement, bound.Insert | bound.Update | bound.Delete) and reads_subqueries(statement)
+    alone = isinstance(statement, bound.DataChange) and reads_subqueries(statement)
     if not env.changes and not alone:
         return statement
-    assert isinstance(statement, queries.Query | bound.Insert | bound.Update | bound.Delete), "it has a WITH"
+    assert isinstance(statement, queries.Query | bound.DataChange), "it has a WITH"
     if isinstance(statement, queries.Query) and statement.as_of is not None:
         raise unsupported("AS OF with data-modifying statements in WITH")
     return bound.Compound(tuple(env.changes), statement)

@@ -30,9 +30,7 @@ from sql.dml.key_index import LATEST
 from sql.dml.row_values import ROWS, over_snapshot
 from sql.engine.snapshot import GivenSnapshot, MemorySnapshot, StoredIndexes, restore
 from sql.statements.queries import Query
-from sql.statements.statements import Compound, Delete, Insert, Update
-
-Change = Insert | Update | Delete
+from sql.statements.statements import Compound, DataChange, Delete, Insert, Update
 
 
 @dataclass(slots=True)
@@ -78,7 +76,7 @@ class CompoundRun:
         snapshot = GivenSnapshot(published, self.base.at, self.base.system, self.base.ignore_errors, self.given)
         return run(plan, snapshot, self.context, self.bounds)
 
-    def _change(self, part: Change) -> Changed:
+    def _change(self, part: DataChange) -> Changed:
         source = constant_source(part.source, self.context) if isinstance(part, Insert) else None
         if source is None:
             source = self._rows(part.source)

@@ -101,15 +101,21 @@ class Delete:
     width: int = 0
 
 
+DataChange = Insert | Update | Delete
+"""A data-modifying statement."""
+
+
 @dataclass(frozen=True, slots=True)
 class Compound:
-    """Data-modifying statements in WITH, in order, and the statement after them: alone where its own rows are read by
-    subqueries (ON CONFLICT, RETURNING), which see what was there before it.
+    """The data-modifying statements of WITH in order, then the main statement.
 
-    ``parts``: the id (below 0) of the relation that each one's RETURNING is to the others, and the statement."""
+    It is also a statement without such a WITH whose subqueries in ON CONFLICT or RETURNING read the table that it
+    changes: they see the rows from before it. ``parts``: each statement with the id (negative) of the relation of rows
+    that its RETURNING is to the others.
+    """
 
-    parts: tuple[tuple[int, Insert | Update | Delete], ...]
-    main: Query | Insert | Update | Delete
+    parts: tuple[tuple[int, DataChange], ...]
+    main: Query | DataChange
 
 
 @dataclass(frozen=True, slots=True)

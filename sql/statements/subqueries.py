@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from planner.logical.traversal import has_subquery
-from sql.statements.statements import Delete, Insert, Update
+from sql.statements.statements import DataChange, Insert
 
 
-def reads_subqueries(statement: Insert | Update | Delete) -> bool:
+def reads_subqueries(statement: DataChange) -> bool:
     """Whether its rows' expressions need a snapshot, its own ``source`` aside."""
     exprs = list(statement.returning or ())
     conflict = statement.conflict if isinstance(statement, Insert) else None
