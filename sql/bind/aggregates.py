@@ -54,7 +54,7 @@ def aggregate(
         raise SqlError("42803", f"aggregate functions are not allowed in {clause}", position=node.at + 1)
     if level:
         made = _outer_aggregate(made, level, parts, node)
-    index = AGGREGATE_BASE + owner.note_aggregate(made)
+    index = AGGREGATE_BASE + owner.add_aggregate(made)
     if level:
         return OuterColumn(level, index, made.type, made.nullable)
     return Column(index, made.type, made.nullable)
@@ -63,7 +63,7 @@ def aggregate(
 def _outer_aggregate(made: Aggregate, level: int, parts: list[Scalar], node: nodes.Apply) -> Aggregate:
     """An aggregate of an enclosing query, over that query's columns. Raises 0A000."""
     if any(has_subquery(p) for p in parts) or made.order:
-        raise unsupported("such an aggregate of an outer query", position=node.at + 1)
+        raise unsupported("an aggregate of an outer query with a subquery or ORDER BY in it", position=node.at + 1)
     filter_ = None if made.filter is None else unlift(made.filter, level)
     args = tuple(unlift(a, level) for a in made.args)
     return replace(made, args=args, filter=filter_)

@@ -59,7 +59,7 @@ def asof(left: Rel, right: Rel, on: Scalar, outer: bool, at: int) -> Rel:
 def _wrong(points: int, at: int) -> SqlError:
     if points == 1:
         hint = "Put further conditions on both sides into WHERE: they then filter the matches."
-        return unsupported("an ASOF JOIN condition beside equalities and one inequality", hint, at + 1)
+        return unsupported("an ASOF JOIN condition other than equalities and one inequality", hint, at + 1)
     message = "ASOF JOIN needs exactly one inequality (>=, >, <= or <) between its two sides"
     return SqlError("42601", message, position=at + 1)
 

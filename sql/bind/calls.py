@@ -55,7 +55,7 @@ def call(b: Binder, node: nodes.Apply) -> Scalar:
         raise unsupported("VARIADIC", position=node.at + 1)
     args = [b.bind(a) for a in node.args]
     if name == "try" and len(args) == 1 and not overloads("try"):
-        raise unsupported("TRY", "TRY_CAST(x AS type) is.", node.at + 1)
+        raise unsupported("TRY", "TRY_CAST(x AS type) is supported.", node.at + 1)
     return apply_function(b.env, name, args, node.at)
 
 

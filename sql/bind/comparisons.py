@@ -164,7 +164,7 @@ def _yes_no(comparison: Scalar, what: str, at: int) -> Scalar:
 
 def _row_items(b: Binder, node: nodes.Expr, at: int) -> list[Scalar]:
     if not isinstance(node, nodes.RowExpr):
-        raise unsupported("comparing a row with what is not written as a row", position=at + 1)
+        raise unsupported("comparing a row with anything but a row constructor", position=at + 1)
     return [b.bind(i) for i in node.items]
 
 

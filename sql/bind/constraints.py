@@ -155,7 +155,7 @@ def renamed_check(before: Relation, after: Relation, check: Check, old: str, new
     env = empty_environment()
     meant = _condition(env, before.name, before.columns, parse_expression(check.text))
     if _condition(env, after.name, after.columns, parse_expression(text)) != meant:
-        raise unsupported(f"renaming what the condition of {check.name} names")
+        raise unsupported(f"renaming a name that the condition of {check.name} uses")
     return replace(check, text=text)
 
 
@@ -168,7 +168,7 @@ def create_index(env: Environment, node: CreateIndexStatement) -> CreateIndex:
         detail = "This operation is not supported for views."
         raise SqlError("42809", f'cannot create index on relation "{table.name}"', detail)
     if node.unique and table.kind is RelationKind.MATERIALIZED_VIEW:
-        hint = "The rows of a view are what its tables make them: put the constraint on them, or leave out UNIQUE."
+        hint = "The rows of a view follow from its tables: put the constraint on the tables, or leave out UNIQUE."
         raise unsupported("a unique index on a materialized view", hint=hint)
     if node.method == "hash" and (node.unique or len(node.columns) > 1 or node.included):
         what = "unique" if node.unique else "multicolumn" if len(node.columns) > 1 else "included columns in"

@@ -102,7 +102,9 @@ def _engine(given: Given) -> str:
     engine = _text(given, "engine", "auto").lower()
     if engine not in _ENGINES:
         message = f'COPY engine "{engine}" not recognized'
-        raise SqlError("22023", message, hint="It is auto, local or spark.", position=given["engine"][1] + 1)
+        raise SqlError(
+            "22023", message, hint="Valid values are auto, local and spark.", position=given["engine"][1] + 1
+        )
     return engine
 
 
@@ -113,7 +115,7 @@ def _mapping(given: Given, listed: Sequence[str]) -> tuple[tuple[str, str], ...]
         if column not in listed:
             raise SqlError("42703", f'MAPPING column "{column}" not referenced by COPY', position=at + 1)
     if len({column for _, column in pairs}) < len(pairs):
-        raise SqlError("42701", "a column stands in MAPPING more than once", position=at + 1)
+        raise SqlError("42701", "MAPPING names a column more than once", position=at + 1)
     return pairs
 
 
@@ -121,7 +123,7 @@ def _refuse(given: Given) -> None:
     if "encoding" in given:
         value, at = given["encoding"]
         if str(value).lower().replace("-", "").replace("_", "") not in ("utf8", "unicode"):
-            raise unsupported(f"encoding {value}", "Only UTF8 is.", at + 1)
+            raise unsupported(f"encoding {value}", "Only UTF8 is supported.", at + 1)
     if "default" in given:
         raise unsupported("COPY option DEFAULT", position=given["default"][1] + 1)
 

@@ -41,14 +41,14 @@ def most_rejects(given: Mapping[str, tuple[OptionValue, int]], format_: CopyForm
 def _ignored(given: Mapping[str, tuple[OptionValue, int]]) -> bool:
     value, at = given.get("on_error", ("stop", 0))
     if not isinstance(value, str) or value.lower() not in ("stop", "ignore"):
-        raise SqlError("22023", f'COPY ON_ERROR "{value}" not recognized', hint="It is stop or ignore.",
+        raise SqlError("22023", f'COPY ON_ERROR "{value}" not recognized', hint="Valid values are stop and ignore.",
                        position=at + 1)  # fmt: skip
     return value.lower() == "ignore"
 
 
 def _count(value: OptionValue, at: int, name: str, least: int) -> int:
     if not isinstance(value, str) or not value.isascii() or not value.isdigit():
-        raise SqlError("22023", f"{name} is to be a number from {least} to {MOST_REJECTS}", position=at + 1)
+        raise SqlError("22023", f"{name} must be a number from {least} to {MOST_REJECTS}", position=at + 1)
     if not least <= int(value[:20]) <= MOST_REJECTS:
-        raise SqlError("22023", f"{name} is to be a number from {least} to {MOST_REJECTS}", position=at + 1)
+        raise SqlError("22023", f"{name} must be a number from {least} to {MOST_REJECTS}", position=at + 1)
     return int(value)

@@ -60,7 +60,9 @@ def create_from(env: Environment, node: nodes_statements.CreateFromStatement) ->
     if "format" not in given:
         format_ = format_of(node.path)
         if format_ is None:
-            raise SqlError("42601", "the path does not tell the format", hint="Say it: WITH (FORMAT csv).")
+            raise SqlError(
+                "42601", "the format cannot be determined from the path", hint="Specify it, as in WITH (FORMAT csv)."
+            )
         given["format"] = (format_.value, node.at)
     for name in ("force_null", "force_not_null", "force_quote"):
         if name in given:

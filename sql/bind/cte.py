@@ -64,7 +64,7 @@ def _change(env: Environment, with_: nodes.With, cte: nodes.Cte) -> CteBinding:
         message = f'recursive query "{cte.name}" must not contain data-modifying statements'
         raise SqlError("42P19", message, position=cte.at + 1)
     if not isinstance(cte.query, nodes.InsertStatement | nodes.UpdateStatement | nodes.DeleteStatement):
-        raise unsupported("such a statement in WITH", position=cte.at + 1)
+        raise unsupported("this kind of statement in WITH", position=cte.at + 1)
     statement = env.bind_change(cte.query)
     relation = -next(env.bindings)
     env.changes.append((relation, statement))

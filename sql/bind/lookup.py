@@ -19,7 +19,7 @@ def lookup(env: Environment, ref: nodes.TableName) -> Relation:
         message, hint = f'relation "{shown}" does not exist', _nearest(env, ref.name)
         raise SqlError("42P01", message, hint=hint, position=ref.at + 1)
     if relation.kind is RelationKind.SINK:
-        hint = "freshet.sinks tells how far it is; its rows are where it writes them."
+        hint = "A sink cannot be read. freshet.sinks shows its progress."
         raise SqlError("42809", f'"{relation.name}" is a sink', hint=hint, position=ref.at + 1)
     if isinstance(env.catalog, Recorder):
         env.catalog.note(ref.schema_name, ref.name, ref.at)

@@ -18,8 +18,8 @@ def locked(left: Rel, right: Rel, on: Scalar, outer: bool, at: int) -> Rel:
     if has_subquery(on):
         raise unsupported("a subquery in the condition of a join with PROCTIME()", position=at + 1)
     if outer and residual:
-        hint = "Conditions on one side may stand beside the equalities."
-        raise unsupported("LEFT JOIN with PROCTIME() on conditions between the sides but equalities", hint, at + 1)
+        hint = "Conditions on one side are supported beside the equalities."
+        raise unsupported("LEFT JOIN with PROCTIME() on conditions on both sides other than equalities", hint, at + 1)
     if outer and condition.left and not condition.keys:
         raise unsupported("LEFT JOIN with PROCTIME() on a condition of its left side alone", None, at + 1)
     if condition.right:

@@ -50,7 +50,7 @@ class NameScope:
         """The number of levels from here to the outermost, both included."""
         return 1 if self.parent is None else 1 + self.parent.depth
 
-    def note_aggregate(self, aggregate: Aggregate) -> int:
+    def add_aggregate(self, aggregate: Aggregate) -> int:
         """Adds an aggregate of this level; its number, which equal aggregates share."""
         assert self.aggregates is not None
         if aggregate not in self.aggregates:

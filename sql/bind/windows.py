@@ -37,7 +37,7 @@ NAMES: Final = _NUMBERINGS | neighbours.NAMES | distribution.NAMES
 _REFUSED: Final = frozenset({"last_value", "nth_value"})
 _READ_AGAIN: Final = "a window of rows that are not the same when they are read again"
 _ARGUMENTS: Final = "a window function's arguments"
-_KNOWN: Final = "Those that number rows are, lag, lead and first_value, and aggregates of whole partitions."
+_KNOWN: Final = "Supported are numbering functions, lag, lead, first_value and aggregates over whole partitions."
 
 
 def window_function(b: Binder, node: nodes.Apply, name: str, overload: RoutineOverload | None = None) -> Scalar:
@@ -59,21 +59,21 @@ def window_function(b: Binder, node: nodes.Apply, name: str, overload: RoutineOv
     _check_call(b, node, name)
     if over.other or (over.order and is_aggregate):
         what = "an aggregate over an ordered window" if is_aggregate else "a window by name or with a frame"
-        raise unsupported(what, "An aggregate of the whole partition is.", node.at + 1)
-    noted, b.scope.windows = b.scope.windows, None
+        raise unsupported(what, "An aggregate over the whole partition is supported.", node.at + 1)
+    collected, b.scope.windows = b.scope.windows, None
     clause, b.scope.clause = b.scope.clause, "window definitions"
     try:
         partition = tuple(resolve_unknown(b.env, b.bind(e), node.at) for e in over.partition)
         order = tuple(sort_key(resolve_unknown(b.env, b.bind(i.expr), i.at), i) for i in over.order)
         b.scope.clause = _ARGUMENTS
         if overload is None and name in distribution.NAMES:
-            return distribution.distribution_function(b, node, name, partition, order, partial(_noted, noted))
-        return _noted(noted, WindowCall(_function(b, node, name, overload), partition, order))
+            return distribution.distribution_function(b, node, name, partition, order, partial(_placeholder, collected))
+        return _placeholder(collected, WindowCall(_function(b, node, name, overload), partition, order))
     finally:
-        b.scope.windows, b.scope.clause = noted, clause
+        b.scope.windows, b.scope.clause = collected, clause
 
 
-def _noted(calls: list[WindowCall], call: WindowCall) -> Column:
+def _placeholder(calls: list[WindowCall], call: WindowCall) -> Column:
     """The placeholder for a call."""
     if call not in calls:
         calls.append(call)
