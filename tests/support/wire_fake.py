@@ -1,8 +1,8 @@
 """A session for tests of the wire: a few canned statements, with the transaction rules of a real one.
 
 Statements (after ``$n`` is replaced): ``select <ints and 'texts'>``, ``rows <n>``, ``fail``, ``crash``, ``notice``,
-``set <name> <value>``, ``begin``, ``commit``, ``sleep``, ``copy in``, ``copy out``, ``drip`` (a COPY OUT without
-end), the empty string.
+``set <name> <value>``, ``begin``, ``commit``, ``sleep``, ``copy t from stdin``, ``copy t to stdout``,
+``copy drip to stdout`` (rows without end), the empty string.
 """
 
 from __future__ import annotations
@@ -92,9 +92,7 @@ class FakeSession:
                 self.cancelled.clear()
                 raise SqlError("57014", "canceling statement due to user request")
             case "copy":
-                return self.copy_in() if rest == "in" else CopyOutResult(2, 0, copy_rows(), lambda: "COPY 3")
-            case "drip":
-                return CopyOutResult(1, 0, self.drip(), lambda: "COPY 0")
+                return self.copy(rest)
             case "rows":
                 count = int(rest)
                 end = min(count, start + limit) if limit > 0 else count
@@ -125,8 +123,16 @@ class FakeSession:
         kinds = [TEXT if item[0] == "'" else INT4 for item in re.findall(r"'[^']*'|\$\d+|-?\d+", rest)]
         return tuple(OutputColumn("?column?", kind) for kind in kinds)
 
-    def copy_in(self) -> CopyInResult:
-        return CopyInResult(2, 0, FakeReceiver(self))
+    def copy(self, rest: str) -> CopyInResult | CopyOutResult:
+        match rest:
+            case "t from stdin":
+                return CopyInResult(2, 0, FakeReceiver(self))
+            case "t to stdout":
+                return CopyOutResult(2, 0, copy_rows(), lambda: "COPY 3")
+            case "drip to stdout":
+                return CopyOutResult(1, 0, self.drip(), lambda: "COPY 0")
+            case _:
+                raise SqlError("42601", f'syntax error at or near "{rest}"', position=6)
 
     async def drip(self) -> AsyncIterator[bytes]:
         while not self.cancelled.is_set():

@@ -181,19 +181,19 @@ def test_flush_sends_what_there_is(raw: Raw) -> None:
 
 def test_copy_in_simple_and_extended(raw: Raw, running: Running) -> None:
     data = front.CopyData(b"1\tx\n2\t"), front.CopyData(b"y\n"), front.CopyDone()
-    assert raw.kinds(front.Query("copy in"), *data) == "GCZ"
+    assert raw.kinds(front.Query("copy t from stdin"), *data) == "GCZ"
     assert running.sessions[-1].copied == [(1, b"x"), (2, b"y")]
-    head = front.Parse("", "copy in"), front.Bind("", "", (), (), ()), front.Execute("", 0)
+    head = front.Parse("", "copy t from stdin"), front.Bind("", "", (), (), ()), front.Execute("", 0)
     assert raw.kinds(*head, front.Sync(), *data, front.Sync()) == "12GCZ"
-    assert raw.kinds(front.Query("copy in"), front.CopyData(b"bad\n"), *data) == "GEZ"
+    assert raw.kinds(front.Query("copy t from stdin"), front.CopyData(b"bad\n"), *data) == "GEZ"
     assert raw.kinds(*head, front.CopyData(b"bad\n"), *data, front.Sync()) == "12GEZ"
-    assert raw.kinds(front.Query("copy in"), front.CopyFail("no")) == "GEZ"
-    assert raw.kinds(front.Query("copy in"), front.Query("select 1")) == "GEZ"
+    assert raw.kinds(front.Query("copy t from stdin"), front.CopyFail("no")) == "GEZ"
+    assert raw.kinds(front.Query("copy t from stdin"), front.Query("select 1")) == "GEZ"
     assert raw.kinds(front.Query("select 1")) == "TDCZ"
 
 
 def test_copy_out_is_a_message_a_row(raw: Raw) -> None:
-    raw.send(front.Query("copy out"))
+    raw.send(front.Query("copy t to stdout"))
     assert [body for kind, body in raw.until_ready() if kind == "d"] == [b"1\tone\n", b"2\ttwo\n", b"3\tthree\n"]
 
 
@@ -223,7 +223,7 @@ def test_a_slow_reader_holds_the_writer(raw: Raw) -> None:
 
 
 def test_a_fast_sender_is_held_until_its_session_has_worked(raw: Raw, running: Running) -> None:
-    raw.send(front.Query("copy in"))
+    raw.send(front.Query("copy t from stdin"))
     assert raw.read()[0] == "G"
     for _ in range(40):
         raw.send(front.CopyData(b"1\tx\n" * 50_000))
@@ -234,7 +234,7 @@ def test_a_fast_sender_is_held_until_its_session_has_worked(raw: Raw, running: R
 def test_a_lost_client_ends_its_copy_out_and_its_session(running: Running) -> None:
     connection = Raw(running)
     session = running.sessions[-1]
-    connection.send(front.Query("drip"))
+    connection.send(front.Query("copy drip to stdout"))
     connection.read()
     connection.close()
     until(lambda: session.closed)
@@ -257,10 +257,10 @@ def test_psycopg(running: Running) -> None:
             connection.execute("fail")
         assert raised.value.diag.message_hint == "create it"
         assert raised.value.diag.statement_position == "6"
-        with connection.cursor().copy("copy in") as copy:
+        with connection.cursor().copy("copy t from stdin") as copy:
             copy.write_row((1, "a\tb"))
         assert running.sessions[-1].copied == [(1, b"a\tb")]
-        with connection.cursor().copy("copy out") as copy:
+        with connection.cursor().copy("copy t to stdout") as copy:
             assert list(copy.rows()) == [("1", "one"), ("2", "two"), ("3", "three")]
         with connection.pipeline():
             cursors = [connection.execute("select %s", (i,)) for i in range(50)]
@@ -288,7 +288,9 @@ def test_a_wrong_key_cancels_nothing(running: Running) -> None:
 @pytest.mark.skipif(shutil.which("psql") is None, reason="no psql on this machine")
 def test_psql(running: Running) -> None:
     base = ["psql", "-X", "-h", "127.0.0.1", "-p", str(running.port), "-U", "me", "-d", "db"]
-    script = "select 1, 'a';\nnotice;\nfail;\ncopy in;\n1\tx\n\\.\ncopy out;\n\\echo :SERVER_VERSION_NUM\n"
+    script = (
+        "select 1, 'a';\nnotice;\nfail;\ncopy t from stdin;\n1\tx\n\\.\ncopy t to stdout;\n\\echo :SERVER_VERSION_NUM\n"
+    )
     done = subprocess.run(base, input=script, capture_output=True, text=True, timeout=30, check=False)
     assert done.stdout.splitlines()[-4:] == ["1\tone", "2\ttwo", "3\tthree", "150000"]
     assert "COPY 1" in done.stdout
