@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 
 from ivm.kernels import arena as kernels
 from ivm.kernels import interning
-from ivm.rows import Words
-
-Bytes = NDArray[np.uint8]
+from ivm.rows import Bytes, Words
 
 _FIRST_SLOTS: Final = 1 << 10
 _FIRST_CHUNK: Final = 1 << 14

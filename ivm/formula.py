@@ -7,7 +7,7 @@ from typing import Final, NewType
 
 import numpy as np
 
-from ivm.kernels.formula import (
+from ivm.kernels.codes import (
     BITS_AND,
     CHOOSE,
     COMPARE,
@@ -17,7 +17,7 @@ from ivm.kernels.formula import (
     REQUIRE,
     STEP_WORDS,
 )  # fmt: skip
-from ivm.trace.batch import Words
+from ivm.rows import Words
 
 Register = NewType("Register", int)
 

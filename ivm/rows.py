@@ -12,6 +12,7 @@ from ivm.words import Schema, null_words, row_width
 
 Words = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Bytes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)

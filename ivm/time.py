@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from ivm.kernels.times import WIDTH_BITS
+from ivm.kernels.codes import WIDTH_BITS
 
 PRIORITIES: Final = 64
 """As many as a word can have bit lengths."""

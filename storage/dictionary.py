@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import count, pairwise
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ivm.arena import Arena, Bytes, Generation
 from ivm.errors import SqlError
-from ivm.rows import Words
+from ivm.rows import Bytes, Words
+
+if TYPE_CHECKING:
+    from ivm.arena import Arena, Generation
 
 Entries = tuple[Words, Bytes, Words]
 """Ids, their values' bytes one after the other, and int64[n + 1] where each value starts."""
@@ -35,6 +37,8 @@ class Dictionary:
     """
 
     def __init__(self, secret: bytes, parent: Dictionary | None = None, id_bits: int = 63) -> None:
+        from ivm.arena import Arena
+
         self.arena: Arena = Arena(secret, None if parent is None else parent.arena, id_bits)
         self.secret = secret
         self.serial = next(_serials)

@@ -12,8 +12,9 @@ import numpy as np
 
 from ivm.kernels.arrange import put_small
 from ivm.kernels.cache import kernel
+from ivm.kernels.codes import H_WIDTH
 from ivm.kernels.first import sort_tail, times_less
-from ivm.kernels.formula import H_WIDTH, apply_formula
+from ivm.kernels.formula import apply_formula
 from ivm.kernels.history import close, least_ordinal, longer, next_row, put_times, rows_from
 from ivm.kernels.join import S_HISTORY, S_SEEKS, S_SEGMENTS
 from ivm.kernels.memory import (

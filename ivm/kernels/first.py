@@ -11,6 +11,7 @@ import numpy as np
 
 from ivm.kernels.arrange import put_small
 from ivm.kernels.cache import kernel
+from ivm.kernels.codes import WIDTH_BITS
 from ivm.kernels.history import close, least_ordinal, longer, next_row, put, put_times, rows_from
 from ivm.kernels.join import S_HISTORY, S_SEEKS, S_SEGMENTS
 from ivm.kernels.memory import (
@@ -40,7 +41,7 @@ from ivm.kernels.memory import (
 from ivm.kernels.order import compare
 from ivm.kernels.seek import absent, layers, seek
 from ivm.kernels.sort import compare_updates
-from ivm.kernels.times import WIDTH_BITS, advance, last_mask, loops, unwrap
+from ivm.kernels.times import advance, last_mask, loops, unwrap
 
 
 @kernel

@@ -13,59 +13,41 @@ from typing import Final
 import numpy as np
 
 from ivm.kernels.cache import kernel
+from ivm.kernels.codes import (
+    ADD,
+    AND,
+    BITS_AND,
+    BITS_OR,
+    BITS_XOR,
+    CHOOSE,
+    COMPARE,
+    CONST,
+    DISTINCT,
+    DIVIDE,
+    FIT,
+    FORMULA_HEAD,
+    FROM_DECIMAL,
+    H_BITS,
+    H_KEEP,
+    H_REGISTERS,
+    H_STEPS,
+    H_WEIGHTS,
+    H_WIDTH,
+    IS,
+    LOAD,
+    MULTIPLY,
+    OR,
+    REMAINDER,
+    SAME_SCALE,
+    SHIFT,
+    STEP_WORDS,
+    SUBTRACT,
+    TO_DECIMAL,
+)  # fmt: skip
 from ivm.kernels.memory import B_COUNT, B_DIFF_WIDTH, B_DIFFS, B_ROWS, B_TIMES, B_WIDTH, Words, load, store
 
-# Head: how many registers and steps, the register that says which rows are kept, how many words a row of the result
-# has, null bits it sets, weights. Then the steps; then for each word of a row a register (~k: word k of the input);
-# for each null bit the word, the bit and the register; for each weight a register.
-H_REGISTERS: Final = 0
-H_STEPS: Final = 1
-H_KEEP: Final = 2
-H_WIDTH: Final = 3
-H_BITS: Final = 4
-H_WEIGHTS: Final = 5
-FORMULA_HEAD: Final = 6
-
-# A step: what it does, the register that it makes, two that it reads, the one that masks it (or chooses), a constant.
-STEP_WORDS: Final = 6
 STRIP: Final = 256
 """How many rows are evaluated at once."""
-
-LOAD: Final = 0
-"""The input's word a; NULL where bit ``constant`` of its word b is set (b -1: never)."""
-CONST: Final = 1
-"""The constant; NULL where a is 1."""
-ADD: Final = 2
-SUBTRACT: Final = 3
-MULTIPLY: Final = 4
-DIVIDE: Final = 5
-"""Cut towards zero. The four fail beyond integers of ``constant`` bits, DIVIDE and REMAINDER at 0."""
-REMAINDER: Final = 6
-FIT: Final = 7
-"""a, which has to be an integer of ``constant`` bits."""
-BITS_AND: Final = 8
-BITS_OR: Final = 9
-BITS_XOR: Final = 10
-SHIFT: Final = 11
-"""a to the left by ``constant`` bits, to the right where that is negative."""
-COMPARE: Final = 12
-"""Bit 0, 1 or 2 of the constant: where a is less than, equal to, greater than b."""
-AND: Final = 13
-OR: Final = 14
-IS: Final = 15
-"""Bit 0, 1 or 2 of the constant, where a is even, odd (false, true) or NULL; never NULL."""
-DISTINCT: Final = 16
-"""Whether a is distinct from b, xor the constant; never NULL."""
-CHOOSE: Final = 17
-"""a where the mask is 1, else b."""
-TO_DECIMAL: Final = 18
-"""An integer as a tagged decimal of scale ``constant``, inline; fails where it does not fit."""
-FROM_DECIMAL: Final = 19
-"""A tagged decimal that is inline and of scale 0 as an integer of ``constant`` bits; fails otherwise."""
-SAME_SCALE: Final = 20
-"""a; fails unless a and b are inline decimals of one scale."""
-REQUIRE: Final = 21
-"""a, which may not be NULL."""
 
 LEAST: Final = -(2**63)
 _HALF: Final = np.uint64(1 << 31)

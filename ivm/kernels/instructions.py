@@ -12,6 +12,7 @@ from ivm.kernels.accumulate import accumulate_total
 from ivm.kernels.arrange import arrange, put_small
 from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME, extract, gather, least_vector, transfer
 from ivm.kernels.cache import kernel
+from ivm.kernels.codes import WIDTH_BITS
 from ivm.kernels.compute import block_at, out_of, run_groups, run_map, trace_at
 from ivm.kernels.delay import DELAY_WORDS, delay
 from ivm.kernels.delta_join import R_MINUS, SOURCE_WORDS, delta_join
@@ -109,7 +110,7 @@ from ivm.kernels.program import (
 from ivm.kernels.reduce import count_differences
 from ivm.kernels.sort import sort_block
 from ivm.kernels.threshold import threshold_partial, threshold_total
-from ivm.kernels.times import WIDTH_BITS, last_mask
+from ivm.kernels.times import last_mask
 
 
 @kernel

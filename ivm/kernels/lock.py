@@ -8,12 +8,11 @@ copies that go are those of the least number.
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
 from ivm.kernels.asof import ALWAYS, NEVER, counted, last_before, least_row
 from ivm.kernels.cache import kernel
+from ivm.kernels.codes import ALONE, MARKER, MATCH
 from ivm.kernels.join import S_HISTORY, S_MATCHES, S_SEEKS
 from ivm.kernels.memory import (
     B_COUNT,
@@ -37,10 +36,6 @@ from ivm.kernels.memory import (
 )  # fmt: skip
 from ivm.kernels.seek import layers, seek
 from ivm.kernels.skip import FEW, Skip, moved_to, next_there, skip_of
-
-MARKER: Final = 0
-MATCH: Final = 1
-ALONE: Final = 2
 
 
 @kernel

@@ -8,6 +8,7 @@ import numpy as np
 
 from ivm.kernels.arrange import put_small
 from ivm.kernels.cache import kernel
+from ivm.kernels.codes import WIDTH_BITS
 from ivm.kernels.history import (
     close,
     consolidate_history,
@@ -35,7 +36,7 @@ from ivm.kernels.memory import (
 )  # fmt: skip
 from ivm.kernels.order import compare
 from ivm.kernels.seek import AHEAD, aim, hints, layers
-from ivm.kernels.times import WIDTH_BITS, below
+from ivm.kernels.times import below
 
 DISTINCT: Final = 0
 POSITIVE: Final = 1

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Final
 
 from ivm.kernels.cache import kernel
+from ivm.kernels.codes import WIDTH_BITS
 
 # Widths are checked where ordinals are fed and where rounds are counted, never here.
-WIDTH_BITS: Final = 5
 _WIDTH: Final = (1 << WIDTH_BITS) - 1
 
 

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from ivm.kernels.cache import kernel
+from ivm.kernels.codes import WINDOW_DIFFS
 from ivm.kernels.history import put_times, rows_from, sort_few
 from ivm.kernels.join import S_HISTORY, S_SEEKS, S_SEGMENTS
 from ivm.kernels.memory import (
@@ -64,9 +65,6 @@ DISCRETE: Final = 2
 PEERS: Final = 3
 GROUPS: Final = 4
 WINDOW_WORDS: Final = 3
-WINDOW_DIFFS: Final = 4
-"""Of a value in a window: how often it stands there, the window's number, its rank, how many rows of the group count.
-Number -1: the group has rows, but none that counts."""
 
 _DEAD: Final = 32
 _BEFORE: Final = -(2**63)

@@ -11,7 +11,8 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.graph import Lock
 from ivm.kernels.blocks import SAME, transfer
-from ivm.kernels.lock import MARKER, lock
+from ivm.kernels.codes import MARKER
+from ivm.kernels.lock import lock
 from ivm.kernels.memory import T_KEY_WIDTH
 from ivm.kernels.read import lookup
 from ivm.operators.base import LARGE

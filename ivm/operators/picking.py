@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ivm.graph import Picks, Rank, Window
-from ivm.kernels.windows import WINDOW_DIFFS
-from ivm.trace.batch import Words
+from ivm.kernels.codes import WINDOW_DIFFS
+from ivm.rows import Words
 
 EVERYTHING = 1 << 62
 _FEW = 64

@@ -19,6 +19,7 @@ from ivm.graph import (
 )  # fmt: skip
 from ivm.kernels.accumulate import FAILED, accumulate_partial, accumulate_total
 from ivm.kernels.blocks import SAME
+from ivm.kernels.codes import WINDOW_DIFFS
 from ivm.kernels.first import first_partial
 from ivm.kernels.memory import B_COUNT
 from ivm.kernels.program import ACCUMULATE, ACCUMULATE_TOTAL, CALL, COUNT, FIRST
@@ -30,7 +31,7 @@ from ivm.kernels.reduce import (
     segments_partial,
     segments_total,
 )  # fmt: skip
-from ivm.kernels.windows import WINDOW_DIFFS, changes_total, windows_total
+from ivm.kernels.windows import changes_total, windows_total
 from ivm.operators.base import refill
 from ivm.operators.picking import EVERYTHING, Picking, pick
 from ivm.runtime.context import Core

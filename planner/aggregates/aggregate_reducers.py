@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cache
 
 from ivm.graph import CountRows, FirstWords, Order, Reducer
 from ivm.words import row_width
@@ -22,7 +23,11 @@ from planner.expr.context import Context
 from planner.expr.scalar import Aggregate, Scalar
 from storage.dictionary import Dictionary
 
-_NONE = Dictionary(bytes(16))
+
+@cache
+def _no_values() -> Dictionary:
+    """An empty dictionary: a layout is the same for any."""
+    return Dictionary(bytes(16))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +125,7 @@ class BasicFold(_LaidOutFold):
 
     @property
     def layout(self) -> GroupLayout:
-        return basic_layout(self.aggregate, _NONE)
+        return basic_layout(self.aggregate, _no_values())
 
     def bind(self, context: Context) -> Reducer:
         return basic_layout(self.aggregate, context.dictionary).reducer
@@ -133,7 +138,7 @@ class PercentileFold(_LaidOutFold):
     @property
     def layout(self) -> GroupLayout:
         aggregate = self.aggregate
-        unbound = Percentile(aggregate.args[0].type, aggregate.type, False, None, False, None, _NONE)
+        unbound = Percentile(aggregate.args[0].type, aggregate.type, False, None, False, None, _no_values())
         return percentile_layout(aggregate, unbound)
 
     def bind(self, context: Context) -> Reducer:

@@ -7,7 +7,7 @@ from typing import Final
 
 from ivm.formula import GREATER, NOT_LESS, Formula, Register
 from ivm.graph import Words
-from ivm.kernels.formula import ADD, BITS_AND, BITS_OR, FIT, SHIFT, TO_DECIMAL
+from ivm.kernels.codes import ADD, BITS_AND, BITS_OR, FIT, SHIFT, TO_DECIMAL
 from planner import gathers
 from planner.aggregates.accumulable import Accumulation, CallPlan, Part, Shape
 from planner.aggregates.table import COUNTS, Family

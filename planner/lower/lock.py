@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ivm.errors import SqlError, unsupported
 from ivm.graph import Gather, NodeId
-from ivm.kernels.lock import ALONE, MATCH
+from ivm.kernels.codes import ALONE, MATCH
 from ivm.words import BOOL, INT8, Schema
 from planner import gathers
 from planner.expr.functions.subquery import SAME_WORD

@@ -9,7 +9,7 @@ from typing import Final
 
 from ivm.formula import EQUAL, NOT_EQUAL, NOT_NULL, TRUE, Formula, Register
 from ivm.graph import Words
-from ivm.kernels.formula import BITS_AND, SHIFT
+from ivm.kernels.codes import BITS_AND, SHIFT
 from ivm.words import Kind, Schema, Storage
 from planner import gathers
 from planner.aggregates.accumulable import Accumulation, Component, Part

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.kernels.lock import MARKER
+from ivm.kernels.codes import MARKER
 from ivm.rows import RowSet, Vector, Words, pack, unpack
 from ivm.words import INT8, ColumnType, Schema
 from planner.expr.context import Bounds, Context

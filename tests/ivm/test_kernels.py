@@ -13,7 +13,8 @@ from numba.core import types
 
 from ivm.graph import Gather
 from ivm.kernels.blocks import gather
-from ivm.kernels.times import WIDTH_BITS, advance, below, loops, lub, rounds, unwrap, wrap
+from ivm.kernels.codes import WIDTH_BITS
+from ivm.kernels.times import advance, below, loops, lub, rounds, unwrap, wrap
 from ivm.kernels.warm import KERNELS, warm
 from ivm.operators.base import inverse, program
 from ivm.time import MAX_LOOPS, ROUND_BITS, WIDEST, all_bits, deeper, last_width, pack, unpack

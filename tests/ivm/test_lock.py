@@ -11,7 +11,7 @@ import pytest
 from ivm.dataflow import Dataflow
 from ivm.graph import Arrange, Gather, Input, Lock, NodeId, Output
 from ivm.hydration.detached import Detached, detach
-from ivm.kernels.lock import ALONE, MARKER, MATCH
+from ivm.kernels.codes import ALONE, MARKER, MATCH
 from ivm.trace.spine import ROOM, Spine
 
 Row = tuple[int, ...]

@@ -28,7 +28,7 @@ from ivm.formula import (
     Formula,
     Register,
 )  # fmt: skip
-from ivm.kernels.formula import (
+from ivm.kernels.codes import (
     ADD,
     AND,
     BITS_AND,

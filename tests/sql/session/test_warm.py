@@ -1,6 +1,11 @@
-"""What the marker of the first start stands for."""
+"""What the marker of the first start stands for, and what loads no kernels."""
 
 from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
 
 from sql.session.warm import sources
 from tests.support.paths import ROOT
@@ -12,3 +17,14 @@ def test_every_kernel_counts() -> None:
     compiled = {path for path in packages if "import numba" in (text := path.read_text()) or "from numba" in text}
     assert compiled
     assert set(sources()) >= compiled | set((ROOT / "ivm" / "kernels").glob("*.py"))
+
+
+@pytest.mark.parametrize(
+    "module", ["sql.parse", "sql.bind.statement", "planner.transform.pipeline", "planner.lower.plan"]
+)
+def test_what_makes_plans_is_imported_quickly(module: str) -> None:
+    """A unit test of a parser or a plan begins at once."""
+    heavy = {"numba", "llvmlite", "pyarrow", "duckdb", "pyspark", "pandas"}
+    program = f"import sys, {module}; print(sorted({heavy!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
