@@ -1,31 +1,39 @@
-"""Loads the Hypothesis profile before any test is collected, and compiles kernels before the first one runs."""
+"""Loads the Hypothesis profile before any test is collected, and compiles kernels before the first test runs.
+
+Heavy modules (numba, pyarrow, Spark, the server) are imported only when a collected test needs them, so that a test of
+a parser or a plan begins at once.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any
+import gc
+import sys
+from typing import Any, Final
 
 import pytest
 from hypothesis import settings
 
-from sql.session.warm import warm
 from tests.support.profiles import NAME
-from tests.support.scatter_frames import frames
 from tests.support.spark_cluster import cluster
 from tests.support.spark_local import hurry, local_spark
 from tests.support.spread import by_file, order
 
-__all__ = ["cluster", "frames", "local_spark"]
+__all__ = ["cluster", "local_spark"]
+
+ENGINE: Final = ("ivm.kernels.cache", "psycopg")
+"""A collected test that runs kernels has imported them, or the client with which it talks to a server."""
 
 settings.load_profile(NAME)
 hurry()
+gc.disable()  # until everything is imported: what modules hold is not garbage
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config) -> None:
     """Compiles once, not in each process."""
+    gc.enable()
     if not config.option.collectonly:
-        asyncio.run(warm(print))
+        _compile()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -39,6 +47,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """What a test may take has no room for compiling, which takes minutes on a slow machine."""
-    if session.items and not session.config.option.collectonly:
+    """A test's timeout has no room for compiling, which takes minutes on a slow machine."""
+    gc.freeze()  # a collection of garbage need not look at what was imported
+    gc.enable()
+    if session.items and not session.config.option.collectonly and any(name in sys.modules for name in ENGINE):
+        _compile()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # extension modules look for leaks at the end
+
+
+def _compile() -> None:
+    """Compiles all kernels that are not in the cache."""
+    from sql.session.warm import marker, warm
+
+    if not marker().exists():
+        import asyncio
+
         asyncio.run(warm(print))
+
+
+@pytest.fixture
+def frames(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """``tests.support.scatter_frames.Frames``, which a server takes for Spark during the test."""
+    from tests.support.scatter_frames import install
+
+    return install(monkeypatch)

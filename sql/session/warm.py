@@ -16,12 +16,6 @@ from pathlib import Path
 from typing import Final
 
 from ivm.kernels.cache import base_folder, compiler
-from ivm.kernels.warm import KERNELS
-from ivm.kernels.warm import warm as warm_engine
-from sql.coordination.coordinator import Coordinator
-from sql.pgwire.values import encode_rows
-from sql.session.session import Session
-from sql.statements.results import CopyInResult, CopyOutResult, RowsResult
 
 MOST_PROCESSES: Final = 2
 """Compile at the same time: more gain little (``ivm.kernels.warm``), and each takes half a gigabyte."""
@@ -66,10 +60,23 @@ def sources() -> list[Path]:
 
 
 async def warm(say: Callable[[str], None]) -> None:
-    """Compiles what is not compiled yet; at once when nothing is left."""
+    """Compiles what is not compiled yet. Returns at once, without importing the server, when nothing is left."""
     mark = marker()
     if mark.exists():
         return
+    await _compile(say)
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    mark.touch()
+
+
+async def _compile(say: Callable[[str], None]) -> None:
+    from ivm.kernels.warm import KERNELS
+    from ivm.kernels.warm import warm as warm_engine
+    from sql.coordination.coordinator import Coordinator
+    from sql.pgwire.values import encode_rows
+    from sql.session.session import Session
+    from sql.statements.results import CopyInResult, CopyOutResult, RowsResult
+
     say("freshet: first start: compiling kernels, once (minutes)")
     start = time.monotonic()
     whole = len(KERNELS) + len(_STATEMENTS)
@@ -93,5 +100,3 @@ async def warm(say: Callable[[str], None]) -> None:
                         pass
             progress(len(KERNELS) + i + 1)
         await coordinator.close()
-    mark.parent.mkdir(parents=True, exist_ok=True)
-    mark.touch()

