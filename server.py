@@ -90,12 +90,15 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
         signal.signal(number, lambda *_: os._exit(0))  # a start can be cut short anywhere, as by a kill
     spark = spark_settings(options)
     say("freshet: starting")
+    gc.disable()  # what modules hold is not garbage
     from sql.coordination.coordinator import Coordinator
     from sql.pgwire.listener import serve
     from sql.session.session import Session
     from sql.session.sources import Sources
     from sql.session.warm import warm
 
+    gc.freeze()
+    gc.enable()
     workers.use(options.workers)
     await warm(say)
     files = tuple(path.resolve() for path in options.files)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,11 +152,11 @@ class Store:
         """Every dictionary entry."""
         with self._reading() as cursor:
             table = cursor.sql("SELECT id, value FROM dictionary").to_arrow_table()
+        if table.num_rows == 0:
+            return NO_ENTRIES
         values = table.column("value").cast(pa.large_binary()).combine_chunks()
         if isinstance(values, pa.ChunkedArray):
-            values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], pa.large_binary())
-        if len(values) == 0:
-            return NO_ENTRIES
+            values = pa.concat_arrays(values.chunks)
         _, offsets, data = values.buffers()
         ends = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
         content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
@@ -405,7 +405,7 @@ class Store:
         for id_ in batch.dropped:
             self._drop(id_)
         if len(batch.leaving):
-            self._connection.register("leaving", pa.table({"id": batch.leaving}))
+            self._connection.register("leaving", _table({"id": batch.leaving}))
             self._connection.execute("DELETE FROM dictionary WHERE id IN (SELECT id FROM leaving)")
             self._connection.unregister("leaving")
         if len(batch.entries.ids):
@@ -434,11 +434,11 @@ class Store:
         if len(epochs):
             for part in slices(len(epochs), APPLIED_ROWS):
                 some = rows[part]
-                columns: dict[str, object] = {f"w{i}": np.ascontiguousarray(some[:, i]) for i in range(some.shape[1])}
+                columns = {f"w{i}": some[:, i] for i in range(some.shape[1])}
                 self._insert(f"updates_{relation}", columns | {"epoch": epochs[part], "diff": diffs[part]})
 
-    def _insert(self, table: str, columns: dict[str, object]) -> None:
-        self._connection.register("incoming", pa.table(columns))
+    def _insert(self, table: str, columns: Mapping[str, Words | pa.Array]) -> None:
+        self._connection.register("incoming", _table(columns))
         self._connection.execute(f"INSERT INTO {table} SELECT * FROM incoming")
         self._connection.unregister("incoming")
 
@@ -544,6 +544,17 @@ def _columns(names: Sequence[str]) -> str:
 
 def _grouped(words: Sequence[str]) -> str:
     return f"GROUP BY {', '.join(words)}" if words else ""
+
+
+def _table(columns: Mapping[str, Words | pa.Array]) -> pa.Table:
+    """A table of words, and of arrays as they are. ``pa.table`` would import pandas first, where that is installed."""
+    arrays = [
+        column
+        if isinstance(column, pa.Array)
+        else pa.Array.from_buffers(pa.int64(), len(column), [None, pa.py_buffer(np.ascontiguousarray(column))])
+        for column in columns.values()
+    ]
+    return pa.Table.from_arrays(arrays, names=list(columns))
 
 
 def _column(table: pa.Table, name: str) -> Words:
