@@ -97,7 +97,6 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     from sql.session.sources import Sources
     from sql.session.warm import warm
 
-    gc.freeze()
     gc.enable()
     workers.use(options.workers)
     await warm(say)
