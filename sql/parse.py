@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from ivm.errors import SqlError, too_deep
-from sql.syntax.lexer import Token, TokenKind, tokenize
-from sql.syntax.nodes import Expr, TypeName
-from sql.syntax.nodes_statements import Statement
-from sql.syntax.utility import StatementGrammar
+from sql.syntax.lexing.lexer import Token, TokenKind, tokenize
+from sql.syntax.nodes.queries import Expr, TypeName
+from sql.syntax.nodes.statements import Statement
+from sql.syntax.utility.statement import StatementGrammar
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from sql.bind.overloads import signature as shown_call
 from sql.bind.routines import RoutineOverload
 from sql.bind.scope import AGGREGATE_BASE
 from sql.bind.walk import has_subquery, references
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 
 def aggregate(

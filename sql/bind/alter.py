@@ -21,8 +21,9 @@ from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.column_types import format_type
 from sql.parse import parse_expression
 from sql.statements import definitions
-from sql.syntax import nodes, nodes_alter
-from sql.syntax.nodes_constraints import CheckConstraint, Constraint, ForeignKeyConstraint, KeyConstraint
+from sql.syntax.nodes import alter as nodes_alter
+from sql.syntax.nodes import queries as nodes
+from sql.syntax.nodes.constraints import CheckConstraint, Constraint, ForeignKeyConstraint, KeyConstraint
 
 SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"})
 _KINDS: Final = {RelationKind.VIEW: "views", RelationKind.MATERIALIZED_VIEW: "materialized views"}

@@ -9,7 +9,7 @@ from planner.expr.scalar import Call, Literal, Scalar
 from sql.bind.coerce import cast, common_type, resolve_unknown, type_name
 from sql.bind.environment import Binder
 from sql.catalog.column_types import array_of
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 
 def array(b: Binder, node: nodes.ArrayExpr, target: SqlType | None = None) -> Scalar:

@@ -12,7 +12,7 @@ from sql.bind.environment import Binder
 from sql.bind.positions import position
 from sql.bind.target import column_default, column_positions
 from sql.catalog.catalog import Relation, TableColumn
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 
 def new_values(binder: Binder, table: Relation, assignments: Sequence[nodes.Assignment]) -> dict[int, Scalar]:

@@ -13,7 +13,7 @@ from sql.bind.environment import Binder
 from sql.bind.overloads import no_function
 from sql.bind.scalar_functions import apply_function
 from sql.bind.set_returning import set_returning, set_returning_routine
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 _RENAMED = {"current_role": "current_user", "user": "current_user", "current_catalog": "current_database"}
 _SCHEMAS = ("pg_catalog", "public", "information_schema")

@@ -15,7 +15,7 @@ from sql.bind.environment import Binder
 from sql.bind.operators import equal, negate, operator
 from sql.bind.rows import null_test
 from sql.catalog.column_types import array_of
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 
 def _test(key: str, expr: Scalar) -> Scalar:

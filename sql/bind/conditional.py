@@ -12,7 +12,7 @@ from sql.bind.coerce import cast, common_type, resolve_unknown, to_boolean
 from sql.bind.environment import Binder
 from sql.bind.operators import equal, operator
 from sql.bind.positions import position
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 _NUMBERS = (Kind.INT2, Kind.INT4, Kind.INT8, Kind.NUMERIC)
 _PROMOTED = (Kind.NUMERIC, Kind.FLOAT8)

@@ -20,9 +20,10 @@ from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.keys import Check, Index
 from sql.parse import parse_expression
 from sql.statements.definitions import CreateIndex, NewForeignKey
-from sql.syntax import nodes, nodes_statements
-from sql.syntax.lexer import TokenKind, tokenize
-from sql.syntax.nodes_constraints import CheckConstraint, CreateIndexStatement, ForeignKeyConstraint, KeyConstraint
+from sql.syntax.lexing.lexer import TokenKind, tokenize
+from sql.syntax.nodes import queries as nodes
+from sql.syntax.nodes import statements as nodes_statements
+from sql.syntax.nodes.constraints import CheckConstraint, CreateIndexStatement, ForeignKeyConstraint, KeyConstraint
 
 _CHECK: Final = "check constraints"
 

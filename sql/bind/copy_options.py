@@ -8,7 +8,7 @@ from typing import Final
 from ivm.errors import SqlError, unsupported
 from sql.bind.copy_rejects import OF_REJECTS, most_rejects
 from sql.statements.statements import CopyFormat, CopyOptions
-from sql.syntax import nodes_statements
+from sql.syntax.nodes import statements as nodes_statements
 
 Given = dict[str, tuple[nodes_statements.OptionValue, int]]
 """The options by name, each with its value and its offset."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from sql.statements.statements import CopyFormat
-from sql.syntax.nodes_statements import OptionValue
+from sql.syntax.nodes.statements import OptionValue
 
 MOST_REJECTS: Final = 10_000
 """A bound, since rejected rows are kept in memory and in the log record of the load's commit."""

@@ -18,7 +18,8 @@ from sql.bind.target import column_default, column_positions, copy_target
 from sql.catalog.catalog import Relation, RelationKind
 from sql.statements.queries import Query
 from sql.statements.statements import CopyFormat, CopyFrom, CopyTo, CreateTableFrom, Subscribe
-from sql.syntax import nodes, nodes_statements
+from sql.syntax.nodes import queries as nodes
+from sql.syntax.nodes import statements as nodes_statements
 
 
 def copy(env: Environment, node: nodes_statements.CopyStatement) -> CopyFrom | CopyTo:

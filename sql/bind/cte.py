@@ -18,7 +18,7 @@ from sql.bind.scope import NameScope
 from sql.bind.setops import combine_types
 from sql.bind.subquery import bind_subquery, convert, resolve_columns
 from sql.catalog.column_types import format_type
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 NULL_ATTEMPTS: Final = 2
 """How often a WITH MUTUALLY RECURSIVE is bound to find its NOT NULL columns, before all are taken as nullable."""

@@ -23,7 +23,8 @@ from sql.catalog.search_path import Recorder, check_creatable
 from sql.catalog.sequence_options import sequence_type
 from sql.statements.definitions import ColumnSequence, CreateTable, CreateView, Drop, DropIndex
 from sql.statements.queries import Query
-from sql.syntax import nodes, nodes_statements
+from sql.syntax.nodes import queries as nodes
+from sql.syntax.nodes import statements as nodes_statements
 from storage.types.text import parse_datum
 
 DAY: Final = 86_400_000_000

@@ -14,7 +14,7 @@ from sql.bind.coerce import cast, castable
 from sql.bind.environment import Binder
 from sql.bind.overloads import no_function
 from sql.bind.scope import WindowCall
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 NAMES: Final = frozenset({"percent_rank", "cume_dist", "ntile"})
 _ONE: Final = Literal(1, INT8)

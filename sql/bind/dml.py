@@ -29,7 +29,7 @@ from sql.catalog.catalog import Relation, TableColumn
 from sql.catalog.keys import Index
 from sql.statements.queries import OutputColumn
 from sql.statements.statements import Branch, DataChange, Delete, Insert, OnConflict, Update
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 
 def bind_change(env: Environment, node: DataChangeNode) -> DataChange:

@@ -23,7 +23,7 @@ from sql.catalog.catalog import CatalogReader, Relation
 from sql.catalog.column_types import array_of, is_type_name, type_from_name
 from sql.catalog.search_path import pinned
 from sql.statements.statements import DataChange
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 MAX_PARAMETERS = 65535
 

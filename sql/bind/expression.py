@@ -21,7 +21,7 @@ from sql.bind.scalar_functions import apply_function
 from sql.bind.scope import NameScope, find_column, find_range_columns, missing_table
 from sql.bind.subquery import bind_ordered, bind_subquery
 from sql.catalog.column_types import array_of
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 
 @dataclass(slots=True)

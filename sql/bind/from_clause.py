@@ -30,7 +30,7 @@ from sql.bind.scope import NameScope
 from sql.bind.subquery import bind_subquery
 from sql.catalog.catalog import Relation, RelationKind
 from sql.parse import parse
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 FromItem = tuple[Rel, Namespace]
 """An item of FROM: its rows, and the names that it makes visible."""

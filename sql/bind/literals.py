@@ -13,7 +13,7 @@ from ivm.errors import SqlError
 from ivm.words import INT4, INT8, INTERVAL, NUMERIC, TEXT, Kind, SqlType
 from planner.expr.functions.casts import CastContext
 from planner.expr.scalar import Call, Literal, Scalar
-from sql.syntax.nodes import TypeName
+from sql.syntax.nodes.queries import TypeName
 from storage.types.text import DEFAULT_STYLE, TextStyle, parse_datum
 
 _SESSION_KINDS: Final = frozenset(

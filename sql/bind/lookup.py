@@ -8,7 +8,7 @@ from ivm.errors import SqlError
 from sql.bind.environment import Environment
 from sql.catalog.catalog import Relation, RelationKind
 from sql.catalog.search_path import Lookup, Recorder
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 
 def lookup(env: Environment, ref: nodes.TableName) -> Relation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sql.bind.environment import Environment
 from sql.catalog.column_types import internal_name
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 UNNAMED = "?column?"
 

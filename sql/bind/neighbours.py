@@ -20,7 +20,7 @@ from sql.bind.environment import Binder
 from sql.bind.overloads import no_function
 from sql.bind.scope import Neighbour
 from sql.bind.walk import has_subquery
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 NAMES: Final = frozenset({"lag", "lead", "first_value"})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ivm.errors import SqlError
 from planner.expr.scalar import Scalar, SortKey
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 
 def sort_key(expr: Scalar, item: nodes.OrderItem) -> SortKey:

@@ -29,7 +29,7 @@ from sql.bind.environment import Binder
 from sql.bind.overloads import no_function, resolve, result_type
 from sql.bind.walk import has_subquery
 from sql.catalog.column_types import array_of
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 NAMES: Final = frozenset({"percentile_cont", "percentile_disc", "mode"})
 _HYPOTHETICAL: Final = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 
 def position(expr: nodes.Expr) -> int:

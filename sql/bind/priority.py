@@ -12,7 +12,7 @@ from sql.bind.namespace import one_table, visible_columns
 from sql.bind.scope import NameScope
 from sql.bind.volatile import is_volatile
 from sql.bind.walk import has_subquery
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 _CLAUSE = "PRIORITY BY"
 

@@ -23,7 +23,7 @@ from sql.bind.setops import bind_set_query
 from sql.bind.subquery import resolve_columns
 from sql.bind.walk import has_subquery
 from sql.statements.queries import OutputColumn, Query
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 _NUMBERS = (Kind.INT2, Kind.INT4, Kind.INT8, Kind.NUMERIC, Kind.FLOAT4, Kind.FLOAT8)
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import cast
 
 from ivm.errors import SqlError
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 
 @lru_cache(maxsize=256)

@@ -18,7 +18,8 @@ from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.routine import Argument, Routine
 from sql.catalog.search_path import Recorder
 from sql.statements.routines import CreateFunction, DropFunction
-from sql.syntax import nodes, nodes_routines
+from sql.syntax.nodes import queries as nodes
+from sql.syntax.nodes import routines as nodes_routines
 
 
 def create_function(env: Environment, node: nodes_routines.CreateFunctionStatement) -> CreateFunction:

@@ -31,7 +31,7 @@ from sql.catalog.column_types import format_type
 from sql.catalog.routine import Routine
 from sql.catalog.search_path import pinned
 from sql.parse import parse, parse_expression
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 _TRUE: Final = Literal(True, BOOL)
 

@@ -12,7 +12,7 @@ from sql.bind.environment import Binder
 from sql.bind.namespace import Range, at_level
 from sql.bind.scope import NameScope, find_range, note_columns
 from sql.catalog.catalog import RelationKind
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 
 class MarkerNeeded(Exception):

@@ -12,7 +12,7 @@ from planner.expr.scalar import Aggregate, Column, Scalar, SortKey
 from planner.logical.nodes import Numbering, Rel
 from sql.bind.namespace import HAVE_OIDS, Namespace, Range, Visible, at_level, map_columns
 from sql.catalog.routine import Routine
-from sql.syntax.nodes import Star
+from sql.syntax.nodes.queries import Star
 
 AGGREGATE_BASE: Final = 1 << 30
 FUNCTION_BASE: Final = 1 << 29

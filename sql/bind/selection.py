@@ -24,7 +24,7 @@ from sql.bind.set_returning import with_set_returning
 from sql.bind.subquery import resolve_columns
 from sql.bind.walk import references
 from sql.statements.queries import OutputColumn
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from sql.bind.bound_query import UNIT
 from sql.bind.environment import Binder
 from sql.bind.routines import RoutineCall, lateral, routine_body
 from sql.bind.scope import AGGREGATE_BASE, FUNCTION_BASE, SetReturning
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 
 def set_returning(b: Binder, node: nodes.Apply, name: str) -> Scalar:

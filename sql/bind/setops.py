@@ -15,7 +15,7 @@ from sql.bind.scope import NameScope
 from sql.bind.selection import bind_select
 from sql.bind.subquery import convert, resolve_columns
 from sql.statements.queries import OutputColumn
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 
 def bind_set_query(env: Environment, body: nodes.SetQuery | nodes.ValuesList, outer: NameScope | None) -> BoundQuery:

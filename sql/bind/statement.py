@@ -37,8 +37,11 @@ from sql.parse import StatementText, moved, parse
 from sql.statements import queries
 from sql.statements import statements as bound
 from sql.statements.subqueries import reads_subqueries
-from sql.syntax import nodes, nodes_alter, nodes_routines, nodes_statements
-from sql.syntax.nodes_constraints import CreateIndexStatement
+from sql.syntax.nodes import alter as nodes_alter
+from sql.syntax.nodes import queries as nodes
+from sql.syntax.nodes import routines as nodes_routines
+from sql.syntax.nodes import statements as nodes_statements
+from sql.syntax.nodes.constraints import CreateIndexStatement
 
 
 def bind_statement(

@@ -13,7 +13,7 @@ from sql.bind.bound_query import BoundQuery, NamedRel, finished, sliced, values_
 from sql.bind.coerce import cast
 from sql.bind.environment import Environment
 from sql.bind.scope import NameScope
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 
 def bind_subquery(env: Environment, query: nodes.Query, outer: NameScope | None) -> NamedRel:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from sql.bind.environment import Environment
 from sql.bind.query import bind_stored, moment_expression
 from sql.statements.statements import Subscribe
-from sql.syntax import nodes, nodes_statements
+from sql.syntax.nodes import queries as nodes
+from sql.syntax.nodes import statements as nodes_statements
 
 
 def subscribe(env: Environment, tree: nodes_statements.SubscribeStatement) -> Subscribe:

@@ -13,7 +13,7 @@ from sql.bind.lookup import lookup, lookup_in_schema
 from sql.bind.scope import NameScope
 from sql.catalog.catalog import LABELS, Relation, RelationKind, TableColumn
 from sql.parse import parse_expression
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 
 def change_target(env: Environment, name: nodes.TableName) -> Relation:

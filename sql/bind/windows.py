@@ -30,7 +30,7 @@ from sql.bind.order_by import sort_key
 from sql.bind.overloads import no_function
 from sql.bind.routines import RoutineOverload
 from sql.bind.scope import FUNCTION_BASE, WINDOW_BASE, Neighbour, WindowCall
-from sql.syntax import nodes
+from sql.syntax.nodes import queries as nodes
 
 _NUMBERINGS: Final = frozenset(n.value for n in Numbering)
 NAMES: Final = _NUMBERINGS | neighbours.NAMES | distribution.NAMES

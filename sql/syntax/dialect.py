@@ -10,7 +10,7 @@ from typing import Final
 import sqlglot.parser
 from sqlglot.dialects.postgres import Postgres
 
-from sql.syntax.rules_data import DataRules
+from sql.syntax.rules.data import DataRules
 
 if not str(sqlglot.parser.__file__).endswith(".py"):
     raise ImportError("freshet needs the plain sqlglot: the compiled parser (sqlglotc) cannot be subclassed; remove it")

@@ -7,18 +7,18 @@ from typing import TypeVar
 
 from sqlglot.tokenizer_core import Token as ParserToken
 
-from sql.syntax.cursor import Cursor
 from sql.syntax.dialect import parser
-from sql.syntax.lexer import Token, TokenKind
-from sql.syntax.nodes import Expr, Query, TypeName
-from sql.syntax.nodes_constraints import Constraint
-from sql.syntax.nodes_statements import ColumnDefinition, Statement
-from sql.syntax.rules_data import DataRules
-from sql.syntax.tokens import parser_tokens
-from sql.syntax.translate_constraints import constraint
-from sql.syntax.translate_data import column, statement
-from sql.syntax.translate_expressions import expression, type_name
-from sql.syntax.translate_queries import query
+from sql.syntax.lexing.cursor import Cursor
+from sql.syntax.lexing.lexer import Token, TokenKind
+from sql.syntax.lexing.tokens import parser_tokens
+from sql.syntax.nodes.constraints import Constraint
+from sql.syntax.nodes.queries import Expr, Query, TypeName
+from sql.syntax.nodes.statements import ColumnDefinition, Statement
+from sql.syntax.rules.data import DataRules
+from sql.syntax.translate.constraints import constraint
+from sql.syntax.translate.data import column, statement
+from sql.syntax.translate.expressions import expression, type_name
+from sql.syntax.translate.queries import query
 
 T = TypeVar("T")
 

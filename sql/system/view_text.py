@@ -8,8 +8,8 @@ from sql.catalog.catalog import Catalog, Reference, Relation
 from sql.catalog.search_path import Lookup, Pinned
 from sql.parse import StatementText
 from sql.statements.queries import Query
-from sql.syntax.keywords import NOT_A_COLUMN
-from sql.syntax.lexer import Token, TokenKind, tokenize
+from sql.syntax.lexing.keywords import NOT_A_COLUMN
+from sql.syntax.lexing.lexer import Token, TokenKind, tokenize
 from sql.system.state import SystemState, all_relations
 
 

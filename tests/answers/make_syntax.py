@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psycopg
 
-from sql.syntax.lexer import tokenize
+from sql.syntax.lexing.lexer import tokenize
 
 HERE = Path(__file__).parent
 OWN = ("subscribe", "explain", "verify", "copy", "declare", "prepare", "execute", "with mutually", "create or replace")

@@ -10,8 +10,9 @@ from ivm.errors import SqlError
 from sql.parse import StatementText, parse, parse_expression, parse_type_name, split
 from sql.statements import statements as bound
 from sql.statements.vacuum import Vacuum
-from sql.syntax import nodes, nodes_statements
-from sql.syntax.lexer import TokenKind, tokenize
+from sql.syntax.lexing.lexer import TokenKind, tokenize
+from sql.syntax.nodes import queries as nodes
+from sql.syntax.nodes import statements as nodes_statements
 
 
 def shown(expr: nodes.Expr) -> str:

@@ -15,9 +15,9 @@ from sqlglot import exp
 
 from ivm.errors import SqlError
 from sql.parse import parse, parse_expression
-from sql.syntax import nodes
-from sql.syntax.lexer import tokenize
-from sql.syntax.translate_expressions import expression
+from sql.syntax.lexing.lexer import tokenize
+from sql.syntax.nodes import queries as nodes
+from sql.syntax.translate.expressions import expression
 from tests.support.paths import ANSWERS
 from tests.support.syntax_shape import shape
 

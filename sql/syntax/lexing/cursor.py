@@ -1,0 +1,146 @@
+"""Where a parse stands in its tokens: looking, taking, and Postgres's syntax error when neither fits."""
+
+from __future__ import annotations
+
+from ivm.errors import SqlError
+from sql.syntax.lexing.keywords import NOT_A_COLUMN
+from sql.syntax.lexing.lexer import Token, TokenKind
+from sql.syntax.nodes.queries import TableName
+
+
+class Cursor:
+    """A position in the tokens of one statement; ``text`` is what their offsets count in."""
+
+    def __init__(self, text: str, tokens: list[Token]) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.index = 0
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.index]
+
+    def ahead(self, count: int = 1) -> Token:
+        """The token ``count`` after the present one (the END token beyond the last)."""
+        return self.tokens[min(self.index + count, len(self.tokens) - 1)]
+
+    def advance(self) -> Token:
+        token = self.tokens[self.index]
+        if token.kind is not TokenKind.END:
+            self.index += 1
+        return token
+
+    def at_end(self) -> bool:
+        return self.token.kind is TokenKind.END
+
+    def is_word(self, *words: str) -> bool:
+        """Whether the next tokens are these keywords."""
+        last = len(self.tokens) - 1
+        for i, word in enumerate(words):
+            token = self.tokens[min(self.index + i, last)]
+            if token.kind is not TokenKind.WORD or token.value != word:
+                return False
+        return True
+
+    def is_one_of(self, *words: str) -> bool:
+        token = self.token
+        return token.kind is TokenKind.WORD and token.value in words
+
+    def accept(self, *words: str) -> bool:
+        """Take these keywords if they are next, all of them or none."""
+        if self.is_word(*words):
+            self.index += len(words)
+            return True
+        return False
+
+    def accept_one_of(self, *words: str) -> str | None:
+        return self.advance().value if self.is_one_of(*words) else None
+
+    def expect(self, *words: str) -> None:
+        for word in words:
+            if not self.accept(word):
+                raise self.error()
+
+    def is_symbol(self, symbol: str, ahead: int = 0) -> bool:
+        token = self.ahead(ahead) if ahead else self.token
+        return token.kind is TokenKind.SYMBOL and token.value == symbol
+
+    def accept_symbol(self, symbol: str) -> bool:
+        if self.is_symbol(symbol):
+            self.index += 1
+            return True
+        return False
+
+    def expect_symbol(self, symbol: str) -> None:
+        if not self.accept_symbol(symbol):
+            raise self.error()
+
+    def error(self, token: Token | None = None) -> SqlError:
+        """Postgres's ``syntax error at or near``, pointing at the token (the present one by default)."""
+        token = token or self.token
+        if token.kind is TokenKind.END:
+            return SqlError("42601", "syntax error at end of input", position=token.start + 1)
+        shown = self.text[token.start : token.end]
+        return SqlError("42601", f'syntax error at or near "{shown}"', position=token.start + 1)
+
+    def is_name(self) -> bool:
+        """Whether the next token can name a column or table."""
+        token = self.token
+        if token.kind is TokenKind.WORD:
+            return token.value not in NOT_A_COLUMN
+        return token.kind is TokenKind.QUOTED
+
+    def name(self) -> str:
+        """A column's or table's name (ColId)."""
+        if not self.is_name():
+            raise self.error()
+        return self.advance().value
+
+    def label(self) -> str:
+        """Any word at all (ColLabel), as after AS or a dot."""
+        if self.token.kind not in (TokenKind.WORD, TokenKind.QUOTED):
+            raise self.error()
+        return self.advance().value
+
+    def names(self) -> tuple[tuple[str, int], ...]:
+        """``(a, b, …)`` with each name's offset."""
+        self.expect_symbol("(")
+        found = [(self.token.start, self.name())]
+        while self.accept_symbol(","):
+            found.append((self.token.start, self.name()))
+        self.expect_symbol(")")
+        return tuple((name, at) for at, name in found)
+
+    def string(self) -> str:
+        if self.token.kind is not TokenKind.STRING:
+            raise self.error()
+        return self.advance().value
+
+    def integer(self) -> int:
+        token = self.token
+        if token.kind is not TokenKind.NUMBER or not token.value.isdigit():
+            raise self.error()
+        return int(self.advance().value)
+
+    def dotted(self) -> tuple[str, ...]:
+        """A qualified name of anything."""
+        parts = [self.label()]
+        while self.accept_symbol("."):
+            parts.append(self.label())
+        return tuple(parts)
+
+    def table_name(self) -> TableName:
+        """``[[database.]schema.]name``."""
+        at = self.token.start
+        parts = [self.name()]
+        while self.accept_symbol("."):
+            parts.append(self.label())
+        if len(parts) > 3:
+            raise SqlError(
+                "42601", f"improper relation name (too many dotted names): {'.'.join(parts)}", position=at + 1
+            )
+        return TableName(parts[-2] if len(parts) > 1 else None, parts[-1], at)
+
+    def source(self, start: int, end_token: int) -> str:
+        """The text from offset ``start`` to the end of the token before index ``end_token``."""
+        return self.text[start : self.tokens[end_token - 1].end] if end_token else ""

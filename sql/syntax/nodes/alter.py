@@ -1,0 +1,86 @@
+"""The syntax tree of ALTER: one statement, and the changes that it asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sql.syntax.nodes.constraints import Constraint
+    from sql.syntax.nodes.queries import Expr, TableName, TypeName
+    from sql.syntax.nodes.statements import ColumnDefinition
+
+Names = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddPrimaryKey:
+    """``ADD [CONSTRAINT name] PRIMARY KEY (columns)``."""
+
+    name: str | None
+    columns: Names
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class AddConstraint:
+    """``ADD [CONSTRAINT name]`` UNIQUE, CHECK or FOREIGN KEY."""
+
+    constraint: Constraint
+
+
+@dataclass(frozen=True, slots=True)
+class DropConstraint:
+    name: str
+    if_exists: bool
+    cascade: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    column: ColumnDefinition
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    name: str
+    if_exists: bool
+    cascade: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SetDefault:
+    """``default``: the expression and its own text; None for DROP DEFAULT."""
+
+    column: str
+    default: tuple[Expr, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetNotNull:
+    """SET NOT NULL, or DROP NOT NULL."""
+
+    column: str
+    not_null: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SetType:
+    column: str
+    type: TypeName
+    using: Expr | None
+    at: int
+
+
+Change = AddPrimaryKey | AddConstraint | DropConstraint | AddColumn | DropColumn | SetDefault | SetNotNull | SetType
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTableStatement:
+    """``ALTER TABLE [IF EXISTS] [ONLY] table change, …``."""
+
+    table: TableName
+    if_exists: bool
+    changes: tuple[Change, ...]
+    at: int

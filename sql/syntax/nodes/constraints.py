@@ -1,0 +1,71 @@
+"""Constraints and indexes as they are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sql.syntax.nodes.queries import Expr, TableName
+
+
+@dataclass(frozen=True, slots=True)
+class KeyConstraint:
+    """PRIMARY KEY or UNIQUE."""
+
+    name: str | None
+    primary: bool
+    columns: tuple[tuple[str, int], ...]
+    included: tuple[tuple[str, int], ...]
+    nulls_distinct: bool
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckConstraint:
+    """``text``: the condition's own text."""
+
+    name: str | None
+    condition: Expr
+    text: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKeyConstraint:
+    """``referenced`` empty: the other table's primary key. The actions: no action, restrict, cascade, set null or
+    set default; ``changed``: the columns that ON DELETE SET sets, all when empty."""
+
+    name: str | None
+    columns: tuple[tuple[str, int], ...]
+    table: TableName
+    referenced: tuple[tuple[str, int], ...]
+    full: bool
+    on_delete: str
+    on_update: str
+    changed: tuple[tuple[str, int], ...]
+    at: int
+
+
+Constraint = KeyConstraint | CheckConstraint | ForeignKeyConstraint
+
+
+@dataclass(frozen=True, slots=True)
+class IndexColumn:
+    name: str
+    at: int
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndexStatement:
+    name: str | None
+    table: TableName
+    method: str
+    columns: tuple[IndexColumn, ...]
+    included: tuple[tuple[str, int], ...]
+    unique: bool
+    nulls_distinct: bool
+    if_not_exists: bool
+    at: int

@@ -1,0 +1,463 @@
+"""The syntax tree of expressions, queries and changes: what they say, before names and types mean anything.
+
+``at`` is the 0-based character offset in the statement's text that an error about the node points to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sql.syntax.nodes.windows import Over
+
+if TYPE_CHECKING:
+    from sql.syntax.nodes.statements import Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A possibly qualified column (or whole-row) reference."""
+
+    parts: tuple[str, ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    """``*`` or ``t.*``."""
+
+    qualifier: tuple[str, ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    text: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class String:
+    value: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Null:
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    value: bool
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    index: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class TypeName:
+    """A type as written: its (folded) name, modifiers, and whether it is an array."""
+
+    name: str
+    args: tuple[int, ...]
+    array: bool
+    at: int
+    schema: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A prefix (one argument) or infix operator."""
+
+    symbol: str
+    args: tuple[Expr, ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A function call with all that may adorn an aggregate; ``within``: ``order`` is WITHIN GROUP's."""
+
+    name: tuple[str, ...]
+    args: tuple[Expr, ...]
+    at: int
+    star: bool = False
+    distinct: bool = False
+    variadic: bool = False
+    order: tuple[OrderItem, ...] = ()
+    filter: Expr | None = None
+    over: Over | None = None
+    within: bool = False
+    names: tuple[str | None, ...] = ()
+    """Those of arguments given by name; () where none is."""
+    label: str | None = None
+    """The result column's name where it is not the function's own (``date_part`` written as EXTRACT)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """``literal``: written as ``type 'string'``; ``attempt``: TRY_CAST."""
+
+    expr: Expr
+    type: TypeName
+    at: int
+    attempt: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AndExpr:
+    args: tuple[Expr, ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class OrExpr:
+    args: tuple[Expr, ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotExpr:
+    arg: Expr
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class IsTest:
+    """``expr IS [NOT] what``: null, true, false or unknown."""
+
+    expr: Expr
+    what: str
+    negated: bool
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctTest:
+    """``left IS [NOT] DISTINCT FROM right``."""
+
+    left: Expr
+    right: Expr
+    negated: bool
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class InList:
+    expr: Expr
+    items: tuple[Expr, ...]
+    negated: bool
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class InQuery:
+    expr: Expr
+    query: Query
+    negated: bool
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    expr: Expr
+    low: Expr
+    high: Expr
+    negated: bool
+    symmetric: bool
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quantifier:
+    """``expr symbol ANY|ALL (operand)``; the operand is a query or an array."""
+
+    expr: Expr
+    symbol: str
+    every: bool
+    operand: Expr | Query
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Subquery:
+    query: Query
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExistsExpr:
+    query: Query
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayQuery:
+    query: Query
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayExpr:
+    items: tuple[Expr, ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowExpr:
+    items: tuple[Expr, ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class CaseExpr:
+    operand: Expr | None
+    arms: tuple[tuple[Expr, Expr], ...]
+    otherwise: Expr | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Subscript:
+    """``expr[low]`` or, with ``slice``, ``expr[low:high]``."""
+
+    expr: Expr
+    low: Expr | None
+    high: Expr | None
+    slice: bool
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """``(expr).name``."""
+
+    expr: Expr
+    name: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Collate:
+    expr: Expr
+    collation: tuple[str, ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """DEFAULT in VALUES of an INSERT or in SET."""
+
+    at: int
+
+
+Expr = (
+    Name | Star | Number | String | Null | Boolean | Param | Operator | Apply | Cast | AndExpr | OrExpr | NotExpr
+    | IsTest | DistinctTest | InList | InQuery | Between | Quantifier | Subquery | ExistsExpr | ArrayQuery
+    | ArrayExpr | RowExpr | CaseExpr | Subscript | Field | Collate | Default
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class OrderItem:
+    expr: Expr
+    descending: bool
+    nulls_first: bool | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    expr: Expr
+    alias: str | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A relation in FROM, or the target of DML. ``only``: without the tables that inherit from it."""
+
+    schema_name: str | None
+    name: str
+    at: int
+    alias: str | None = None
+    columns: tuple[str, ...] = ()
+    only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedTable:
+    query: Query
+    at: int
+    alias: str | None = None
+    columns: tuple[str, ...] = ()
+    lateral: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTable:
+    """Functions in FROM; several come from ROWS FROM. ``types``: a column definition list."""
+
+    functions: tuple[Expr, ...]
+    at: int
+    alias: str | None = None
+    columns: tuple[str, ...] = ()
+    ordinality: bool = False
+    lateral: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedTable:
+    """``kind``: [asof|proctime] inner or left, right, full or cross. Not cross: one of ``on``, ``using``, ``natural``.
+
+    ``using_alias`` names the merged columns of USING as a table of their own.
+    """
+
+    kind: str
+    left: TableRef
+    right: TableRef
+    on: Expr | None
+    using: tuple[str, ...]
+    natural: bool
+    at: int
+    alias: str | None = None
+    columns: tuple[str, ...] = ()
+    using_alias: str | None = None
+
+
+TableRef = TableName | DerivedTable | FunctionTable | JoinedTable
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """``distinct``: None, () for DISTINCT, or the expressions of DISTINCT ON."""
+
+    targets: tuple[Target, ...]
+    from_: tuple[TableRef, ...]
+    where: Expr | None
+    group: tuple[Expr, ...] | None
+    having: Expr | None
+    distinct: tuple[Expr, ...] | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ValuesList:
+    rows: tuple[tuple[Expr, ...], ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetQuery:
+    """``kind``: union, intersect or except."""
+
+    kind: str
+    all: bool
+    left: QueryBody
+    right: QueryBody
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query expression with what may stand around its body.
+
+    ``locking``: FOR UPDATE or SHARE, with the tables after OF and where each stands.
+    """
+
+    body: QueryBody
+    at: int
+    with_: With | None = None
+    order: tuple[OrderItem, ...] = ()
+    limit: Expr | None = None
+    offset: Expr | None = None
+    as_of: Expr | None = None
+    as_of_at_least: bool = False
+    locking: tuple[tuple[str, int], ...] | None = None
+
+
+QueryBody = Select | ValuesList | SetQuery | Query
+
+
+@dataclass(frozen=True, slots=True)
+class Cte:
+    """``types``: the declared column types of a binding of WITH MUTUALLY RECURSIVE."""
+
+    name: str
+    columns: tuple[str, ...]
+    query: Statement
+    at: int
+    types: tuple[TypeName, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class With:
+    recursive: bool
+    ctes: tuple[Cte, ...]
+    at: int
+    mutually: bool = False
+    limit: int | None = None
+    return_at_limit: bool = False
+    priority: Expr | None = None
+    no_priority: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """``(columns) = source``; one column unless written in parentheses."""
+
+    columns: tuple[tuple[str, int], ...]
+    source: Expr
+    multiple: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictClause:
+    """ON CONFLICT. ``columns`` or ``constraint``: its target, if it has one; ``assignments`` None: DO NOTHING."""
+
+    columns: tuple[tuple[str, int], ...]
+    constraint: tuple[str, int] | None
+    assignments: tuple[Assignment, ...] | None
+    where: Expr | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class InsertStatement:
+    """``source`` None: DEFAULT VALUES."""
+
+    table: TableName
+    columns: tuple[tuple[str, int], ...]
+    source: Query | None
+    returning: tuple[Target, ...] | None
+    conflict: ConflictClause | None
+    at: int
+    with_: With | None = None
+    overriding: str | None = None
+    """OVERRIDING SYSTEM or USER VALUE."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateStatement:
+    table: TableName
+    assignments: tuple[Assignment, ...]
+    from_: tuple[TableRef, ...]
+    where: Expr | None
+    returning: tuple[Target, ...] | None
+    at: int
+    with_: With | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteStatement:
+    table: TableName
+    using: tuple[TableRef, ...]
+    where: Expr | None
+    returning: tuple[Target, ...] | None
+    at: int
+    with_: With | None = None

@@ -1,0 +1,172 @@
+"""The syntax tree of statements other than queries and changes, and what a statement may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sql.catalog.partitioning import Partitioning, WrittenBound
+from sql.catalog.sequence_options import SequenceOptions
+from sql.syntax.nodes.alter import AlterTableStatement
+from sql.syntax.nodes.constraints import Constraint, CreateIndexStatement
+from sql.syntax.nodes.queries import DeleteStatement, Expr, InsertStatement, Query, TableName, TypeName, UpdateStatement
+from sql.syntax.nodes.routines import CreateFunctionStatement, DropFunctionStatement
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDefinition:
+    """``default``: the expression and its own text. ``constraints``: those that stand at it. ``generated``: a kind of
+    ``sql.catalog.catalog.Generated``, options."""
+
+    name: str
+    type: TypeName
+    not_null: bool
+    default: tuple[Expr, str] | None
+    constraints: tuple[Constraint, ...]
+    at: int
+    generated: tuple[str, SequenceOptions] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTableStatement:
+    table: TableName
+    columns: tuple[ColumnDefinition, ...]
+    constraints: tuple[Constraint, ...]
+    """All of them, those of columns too, as they are written."""
+    if_not_exists: bool
+    retain: str | None
+    source: Query | None
+    with_no_data: bool
+    at: int
+    temporary: bool = False
+    goes: bool = False
+    """ON COMMIT DROP."""
+    inherits: tuple[TableName, ...] = ()
+    bound: WrittenBound | None = None
+    """That of a partition of the one table that it ``inherits`` from."""
+    partitioning: Partitioning | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateViewStatement:
+    """``text``: the query's own text, which starts at ``text_at``."""
+
+    table: TableName
+    query: Query
+    text: str
+    text_at: int
+    materialized: bool
+    replace: bool
+    if_not_exists: bool
+    retain: str | None
+    at: int
+    temporary: bool = False
+    hydrate: str | None = None
+    parts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DropStatement:
+    """``kind``: table, view, materialized view, index, sequence, source or sink."""
+
+    kind: str
+    names: tuple[TableName, ...]
+    if_exists: bool
+    cascade: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateStatement:
+    names: tuple[TableName, ...]
+    restart: bool = False
+    cascade: bool = False
+
+
+OptionValue = str | bool | tuple[str, ...] | tuple[tuple[str, str], ...]
+"""Of MAPPING it is (name in the file, column) pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyStatement:
+    """``source``: a relation, a query or a subscription; ``path`` None is STDIN or STDOUT."""
+
+    source: TableName | Query | SubscribeStatement | InsertStatement | UpdateStatement | DeleteStatement
+    columns: tuple[tuple[str, int], ...]
+    to: bool
+    path: str | None
+    options: tuple[tuple[str, OptionValue, int], ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class CreateFromStatement:
+    """CREATE TABLE … FROM files, whose columns the files tell."""
+
+    table: TableName
+    temporary: bool
+    if_not_exists: bool
+    path: str
+    options: tuple[tuple[str, OptionValue, int], ...]
+    with_no_data: bool
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubscribeStatement:
+    source: TableName | Query
+    snapshot: bool
+    progress: bool
+    as_of: Expr | None
+    up_to: Expr | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainStatement:
+    statement: Statement
+    stage: str
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyStatement:
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshStatement:
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareStatement:
+    name: str
+    types: tuple[TypeName, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExecuteStatement:
+    name: str
+    arguments: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeclareStatement:
+    name: str
+    statement: Query | SubscribeStatement
+    hold: bool
+    scroll: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Utility:
+    """A statement that names nothing to bind: already in its final form (``sql.statements.statements``)."""
+
+    statement: object
+
+
+Statement = (
+    Query | InsertStatement | UpdateStatement | DeleteStatement | CreateTableStatement | CreateViewStatement
+    | CreateIndexStatement | DropStatement | TruncateStatement | CopyStatement | SubscribeStatement | ExplainStatement
+    | VerifyStatement | RefreshStatement | PrepareStatement | ExecuteStatement | DeclareStatement | AlterTableStatement
+    | CreateFunctionStatement | DropFunctionStatement | CreateFromStatement | Utility
+)  # fmt: skip

@@ -1,0 +1,141 @@
+"""ALTER, by tokens."""
+
+from __future__ import annotations
+
+from ivm.errors import unsupported
+from sql.statements.partitions import Attach, Detach
+from sql.syntax.lexing.lexer import TokenKind
+from sql.syntax.nodes.alter import (
+    AddColumn,
+    AddConstraint,
+    AddPrimaryKey,
+    AlterTableStatement,
+    Change,
+    DropColumn,
+    DropConstraint,
+    SetDefault,
+    SetNotNull,
+    SetType,
+)
+from sql.syntax.nodes.queries import TableName
+from sql.syntax.nodes.statements import Utility
+from sql.syntax.utility.renaming import renaming
+from sql.syntax.utility.schemas import SchemaGrammar
+
+_KINDS = ("table", "view", "materialized view", "index")
+_ATTACHMENTS = ("attach partition", "detach partition", "inherit", "no inherit")
+_OTHER_CONSTRAINTS = ("check", "unique", "foreign", "exclude")
+
+
+class AlterGrammar(SchemaGrammar):
+    """ALTER TABLE, and the names of tables, views and indexes."""
+
+    def alter(self) -> AlterTableStatement | Utility:
+        """Raises 0A000 for what cannot be altered, or not in this way."""
+        start = self.advance().start
+        kind = next((k for k in _KINDS if self.accept(*k.split())), None)
+        if kind is None:
+            raise unsupported(f"ALTER {self.token.value.upper()}", position=start + 1)
+        if self.is_word("all", "in"):
+            raise unsupported(f"ALTER {kind.upper()} ALL", position=start + 1)
+        if_exists = self.accept("if", "exists")
+        self.accept("only")
+        at = self.token.start
+        table = self.table_name()
+        self.accept_symbol("*")
+        renamed = renaming(self, kind, table, if_exists)
+        if renamed is not None:
+            return Utility(renamed)
+        if kind != "table":
+            if self.at_end():
+                raise self.error()
+            raise unsupported(f"ALTER {kind.upper()} … {self.token.value.upper()}", position=start + 1)
+        if (attached := self._attachment(table)) is not None:
+            return Utility(attached)
+        changes = [self._change()]
+        while self.accept_symbol(","):
+            changes.append(self._change())
+        return AlterTableStatement(table, if_exists, tuple(changes), at)
+
+    def _attachment(self, table: TableName) -> Attach | Detach | None:
+        """ATTACH or DETACH PARTITION, INHERIT or NO INHERIT, if one is next."""
+        own = (table.schema_name, table.name)
+        kind = next((k for k in _ATTACHMENTS if self.accept(*k.split())), None)
+        if kind is None:
+            return None
+        other = self.table_name()
+        named = (other.schema_name, other.name)
+        match kind:
+            case "attach partition":
+                return Attach(own, named, self.hand(lambda rules: rules.partition_bound()))
+            case "detach partition":
+                if self.is_word("concurrently") or self.is_word("finalize"):
+                    raise unsupported("DETACH PARTITION CONCURRENTLY", position=self.token.start + 1)
+                return Detach(own, named, True)
+            case "inherit":
+                return Attach(named, own, None)
+            case _:
+                return Detach(named, own, False)
+
+    def _change(self) -> Change:
+        start = self.token
+        if self.accept("add"):
+            return self._add()
+        if self.accept("drop"):
+            if self.accept("constraint"):
+                if_exists = self.accept("if", "exists")
+                name = self.name()
+                return DropConstraint(name, if_exists, self._behaviour())
+            self.accept("column")
+            if_exists = self.accept("if", "exists")
+            name = self.name()
+            return DropColumn(name, if_exists, self._behaviour())
+        if self.accept("alter"):
+            self.accept("column")
+            return self._column_change(self.name())
+        if self.at_end():
+            raise self.error()
+        raise unsupported(f"ALTER TABLE … {start.value.upper()}", position=start.start + 1)
+
+    def _behaviour(self) -> bool:
+        """[CASCADE | RESTRICT]; whether it was CASCADE."""
+        if self.accept("cascade"):
+            return True
+        self.accept("restrict")
+        return False
+
+    def _add(self) -> Change:
+        at = self.token.start
+        place = self.ahead(2) if self.is_word("constraint") else self.token
+        if place.value in _OTHER_CONSTRAINTS and place.kind is TokenKind.WORD:
+            return AddConstraint(self.constraint())
+        name = self.name() if self.accept("constraint") else None
+        if self.accept("primary", "key"):
+            if self.is_word("using"):
+                raise unsupported("PRIMARY KEY USING INDEX", position=at + 1)
+            return AddPrimaryKey(name, self.names(), at)
+        if name is not None:
+            raise self.error()
+        self.accept("column")
+        if_not_exists = self.accept("if", "not", "exists")
+        return AddColumn(self.column_definition(), if_not_exists)
+
+    def _column_change(self, column: str) -> Change:
+        at = self.token.start
+        if self.accept("set", "default"):
+            return SetDefault(column, self.default())
+        if self.accept("drop", "default"):
+            return SetDefault(column, None)
+        if self.accept("set", "not", "null"):
+            return SetNotNull(column, True)
+        if self.accept("drop", "not", "null"):
+            return SetNotNull(column, False)
+        if self.accept("type") or self.accept("set", "data", "type"):
+            type_ = self.type_name()
+            if self.is_word("collate"):
+                raise unsupported("COLLATE in ALTER TABLE", position=self.token.start + 1)
+            return SetType(column, type_, self.expression() if self.accept("using") else None, at)
+        words = self.token.value.upper(), self.ahead().value.upper()
+        if words[0] in ("SET", "ADD", "DROP", "RESET", "RESTART"):
+            raise unsupported(f"ALTER COLUMN … {' '.join(words).strip()}", position=at + 1)
+        raise self.error()

@@ -1,0 +1,227 @@
+"""COPY in all its option syntaxes, and SUBSCRIBE."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ivm.errors import SqlError, unsupported
+from sql.syntax.embedding import EmbeddingCursor
+from sql.syntax.lexing.lexer import TokenKind
+from sql.syntax.nodes.queries import DeleteStatement, Expr, InsertStatement, Query, TableName, UpdateStatement
+from sql.syntax.nodes.statements import CopyStatement, CreateFromStatement, OptionValue, SubscribeStatement
+
+Option = tuple[str, OptionValue, int]
+
+
+class CopyGrammar(EmbeddingCursor):
+    """COPY and SUBSCRIBE."""
+
+    def copy(self) -> CopyStatement:
+        at = self.advance().start
+        columns: tuple[tuple[str, int], ...] = ()
+        source: TableName | Query | SubscribeStatement | InsertStatement | UpdateStatement | DeleteStatement
+        options: list[Option] = []
+        if self.is_symbol("("):
+            source = self._source()
+        else:
+            if self.accept("binary"):
+                options.append(("format", "binary", at))
+            source = self.table_name()
+            if self.is_symbol("("):
+                columns = self.names()
+        if not self.is_one_of("from", "to"):
+            raise self.error()
+        to = self.advance().value == "to"
+        path: str | None = None
+        if self.token.kind is TokenKind.STRING:
+            path = self.string()
+        elif not (self.accept("stdin") or self.accept("stdout")):
+            raise self.error()
+        options += self._options()
+        return CopyStatement(source, columns, to, path, tuple(options), at)
+
+    def starts_create_from(self) -> bool:
+        """Whether CREATE TABLE … FROM 'uri' stands here."""
+        at = self.index
+        try:
+            self._create_head()
+            return self.is_word("from")
+        except SqlError:
+            return False
+        finally:
+            self.index = at
+
+    def create_from(self) -> CreateFromStatement:
+        """``CREATE [TEMP] TABLE [IF NOT EXISTS] name FROM 'uri' [WITH (…)] [WITH [NO] DATA]``."""
+        at = self.token.start
+        temporary, exists, table = self._create_head()
+        self.expect("from")
+        path = self.string()
+        options: list[Option] = []
+        empty = self._no_data()
+        if empty is None and self.accept("with"):
+            options = self._new_options()
+            empty = self._no_data()
+        return CreateFromStatement(table, temporary, exists, path, tuple(options), bool(empty), at)
+
+    def _create_head(self) -> tuple[bool, bool, TableName]:
+        self.expect("create")
+        temporary = self.accept("temporary") or self.accept("temp")
+        self.expect("table")
+        return temporary, self.accept("if", "not", "exists"), self.table_name()
+
+    def _no_data(self) -> bool | None:
+        """WITH [NO] DATA; None where there is neither."""
+        if self.accept("with", "no", "data"):
+            return True
+        return False if self.accept("with", "data") else None
+
+    def _source(self) -> Query | SubscribeStatement | InsertStatement | UpdateStatement | DeleteStatement:
+        self.expect_symbol("(")
+        statement = self.subscribe() if self.is_word("subscribe") else self.sql_statement()
+        self.expect_symbol(")")
+        if not isinstance(statement, Query | SubscribeStatement | InsertStatement | UpdateStatement | DeleteStatement):
+            raise self.error()
+        return statement
+
+    def _options(self) -> list[Option]:
+        self.accept("with")
+        if self.is_symbol("("):
+            return self._new_options()
+        return self._old_options()
+
+    def _new_options(self) -> list[Option]:
+        options: list[Option] = []
+        self.expect_symbol("(")
+        while True:
+            at = self.token.start
+            name = self.label()
+            if name == "max" and self.accept("rejects"):
+                name = "max_rejects"
+            self.accept_symbol("=")
+            options.append((name, self._mapping() if name == "mapping" else self._option_value(), at))
+            if not self.accept_symbol(","):
+                break
+        self.expect_symbol(")")
+        return options
+
+    def _mapping(self) -> tuple[tuple[str, str], ...]:
+        """``(name in the file AS column, …)``; the name is a word, a string or the number of a field."""
+        pairs: list[tuple[str, str]] = []
+        self.expect_symbol("(")
+        while True:
+            plain = self.token.kind in (TokenKind.STRING, TokenKind.NUMBER)
+            found = self.advance().value if plain else self.label()
+            if not self.accept("as"):
+                raise self.error()
+            pairs.append((found, self.name()))
+            if not self.accept_symbol(","):
+                break
+        self.expect_symbol(")")
+        return tuple(pairs)
+
+    def _option_value(self) -> str | bool | tuple[str, ...]:
+        token = self.token
+        if self.is_symbol(",") or self.is_symbol(")"):
+            return True
+        if self.accept_symbol("*"):
+            return "*"
+        if self.is_symbol("("):
+            return tuple(name for name, _ in self.names())
+        if token.kind is TokenKind.WORD and token.value in ("true", "on", "false", "off"):
+            self.advance()
+            return token.value in ("true", "on")
+        if token.value == "-" and self.accept_symbol("-"):
+            if self.token.kind is not TokenKind.NUMBER:
+                raise self.error()
+            return f"-{self.advance().value}"
+        if token.kind in (TokenKind.END, TokenKind.SYMBOL):
+            raise self.error()
+        self.advance()
+        return token.value
+
+    def _old_options(self) -> list[Option]:
+        options: list[Option] = []
+        while not self.at_end():
+            at = self.token.start
+            if self.is_one_of("binary", "csv"):
+                options.append(("format", self.advance().value, at))
+            elif self.accept("header"):
+                options.append(("header", True, at))
+            elif self.is_one_of("delimiter", "null", "quote", "escape", "encoding", "delimiters"):
+                name = self.advance().value
+                self.accept("as")
+                options.append((name.removesuffix("s") if name == "delimiters" else name, self.string(), at))
+            elif self.accept("force", "quote"):
+                options.append(("force_quote", self._column_list(), at))
+            elif self.accept("force", "not", "null"):
+                options.append(("force_not_null", self._column_list(), at))
+            elif self.accept("force", "null"):
+                options.append(("force_null", self._column_list(), at))
+            elif self.accept("freeze"):
+                options.append(("freeze", True, at))
+            else:
+                raise self.error()
+        return options
+
+    def _column_list(self) -> str | tuple[str, ...]:
+        if self.accept_symbol("*"):
+            return "*"
+        names = [self.name()]
+        while self.accept_symbol(","):
+            names.append(self.name())
+        return tuple(names)
+
+    def subscribe(self) -> SubscribeStatement:
+        at = self.advance().start
+        self.accept("to")
+        source: TableName | Query
+        if self.is_symbol("("):
+            self.advance()
+            source = self.query()
+            self.expect_symbol(")")
+        elif self.starts_query():
+            source = self.query()
+        else:
+            source = self.table_name()
+        as_of: Expr | None = None
+        if isinstance(source, Query) and source.as_of is not None:
+            as_of = source.as_of
+            source = _without_as_of(source)
+        snapshot, progress, as_of, up_to = self._subscribe_clauses(as_of)
+        return SubscribeStatement(source, snapshot, progress, as_of, up_to, at)
+
+    def _subscribe_clauses(self, as_of: Expr | None) -> tuple[bool, bool, Expr | None, Expr | None]:
+        snapshot, progress = True, False
+        up_to: Expr | None = None
+        while True:
+            if self.is_word("envelope") or self.is_word("within"):
+                raise unsupported(f"SUBSCRIBE … {self.token.value.upper()}", position=self.token.start + 1)
+            if self.accept("with"):
+                snapshot, progress = self._subscribe_options()
+            elif self.is_word("as", "of"):
+                as_of = self.as_of()
+            elif self.accept("up", "to"):
+                up_to = self.expression()
+            else:
+                return snapshot, progress, as_of, up_to
+
+    def _subscribe_options(self) -> tuple[bool, bool]:
+        values = {"snapshot": True, "progress": False}
+        self.expect_symbol("(")
+        while True:
+            name = self.label()
+            if name not in values:
+                self.index -= 1
+                raise self.error()
+            self.accept_symbol("=")
+            value = self._option_value()
+            values[name] = value is True or value in ("true", "on", "1")
+            if not self.accept_symbol(","):
+                break
+        self.expect_symbol(")")
+        return values["snapshot"], values["progress"]
+
+
+def _without_as_of(query: Query) -> Query:
+    return replace(query, as_of=None, as_of_at_least=False)

@@ -1,0 +1,38 @@
+"""ALTER … RENAME, SET SCHEMA and OWNER TO, of anything that has a name."""
+
+from __future__ import annotations
+
+from sql.statements.rename import Named, Rename, Renaming, SetOwner, SetSchema
+from sql.syntax.lexing.cursor import Cursor
+from sql.syntax.lexing.lexer import TokenKind
+from sql.syntax.nodes.queries import TableName
+
+_ME = ("current_user", "current_role", "session_user")
+
+
+def renaming(cursor: Cursor, kind: str, table: TableName, if_exists: bool) -> Renaming | None:
+    """The rest of the statement behind the name; None where another change comes."""
+    target = Named(kind, table.schema_name, table.name, if_exists)
+    if cursor.accept("rename"):
+        return _rename(cursor, target)
+    if kind != "index" and cursor.accept("set", "schema"):
+        return SetSchema(target, cursor.name())
+    if cursor.accept("owner", "to"):
+        if cursor.token.kind is TokenKind.WORD and cursor.token.value in _ME:
+            cursor.advance()
+            return SetOwner(target, None)
+        return SetOwner(target, cursor.name())
+    return None
+
+
+def _rename(cursor: Cursor, target: Named) -> Rename:
+    if cursor.accept("to"):
+        return Rename(target, "relation", target.name, cursor.name())
+    if target.kind in ("index", "sequence", "source", "sink"):
+        raise cursor.error()
+    part = "constraint" if target.kind == "table" and cursor.accept("constraint") else "column"
+    if part == "column":
+        cursor.accept("column")
+    old = cursor.name()
+    cursor.expect("to")
+    return Rename(target, part, old, cursor.name())

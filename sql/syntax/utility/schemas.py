@@ -1,0 +1,55 @@
+"""CREATE SCHEMA and DROP SCHEMA."""
+
+from __future__ import annotations
+
+from ivm.errors import SqlError, unsupported
+from sql.statements import definitions
+from sql.syntax.lexing.lexer import TokenKind
+from sql.syntax.nodes.statements import Utility
+from sql.syntax.utility.copy import CopyGrammar
+
+_ME = ("current_user", "current_role", "session_user", "user")
+
+
+class SchemaGrammar(CopyGrammar):
+    """Statements about schemas."""
+
+    def starts_schema(self) -> bool:
+        """Whether CREATE SCHEMA or DROP SCHEMA comes."""
+        return self.is_word("create", "schema") or self.is_word("drop", "schema")
+
+    def schema_statement(self) -> Utility:
+        """The statement that ``starts_schema`` announces."""
+        creates = self.advance().value == "create"
+        self.advance()
+        return Utility(self._create_schema() if creates else self._drop_schema())
+
+    def _create_schema(self) -> definitions.CreateSchema:
+        if_not_exists = self.accept("if", "not", "exists")
+        name = None if self.is_word("authorization") else self.name()
+        owner = self._role() if self.accept("authorization") else None
+        if not self.at_end():
+            what = "CREATE SCHEMA IF NOT EXISTS cannot include schema elements"
+            if if_not_exists and self.is_one_of("create", "grant"):
+                raise SqlError("0A000", what, position=self.token.start + 1)
+            if self.is_one_of("create", "grant"):
+                raise unsupported("CREATE SCHEMA with schema elements", position=self.token.start + 1)
+            raise self.error()
+        return definitions.CreateSchema(name if name is not None else owner, owner, if_not_exists)
+
+    def _role(self) -> str | None:
+        """A role's name, None for whoever asks."""
+        if self.token.kind is TokenKind.WORD and self.token.value in _ME:
+            self.advance()
+            return None
+        return self.name()
+
+    def _drop_schema(self) -> definitions.DropSchema:
+        if_exists = self.accept("if", "exists")
+        names = [self.name()]
+        while self.accept_symbol(","):
+            names.append(self.name())
+        cascade = self.accept("cascade")
+        if not cascade:
+            self.accept("restrict")
+        return definitions.DropSchema(tuple(names), if_exists, cascade)

@@ -1,0 +1,91 @@
+"""CREATE SINK … FROM … INTO …, and ALTER SINK."""
+
+from __future__ import annotations
+
+from ivm.errors import unsupported
+from sql.statements.rename import Renaming
+from sql.statements.sinks import AlterSink, CreateSink, SinkOption
+from sql.syntax.lexing.cursor import Cursor
+from sql.syntax.lexing.lexer import TokenKind
+from sql.syntax.utility.renaming import renaming
+
+_ACTIONS = ("pause", "resume", "restart")
+_CLAUSES = ("format", "envelope")
+
+
+def is_sink_statement(cursor: Cursor) -> bool:
+    """Whether a statement that makes or alters a sink stands here."""
+    return any(cursor.is_word(verb, "sink") for verb in ("create", "alter"))
+
+
+def sink_statement(cursor: Cursor) -> CreateSink | AlterSink | Renaming:
+    """The whole statement."""
+    if cursor.accept("create", "sink"):
+        return _create(cursor)
+    cursor.expect("alter", "sink")
+    return _alter(cursor)
+
+
+def _create(cursor: Cursor) -> CreateSink:
+    exists = cursor.accept("if", "not", "exists")
+    name = cursor.table_name()
+    cursor.expect("from")
+    source = cursor.table_name()
+    cursor.expect("into")
+    uri = cursor.string()
+    options: list[SinkOption] = []
+    while not cursor.at_end():
+        at = cursor.token.start
+        if (clause := cursor.accept_one_of(*_CLAUSES)) is not None:
+            options.append((clause, cursor.label(), at))
+        elif cursor.accept("key"):
+            options.append(("key", tuple(n for n, _ in cursor.names()), at))
+        elif cursor.accept("with"):
+            options += _options(cursor)
+        else:
+            raise cursor.error()
+    named = (source.schema_name, source.name)
+    return CreateSink(name.schema_name, name.name, named, uri, tuple(options), exists)
+
+
+def _options(cursor: Cursor) -> list[SinkOption]:
+    options: list[SinkOption] = []
+    cursor.expect_symbol("(")
+    while True:
+        at = cursor.token.start
+        name = "retain history" if cursor.accept("retain", "history") else cursor.label()
+        cursor.accept_symbol("=")
+        if name == "retain history":
+            cursor.accept("for")
+        options.append((name, _value(cursor), at))
+        if not cursor.accept_symbol(","):
+            break
+    cursor.expect_symbol(")")
+    return options
+
+
+def _value(cursor: Cursor) -> str | bool | tuple[str, ...]:
+    if cursor.is_symbol(",") or cursor.is_symbol(")"):
+        return True
+    if cursor.is_symbol("("):
+        return tuple(name for name, _ in cursor.names())
+    word = cursor.accept_one_of("true", "on", "false", "off")
+    if word is not None:
+        return word in ("true", "on")
+    if cursor.token.kind in (TokenKind.STRING, TokenKind.WORD, TokenKind.QUOTED):
+        return cursor.advance().value
+    raise cursor.error()
+
+
+def _alter(cursor: Cursor) -> AlterSink | Renaming:
+    exists = cursor.accept("if", "exists")
+    table = cursor.table_name()
+    at = cursor.token.start
+    action = cursor.accept_one_of(*_ACTIONS)
+    if action is not None:
+        return AlterSink(table.schema_name, table.name, action, exists)
+    renamed = renaming(cursor, "sink", table, exists)
+    if renamed is None:
+        hint = "PAUSE, RESUME, RESTART, RENAME TO and SET SCHEMA are there."
+        raise unsupported("such an ALTER SINK", hint, at + 1)
+    return renamed

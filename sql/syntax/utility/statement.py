@@ -1,0 +1,438 @@
+"""Utility statements, and the dispatch over all statements by their first words.
+
+sqlglot misreads some utility statements silently, so these have a small grammar of their own, by tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ivm.errors import SqlError, unsupported
+from planner.identifiers import quoted
+from sql.statements import statements as bound
+from sql.statements.vacuum import Vacuum
+from sql.syntax.lexing.lexer import Token, TokenKind
+from sql.syntax.nodes.queries import Expr, Query
+from sql.syntax.nodes.statements import (
+    DeclareStatement,
+    ExecuteStatement,
+    ExplainStatement,
+    PrepareStatement,
+    RefreshStatement,
+    Statement,
+    SubscribeStatement,
+    Utility,
+    VerifyStatement,
+)
+from sql.syntax.utility.alter import AlterGrammar
+from sql.syntax.utility.connections import connection_statement, is_connection_statement
+from sql.syntax.utility.routines import is_routine_statement, routine_statement
+from sql.syntax.utility.sequences import is_sequence_statement, sequence_statement
+from sql.syntax.utility.sinks import is_sink_statement, sink_statement
+from sql.syntax.utility.types import is_type_statement, type_statement
+from storage.types.calendar import fixed_zone, parse_iso_offset
+
+_SQLGLOT_WORDS = frozenset(
+    {"select", "values", "table", "with", "insert", "update", "delete", "create", "drop", "truncate", "("}
+)
+_EXPLAIN_OPTIONS = frozenset(
+    {"analyze", "analyse", "verbose", "costs", "settings", "buffers", "wal", "timing", "summary", "format"}
+)
+_NOOPS = {
+    "analyze": "ANALYZE", "analyse": "ANALYZE", "comment": "COMMENT", "grant": "GRANT",
+    "revoke": "REVOKE", "checkpoint": "CHECKPOINT",
+    "cluster": "CLUSTER", "reindex": "REINDEX",
+}  # fmt: skip
+_UNSUPPORTED = ("merge", "lock", "call", "do", "security", "import", "reassign", "load")
+
+
+class StatementGrammar(AlterGrammar):
+    """A whole statement."""
+
+    def whole(self) -> Statement:
+        """The statement and nothing after it."""
+        statement = self.statement()
+        if not self.at_end():
+            raise self.error()
+        return statement
+
+    def statement(self) -> Statement:
+        token = self.token
+        word = token.value if token.kind in (TokenKind.WORD, TokenKind.SYMBOL) else ""
+        if self.starts_schema():
+            return self.schema_statement()
+        if word == "create" and self.starts_create_from():
+            return self.create_from()
+        if word in ("create", "drop") and is_routine_statement(self):
+            return routine_statement(self)
+        if word in ("create", "alter", "drop") and is_type_statement(self):
+            return Utility(type_statement(self))
+        if word in ("create", "alter") and is_sink_statement(self):
+            return Utility(sink_statement(self))
+        if word in ("create", "alter") and is_sequence_statement(self):
+            return Utility(sequence_statement(self))
+        if is_connection_statement(self):
+            return Utility(connection_statement(self))
+        return self.sql_statement() if word in _SQLGLOT_WORDS else self._definition(word)
+
+    def _definition(self, word: str) -> Statement:
+        match word:
+            case "copy":
+                return self.copy()
+            case "subscribe":
+                return self.subscribe()
+            case "alter":
+                return self.alter()
+            case "explain":
+                return self._explain()
+            case "verify":
+                return self._verify()
+            case "prepare" if not self.is_word("prepare", "transaction"):
+                return self._prepare()
+            case "execute":
+                return self._execute()
+            case "declare":
+                return self._declare()
+            case "refresh":
+                return self._refresh()
+            case _:
+                return Utility(self._utility(word))
+
+    def _utility(self, word: str) -> bound.Statement:
+        start = self.token
+        if word in _NOOPS:
+            self._rest()
+            return bound.NoOperation(_NOOPS[word])
+        match word:
+            case "vacuum":
+                return self._vacuum()
+            case "begin" | "start":
+                return self._begin()
+            case "commit" | "end":
+                return self._finish(bound.Commit())
+            case "rollback" | "abort":
+                return self._rollback()
+            case "savepoint" | "release":
+                self.advance()
+                self.accept("savepoint")
+                return bound.Savepoint(word, self.label())
+            case "set":
+                return self._set()
+            case "reset":
+                self.advance()
+                return bound.SetVariable(self._variable(), None)
+            case "show":
+                self.advance()
+                return bound.Show(self._variable())
+            case "deallocate":
+                self.advance()
+                self.accept("prepare")
+                return bound.Deallocate(None if self.accept("all") else self.label())
+            case "fetch" | "move":
+                return self._fetch()
+            case "close":
+                self.advance()
+                return bound.Close(None if self.accept("all") else self.label())
+            case "listen" | "unlisten":
+                self.advance()
+                if word == "unlisten" and self.accept_symbol("*"):
+                    return bound.Listen(None, stop=True)
+                return bound.Listen(self.name(), stop=word == "unlisten")
+            case "notify":
+                self.advance()
+                channel = self.name()
+                return bound.Notify(channel, self.string() if self.accept_symbol(",") else "")
+            case "discard":
+                self.advance()
+                return bound.Discard(self.label())
+            case _:
+                if word in _UNSUPPORTED or self.is_word("prepare", "transaction"):
+                    raise unsupported(word.upper(), position=start.start + 1)
+                raise self.error()
+
+    def _rest(self) -> list[Token]:
+        start = self.index
+        self.index = len(self.tokens) - 1
+        return self.tokens[start : self.index]
+
+    def _verify(self) -> Statement:
+        self.advance()
+        if self.accept("dictionary"):
+            return Utility(bound.VerifyDictionary())
+        self.expect("materialized", "view")
+        return VerifyStatement(self.table_name())
+
+    def _vacuum(self) -> Vacuum:
+        """VACUUM [FULL] [FREEZE] [VERBOSE] [ANALYZE] [table, …], or VACUUM (option [value], …) …: it is about the
+        whole database, and only FULL makes a difference."""
+        self.advance()
+        first, *others = self._rest() or [self.token]
+        words = [token.value for token in (first, *others)]
+        if first.value != "(":
+            return Vacuum(words[0] == "full" and first.kind is TokenKind.WORD)
+        options = words[1 : words.index(")")] if ")" in words else words[1:]
+        said = options[options.index("full") + 1 :][:1] if "full" in options else ["off"]
+        return Vacuum(said not in (["off"], ["false"], ["0"]))
+
+    def _begin(self) -> bound.Begin:
+        self.advance()
+        self.accept_one_of("transaction", "work")
+        return bound.Begin(self._modes())
+
+    def _modes(self) -> bound.Modes:
+        modes = bound.Modes()
+        while not self.at_end():
+            if self.accept("isolation", "level"):
+                modes = replace(modes, isolation=self._isolation())
+            elif self.accept("read", "only"):
+                modes = replace(modes, read_only=True)
+            elif self.accept("read", "write"):
+                modes = replace(modes, read_only=False)
+            elif self.accept("not", "deferrable"):
+                modes = replace(modes, deferrable=False)
+            elif self.accept("deferrable"):
+                modes = replace(modes, deferrable=True)
+            else:
+                raise self.error()
+            self.accept_symbol(",")
+        return modes
+
+    def _isolation(self) -> str:
+        for words in (("serializable",), ("repeatable", "read"), ("read", "committed"), ("read", "uncommitted")):
+            if self.accept(*words):
+                return " ".join(words)
+        if self.accept("strict", "serializable"):
+            return "serializable"
+        raise self.error()
+
+    def _finish(self, statement: bound.Statement) -> bound.Statement:
+        self.advance()
+        if self.is_word("prepared"):
+            raise unsupported("two-phase commit", position=self.token.start + 1)
+        self.accept_one_of("transaction", "work")
+        if self.accept("and", "chain"):
+            raise unsupported("AND CHAIN", position=self.token.start + 1)
+        self.accept("and", "no", "chain")
+        return statement
+
+    def _rollback(self) -> bound.Statement:
+        result = self._finish(bound.Rollback())
+        if self.accept("to"):
+            self.accept("savepoint")
+            return bound.Savepoint("rollback", self.label())
+        return result
+
+    def _variable(self) -> str:
+        if self.accept("time", "zone"):
+            return "timezone"
+        if self.accept("transaction", "isolation", "level"):
+            return "transaction_isolation"
+        if self.accept("session", "authorization"):
+            return "session_authorization"
+        return ".".join(self.dotted())
+
+    def _set(self) -> bound.Statement:
+        self.advance()
+        if self.is_word("constraints"):
+            self._rest()
+            return bound.NoOperation("SET CONSTRAINTS")
+        if self.accept("session", "characteristics", "as", "transaction"):
+            return bound.SetTransaction(self._modes(), session=True)
+        if self.accept("transaction"):
+            return bound.SetTransaction(self._modes())
+        local = self.accept("local")
+        if not local:
+            self.accept("session")
+        if self.accept("time", "zone"):
+            return bound.SetVariable("timezone", self._set_value(), local)
+        if self.is_word("schema") and self.ahead().kind is TokenKind.STRING:
+            self.advance()
+            return bound.SetVariable("search_path", self._set_list(), local)
+        if self.is_one_of("role", "names") and not self.is_symbol("=", 1) and self.ahead().value != "to":
+            name = self.advance().value
+            return bound.SetVariable("client_encoding" if name == "names" else name, self._set_value(), local)
+        name = self._variable()
+        if name == "session_authorization" and not self.is_symbol("=") and not self.is_word("to"):
+            return bound.SetVariable(name, self._set_value(), local)
+        if not self.accept_symbol("="):
+            self.expect("to")
+        if name == "search_path":
+            return bound.SetVariable(name, self._set_list(), local)
+        return bound.SetVariable(name, self._set_value(), local)
+
+    def _set_list(self) -> str | None:
+        """Names, each quoted where it needs that, so that the list can be read again."""
+        if self.accept("default"):
+            return None
+        names = [quoted(self._one_value())]
+        while self.accept_symbol(","):
+            names.append(quoted(self._one_value()))
+        return ", ".join(names)
+
+    def _set_value(self) -> str | None:
+        if self.accept("default"):
+            return None
+        values = [self._one_value()]
+        while self.accept_symbol(","):
+            values.append(self._one_value())
+        return ", ".join(values)
+
+    def _one_value(self) -> str:
+        sign = "-" if self.accept_symbol("-") else ""
+        token = self.token
+        if token.kind in (TokenKind.END, TokenKind.SYMBOL, TokenKind.PARAMETER):
+            raise self.error()
+        if token.value == "interval" and self.ahead().kind is TokenKind.STRING:
+            self.advance()
+            offset = parse_iso_offset(self.token.value)
+            if offset is None:
+                raise self.error()
+            self.advance()
+            if self.accept("hour"):
+                self.accept("to", "minute")
+            return fixed_zone(offset)
+        self.advance()
+        return sign + token.value
+
+    def _explain(self) -> ExplainStatement:
+        at = self.advance().start
+        stage = "physical"
+        if self.is_symbol("(") and not self.starts_query():
+            self._explain_options()
+        elif self.is_one_of("logical", "optimized", "physical", "raw", "decorrelated"):
+            word = self.advance().value
+            stage = {"raw": "logical", "decorrelated": "optimized"}.get(word, word)
+            self.accept("plan")
+            self.expect("for")
+        else:
+            if self.is_one_of("analyze", "analyse"):
+                raise unsupported("EXPLAIN ANALYZE", position=at + 1)
+            self.accept("plan", "for")
+            self.accept("verbose")
+        return ExplainStatement(self.statement(), stage)
+
+    def _explain_options(self) -> None:
+        self.expect_symbol("(")
+        while True:
+            at = self.token.start
+            option = self.label()
+            value = "on"
+            if not (self.is_symbol(",") or self.is_symbol(")")):
+                value = self.advance().value
+            if option in ("analyze", "analyse") and value not in ("off", "false", "0"):
+                raise unsupported("EXPLAIN ANALYZE", position=at + 1)
+            if option not in _EXPLAIN_OPTIONS:
+                raise SqlError("42601", f'unrecognized EXPLAIN option "{option}"', position=at + 1)
+            if option == "format" and value != "text":
+                raise unsupported(f"EXPLAIN format {value}", position=at + 1)
+            if not self.accept_symbol(","):
+                break
+        self.expect_symbol(")")
+
+    def _prepare(self) -> PrepareStatement:
+        self.advance()
+        name = self.name()
+        types = []
+        if self.accept_symbol("("):
+            types.append(self.type_name())
+            while self.accept_symbol(","):
+                types.append(self.type_name())
+            self.expect_symbol(")")
+        self.expect("as")
+        start = self.token.start
+        self.statement()
+        return PrepareStatement(name, tuple(types), self.source(start, self.index))
+
+    def _execute(self) -> ExecuteStatement:
+        self.advance()
+        name = self.name()
+        arguments: tuple[Expr, ...] = ()
+        if self.accept_symbol("("):
+            arguments = self.expressions()
+            self.expect_symbol(")")
+        return ExecuteStatement(name, arguments)
+
+    def _declare(self) -> DeclareStatement:
+        self.advance()
+        name = self.name()
+        scroll: bool | None = None
+        while self.is_one_of("binary", "insensitive", "asensitive", "no", "scroll"):
+            if self.is_word("binary"):
+                raise unsupported("binary cursors", position=self.token.start + 1)
+            if self.accept("no"):
+                self.expect("scroll")
+                scroll = False
+            elif self.accept("scroll"):
+                scroll = True
+            else:
+                self.advance()
+        self.expect("cursor")
+        hold = self.accept("with", "hold")
+        if not hold:
+            self.accept("without", "hold")
+        self.expect("for")
+        statement = self.statement()
+        if not isinstance(statement, SubscribeStatement | Query):
+            raise SqlError("42601", "DECLARE CURSOR can only be used with a query", position=1)
+        return DeclareStatement(name, statement, hold, scroll)
+
+    def _fetch(self) -> bound.Fetch:
+        move = self.advance().value == "move"
+        direction, count = self._direction()
+        if not self.accept("from"):
+            self.accept("in")
+        name = self.label()
+        return bound.Fetch(name, count, self._timeout(), move, direction)
+
+    def _direction(self) -> tuple[bound.Direction, int | None]:
+        single = {
+            "next": (bound.Direction.FORWARD, 1), "prior": (bound.Direction.BACKWARD, 1),
+            "first": (bound.Direction.ABSOLUTE, 1), "last": (bound.Direction.ABSOLUTE, -1),
+            "all": (bound.Direction.FORWARD, None),
+        }  # fmt: skip
+        word = self.accept_one_of(*single)
+        if word is not None:
+            return single[word]
+        word = self.accept_one_of("absolute", "relative")
+        if word is not None:
+            return bound.Direction(word), self._signed()
+        direction = bound.Direction(self.accept_one_of("forward", "backward") or "forward")
+        if self.accept("all"):
+            return direction, None
+        counted = self.token.kind is TokenKind.NUMBER or self.is_symbol("-") or self.is_symbol("+")
+        return direction, self._signed() if counted else 1
+
+    def _signed(self) -> int:
+        negative = self.accept_symbol("-")
+        if not negative:
+            self.accept_symbol("+")
+        return -self.integer() if negative else self.integer()
+
+    def _timeout(self) -> float | None:
+        """Materialize's ``FETCH … WITH (timeout = '1s')``."""
+        if not self.accept("with"):
+            return None
+        self.expect_symbol("(")
+        self.expect("timeout")
+        self.accept_symbol("=")
+        token = self.advance()
+        self.expect_symbol(")")
+        text = token.value.strip().lower()
+        scale = 1.0
+        for suffix, factor in (("ms", 0.001), ("milliseconds", 0.001), ("seconds", 1.0), ("second", 1.0), ("s", 1.0)):
+            if text.endswith(suffix):
+                text, scale = text[: -len(suffix)].strip(), factor
+                break
+        try:
+            return float(text) * scale
+        except ValueError:
+            raise SqlError("22023", f'invalid timeout: "{token.value}"', position=token.start + 1) from None
+
+    def _refresh(self) -> Statement:
+        self.advance()
+        self.expect("materialized", "view")
+        self.accept("concurrently")
+        name = self.table_name()
+        if not self.accept("with", "no", "data"):
+            self.accept("with", "data")
+        return RefreshStatement(name)

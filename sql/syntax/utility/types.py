@@ -1,0 +1,66 @@
+"""CREATE, ALTER and DROP TYPE."""
+
+from __future__ import annotations
+
+from ivm.errors import unsupported
+from sql.statements.types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType, TypeStatement
+from sql.syntax.lexing.cursor import Cursor
+
+
+def is_type_statement(cursor: Cursor) -> bool:
+    """Whether a statement about a type stands here."""
+    return any(cursor.is_word(verb, "type") for verb in ("create", "alter", "drop"))
+
+
+def type_statement(cursor: Cursor) -> TypeStatement:
+    """The whole statement. Raises 0A000 for types that are no enums."""
+    if cursor.accept("create", "type"):
+        return _create(cursor)
+    if cursor.accept("drop", "type"):
+        return _drop(cursor)
+    cursor.expect("alter", "type")
+    return _alter(cursor)
+
+
+def _create(cursor: Cursor) -> CreateEnum:
+    at = cursor.token.start
+    name = cursor.table_name()
+    if not cursor.accept("as", "enum"):
+        raise unsupported("CREATE TYPE of anything but an enum", position=at + 1)
+    cursor.expect_symbol("(")
+    labels: list[str] = []
+    if not cursor.is_symbol(")"):
+        labels.append(cursor.string())
+        while cursor.accept_symbol(","):
+            labels.append(cursor.string())
+    cursor.expect_symbol(")")
+    return CreateEnum(name.schema_name, name.name, tuple(labels))
+
+
+def _alter(cursor: Cursor) -> AddLabel | RenameLabel | RenameType:
+    name = cursor.table_name()
+    at = cursor.token.start
+    if cursor.accept("add", "value"):
+        exists = cursor.accept("if", "not", "exists")
+        label = cursor.string()
+        where = cursor.accept_one_of("before", "after")
+        neighbor = None if where is None else (cursor.string(), where == "before")
+        return AddLabel(name.schema_name, name.name, label, neighbor, exists)
+    if cursor.accept("rename", "value"):
+        old = cursor.string()
+        cursor.expect("to")
+        return RenameLabel(name.schema_name, name.name, old, cursor.string())
+    if cursor.accept("rename", "to"):
+        return RenameType(name.schema_name, name.name, cursor.label())
+    raise unsupported("such an ALTER TYPE", "ADD VALUE, RENAME VALUE and RENAME TO are there.", at + 1)
+
+
+def _drop(cursor: Cursor) -> DropType:
+    exists = cursor.accept("if", "exists")
+    names = [cursor.table_name()]
+    while cursor.accept_symbol(","):
+        names.append(cursor.table_name())
+    cascade = cursor.accept("cascade")
+    if not cascade:
+        cursor.accept("restrict")
+    return DropType(tuple((n.schema_name, n.name) for n in names), exists, cascade)
