@@ -25,6 +25,7 @@ from sql.statements.definitions import ColumnSequence, CreateTable, CreateView, 
 from sql.statements.queries import Query
 from sql.syntax.nodes import queries as nodes
 from sql.syntax.nodes import statements as nodes_statements
+from sql.syntax.nodes.columns import ColumnDefinition
 from storage.types.text import parse_datum
 
 DAY: Final = 86_400_000_000
@@ -179,7 +180,7 @@ def default_expression(env: Environment, node: nodes.Expr, type_: SqlType, name:
     return assign(env, expr, type_, name, node.at)
 
 
-def column_definition(env: Environment, node: nodes_statements.ColumnDefinition) -> TableColumn:
+def column_definition(env: Environment, node: ColumnDefinition) -> TableColumn:
     """A column from its definition; constraints aside. Raises 42704, 42P16, 42804."""
     type_ = storable(env.type(node.type), node.name, node.at)
     text = None

@@ -11,9 +11,10 @@ from sql.syntax.dialect import parser
 from sql.syntax.lexing.cursor import Cursor
 from sql.syntax.lexing.lexer import Token, TokenKind
 from sql.syntax.lexing.tokens import parser_tokens
+from sql.syntax.nodes.columns import ColumnDefinition
 from sql.syntax.nodes.constraints import Constraint
 from sql.syntax.nodes.queries import Expr, Query, TypeName
-from sql.syntax.nodes.statements import ColumnDefinition, Statement
+from sql.syntax.nodes.statements import Statement
 from sql.syntax.rules.data import DataRules
 from sql.syntax.translate.constraints import constraint
 from sql.syntax.translate.data import column, statement

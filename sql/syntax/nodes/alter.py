@@ -1,14 +1,12 @@
-"""The syntax tree of ALTER: one statement, and the changes that it asks for."""
+"""The syntax tree of ALTER TABLE."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from sql.syntax.nodes.constraints import Constraint
-    from sql.syntax.nodes.queries import Expr, TableName, TypeName
-    from sql.syntax.nodes.statements import ColumnDefinition
+from sql.syntax.nodes.columns import ColumnDefinition
+from sql.syntax.nodes.constraints import Constraint
+from sql.syntax.nodes.queries import Expr, TableName, TypeName
 
 Names = tuple[tuple[str, int], ...]
 

@@ -1,12 +1,10 @@
-"""Constraints and indexes as they are written."""
+"""The syntax tree of constraints and of CREATE INDEX."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from sql.syntax.nodes.queries import Expr, TableName
+from sql.syntax.nodes.queries import Expr, TableName
 
 
 @dataclass(frozen=True, slots=True)

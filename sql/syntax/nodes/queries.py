@@ -1,17 +1,12 @@
-"""The syntax tree of expressions, queries and changes: what they say, before names and types mean anything.
+"""The syntax tree of expressions, queries, INSERT, UPDATE and DELETE, before names and types are resolved.
 
-``at`` is the 0-based character offset in the statement's text that an error about the node points to.
+``at`` is the 0-based character offset in the statement's text that an error about the node points to. These classes
+refer to each other (an expression may hold a query), so they share a module.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from sql.syntax.nodes.windows import Over
-
-if TYPE_CHECKING:
-    from sql.syntax.nodes.statements import Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +75,17 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
+class Over:
+    """A window. ``other``: it also has a frame or the name of another window."""
+
+    partition: tuple[Expr, ...]
+    order: tuple[OrderItem, ...]
+    other: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Apply:
-    """A function call with all that may adorn an aggregate; ``within``: ``order`` is WITHIN GROUP's."""
+    """A function call, with the clauses of an aggregate. ``within``: ``order`` belongs to WITHIN GROUP."""
 
     name: tuple[str, ...]
     args: tuple[Expr, ...]
@@ -94,9 +98,9 @@ class Apply:
     over: Over | None = None
     within: bool = False
     names: tuple[str | None, ...] = ()
-    """Those of arguments given by name; () where none is."""
+    """One for each argument, None for a positional one; () if no argument is named."""
     label: str | None = None
-    """The result column's name where it is not the function's own (``date_part`` written as EXTRACT)."""
+    """The result column's name if it differs from the function's (``date_part`` written as EXTRACT)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +305,7 @@ class DerivedTable:
 
 @dataclass(frozen=True, slots=True)
 class FunctionTable:
-    """Functions in FROM; several come from ROWS FROM. ``types``: a column definition list."""
+    """Functions in FROM; several if written as ROWS FROM."""
 
     functions: tuple[Expr, ...]
     at: int
@@ -365,7 +369,7 @@ class SetQuery:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query expression with what may stand around its body.
+    """A query's body with its WITH, ORDER BY, LIMIT, OFFSET, AS OF and FOR UPDATE.
 
     ``locking``: FOR UPDATE or SHARE, with the tables after OF and where each stands.
     """
@@ -390,7 +394,7 @@ class Cte:
 
     name: str
     columns: tuple[str, ...]
-    query: Statement
+    query: Preparable
     at: int
     types: tuple[TypeName, ...] = ()
 
@@ -461,3 +465,7 @@ class DeleteStatement:
     returning: tuple[Target, ...] | None
     at: int
     with_: With | None = None
+
+
+Preparable = Query | InsertStatement | UpdateStatement | DeleteStatement
+"""What a CTE or COPY may hold (gram.y's PreparableStmt)."""

@@ -1,12 +1,10 @@
-"""The syntax tree of statements about functions."""
+"""The syntax tree of CREATE and DROP FUNCTION and AGGREGATE."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from sql.syntax.nodes.queries import Expr, TableName, TypeName
+from sql.syntax.nodes.queries import Expr, TableName, TypeName
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,29 +1,15 @@
-"""The syntax tree of statements other than queries and changes, and what a statement may be."""
+"""The syntax tree of all other statements, and the union of all statements."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from sql.catalog.partitioning import Partitioning, WrittenBound
-from sql.catalog.sequence_options import SequenceOptions
 from sql.syntax.nodes.alter import AlterTableStatement
+from sql.syntax.nodes.columns import ColumnDefinition
 from sql.syntax.nodes.constraints import Constraint, CreateIndexStatement
 from sql.syntax.nodes.queries import DeleteStatement, Expr, InsertStatement, Query, TableName, TypeName, UpdateStatement
 from sql.syntax.nodes.routines import CreateFunctionStatement, DropFunctionStatement
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnDefinition:
-    """``default``: the expression and its own text. ``constraints``: those that stand at it. ``generated``: a kind of
-    ``sql.catalog.catalog.Generated``, options."""
-
-    name: str
-    type: TypeName
-    not_null: bool
-    default: tuple[Expr, str] | None
-    constraints: tuple[Constraint, ...]
-    at: int
-    generated: tuple[str, SequenceOptions] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +17,7 @@ class CreateTableStatement:
     table: TableName
     columns: tuple[ColumnDefinition, ...]
     constraints: tuple[Constraint, ...]
-    """All of them, those of columns too, as they are written."""
+    """All constraints in the order of the text, those of columns included."""
     if_not_exists: bool
     retain: str | None
     source: Query | None
@@ -42,13 +28,13 @@ class CreateTableStatement:
     """ON COMMIT DROP."""
     inherits: tuple[TableName, ...] = ()
     bound: WrittenBound | None = None
-    """That of a partition of the one table that it ``inherits`` from."""
+    """Set for a partition, which then ``inherits`` from one table."""
     partitioning: Partitioning | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CreateViewStatement:
-    """``text``: the query's own text, which starts at ``text_at``."""
+    """``text``: the query's text, which starts at offset ``text_at``."""
 
     table: TableName
     query: Query
@@ -82,7 +68,7 @@ class TruncateStatement:
 
 
 OptionValue = str | bool | tuple[str, ...] | tuple[tuple[str, str], ...]
-"""Of MAPPING it is (name in the file, column) pairs."""
+"""The value of MAPPING is (name in the file, column) pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +85,7 @@ class CopyStatement:
 
 @dataclass(frozen=True, slots=True)
 class CreateFromStatement:
-    """CREATE TABLE … FROM files, whose columns the files tell."""
+    """CREATE TABLE … FROM files. The columns come from the files."""
 
     table: TableName
     temporary: bool
@@ -159,7 +145,7 @@ class DeclareStatement:
 
 @dataclass(frozen=True, slots=True)
 class Utility:
-    """A statement that names nothing to bind: already in its final form (``sql.statements.statements``)."""
+    """A statement without anything to bind: already a bound statement (``sql.statements``)."""
 
     statement: object
 

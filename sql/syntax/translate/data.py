@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from ivm.errors import SqlError, unsupported
 from sql.catalog.sequence_options import SequenceOptions
+from sql.syntax.nodes.columns import ColumnDefinition
 from sql.syntax.nodes.queries import (
     Assignment,
     ConflictClause,
@@ -21,7 +22,6 @@ from sql.syntax.nodes.queries import (
     With,
 )
 from sql.syntax.nodes.statements import (
-    ColumnDefinition,
     CreateTableStatement,
     CreateViewStatement,
     DropStatement,

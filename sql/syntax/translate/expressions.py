@@ -34,6 +34,7 @@ from sql.syntax.nodes.queries import (
     Operator,
     OrderItem,
     OrExpr,
+    Over,
     Param,
     Quantifier,
     Query,
@@ -44,7 +45,6 @@ from sql.syntax.nodes.queries import (
     Subscript,
     TypeName,
 )
-from sql.syntax.nodes.windows import Over
 from sql.syntax.rules.core import at
 
 

@@ -14,6 +14,7 @@ from sql.syntax.nodes.queries import (
     Expr,
     FunctionTable,
     JoinedTable,
+    Preparable,
     Query,
     QueryBody,
     Select,
@@ -24,7 +25,6 @@ from sql.syntax.nodes.queries import (
     ValuesList,
     With,
 )
-from sql.syntax.nodes.statements import Statement
 from sql.syntax.rules.core import at
 from sql.syntax.translate.expressions import expression, expressions, optional, order_items, type_name
 
@@ -155,7 +155,7 @@ def _cte(node: exp.Expr) -> Cte:
     return Cte(name, tuple(column.this for column in columns), inner, at(node))
 
 
-def preparable(node: exp.Expr) -> Statement:
+def preparable(node: exp.Expr) -> Preparable:
     if isinstance(node, exp.DML):
         from sql.syntax.translate.data import change
 

@@ -1,0 +1,26 @@
+"""The syntax tree of a column definition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sql.catalog.sequence_options import SequenceOptions
+from sql.syntax.nodes.constraints import Constraint
+from sql.syntax.nodes.queries import Expr, TypeName
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDefinition:
+    """A column of CREATE TABLE or ADD COLUMN.
+
+    ``default``: the expression and its text. ``constraints``: those written with the column. ``generated``: the kind
+    (``sql.catalog.catalog.Generated``) and the sequence's options.
+    """
+
+    name: str
+    type: TypeName
+    not_null: bool
+    default: tuple[Expr, str] | None
+    constraints: tuple[Constraint, ...]
+    at: int
+    generated: tuple[str, SequenceOptions] | None = None
