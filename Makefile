@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 DEMO_FLAGS := $(if $(DEMO_EXIT),--exit) $(if $(LOAD),--load $(LOAD)) $(if $(PORT),--port $(PORT))
 
-.PHONY: demo tpch test lint types layers bench rivals pictures server requirements cluster histories blocks joins proctime aggregates priorities laws chaos crashes spark-kills spark-hydration sink-kills source-kills clean
+.PHONY: demo tpch test lint types layers bench rivals pictures server requirements cluster histories blocks joins proctime aggregates priorities laws chaos crashes spark-kills spark-hydration sink-kills source-kills sqlglot clean
 
 demo: $(VENV)/server.done $(if $(filter spark,$(LOAD)),$(VENV)/test.done)
 	$(PY) -m examples.debian.demo $(DEMO_FLAGS)
@@ -103,6 +103,17 @@ sink-kills: $(VENV)/test.done
 source-kills: $(VENV)/test.done
 	$(PY) -m tests.programs.source_kills --count $(or $(COUNT),100)
 
+# The parser with the first and the last sqlglot that pyproject.toml allows, each in an environment of its own.
+SQLGLOT := 30.0.0 30.30.0
+sqlglot: $(VENV)/test.done
+	for version in $(SQLGLOT); do \
+	  $(PY) -m venv --clear .venv-sqlglot && \
+	  .venv-sqlglot/bin/python -m pip install --quiet --disable-pip-version-check --no-deps sqlglot==$$version && \
+	  export PYTHONPATH=$$(echo .venv-sqlglot/lib/python*/site-packages) && \
+	  $(PY) -c "import sqlglot; assert sqlglot.__version__ == '$$version', sqlglot.__version__" && \
+	  $(PY) -m pytest $$(find tests -name test_syntax.py -o -name test_parse.py -o -name test_bind.py) || exit 1; \
+	done
+
 $(PY):
 	@for python in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11; do \
 	  if command -v $$python >/dev/null && \
@@ -127,4 +138,4 @@ requirements: $(VENV)/test.done
 	    --no-emit-find-links --strip-extras --allow-unsafe $$extra pyproject.toml; done
 
 clean:
-	rm -rf $(VENV) .venv-rivals demo-data freshet-data build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-rivals .venv-sqlglot demo-data freshet-data build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,8 +1,7 @@
 """Statement text → syntax tree: the front door of ``sql/syntax``.
 
-sqlglot parses queries, DML and DDL by our dialect; utility statements go by their tokens
-(docs/decisions/0001-parser.md). Postgres's precedence, its syntax errors with their positions, and nothing accepted
-that Postgres would refuse.
+PostgreSQL's precedence, its syntax errors with their positions, and nothing accepted that PostgreSQL would refuse
+(docs/decisions/0001-parser.md).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from sql.syntax.utility.statement import StatementGrammar
 
 @dataclass(frozen=True, slots=True)
 class StatementText:
-    """One statement of a query string: its own text, and the 0-based offset where that starts in the string."""
+    """One statement of a query string: its text, and the 0-based offset of that text in the string."""
 
     text: str
     offset: int = 0
@@ -28,15 +27,15 @@ class StatementText:
 
 
 def no_parameter(statement: StatementText) -> SqlError:
-    """42P02 of the first parameter in a statement that can have none."""
+    """42P02 for the first parameter in a statement that can have none."""
     first = next(t for t in tokenize(statement.text) if t.kind is TokenKind.PARAMETER)
     return SqlError("42P02", f"there is no parameter ${first.value}", position=statement.offset + first.start + 1)
 
 
 def split(text: str) -> list[StatementText]:
-    """The statements of a string, without their semicolons; empty ones (and comments alone) are left out.
+    """The statements of a string without their semicolons; empty ones and comments are left out.
 
-    Raises 42601 for what is no token, so that nothing of such a string runs (Postgres also lexes it whole first).
+    Raises 42601 for a lexical error anywhere, so that nothing of such a string runs (PostgreSQL also lexes it first).
     """
     return list(_statements(text, tokenize(text)))
 
@@ -83,7 +82,7 @@ def _one_statement(text: str) -> list[Token]:
 
 
 def moved(error: SqlError, offset: int) -> SqlError:
-    """The same error with its position counted in the whole query string."""
+    """The error with its position in the whole query string."""
     if error.position is not None and offset:
         error.position += offset
     return error
@@ -94,15 +93,13 @@ def parse_expression(text: str) -> Expr:
     """A stored expression: a column's DEFAULT."""
     grammar = StatementGrammar(text, tokenize(text))
     expr = grammar.expression()
-    if not grammar.at_end():
-        raise grammar.error()
+    grammar.end()
     return expr
 
 
 def parse_type_name(text: str) -> TypeName:
-    """A type's name as SQL writes it."""
+    """A type as written in SQL."""
     grammar = StatementGrammar(text, tokenize(text))
     type_ = grammar.type_name()
-    if not grammar.at_end():
-        raise grammar.error()
+    grammar.end()
     return type_

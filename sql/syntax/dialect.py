@@ -1,33 +1,88 @@
-"""The SQL that this server reads, as a dialect of sqlglot: PostgreSQL's, with our rules in sqlglot's parser.
+"""Our SQL as a dialect of sqlglot, by its public API: ``Parser.parse`` and the table ``STATEMENT_PARSERS``.
 
-The compiled sqlglot cannot be subclassed, so it is refused when this is imported.
+sqlglot looks up a statement's parser by its first token. The parsers in the table are grammars of ours, which build our
+syntax tree (docs/decisions/0001-parser.md says why).
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final, Protocol
 
 import sqlglot.parser
+from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 
-from sql.syntax.rules.data import DataRules
+from ivm.errors import unsupported
+from sql.syntax.nodes.statements import Statement
 
 if not str(sqlglot.parser.__file__).endswith(".py"):
     raise ImportError("freshet needs the plain sqlglot: the compiled parser (sqlglotc) cannot be subclassed; remove it")
 
 
+class Grammars(Protocol):
+    """Our grammars of one statement, which stand at its first token."""
+
+    def preparable(self) -> Statement:
+        """A query, INSERT, UPDATE or DELETE."""
+
+    def definition(self) -> Statement:
+        """CREATE, ALTER, DROP or TRUNCATE."""
+
+    def utility(self) -> Statement:
+        """Any other statement."""
+
+
+Entry = Callable[[Grammars], Statement]
+
+_ENTRIES: Final[dict[str, Entry]] = {
+    **dict.fromkeys(
+        ("select", "values", "table", "with", "(", "insert", "update", "delete"),
+        lambda grammars: grammars.preparable(),
+    ),
+    **dict.fromkeys(("create", "alter", "drop", "truncate"), lambda grammars: grammars.definition()),
+    "call": lambda grammars: grammars.utility(),
+}
+"""By a statement's first word; every word that is not here stands with CALL, which sqlglot has as a bare command."""
+_TOKENS: Final = {word: Postgres().tokenize(word) for word in _ENTRIES}
+
+
+def _parser(entry: Entry) -> Callable[[Any], exp.Expr]:
+    """An entry of ``STATEMENT_PARSERS``: our tree, in the node that sqlglot has for statements it does not parse."""
+    return lambda parser: exp.Command(this="", expression=entry(parser.grammars))
+
+
+class StatementParser(Postgres.Parser):  # type: ignore[misc, valid-type]
+    """sqlglot's parser with our grammars in its table of statements."""
+
+    STATEMENT_PARSERS = {  # noqa: RUF012
+        tokens[0].token_type: _parser(_ENTRIES[word]) for word, tokens in _TOKENS.items()
+    }
+
+    grammars: Grammars
+
+
 class Freshet(Postgres):
-    """Subscripts count as written, and DEFAULT may stand in VALUES."""
+    """PostgreSQL's dialect with our statements."""
 
-    INDEX_OFFSET = 0
-    SUPPORTS_VALUES_DEFAULT = True
-
-    Parser = DataRules
+    Parser = StatementParser
 
 
 _DIALECT: Final = Freshet()
 
 
-def parser() -> DataRules:
-    """A parser, which stands nowhere yet."""
-    return DataRules(dialect=_DIALECT)
+def statement(grammars: Grammars, word: str) -> Statement:
+    """The statement whose first token is this keyword or symbol, "" for anything else."""
+    parser = StatementParser(dialect=_DIALECT)
+    parser.grammars = grammars
+    (node,) = parser.parse(_TOKENS.get(word, _TOKENS["call"]), word)
+    assert node is not None
+    return tree(node)
+
+
+def tree(node: exp.Expr) -> Statement:
+    """Our tree inside a node. Raises 0A000 for a node that sqlglot made by itself."""
+    if not isinstance(node, exp.Command):
+        raise unsupported(type(node).__name__)
+    found: Statement = node.args["expression"]
+    return found

@@ -67,7 +67,7 @@ class AlterGrammar(SchemaGrammar):
         named = (other.schema_name, other.name)
         match kind:
             case "attach partition":
-                return Attach(own, named, self.hand(lambda rules: rules.partition_bound()))
+                return Attach(own, named, self.partition_bound())
             case "detach partition":
                 if self.is_word("concurrently") or self.is_word("finalize"):
                     raise unsupported("DETACH PARTITION CONCURRENTLY", position=self.token.start + 1)

@@ -10,7 +10,7 @@ from sql.catalog.catalog import RelationKind
 from sql.catalog.connection import Connection, Options, OptionValue
 from sql.statements.connections import ConnectionStatement, CreateSource, SetPaused
 from sql.statements.rename import Renaming
-from sql.syntax.lexing.cursor import Cursor
+from sql.syntax.grammar.cursor import Cursor
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.utility.renaming import renaming
 from storage.types.text import parse_datum

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
-from sql.syntax.embedding import EmbeddingCursor
+from sql.syntax.grammar.definitions import DefinitionGrammar
 from sql.syntax.lexing.lexer import TokenKind
-from sql.syntax.nodes.queries import DeleteStatement, Expr, InsertStatement, Query, TableName, UpdateStatement
+from sql.syntax.nodes.queries import Expr, Preparable, Query, TableName
 from sql.syntax.nodes.statements import CopyStatement, CreateFromStatement, OptionValue, SubscribeStatement
 
 Option = tuple[str, OptionValue, int]
 
 
-class CopyGrammar(EmbeddingCursor):
+class CopyGrammar(DefinitionGrammar):
     """COPY and SUBSCRIBE."""
 
     def copy(self) -> CopyStatement:
         at = self.advance().start
         columns: tuple[tuple[str, int], ...] = ()
-        source: TableName | Query | SubscribeStatement | InsertStatement | UpdateStatement | DeleteStatement
+        source: TableName | Preparable | SubscribeStatement
         options: list[Option] = []
         if self.is_symbol("("):
             source = self._source()
@@ -76,12 +76,10 @@ class CopyGrammar(EmbeddingCursor):
             return True
         return False if self.accept("with", "data") else None
 
-    def _source(self) -> Query | SubscribeStatement | InsertStatement | UpdateStatement | DeleteStatement:
+    def _source(self) -> Preparable | SubscribeStatement:
         self.expect_symbol("(")
-        statement = self.subscribe() if self.is_word("subscribe") else self.sql_statement()
+        statement = self.subscribe() if self.is_word("subscribe") else self.preparable()
         self.expect_symbol(")")
-        if not isinstance(statement, Query | SubscribeStatement | InsertStatement | UpdateStatement | DeleteStatement):
-            raise self.error()
         return statement
 
     def _options(self) -> list[Option]:
@@ -200,7 +198,7 @@ class CopyGrammar(EmbeddingCursor):
             if self.accept("with"):
                 snapshot, progress = self._subscribe_options()
             elif self.is_word("as", "of"):
-                as_of = self.as_of()
+                as_of, _ = self.as_of()
             elif self.accept("up", "to"):
                 up_to = self.expression()
             else:

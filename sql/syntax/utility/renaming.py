@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sql.statements.rename import Named, Rename, Renaming, SetOwner, SetSchema
-from sql.syntax.lexing.cursor import Cursor
+from sql.syntax.grammar.cursor import Cursor
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes.queries import TableName
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from sql.syntax.embedding import EmbeddingCursor
+from sql.syntax.grammar.definitions import DefinitionGrammar
 from sql.syntax.nodes.queries import TableName, TypeName
 from sql.syntax.nodes.routines import ArgumentNode, CreateFunctionStatement, DropFunctionStatement
 
@@ -14,13 +14,13 @@ _VOLATILITY: Final = ("immutable", "stable", "volatile")
 _PYTHON: Final = "Write it in LANGUAGE python: RETURNS type LANGUAGE python AS $$ def name(values): … $$."
 
 
-def is_routine_statement(cursor: EmbeddingCursor) -> bool:
+def is_routine_statement(cursor: DefinitionGrammar) -> bool:
     """Whether CREATE or DROP FUNCTION or AGGREGATE stands here."""
     starts = (("create",), ("create", "or", "replace"), ("drop",))
     return any(cursor.is_word(*words, kind) for words in starts for kind in ("function", "aggregate"))
 
 
-def routine_statement(cursor: EmbeddingCursor) -> CreateFunctionStatement | DropFunctionStatement:
+def routine_statement(cursor: DefinitionGrammar) -> CreateFunctionStatement | DropFunctionStatement:
     """The whole statement."""
     if cursor.accept("drop", "function"):
         return _drop(cursor, False)
@@ -90,7 +90,7 @@ class _Parts:
         )  # fmt: skip
 
 
-def _argument(cursor: EmbeddingCursor) -> ArgumentNode:
+def _argument(cursor: DefinitionGrammar) -> ArgumentNode:
     at = cursor.token.start
     if cursor.is_one_of(*_MODES):
         raise unsupported(f"{cursor.token.value.upper()} parameters", position=at + 1)
@@ -104,7 +104,7 @@ def _argument(cursor: EmbeddingCursor) -> ArgumentNode:
     return ArgumentNode(name, type_, default, at)
 
 
-def _named_type(cursor: EmbeddingCursor) -> tuple[str | None, TypeName]:
+def _named_type(cursor: DefinitionGrammar) -> tuple[str | None, TypeName]:
     """``[name] type``."""
     start = cursor.index
     try:
@@ -117,7 +117,7 @@ def _named_type(cursor: EmbeddingCursor) -> tuple[str | None, TypeName]:
     return cursor.label(), cursor.type_name()
 
 
-def _returns(cursor: EmbeddingCursor, found: _Parts) -> None:
+def _returns(cursor: DefinitionGrammar, found: _Parts) -> None:
     if cursor.accept("table"):
         cursor.expect_symbol("(")
         found.columns = [_column(cursor)]
@@ -130,12 +130,12 @@ def _returns(cursor: EmbeddingCursor, found: _Parts) -> None:
     found.result = cursor.type_name()
 
 
-def _column(cursor: EmbeddingCursor) -> ArgumentNode:
+def _column(cursor: DefinitionGrammar) -> ArgumentNode:
     at = cursor.token.start
     return ArgumentNode(cursor.label(), cursor.type_name(), None, at)
 
 
-def _clause(cursor: EmbeddingCursor, found: _Parts) -> None:
+def _clause(cursor: DefinitionGrammar, found: _Parts) -> None:
     token = cursor.token
     if cursor.accept("language"):
         found.language = cursor.advance().value.lower()
@@ -171,7 +171,7 @@ def _clause(cursor: EmbeddingCursor, found: _Parts) -> None:
         raise cursor.error()
 
 
-def _drop(cursor: EmbeddingCursor, aggregate: bool) -> DropFunctionStatement:
+def _drop(cursor: DefinitionGrammar, aggregate: bool) -> DropFunctionStatement:
     exists = cursor.accept("if", "exists")
     names: list[tuple[TableName, tuple[TypeName, ...] | None]] = []
     while True:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ivm.errors import unsupported
 from sql.statements.rename import Renaming
 from sql.statements.sinks import AlterSink, CreateSink, SinkOption
-from sql.syntax.lexing.cursor import Cursor
+from sql.syntax.grammar.cursor import Cursor
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.utility.renaming import renaming
 

@@ -1,7 +1,4 @@
-"""Utility statements, and the dispatch over all statements by their first words.
-
-sqlglot misreads some utility statements silently, so these have a small grammar of their own, by tokens.
-"""
+"""Whole statements: the grammars by a statement's first words, and the small utility statements."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from ivm.errors import SqlError, unsupported
 from planner.identifiers import quoted
 from sql.statements import statements as bound
 from sql.statements.vacuum import Vacuum
+from sql.syntax.dialect import statement
 from sql.syntax.lexing.lexer import Token, TokenKind
 from sql.syntax.nodes.queries import Expr, Query
 from sql.syntax.nodes.statements import (
@@ -32,9 +30,6 @@ from sql.syntax.utility.sinks import is_sink_statement, sink_statement
 from sql.syntax.utility.types import is_type_statement, type_statement
 from storage.types.calendar import fixed_zone, parse_iso_offset
 
-_SQLGLOT_WORDS = frozenset(
-    {"select", "values", "table", "with", "insert", "update", "delete", "create", "drop", "truncate", "("}
-)
 _EXPLAIN_OPTIONS = frozenset(
     {"analyze", "analyse", "verbose", "costs", "settings", "buffers", "wal", "timing", "summary", "format"}
 )
@@ -52,37 +47,42 @@ class StatementGrammar(AlterGrammar):
     def whole(self) -> Statement:
         """The statement and nothing after it."""
         statement = self.statement()
-        if not self.at_end():
-            raise self.error()
+        self.end()
         return statement
 
     def statement(self) -> Statement:
+        """The statement that starts here."""
         token = self.token
-        word = token.value if token.kind in (TokenKind.WORD, TokenKind.SYMBOL) else ""
+        return statement(self, token.value if token.kind in (TokenKind.WORD, TokenKind.SYMBOL) else "")
+
+    def definition(self) -> Statement:
+        """CREATE, ALTER, DROP or TRUNCATE."""
         if self.starts_schema():
             return self.schema_statement()
-        if word == "create" and self.starts_create_from():
+        if self.starts_create_from():
             return self.create_from()
-        if word in ("create", "drop") and is_routine_statement(self):
+        if is_routine_statement(self):
             return routine_statement(self)
-        if word in ("create", "alter", "drop") and is_type_statement(self):
+        if is_type_statement(self):
             return Utility(type_statement(self))
-        if word in ("create", "alter") and is_sink_statement(self):
+        if is_sink_statement(self):
             return Utility(sink_statement(self))
-        if word in ("create", "alter") and is_sequence_statement(self):
+        if is_sequence_statement(self):
             return Utility(sequence_statement(self))
         if is_connection_statement(self):
             return Utility(connection_statement(self))
-        return self.sql_statement() if word in _SQLGLOT_WORDS else self._definition(word)
+        return self.alter() if self.is_word("alter") else self.table_statement()
 
-    def _definition(self, word: str) -> Statement:
+    def utility(self) -> Statement:
+        """A statement that neither changes rows nor defines anything."""
+        if is_connection_statement(self):
+            return Utility(connection_statement(self))
+        word = self.token.value if self.token.kind is TokenKind.WORD else ""
         match word:
             case "copy":
                 return self.copy()
             case "subscribe":
                 return self.subscribe()
-            case "alter":
-                return self.alter()
             case "explain":
                 return self._explain()
             case "verify":

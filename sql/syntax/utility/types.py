@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ivm.errors import unsupported
 from sql.statements.types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType, TypeStatement
-from sql.syntax.lexing.cursor import Cursor
+from sql.syntax.grammar.cursor import Cursor
 
 
 def is_type_statement(cursor: Cursor) -> bool:

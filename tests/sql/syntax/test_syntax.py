@@ -1,4 +1,4 @@
-"""sqlglot's parser under our dialect: trees, precedence, offsets, and PostgreSQL's syntax errors."""
+"""Our dialect of sqlglot: trees, precedence, offsets, and PostgreSQL's syntax errors."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sqlglot import exp
 
 from ivm.errors import SqlError
 from sql.parse import parse, parse_expression
+from sql.syntax.dialect import tree
 from sql.syntax.lexing.lexer import tokenize
 from sql.syntax.nodes import queries as nodes
-from sql.syntax.translate.expressions import expression
 from tests.support.paths import ANSWERS
 from tests.support.syntax_shape import shape
 
@@ -157,9 +157,9 @@ def test_other_dialects_keywords_are_names(word: str) -> None:
     assert tree == shape(parse("select xyz, t.xyz xyz from xyz t, t xyz")).replace("xyz", word)
 
 
-def test_a_node_without_a_translation_is_named() -> None:
+def test_a_node_that_sqlglot_made_by_itself_is_named() -> None:
     with pytest.raises(SqlError) as caught:
-        expression(exp.Lambda(this=exp.Null(), expressions=[]))
+        tree(exp.Lambda(this=exp.Null(), expressions=[]))
     assert (caught.value.sqlstate, caught.value.message) == ("0A000", "Lambda is not supported")
 
 

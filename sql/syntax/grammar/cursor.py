@@ -1,4 +1,4 @@
-"""Where a parse stands in its tokens: looking, taking, and Postgres's syntax error when neither fits."""
+"""A position in the tokens of a statement: look ahead, take tokens, and raise PostgreSQL's syntax error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sql.syntax.nodes.queries import TableName
 
 
 class Cursor:
-    """A position in the tokens of one statement; ``text`` is what their offsets count in."""
+    """A position in the tokens of one statement. The tokens' offsets count in ``text``."""
 
     def __init__(self, text: str, tokens: list[Token]) -> None:
         self.text = text
@@ -47,7 +47,7 @@ class Cursor:
         return token.kind is TokenKind.WORD and token.value in words
 
     def accept(self, *words: str) -> bool:
-        """Take these keywords if they are next, all of them or none."""
+        """Take these keywords if all of them are next."""
         if self.is_word(*words):
             self.index += len(words)
             return True
@@ -76,7 +76,7 @@ class Cursor:
             raise self.error()
 
     def error(self, token: Token | None = None) -> SqlError:
-        """Postgres's ``syntax error at or near``, pointing at the token (the present one by default)."""
+        """PostgreSQL's ``syntax error at or near`` the token (the next one by default)."""
         token = token or self.token
         if token.kind is TokenKind.END:
             return SqlError("42601", "syntax error at end of input", position=token.start + 1)
@@ -97,7 +97,7 @@ class Cursor:
         return self.advance().value
 
     def label(self) -> str:
-        """Any word at all (ColLabel), as after AS or a dot."""
+        """Any word (ColLabel), as after AS or a dot."""
         if self.token.kind not in (TokenKind.WORD, TokenKind.QUOTED):
             raise self.error()
         return self.advance().value
@@ -123,7 +123,7 @@ class Cursor:
         return int(self.advance().value)
 
     def dotted(self) -> tuple[str, ...]:
-        """A qualified name of anything."""
+        """A possibly qualified name of any words."""
         parts = [self.label()]
         while self.accept_symbol("."):
             parts.append(self.label())

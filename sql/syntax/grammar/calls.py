@@ -1,0 +1,258 @@
+"""Function calls, with PostgreSQL's own syntax for CAST, EXTRACT, POSITION, OVERLAY, SUBSTRING and TRIM."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Final
+
+from ivm.errors import SqlError, unsupported
+from sql.syntax.grammar.operators import OperatorGrammar
+from sql.syntax.lexing.keywords import NOT_A_COLUMN, RESERVED
+from sql.syntax.lexing.lexer import TokenKind
+from sql.syntax.nodes.queries import Apply, Cast, Expr, Number, OrderItem, Over, Query, String
+
+_NO_FUNCTIONS: Final = frozenset({"between", "inout", "none", "out", "precision", "row", "setof", "values"})
+_REFUSED: Final = frozenset({"treat", "grouping", "normalize", "xmlelement"})
+_NO_FIELDS: Final = frozenset(
+    """between delete drop exists filter groups insert operator ordinality over range recursive replace row rows set
+    temp temporary truncate update values view""".split()  # noqa: SIM905
+)
+"""Keywords that are names elsewhere, but no field of EXTRACT."""
+_TRIMS: Final = {"leading": "ltrim", "trailing": "rtrim", "both": "btrim"}
+
+
+class CallGrammar(OperatorGrammar):
+    """Calls and ORDER BY, which an aggregate's call may hold."""
+
+    @abstractmethod
+    def query(self) -> Query:
+        """A query with its WITH, ORDER BY, LIMIT and AS OF."""
+
+    def name_length(self) -> int:
+        """The number of tokens of the dotted name that starts here."""
+        length = 1
+        while self.is_symbol(".", length) and self.ahead(length + 1).kind in (TokenKind.WORD, TokenKind.QUOTED):
+            length += 2
+        return length
+
+    def call(self, length: int) -> Expr:
+        """A call whose dotted name has this many tokens."""
+        token = self.token
+        word = token.value if token.kind is TokenKind.WORD and length == 1 else ""
+        if word in _NO_FUNCTIONS:
+            self.index += 1
+            raise self.error()
+        if word in RESERVED and word != "cast":
+            raise self.error()
+        name = [self.name() if length > 1 else self.label()]
+        while self.accept_symbol("."):
+            name.append(self.label())
+        self.expect_symbol("(")
+        call = self._special(word, token.start) or self._arguments(tuple(name), token.start)
+        self.expect_symbol(")")
+        return self._window(call)
+
+    def _special(self, word: str, at: int) -> Expr | None:
+        """What stands in the parentheses of a call with a syntax of its own; None if the word has none."""
+        match word:
+            case "cast" | "try_cast":
+                expr = self.expression()
+                self.expect("as")
+                return Cast(expr, self.type_name(), at, word == "try_cast")
+            case "extract":
+                return self._extract(at)
+            case "position":
+                needle = self.restricted()
+                self.expect("in")
+                return Apply(("position",), (self.restricted(), needle), at)
+            case "overlay":
+                return Apply(("overlay",), self._overlay(), at)
+            case "substring":
+                return Apply(("substring",), self._substring(at), at)
+            case "trim":
+                return self._trim(at)
+            case _ if word in _REFUSED:
+                raise unsupported(word.upper(), position=at + 1)
+            case _:
+                return None
+
+    def _extract(self, at: int) -> Apply:
+        field = self.token
+        if field.kind is TokenKind.WORD and (field.value in NOT_A_COLUMN or field.value in _NO_FIELDS):
+            raise self.error()
+        if field.kind not in (TokenKind.WORD, TokenKind.QUOTED, TokenKind.STRING):
+            raise self.error()
+        self.index += 1
+        self.expect("from")
+        return Apply(("extract",), (String(field.value, field.start), self.expression()), at)
+
+    def _overlay(self) -> tuple[Expr, ...]:
+        args = [self.expression()]
+        if not self.accept("placing"):
+            return (*args, *self._further())
+        args.append(self.expression())
+        self.expect("from")
+        args.append(self.expression())
+        if self.accept("for"):
+            args.append(self.expression())
+        return tuple(args)
+
+    def _substring(self, at: int) -> tuple[Expr, ...]:
+        text = self.expression()
+        if self.is_word("similar"):
+            raise unsupported("SUBSTRING … SIMILAR", position=at + 1)
+        if self.accept("from"):
+            start = self.expression()
+            return (text, start, self.expression()) if self.accept("for") else (text, start)
+        if self.accept("for"):
+            count = self.expression()
+            return text, self.expression() if self.accept("from") else Number("1", at), count
+        return (text, *self._further())
+
+    def _further(self) -> tuple[Expr, ...]:
+        return self.expressions() if self.accept_symbol(",") else ()
+
+    def _trim(self, at: int) -> Apply:
+        name = _TRIMS[self.accept_one_of(*_TRIMS) or "both"]
+        if self.accept("from"):
+            return Apply((name,), self.expressions(), at)
+        args = self.expressions()
+        return Apply((name,), (*self.expressions(), *args) if self.accept("from") else args, at)
+
+    def _arguments(self, name: tuple[str, ...], at: int) -> Apply:
+        """What stands in the parentheses of an ordinary call."""
+        if self.is_symbol(")"):
+            return Apply(name, (), at)
+        if self.accept_symbol("*"):
+            if not self.is_symbol(")"):
+                raise self.error()
+            return Apply(name, (), at, star=True)
+        distinct = self.accept("distinct")
+        if not distinct:
+            self.accept("all")
+        args: list[Expr] = []
+        names: list[str | None] = []
+        while True:
+            named = self.is_symbol(":=", 1) or self.is_symbol("=>", 1)
+            names.append(self.label() if named else None)
+            self.index += named
+            variadic = not named and self.accept("variadic")
+            args.append(self.expression())
+            if not self.accept_symbol(","):
+                break
+        order = self.order_by()
+        if not any(names):
+            return Apply(name, tuple(args), at, distinct=distinct, variadic=variadic, order=order)
+        self._check_names(names, at)
+        return Apply(name, tuple(args), at, distinct=distinct, variadic=variadic, order=order, names=tuple(names))
+
+    def _check_names(self, names: list[str | None], at: int) -> None:
+        """42601 for a repeated name, and for a positional argument after a named one."""
+        given = [name for name in names if name is not None]
+        if names[len(names) - len(given) :] != given:
+            self.postpone(SqlError("42601", "positional argument cannot follow named argument", position=at + 1))
+        for i, name in enumerate(given):
+            if name in given[:i]:
+                self.postpone(SqlError("42601", f'argument name "{name}" used more than once', position=at + 1))
+
+    def _window(self, call: Expr) -> Expr:
+        """WITHIN GROUP, FILTER and OVER after a call."""
+        if self.is_word("within", "group"):
+            self.index += 2
+            self.expect_symbol("(")
+            order = self.order_by()
+            if not order:
+                raise self.error()
+            self.expect_symbol(")")
+            if (applied := self._applied(call, "WITHIN GROUP")) is not None:
+                self._check_within(applied)
+                call = replace(applied, within=True, order=order)
+        if self.is_word("filter") and self.is_symbol("(", 1):
+            self.index += 2
+            self.expect("where")
+            condition = self.expression()
+            self.expect_symbol(")")
+            if (applied := self._applied(call, "FILTER")) is not None:
+                call = replace(applied, filter=condition)
+        if self.accept("over"):
+            over = self._over()
+            if (applied := self._applied(call, "OVER")) is not None:
+                call = replace(applied, over=over)
+        return call
+
+    def _applied(self, call: Expr, what: str) -> Apply | None:
+        if isinstance(call, Apply):
+            return call
+        self.postpone(unsupported(what, position=call.at + 1))
+        return None
+
+    def _check_within(self, call: Apply) -> None:
+        what = "DISTINCT" if call.distinct else "multiple ORDER BY clauses" if call.order else None
+        what = "VARIADIC" if call.variadic else what
+        if what is not None:
+            self.postpone(SqlError("42601", f"cannot use {what} with WITHIN GROUP", position=call.at + 1))
+
+    def _over(self) -> Over:
+        """``OVER name`` or ``OVER ([name] [PARTITION BY …] [ORDER BY …] [frame])``."""
+        if not self.accept_symbol("("):
+            self.name()
+            return Over((), (), True)
+        other = self.is_name() and not (self.is_one_of("range", "rows", "groups") or self.is_word("partition", "by"))
+        if other:
+            self.index += 1
+        partition: tuple[Expr, ...] = ()
+        if self.accept("partition", "by"):
+            partition = self.expressions()
+        order = self.order_by()
+        if self.accept_one_of("rows", "range", "groups"):
+            self._frame()
+            other = True
+        self.expect_symbol(")")
+        return Over(partition, order, other)
+
+    def _frame(self) -> None:
+        if self.accept("between"):
+            self._frame_bound()
+            self.expect("and")
+        self._frame_bound()
+        if self.accept("exclude"):
+            choices = (("current", "row"), ("no", "others"), ("group",), ("ties",))
+            if not any(self.accept(*words) for words in choices):
+                raise self.error()
+
+    def _frame_bound(self) -> None:
+        if self.accept("current", "row"):
+            return
+        if not self.accept("unbounded"):
+            self.expression()
+        if self.accept_one_of("preceding", "following") is None:
+            raise self.error()
+
+    def order_by(self) -> tuple[OrderItem, ...]:
+        """ORDER BY, if it is next; () if not."""
+        if not self.accept("order"):
+            return ()
+        self.expect("by")
+        items = [self._order_item()]
+        while self.accept_symbol(","):
+            items.append(self._order_item())
+        return tuple(items)
+
+    def _order_item(self) -> OrderItem:
+        at = self.token.start
+        expr = self.expression()
+        descending = False
+        if self.accept("using"):
+            symbol = self.operator_symbol()
+            if symbol not in ("<", ">"):
+                message = f"operator {symbol} is not a valid ordering operator"
+                raise SqlError("42809", message, position=self.token.start + 1)
+            descending = symbol == ">"
+        else:
+            descending = self.accept_one_of("asc", "desc") == "desc"
+        nulls_first: bool | None = None
+        if self.is_word("nulls", "first") or self.is_word("nulls", "last"):
+            nulls_first = self.ahead().value == "first"
+            self.index += 2
+        return OrderItem(expr, descending, nulls_first, at)

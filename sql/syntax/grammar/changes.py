@@ -1,0 +1,174 @@
+"""INSERT, UPDATE and DELETE."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sql.syntax.grammar.queries import QueryGrammar
+from sql.syntax.lexing.lexer import TokenKind
+from sql.syntax.nodes.queries import (
+    Assignment,
+    ConflictClause,
+    DeleteStatement,
+    Expr,
+    InsertStatement,
+    Preparable,
+    RowExpr,
+    Star,
+    Subquery,
+    TableName,
+    Target,
+    UpdateStatement,
+    With,
+)
+
+
+class ChangeGrammar(QueryGrammar):
+    """``at`` of a statement is the offset of its first token, WITH included."""
+
+    def preparable(self) -> Preparable:
+        at = self.token.start
+        with_ = self.with_clause()
+        if self.accept("insert"):
+            return self._insert(with_, at)
+        if self.accept("update"):
+            return self._update(with_, at)
+        if self.accept("delete"):
+            return self._delete(with_, at)
+        return self.query_after(with_, at)
+
+    def _target_table(self) -> TableName:
+        table = self.only_table(self.accept("only"))
+        if self.accept("as") or (self.is_name() and not self.is_word("set")):
+            return replace(table, alias=self.name())
+        return table
+
+    def _returning(self) -> tuple[Target, ...] | None:
+        return self.targets() if self.accept("returning") else None
+
+    def _insert(self, with_: With | None, at: int) -> InsertStatement:
+        self.expect("into")
+        table = self.table_name()
+        if self.accept("as"):
+            table = replace(table, alias=self.name())
+        columns: tuple[tuple[str, int], ...] = ()
+        if self.is_symbol("(") and not self._starts_inner_query():
+            self.index += 1
+            columns = self._assigned_columns()
+        overriding = self._overriding()
+        source = None
+        if self.accept("default"):
+            self.expect("values")
+        else:
+            source = self.query()
+        conflict = self._on_conflict()
+        return InsertStatement(table, columns, source, self._returning(), conflict, at, with_, overriding)
+
+    def _starts_inner_query(self) -> bool:
+        """Whether a query stands inside the parenthesis that is next."""
+        self.index += 1
+        found = self.starts_query()
+        self.index -= 1
+        return found
+
+    def _overriding(self) -> str | None:
+        """``OVERRIDING {SYSTEM | USER} VALUE``."""
+        if not self.accept("overriding"):
+            return None
+        word = self.accept_one_of("system", "user")
+        if word is None:
+            raise self.error()
+        self.expect("value")
+        return word
+
+    def _assigned_columns(self) -> tuple[tuple[str, int], ...]:
+        columns = [self._assigned_column()]
+        while self.accept_symbol(","):
+            columns.append(self._assigned_column())
+        self.expect_symbol(")")
+        return tuple(columns)
+
+    def _assigned_column(self) -> tuple[str, int]:
+        at = self.token.start
+        column = self.name()
+        if self.is_symbol("[") or self.is_symbol("."):
+            raise self.refusal("assignment to a part of a column")
+        return column, at
+
+    def _on_conflict(self) -> ConflictClause | None:
+        at = self.token.start
+        if not self.accept("on"):
+            return None
+        self.expect("conflict")
+        columns: tuple[tuple[str, int], ...] = ()
+        constraint: tuple[str, int] | None = None
+        if self.is_symbol("("):
+            columns = self._conflict_target()
+        elif self.accept("on", "constraint"):
+            constraint = self._located_name()
+        self.expect("do")
+        if self.accept("nothing"):
+            return ConflictClause(columns, constraint, None, None, at)
+        self.expect("update", "set")
+        assignments = self._assignments()
+        return ConflictClause(columns, constraint, assignments, self.where(), at)
+
+    def _conflict_target(self) -> tuple[tuple[str, int], ...]:
+        """``(a, b)``; 0A000 for anything richer than names."""
+        self.index += 1
+        found: list[tuple[str, int]] = []
+        while True:
+            token = self.token
+            if self.is_symbol("("):
+                raise self.refusal("ON CONFLICT with an expression")
+            found.append(self._located_name())
+            if self.accept_symbol(")"):
+                break
+            if not self.accept_symbol(","):
+                raise self.refusal("ON CONFLICT with an expression, a collation or an operator class", token)
+        if self.is_word("where"):
+            raise self.refusal("ON CONFLICT with a partial index")
+        return tuple(found)
+
+    def _update(self, with_: With | None, at: int) -> UpdateStatement:
+        table = self._target_table()
+        self.expect("set")
+        assignments = self._assignments()
+        from_ = self.table_list() if self.accept("from") else ()
+        return UpdateStatement(table, assignments, from_, self.where(), self._returning(), at, with_)
+
+    def _assignments(self) -> tuple[Assignment, ...]:
+        assignments = [self._assignment()]
+        while self.accept_symbol(","):
+            assignments.append(self._assignment())
+        return tuple(assignments)
+
+    def _assignment(self) -> Assignment:
+        if self.is_symbol("("):
+            columns = self.names()
+            self.expect_symbol("=")
+            return Assignment(columns, self._row_source(), True)
+        column = self._assigned_column()
+        self.expect_symbol("=")
+        return Assignment((column,), self.value_or_default(), False)
+
+    def _row_source(self) -> Expr:
+        """The right side of ``(a, b) = …``."""
+        token = self.token
+        if self.is_symbol("(") and self._starts_inner_query():
+            found = self.parenthesised()
+            return RowExpr(found, token.start) if isinstance(found, tuple) else Subquery(found, token.start)
+        row = self.accept("row")
+        if not self.is_symbol("("):
+            return self.expression()
+        bare = self.ahead().kind is not TokenKind.SYMBOL
+        values = self.value_row()
+        if len(values) == 1 and isinstance(values[0], Star) and bare and not row:
+            return values[0]
+        return RowExpr(values, token.start)
+
+    def _delete(self, with_: With | None, at: int) -> DeleteStatement:
+        self.expect("from")
+        table = self._target_table()
+        using = self.table_list() if self.accept("using") else ()
+        return DeleteStatement(table, using, self.where(), self._returning(), at, with_)

@@ -1,0 +1,103 @@
+"""Column definitions, as CREATE TABLE and ALTER TABLE have them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ivm.errors import SqlError
+from sql.catalog.sequence_options import SequenceOptions
+from sql.syntax.grammar.partitions import PartitionGrammar
+from sql.syntax.grammar.sequences import sequence_options
+from sql.syntax.nodes.columns import ColumnDefinition
+from sql.syntax.nodes.constraints import Constraint
+from sql.syntax.nodes.queries import Expr, TypeName
+
+_SERIAL: Final = {
+    "serial": "int4", "serial4": "int4", "bigserial": "int8", "serial8": "int8", "smallserial": "int2",
+    "serial2": "int2",
+}  # fmt: skip
+_COLLATIONS: Final = ("default", "C", "POSIX", "ucs_basic")
+
+
+@dataclass(slots=True)
+class _Parts:
+    """What has been read after a column's type."""
+
+    constraints: list[Constraint] = field(default_factory=list)
+    not_null: bool = False
+    defaults: list[tuple[Expr, str]] = field(default_factory=list)
+    identities: list[tuple[str, SequenceOptions, int]] = field(default_factory=list)
+
+
+class ColumnGrammar(PartitionGrammar):
+    """A column's name, type and constraints."""
+
+    def column_definition(self, table: str = "") -> ColumnDefinition:
+        """``table``: the table's name, for errors."""
+        at = self.token.start
+        name = self.name()
+        type_ = self.type_name()
+        parts = _Parts()
+        while not (self.at_end() or self.is_symbol(",") or self.is_symbol(")")):
+            self._column_part(parts, ((name, at),))
+        generated = self._generated(name, type_, table, parts)
+        if type_.name in _SERIAL:
+            type_ = replace(type_, name=_SERIAL[type_.name])
+        not_null = parts.not_null or generated is not None
+        default = parts.defaults[-1] if parts.defaults else None
+        return ColumnDefinition(name, type_, not_null, default, tuple(parts.constraints), at, generated)
+
+    def default(self) -> tuple[Expr, str]:
+        """A DEFAULT's expression and its text."""
+        start = self.token.start
+        return self.restricted(), self.source(start, self.index)
+
+    def _column_part(self, parts: _Parts, own: tuple[tuple[str, int], ...]) -> None:
+        token = self.token
+        name = self.constraint_name()
+        keyed = self.column_constraint(name, own, token.start)
+        if keyed is not None:
+            parts.constraints.append(keyed)
+        elif self.accept("not"):
+            self.expect("null")
+            parts.not_null = True
+        elif self.accept("default"):
+            parts.defaults.append(self.default())
+        elif self.accept("collate"):
+            collation = self.qualified()[-1]
+            if collation not in _COLLATIONS:
+                raise self.refusal(f'collation "{collation}"', token)
+        elif self.accept("generated"):
+            parts.identities.append(self._identity(token.start))
+        else:
+            self.expect("null")
+
+    def _identity(self, at: int) -> tuple[str, SequenceOptions, int]:
+        """``{ALWAYS | BY DEFAULT} AS IDENTITY [(options)]``."""
+        always = self.accept("always")
+        if not always:
+            self.expect("by", "default")
+        self.expect("as")
+        if self.is_symbol("("):
+            raise SqlError("0A000", "generated columns are not supported", position=at + 1)
+        self.expect("identity")
+        options = SequenceOptions()
+        if self.accept_symbol("("):
+            options = sequence_options(self)
+            self.expect_symbol(")")
+        return "always" if always else "by default", options, at
+
+    def _generated(self, name: str, type_: TypeName, table: str, parts: _Parts) -> tuple[str, SequenceOptions] | None:
+        """The sequence that the column's numbers come from. 42601 for more than one source of values."""
+        serial = type_.name in _SERIAL
+        if serial and type_.array:
+            self.postpone(SqlError("0A000", "array of serial is not implemented", position=type_.at + 1))
+        if len(parts.identities) + len(parts.defaults) + serial > 1:
+            what = "both default and identity specified" if parts.identities else "multiple default values specified"
+            what = "multiple identity specifications" if len(parts.identities) > 1 else what
+            place = parts.identities[0][2] + 1 if parts.identities else None
+            self.postpone(SqlError("42601", f'{what} for column "{name}" of table "{table}"', position=place))
+        if serial:
+            return "default", SequenceOptions()
+        return parts.identities[0][:2] if parts.identities else None

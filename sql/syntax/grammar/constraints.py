@@ -1,0 +1,219 @@
+"""Constraints of columns and tables, and CREATE INDEX."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ivm.errors import SqlError
+from sql.syntax.grammar.changes import ChangeGrammar
+from sql.syntax.nodes.constraints import (
+    CheckConstraint,
+    Constraint,
+    CreateIndexStatement,
+    ForeignKeyConstraint,
+    IndexColumn,
+    KeyConstraint,
+)
+
+Names = tuple[tuple[str, int], ...]
+
+_METHODS: Final = ("btree", "hash")
+_OTHER_METHODS: Final = ("gist", "gin", "spgist", "brin")
+_EXPRESSION_HINT: Final = "Put the expression into a column of a materialized view, and make an index there."
+_ACTIONS: Final = (("no", "action"), ("restrict",), ("cascade",))
+_SET_ACTIONS: Final = (("set", "null"), ("set", "default"))
+
+
+class ConstraintGrammar(ChangeGrammar):
+    """What CREATE TABLE, ALTER TABLE and CREATE INDEX share."""
+
+    def constraint(self) -> Constraint:
+        """A table constraint."""
+        constraint = self.constraint_if_next()
+        if constraint is None:
+            raise self.error()
+        return constraint
+
+    def constraint_if_next(self) -> Constraint | None:
+        """A table constraint, None if a column definition is next."""
+        token = self.token
+        name = self.constraint_name()
+        constraint: Constraint
+        if self.accept("primary"):
+            self.expect("key")
+            constraint = self._key(name, None, token.start, primary=True)
+        elif self.accept("unique"):
+            constraint = self._key(name, None, token.start, primary=False)
+        elif self.accept("check"):
+            constraint = self._check(name, token.start)
+        elif self.accept("foreign"):
+            self.expect("key")
+            columns = self.names()
+            self.expect("references")
+            constraint = self._references(name, columns, token.start)
+        elif self.is_word("exclude"):
+            raise self.refusal("EXCLUDE constraints", token)
+        elif name is not None:
+            raise self.error()
+        else:
+            return None
+        self._characteristics()
+        return constraint
+
+    def constraint_name(self) -> str | None:
+        """``CONSTRAINT name``, if it is next."""
+        return self.name() if self.accept("constraint") else None
+
+    def column_constraint(self, name: str | None, own: Names, at: int) -> Constraint | None:
+        """A column's PRIMARY KEY, UNIQUE, CHECK or REFERENCES, if one is next; ``own``: the column."""
+        constraint: Constraint
+        if self.accept("primary"):
+            self.expect("key")
+            constraint = self._key(name, own, at, primary=True)
+        elif self.accept("unique"):
+            constraint = self._key(name, own, at, primary=False)
+        elif self.accept("check"):
+            constraint = self._check(name, at)
+        elif self.accept("references"):
+            constraint = self._references(name, own, at)
+        else:
+            return None
+        self._characteristics()
+        return constraint
+
+    def _characteristics(self) -> None:
+        """What may follow a constraint; only what changes nothing is accepted."""
+        harmless = (("not", "deferrable"), ("initially", "immediate"), ("no", "inherit"))
+        while any(self.accept(*words) for words in harmless):
+            pass
+        if self.is_word("deferrable") or self.is_word("initially", "deferred"):
+            raise self.refusal("DEFERRABLE constraints")
+        if self.is_word("not", "valid"):
+            raise self.refusal("NOT VALID constraints")
+
+    def _key(self, name: str | None, own: Names | None, at: int, *, primary: bool) -> KeyConstraint:
+        """``own``: the column, None for a table constraint, which lists its columns."""
+        distinct = True if primary else self._nulls_distinct()
+        if own is None and self.is_word("using", "index"):
+            raise self.refusal("USING INDEX")
+        columns = self.names() if own is None else own
+        included = self.names() if self.accept("include") else ()
+        self._index_options()
+        return KeyConstraint(name, primary, columns, included, distinct, at)
+
+    def _nulls_distinct(self) -> bool:
+        if self.accept("nulls", "not", "distinct"):
+            return False
+        self.accept("nulls", "distinct")
+        return True
+
+    def _check(self, name: str | None, at: int) -> CheckConstraint:
+        self.expect_symbol("(")
+        start = self.token.start
+        condition = self.expression()
+        text = self.source(start, self.index)
+        self.expect_symbol(")")
+        return CheckConstraint(name, condition, text, at)
+
+    def _references(self, name: str | None, columns: Names, at: int) -> ForeignKeyConstraint:
+        table = self.table_name()
+        referenced = self.names() if self.is_symbol("(") else ()
+        if self.is_word("match", "partial"):
+            raise self.refusal("MATCH PARTIAL")
+        full = self.accept("match", "full")
+        if not full:
+            self.accept("match", "simple")
+        actions = {"delete": "no action", "update": "no action"}
+        changed: Names = ()
+        while self.is_word("on", "delete") or self.is_word("on", "update"):
+            event = self.ahead().value
+            self.index += 2
+            actions[event], listed = self._action(event)
+            changed = listed or changed
+        return ForeignKeyConstraint(
+            name, columns, table, referenced, full, actions["delete"], actions["update"], changed, at
+        )
+
+    def _action(self, event: str) -> tuple[str, Names]:
+        """What happens to referencing rows, and the columns that ON DELETE SET lists."""
+        for words in _ACTIONS:
+            if self.accept(*words):
+                return " ".join(words), ()
+        for words in _SET_ACTIONS:
+            if self.accept(*words):
+                listed = event == "delete" and self.is_symbol("(")
+                return " ".join(words), self.names() if listed else ()
+        raise self.error()
+
+    def _index_options(self) -> None:
+        """WITH (fillfactor = …) is ignored; USING INDEX TABLESPACE is refused."""
+        if self.is_word("with") and self.is_symbol("(", 1):
+            self.index += 2
+            self._index_option()
+            while self.accept_symbol(","):
+                self._index_option()
+            self.expect_symbol(")")
+        if self.is_word("using", "index", "tablespace"):
+            raise self.refusal("TABLESPACE")
+
+    def _index_option(self) -> None:
+        self.label()
+        if self.accept_symbol("="):
+            if self.at_end():
+                raise self.error()
+            self.index += 1
+
+    def create_index(self, at: int, *, unique: bool) -> CreateIndexStatement:
+        """What follows INDEX."""
+        self.accept("concurrently")
+        exists = self.accept("if", "not", "exists")
+        name = None if self.is_word("on") and not exists else self.name()
+        self.expect("on")
+        self.accept("only")
+        table = self.table_name()
+        method = self._method() if self.accept("using") else "btree"
+        self.expect_symbol("(")
+        columns = [self._index_column()]
+        while self.accept_symbol(","):
+            columns.append(self._index_column())
+        self.expect_symbol(")")
+        included = self.names() if self.accept("include") else ()
+        distinct = self._nulls_distinct()
+        self._index_options()
+        if self.is_word("tablespace"):
+            raise self.refusal("TABLESPACE")
+        if self.is_word("where"):
+            raise self._hinted("CREATE INDEX … WHERE")
+        return CreateIndexStatement(name, table, method, tuple(columns), included, unique, distinct, exists, at)
+
+    def _hinted(self, what: str) -> SqlError:
+        error = self.refusal(what)
+        error.hint = _EXPRESSION_HINT
+        return error
+
+    def _method(self) -> str:
+        token = self.token
+        method = self.name()
+        if method in _OTHER_METHODS:
+            raise self.refusal(f"index method {method}", token)
+        if method not in _METHODS:
+            raise SqlError("42704", f'access method "{method}" does not exist')
+        return method
+
+    def _index_column(self) -> IndexColumn:
+        """``column [COLLATE c] [operator class] [ASC | DESC] [NULLS FIRST | LAST]``."""
+        at = self.token.start
+        if self.is_symbol("(") or self.is_symbol("(", 1):
+            raise self._hinted("CREATE INDEX on an expression")
+        name = self.name()
+        if self.accept("collate"):
+            self.qualified()
+        if self.is_name() and not self.is_word("nulls"):
+            self.index += 1  # an operator class: there is one order
+        descending = self.accept_one_of("asc", "desc") == "desc"
+        first = descending
+        if self.accept("nulls", "first"):
+            first = True
+        elif self.accept("nulls", "last"):
+            first = False
+        return IndexColumn(name, at, descending, first)

@@ -1,0 +1,304 @@
+"""CREATE TABLE, VIEW and INDEX, DROP and TRUNCATE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ivm.errors import SqlError
+from sql.catalog.partitioning import Partitioning, WrittenBound
+from sql.syntax.grammar.columns import ColumnGrammar
+from sql.syntax.lexing.lexer import TokenKind
+from sql.syntax.nodes.columns import ColumnDefinition
+from sql.syntax.nodes.constraints import Constraint, CreateIndexStatement
+from sql.syntax.nodes.queries import Query, TableName
+from sql.syntax.nodes.statements import (
+    CreateTableStatement,
+    CreateViewStatement,
+    DropStatement,
+    Statement,
+    TruncateStatement,
+)
+
+_STORAGE_PARAMETERS: Final = ("fillfactor", "security_barrier", "security_invoker", "oids")
+_OTHER_OBJECTS: Final = frozenset(
+    """
+    access aggregate cast collation conversion database default domain event extension foreign function group
+    language large operator owned policy procedural procedure publication role routine rule schema
+    sequence server statistics subscription tablespace text transform trigger trusted type user sink
+    source secret connection cluster
+    """.split()  # noqa: SIM905
+)
+_WORDS: Final = (TokenKind.WORD, TokenKind.QUOTED)
+MOST_PARTS: Final = 10_000
+DEFAULT_PARTS: Final = 8
+
+
+@dataclass(slots=True)
+class ViewOptions:
+    """A materialized view's options: who computes its first contents, who maintains it, and in how many parts."""
+
+    hydrate: str | None = None
+    spark: bool = False
+    parts: int | None = None
+
+    @property
+    def wanted(self) -> int:
+        """The number of partitions; 0 unless Spark maintains the view. 22023 for options that exclude each other."""
+        if self.parts is not None and not self.spark:
+            raise SqlError("22023", "PARTITIONS is for views that Spark maintains", hint="Write MAINTAIN = spark too.")
+        if self.hydrate is not None and self.spark:
+            raise SqlError("22023", "HYDRATE is for views that the server maintains",
+                           hint="What Spark maintains it computes from the start.")  # fmt: skip
+        return (self.parts or DEFAULT_PARTS) if self.spark else 0
+
+
+class DefinitionGrammar(ColumnGrammar):
+    """Statements about tables, views and indexes."""
+
+    def table_statement(self) -> Statement:
+        """CREATE, DROP or TRUNCATE."""
+        at = self.token.start
+        if self.accept("create"):
+            return self._create(at)
+        if self.accept("drop"):
+            return self._drop(at)
+        self.expect("truncate")
+        return self._truncate()
+
+    def _create(self, at: int) -> CreateTableStatement | CreateViewStatement | CreateIndexStatement:
+        replaces = self.accept("or")
+        if replaces:
+            self.expect("replace")
+        self.accept_one_of("global", "local")
+        temporary = self.accept_one_of("temp", "temporary") is not None
+        if not temporary:
+            self.accept("unlogged")
+        materialized = not temporary and self.accept("materialized")
+        if materialized or self.is_word("view"):
+            self.expect("view")
+            view = self._create_view(at, materialized=materialized)
+            return replace(view, replace=replaces, temporary=temporary)
+        if self.is_word("recursive", "view"):
+            raise SqlError("0A000", "CREATE RECURSIVE VIEW is not supported", position=at + 1)
+        if not replaces and self.accept("table"):
+            return self._create_table(at, temporary)
+        unique = self.accept("unique")
+        if not (replaces or temporary) and self.accept("index"):
+            return self.create_index(at, unique=unique)
+        if unique:
+            raise self.error()
+        raise self._other_object("CREATE", at)
+
+    def _other_object(self, verb: str, at: int) -> SqlError:
+        """0A000 for an object that PostgreSQL has, else 42601."""
+        if self.is_one_of(*_OTHER_OBJECTS):
+            return SqlError("0A000", f"{verb} {self.token.value.upper()} is not supported", position=at + 1)
+        return self.error()
+
+    def _create_view(self, at: int, *, materialized: bool) -> CreateViewStatement:
+        exists = self.accept("if", "not", "exists")
+        table = self.table_name()
+        if self.is_symbol("("):
+            table = replace(table, columns=tuple(name for name, _ in self.names()))
+        options = ViewOptions()
+        retain = self._storage_options(options if materialized else None)
+        self.expect("as")
+        start = self.token.start
+        query = self.query()
+        text, parts = self.source(start, self.index), options.wanted
+        self._with_data()
+        return CreateViewStatement(
+            table, query, text, start, materialized, False, exists, retain, at, hydrate=options.hydrate, parts=parts
+        )
+
+    def _with_data(self) -> bool:
+        """WITH [NO] DATA; whether there shall be data."""
+        token = self.token
+        if not self.accept("with"):
+            return True
+        if self.is_one_of("check", "cascaded", "local"):
+            raise self.refusal("WITH CHECK OPTION", token)
+        without = self.accept("no")
+        self.expect("data")
+        return not without
+
+    def _storage_options(self, options: ViewOptions | None = None) -> str | None:
+        """``WITH (RETAIN HISTORY [=] [FOR] '1 hour', …)``: the history to retain.
+
+        ``options`` takes ``HYDRATE = spark``, ``MAINTAIN = spark`` and ``PARTITIONS = n``, None where these may not
+        stand. PostgreSQL's own storage parameters are ignored.
+        """
+        if self.accept("without", "oids") or not self.accept("with"):
+            return None
+        retain: str | None = None
+        self.expect_symbol("(")
+        while True:
+            if self.accept("retain", "history"):
+                self.accept_symbol("=")
+                self.accept("for")
+                retain = self.string()
+            elif options is not None and self.accept("hydrate"):
+                options.hydrate = self._one_of("HYDRATE", "auto", "spark", "local")
+            elif options is not None and self.accept("maintain"):
+                options.spark = self._one_of("MAINTAIN", "spark", "local") == "spark"
+            elif options is not None and self.accept("partitions"):
+                options.parts = self._partitions()
+            else:
+                self._storage_parameter()
+            if not self.accept_symbol(","):
+                break
+        self.expect_symbol(")")
+        return retain
+
+    def _one_of(self, option: str, *values: str) -> str:
+        self.accept_symbol("=")
+        token = self.token
+        given = (self.string() if token.kind is TokenKind.STRING else self.label()).lower()
+        if given not in values:
+            hint = f"Write {', '.join(values[:-1])} or {values[-1]}."
+            raise SqlError("22023", f'invalid value for {option}: "{given}"', hint=hint, position=token.start + 1)
+        return given
+
+    def _partitions(self) -> int:
+        self.accept_symbol("=")
+        token = self.token
+        if token.kind is not TokenKind.NUMBER:
+            raise self.error()
+        self.index += 1
+        if not token.value.isdigit() or not 1 <= int(token.value) <= MOST_PARTS:
+            raise SqlError("22023", f"PARTITIONS must be between 1 and {MOST_PARTS}", position=token.start + 1)
+        return int(token.value)
+
+    def _storage_parameter(self) -> None:
+        token = self.token
+        name = self.dotted()[0]
+        if name not in _STORAGE_PARAMETERS and not name.startswith("auto"):
+            raise self.refusal(f'option "{name}"', token)
+        if self.accept_symbol("="):
+            if self.at_end():
+                raise self.error()
+            self.index += 1
+
+    def _create_table(self, at: int, temporary: bool) -> CreateTableStatement:
+        exists = self.accept("if", "not", "exists")
+        table = self.table_name()
+        if self.is_word("of"):
+            raise self.refusal("CREATE TABLE … OF")
+        parents: tuple[TableName, ...] = (self.table_name(),) if self.accept("partition", "of") else ()
+        partition = bool(parents)
+        columns: tuple[ColumnDefinition, ...] = ()
+        constraints: tuple[Constraint, ...] = ()
+        listed = partition
+        if self._is_column_list():
+            table = replace(table, columns=tuple(name for name, _ in self.names()))
+        elif self.is_symbol("("):
+            columns, constraints = self._table_elements(table.name)
+            listed = True
+        elif not partition and not self.is_one_of("as", "with", "on"):
+            raise self.error()
+        bound: WrittenBound | None = self.partition_bound() if partition else None
+        if listed and not partition:
+            parents = self._inherits()
+        partitioning: Partitioning | None = self.partition_by() if listed else None
+        if self.is_one_of("partition", "using", "tablespace"):
+            raise self.refusal(self.token.value.upper())
+        retain = self._storage_options()
+        goes = self._on_commit(temporary)
+        source, data = (None, True) if listed else self._table_source()
+        return CreateTableStatement(
+            table, columns, constraints, exists, retain, source, not data, at, temporary, goes, parents, bound,
+            partitioning,
+        )  # fmt: skip
+
+    def _table_source(self) -> tuple[Query, bool]:
+        """``AS query [WITH [NO] DATA]``."""
+        self.expect("as")
+        if self.is_word("execute"):
+            raise self.refusal("CREATE TABLE AS EXECUTE")
+        source = self.query()
+        return source, self._with_data()
+
+    def _inherits(self) -> tuple[TableName, ...]:
+        """``INHERITS (table, …)``, if it is next."""
+        if not self.accept("inherits"):
+            return ()
+        self.expect_symbol("(")
+        parents = self._table_names()
+        self.expect_symbol(")")
+        return parents
+
+    def _table_names(self) -> tuple[TableName, ...]:
+        names = [self.table_name()]
+        while self.accept_symbol(","):
+            names.append(self.table_name())
+        return tuple(names)
+
+    def _on_commit(self, temporary: bool) -> bool:
+        """ON COMMIT; whether it says DROP."""
+        if not self.is_word("on", "commit"):
+            return False
+        if not temporary:
+            raise SqlError("42P16", "ON COMMIT can only be used on temporary tables")
+        if self.is_word("on", "commit", "delete"):
+            raise self.refusal("ON COMMIT DELETE ROWS")
+        if self.accept("on", "commit", "drop"):
+            return True
+        if not self.accept("on", "commit", "preserve", "rows"):
+            raise self.error()
+        return False
+
+    def _is_column_list(self) -> bool:
+        """``(a, b)``: names alone, as CREATE TABLE AS has them."""
+        ahead = 1
+        while self.is_symbol("(") and self.ahead(ahead).kind in _WORDS:
+            if self.is_symbol(")", ahead + 1):
+                return True
+            if not self.is_symbol(",", ahead + 1):
+                return False
+            ahead += 2
+        return False
+
+    def _table_elements(self, table: str) -> tuple[tuple[ColumnDefinition, ...], tuple[Constraint, ...]]:
+        """The columns, and all constraints in the order of the text."""
+        columns: list[ColumnDefinition] = []
+        constraints: list[Constraint] = []
+        self.expect_symbol("(")
+        while columns or constraints or not self.is_symbol(")"):
+            if self.is_word("like"):
+                raise self.refusal("LIKE in CREATE TABLE")
+            constraint = self.constraint_if_next()
+            if constraint is not None:
+                constraints.append(constraint)
+            else:
+                columns.append(self.column_definition(table))
+                constraints += columns[-1].constraints
+            if not self.accept_symbol(","):
+                break
+        self.expect_symbol(")")
+        return tuple(columns), tuple(constraints)
+
+    def _drop(self, at: int) -> DropStatement:
+        if self.accept("materialized"):
+            self.expect("view")
+            kind = "materialized view"
+        else:
+            found = self.accept_one_of("sequence", "source", "sink", "table", "view", "index")
+            if found is None:
+                raise self._other_object("DROP", at)
+            kind = found
+        if kind == "index":
+            self.accept("concurrently")
+        exists = self.accept("if", "exists")
+        names = self._table_names()
+        return DropStatement(kind, names, exists, self.accept_one_of("cascade", "restrict") == "cascade")
+
+    def _truncate(self) -> TruncateStatement:
+        self.accept("table")
+        only = self.accept("only")
+        names = [self.only_table(only)]
+        while self.accept_symbol(","):
+            names.append(self.only_table(only))
+        restart = not self.accept("continue", "identity") and self.accept("restart", "identity")
+        cascade = self.accept_one_of("cascade", "restrict") == "cascade"
+        return TruncateStatement(tuple(names), restart, cascade)

@@ -1,0 +1,245 @@
+"""Operands: literals, columns, parentheses, CASE, ARRAY and ROW, and the casts, subscripts and fields after them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Final
+
+from ivm.errors import SqlError
+from sql.syntax.grammar.calls import CallGrammar
+from sql.syntax.grammar.types import TYPE_WORDS
+from sql.syntax.lexing.keywords import COLUMN_ONLY, RESERVED, TYPE_OR_FUNCTION
+from sql.syntax.lexing.lexer import Token, TokenKind
+from sql.syntax.nodes.queries import (
+    Apply,
+    ArrayExpr,
+    ArrayQuery,
+    Boolean,
+    CaseExpr,
+    Cast,
+    ExistsExpr,
+    Expr,
+    Field,
+    Name,
+    Null,
+    Number,
+    Param,
+    Query,
+    RowExpr,
+    Star,
+    String,
+    Subquery,
+    Subscript,
+)
+
+_NO_PARENTHESES: Final = frozenset(
+    """current_date current_time current_timestamp localtime localtimestamp current_user session_user user
+    current_role current_catalog current_schema""".split()  # noqa: SIM905
+)
+_LITERALS: Final[dict[TokenKind, Callable[[str, int], Expr]]] = {
+    TokenKind.NUMBER: Number,
+    TokenKind.STRING: String,
+    TokenKind.PARAMETER: lambda text, at: Param(int(text), at),
+}
+_CONSTANTS: Final[dict[str, Callable[[int], Expr]]] = {
+    "null": Null,
+    "true": lambda at: Boolean(True, at),
+    "false": lambda at: Boolean(False, at),
+}
+
+
+class OperandGrammar(CallGrammar):
+    """What the operators of an expression stand between."""
+
+    @abstractmethod
+    def query_from(self, operand: Query, at: int) -> Query:
+        """The query whose first operand has been read; ``at``: its offset."""
+
+    def operand(self) -> Expr:
+        token = self.tokens[self.index]
+        if token.kind is TokenKind.WORD:
+            return self._word(token)
+        if token.kind is TokenKind.QUOTED:
+            return self._named(token)
+        if token.kind is TokenKind.SYMBOL and token.value == "(":
+            items = self.parenthesised()
+            row = isinstance(items, tuple) and len(items) > 1
+            return self._postfix(_value(items, token.start), fields=not row)
+        literal = _LITERALS.get(token.kind)
+        if literal is None:
+            raise self.error()
+        self.index += 1
+        return self._postfix(literal(token.value, token.start), fields=token.kind is TokenKind.PARAMETER)
+
+    def _word(self, token: Token) -> Expr:
+        constant = _CONSTANTS.get(token.value)
+        if constant is not None:
+            self.index += 1
+            return self._postfix(constant(token.start))
+        match token.value:
+            case "case":
+                return self._postfix(self._case())
+            case "array":
+                self.index += 1
+                return self._postfix(self._array(token))
+            case "row" if self.is_symbol("(", 1):
+                self.index += 2
+                items = () if self.is_symbol(")") else self.expressions()
+                self.expect_symbol(")")
+                return self._postfix(RowExpr(items, token.start))
+            case "exists" if self.is_symbol("(", 1):
+                self.index += 1
+                if not self.starts_query():
+                    self.index += 1
+                    raise self.error()
+                return self._postfix(ExistsExpr(self._only_query(), token.start))
+            case _:
+                return self._named(token)
+
+    def _named(self, token: Token) -> Expr:
+        """What starts with a name: a call, a typed literal or a column."""
+        named = self.named(token)
+        return self._postfix(named, subscripts=isinstance(named, Name | Star))
+
+    def named(self, token: Token) -> Expr:
+        """The same without casts, subscripts and fields; ``token``: the next one."""
+        word = token.value if token.kind is TokenKind.WORD else ""
+        if word in _NO_PARENTHESES and not (word == "current_schema" and self.is_symbol("(", 1)):
+            return self._without_parentheses()
+        if word in TYPE_WORDS or self.is_word("double", "precision"):
+            return self.typed_literal_if_next() or self._column()
+        length = self.name_length()
+        after = self.ahead(length)
+        if after.kind is TokenKind.STRING and word not in RESERVED and word not in COLUMN_ONLY:
+            return self.typed_literal()
+        if after.kind is not TokenKind.SYMBOL or after.value != "(":
+            return self._column()
+        mark = self.mark()
+        call = self.call(length)
+        plain = isinstance(call, Apply) and call.over is None and call.filter is None and not call.within
+        if length == 1 and plain and self.token.kind is TokenKind.STRING and word not in COLUMN_ONLY:
+            self.retreat(mark)
+            return self.typed_literal()
+        return call
+
+    def _without_parentheses(self) -> Expr:
+        """CURRENT_DATE and its like; CURRENT_TIME, LOCALTIME and those of timestamps may have a precision."""
+        token = self.advance()
+        args: tuple[Expr, ...] = ()
+        if token.value.startswith(("current_time", "localtime")) and self.accept_symbol("("):
+            args = (Number(str(self.integer()), token.start),)
+            self.expect_symbol(")")
+        return Apply((token.value,), args, token.start)
+
+    def _column(self) -> Name | Star:
+        """``a``, ``t.a``, ``s.t.a`` or ``t.*``."""
+        token = self.token
+        if not self.is_name():
+            if token.value in TYPE_OR_FUNCTION or token.value == "cast":
+                self.index += 1
+            raise self.error()
+        parts = [self.label()]
+        star = False
+        while not star and self.accept_symbol("."):
+            star = self.accept_symbol("*")
+            if not star:
+                parts.append(self.label())
+        if len(parts) + star > 4:
+            shown = ".".join([*parts, "*"] if star else parts)
+            message = f"improper qualified name (too many dotted names): {shown}"
+            raise SqlError("42601", message, position=token.start + 1)
+        return Star(tuple(parts), token.start) if star else Name(tuple(parts), token.start)
+
+    def _postfix(self, expr: Expr, *, subscripts: bool = False, fields: bool = False) -> Expr:
+        """Casts after an operand, and where gram.y has them subscripts and fields; what has fields has subscripts."""
+        while True:
+            token = self.tokens[self.index]
+            if token.kind is not TokenKind.SYMBOL:
+                return expr
+            if token.value == "::":
+                self.index += 1
+                expr, subscripts, fields = Cast(expr, self.type_name(), token.start), False, False
+            elif token.value == "[" and (subscripts or fields):
+                expr, fields = self._subscript(expr), True
+            elif token.value == "." and fields:
+                self.index += 1
+                if self.is_symbol("*"):
+                    raise self.refusal("row expansion", token)
+                expr = Field(expr, self.label(), token.start)
+            else:
+                return expr
+
+    def _subscript(self, expr: Expr) -> Subscript:
+        at = self.advance().start
+        low = None if self.is_symbol(":") else self.expression()
+        if low is not None and self.accept_symbol("]"):
+            return Subscript(expr, low, None, False, at)
+        self.expect_symbol(":")
+        high = None if self.is_symbol("]") else self.expression()
+        self.expect_symbol("]")
+        return Subscript(expr, low, high, True, at)
+
+    def parenthesised(self) -> Query | tuple[Expr, ...]:
+        self.expect_symbol("(")
+        start = self.token.start
+        if self.is_one_of("select", "values", "with", "table"):
+            found: Query | tuple[Expr, ...] = self.query()
+        else:
+            nested = self.is_symbol("(")
+            found = self.expressions()
+            if nested and len(found) == 1 and isinstance(found[0], Subquery):
+                found = self.query_from(found[0].query, start)
+        self.expect_symbol(")")
+        return found
+
+    def starts_query(self) -> bool:
+        """Whether SELECT, VALUES, WITH or TABLE is next, after any opening parentheses."""
+        ahead = 0
+        while self.is_symbol("(", ahead):
+            ahead += 1
+        token = self.ahead(ahead)
+        return token.kind is TokenKind.WORD and token.value in ("select", "values", "with", "table")
+
+    def _only_query(self) -> Query:
+        found = self.parenthesised()
+        if isinstance(found, tuple):
+            raise self.error()
+        return found
+
+    def _array(self, token: Token) -> Expr:
+        """What follows ARRAY: a query, or items of which each may be a list in brackets."""
+        if self.is_symbol("("):
+            return ArrayQuery(self._only_query(), token.start)
+        return self._array_items(token)
+
+    def _array_items(self, token: Token) -> ArrayExpr:
+        self.expect_symbol("[")
+        items: list[Expr] = []
+        while items or not self.is_symbol("]"):
+            items.append(self._array_items(self.token) if self.is_symbol("[") else self.expression())
+            if not self.accept_symbol(","):
+                break
+        self.expect_symbol("]")
+        return ArrayExpr(tuple(items), token.start)
+
+    def _case(self) -> CaseExpr:
+        at = self.advance().start
+        operand = None if self.is_word("when") else self.expression()
+        arms: list[tuple[Expr, Expr]] = []
+        while self.accept("when"):
+            condition = self.expression()
+            self.expect("then")
+            arms.append((condition, self.expression()))
+        if not arms:
+            raise self.error()
+        otherwise = self.expression() if self.accept("else") else None
+        self.expect("end")
+        return CaseExpr(operand, tuple(arms), otherwise, at)
+
+
+def _value(items: Query | tuple[Expr, ...], at: int) -> Expr:
+    """What stands in parentheses as an expression."""
+    if not isinstance(items, tuple):
+        return Subquery(items, at)
+    return items[0] if len(items) == 1 else RowExpr(items, at)

@@ -1,0 +1,240 @@
+"""Expressions by operator precedence (gram.y): a loop over infix operators, one precedence level per recursion."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Final
+
+from sql.syntax.grammar.types import TypeGrammar
+from sql.syntax.lexing.lexer import Token, TokenKind
+from sql.syntax.nodes.queries import (
+    AndExpr,
+    Between,
+    Collate,
+    DistinctTest,
+    Expr,
+    InList,
+    InQuery,
+    IsTest,
+    NotExpr,
+    Number,
+    Operator,
+    OrExpr,
+    Quantifier,
+    Query,
+)
+
+OR, AND, NOT, IS, COMPARE, MATCH, OTHER, SUM, PRODUCT, POWER, ZONE, COLLATION, SIGN = range(1, 14)
+
+_WORDS: Final = {
+    "or": OR, "and": AND, "is": IS, "isnull": IS, "notnull": IS, "in": MATCH, "like": MATCH, "ilike": MATCH,
+    "between": MATCH, "similar": MATCH, "not": MATCH, "at": ZONE, "collate": COLLATION, "operator": OTHER,
+    "overlaps": OTHER,
+}  # fmt: skip
+_SYMBOLS: Final = {
+    "<": COMPARE, ">": COMPARE, "=": COMPARE, "<=": COMPARE, ">=": COMPARE, "<>": COMPARE, "+": SUM, "-": SUM,
+    "*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "^": POWER,
+} | dict.fromkeys(("(", ")", "[", "]", ",", ";", ".", ":", "::", ":=", "..", "=>"), 0)  # fmt: skip
+"""0: no operator. Every other symbol has the precedence OTHER."""
+_PATTERNS: Final = {"like": "~~", "ilike": "~~*", "similar": "similar to"}
+_FOLLOWS: Final = {"similar": ("to",), "at": ("time",), "not": ("in", "like", "ilike", "between", "similar")}
+"""Words that are operators only before one of these."""
+
+
+class OperatorGrammar(TypeGrammar):
+    """Expressions down to their operands."""
+
+    @abstractmethod
+    def operand(self) -> Expr:
+        """An operand with its casts, subscripts and fields."""
+
+    @abstractmethod
+    def parenthesised(self) -> Query | tuple[Expr, ...]:
+        """``(query)`` or ``(expr, …)``."""
+
+    def expression(self) -> Expr:
+        """gram.y's a_expr."""
+        return self._climb(OR)
+
+    def restricted(self) -> Expr:
+        """gram.y's b_expr: without AND, OR, NOT, IN, LIKE, BETWEEN, and of IS only IS [NOT] DISTINCT FROM."""
+        return self._climb(IS, restricted=True)
+
+    def expressions(self) -> tuple[Expr, ...]:
+        """One or more, separated by commas."""
+        items = [self.expression()]
+        while self.accept_symbol(","):
+            items.append(self.expression())
+        return tuple(items)
+
+    def _climb(self, least: int, restricted: bool = False) -> Expr:
+        """An expression whose operators bind at least as tightly as ``least``."""
+        left = self._prefix(restricted)
+        while (precedence := self._precedence(restricted)) >= least:
+            left = self._infix(left, precedence, restricted)
+        return left
+
+    def _precedence(self, restricted: bool) -> int:
+        """Of the infix operator that is next; 0 if there is none."""
+        token = self.tokens[self.index]
+        if token.kind is TokenKind.SYMBOL:
+            return _SYMBOLS.get(token.value, OTHER)
+        found = _WORDS.get(token.value, 0) if token.kind is TokenKind.WORD else 0
+        if not found:
+            return 0
+        word, following = token.value, self.ahead()
+        if restricted and (found == MATCH or found <= IS):
+            return IS if word == "is" and following.value in ("distinct", "not") else 0
+        if word in _FOLLOWS:
+            return found if following.value in _FOLLOWS[word] and following.kind is TokenKind.WORD else 0
+        if word == "operator":
+            return found if self.is_symbol("(", 1) else 0
+        if word == "overlaps":
+            raise self.refusal("OVERLAPS")
+        return found
+
+    def _prefix(self, restricted: bool) -> Expr:
+        token = self.tokens[self.index]
+        if token.kind is TokenKind.SYMBOL:
+            if token.value in ("+", "-"):
+                self.index += 1
+                return _signed(token, self._climb(SIGN, restricted))
+            if token.value not in _SYMBOLS:
+                self.index += 1
+                return Operator(token.value, (self._climb(OTHER + 1, restricted),), token.start)
+        elif token.kind is TokenKind.WORD:
+            if token.value == "not" and not restricted:
+                self.index += 1
+                return NotExpr(self._climb(NOT), token.start)
+            if token.value == "operator" and self.is_symbol("(", 1):
+                symbol = self.operator_symbol()
+                return Operator(symbol, (self._climb(OTHER + 1, restricted),), token.start)
+        return self.operand()
+
+    def _infix(self, left: Expr, precedence: int, restricted: bool) -> Expr:
+        token = self.token
+        if precedence in (OR, AND):
+            operands = [left]
+            while self.accept(token.value):
+                operands.append(self._climb(precedence + 1))
+            return (OrExpr if precedence == OR else AndExpr)(tuple(operands), token.start)
+        if precedence == IS:
+            return self._is_test(left, restricted)
+        if precedence == MATCH:
+            return self._match(left)
+        if precedence == ZONE:
+            self.expect("at", "time", "zone")
+            return Operator("at time zone", (left, self._climb(ZONE + 1, restricted)), token.start)
+        if precedence == COLLATION:
+            self.index += 1
+            return Collate(left, self.qualified(), token.start)
+        return self._binary(left, precedence, restricted)
+
+    def _binary(self, left: Expr, precedence: int, restricted: bool) -> Expr:
+        at = self.token.start
+        symbol = self.operator_symbol()
+        if not restricted and self.is_one_of("any", "some", "all"):
+            return self._quantified(left, symbol, at)
+        right = self._climb(precedence + 1, restricted)
+        if precedence == COMPARE and self._precedence(restricted) == COMPARE:
+            raise self.error()
+        return Operator(symbol, (left, right), at)
+
+    def operator_symbol(self) -> str:
+        """An operator, or ``OPERATOR(schema.op)``."""
+        if not self.accept("operator"):
+            return self._bare_symbol()
+        self.expect_symbol("(")
+        while self.token.kind in (TokenKind.WORD, TokenKind.QUOTED):
+            self.index += 1
+            self.expect_symbol(".")
+        symbol = self._bare_symbol()
+        self.expect_symbol(")")
+        return symbol
+
+    def _bare_symbol(self) -> str:
+        if self.token.kind is not TokenKind.SYMBOL or _SYMBOLS.get(self.token.value, OTHER) == 0:
+            raise self.error()
+        return self.advance().value
+
+    def _quantified(self, left: Expr, symbol: str, at: int) -> Expr:
+        every = self.advance().value == "all"
+        operand = self.parenthesised()
+        if isinstance(operand, tuple):
+            if len(operand) > 1:
+                raise self.error(self.ahead(-1))
+            return Quantifier(left, symbol, every, operand[0], at)
+        return Quantifier(left, symbol, every, operand, at)
+
+    def _is_test(self, left: Expr, restricted: bool) -> Expr:
+        token = self.advance()
+        if token.value != "is":
+            return IsTest(left, "null", token.value == "notnull", token.start)
+        negated = self.accept("not")
+        if self.accept("distinct"):
+            self.expect("from")
+            right = self._climb(IS + 1, restricted)
+            if self._precedence(restricted) == IS:
+                raise self.error()
+            return DistinctTest(left, right, negated, token.start)
+        if restricted:
+            raise self.error()
+        if self.is_one_of("normalized", "document", "json", "of"):
+            raise self.refusal(f"IS {self.token.value.upper()}", token)
+        what = self.accept_one_of("null", "true", "false", "unknown")
+        if what is None:
+            raise self.error()
+        return IsTest(left, what, negated, token.start)
+
+    def _match(self, left: Expr) -> Expr:
+        """[NOT] LIKE, ILIKE, SIMILAR TO, BETWEEN and IN."""
+        at = self.token.start
+        negated = self.accept("not")
+        word = self.advance().value
+        if word == "in":
+            items = self.parenthesised()
+            if isinstance(items, tuple):
+                return InList(left, items, negated, at)
+            return InQuery(left, items, negated, at)
+        if word == "between":
+            symmetric = self.accept_one_of("symmetric", "asymmetric") == "symmetric"
+            low = self.restricted()
+            self.expect("and")
+            high = self._climb(MATCH + 1)
+            self._refuse_match()
+            return Between(left, low, high, negated, symmetric, at)
+        if word == "similar":
+            self.expect("to")
+        return self._pattern(left, _PATTERNS[word], negated, at)
+
+    def _refuse_match(self) -> None:
+        """LIKE, IN and BETWEEN do not associate."""
+        if self._precedence(False) == MATCH:
+            raise self.error()
+
+    def _pattern(self, left: Expr, symbol: str, negated: bool, at: int) -> Expr:
+        if symbol != "similar to" and self.is_one_of("any", "some", "all"):
+            return self._quantified(left, f"!{symbol}" if negated else symbol, at)
+        args = [left, self._climb(MATCH + 1)]
+        if self.accept("escape"):
+            args.append(self._climb(MATCH + 1))
+        self._refuse_match()
+        if negated and symbol.startswith("~~") and len(args) == 2:
+            return Operator(f"!{symbol}", tuple(args), at)
+        like = Operator(symbol, tuple(args), at)
+        return NotExpr(like, at) if negated else like
+
+    def qualified(self) -> tuple[str, ...]:
+        """A possibly qualified name, whose first part is a ColId."""
+        parts = [self.name()]
+        while self.accept_symbol("."):
+            parts.append(self.label())
+        return tuple(parts)
+
+
+def _signed(token: Token, operand: Expr) -> Expr:
+    """A minus before a bare number is part of it, as in PostgreSQL's doNegate."""
+    if isinstance(operand, Number) and token.value == "-":
+        text = operand.text
+        return Number(text[1:] if text.startswith("-") else f"-{text}", token.start)
+    return Operator(token.value, (operand,), token.start)

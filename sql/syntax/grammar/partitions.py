@@ -1,0 +1,80 @@
+"""PARTITION BY, PARTITION OF and the bounds of partitions, whose expressions stay text."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sql.catalog.partitioning import Partitioning, WrittenBound
+from sql.syntax.grammar.constraints import ConstraintGrammar
+
+_OPENING: Final = ("(", "[")
+_CLOSING: Final = (")", "]")
+
+
+class PartitionGrammar(ConstraintGrammar):
+    """What CREATE TABLE and ALTER TABLE share."""
+
+    def partition_by(self) -> Partitioning | None:
+        """``PARTITION BY strategy (key, …)``, if it is next."""
+        if not self.accept("partition", "by"):
+            return None
+        strategy = self.accept_one_of("list", "range", "hash")
+        if strategy is None:
+            raise self.error()
+        if strategy == "hash":
+            raise self.refusal("PARTITION BY HASH")
+        self.expect_symbol("(")
+        keys: list[str] = []
+        columns: list[str] = []
+        while True:
+            key, column = self._key_text()
+            keys.append(key)
+            columns.append(column)
+            if self.accept_symbol(")"):
+                return Partitioning(strategy, tuple(keys), tuple(columns))
+            if not self.accept_symbol(","):
+                raise self.refusal("a collation or an operator class in PARTITION BY")
+
+    def _key_text(self) -> tuple[str, str]:
+        """A key's text, and the column that it names, "" for an expression."""
+        if not (self.is_symbol("(") or self.is_symbol("(", 1) or self.is_symbol(".", 1)):
+            start = self.token.start
+            column = self.name()
+            return self.source(start, self.index), column
+        return self._expression_text(), ""
+
+    def _expression_text(self) -> str:
+        """The text up to the comma or parenthesis that ends it."""
+        start, depth = self.token.start, 0
+        while depth or not (self.is_symbol(",") or self.is_symbol(")")):
+            if self.at_end():
+                raise self.error()
+            depth += any(self.is_symbol(s) for s in _OPENING) - any(self.is_symbol(s) for s in _CLOSING)
+            self.index += 1
+        return self.source(start, self.index)
+
+    def partition_bound(self) -> WrittenBound:
+        """``FOR VALUES …`` or ``DEFAULT``."""
+        if self.accept("default"):
+            return WrittenBound("default")
+        self.expect("for", "values")
+        if self.accept("in"):
+            return WrittenBound("list", self._texts())
+        if self.is_word("with"):
+            raise self.refusal("a partition of a hash")
+        self.expect("from")
+        lower = self._texts()
+        self.expect("to")
+        return WrittenBound("range", lower=lower, upper=self._texts())
+
+    def _texts(self) -> tuple[str, ...]:
+        """The texts of a list of expressions in parentheses."""
+        self.expect_symbol("(")
+        found: list[str] = []
+        while True:
+            if self.is_symbol(",") or self.is_symbol(")"):
+                raise self.error()
+            found.append(self._expression_text())
+            if not self.accept_symbol(","):
+                self.expect_symbol(")")
+                return tuple(found)

@@ -1,0 +1,344 @@
+"""SELECT, VALUES, TABLE, set operations and WITH, and the clauses after a query's body."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ivm.errors import SqlError
+from sql.syntax.grammar.tables import TableGrammar
+from sql.syntax.lexing.keywords import NEEDS_AS
+from sql.syntax.lexing.lexer import TokenKind
+from sql.syntax.nodes.queries import (
+    Cte,
+    Default,
+    Expr,
+    Null,
+    Number,
+    OrderItem,
+    Preparable,
+    Query,
+    QueryBody,
+    Select,
+    SetQuery,
+    Star,
+    TableRef,
+    Target,
+    TypeName,
+    ValuesList,
+    With,
+)
+
+_ENDS_TARGETS: Final = frozenset(
+    "from where union except intersect group having order limit offset into fetch for window".split()  # noqa: SIM905
+)
+_LOCKS: Final = (("no", "key", "update"), ("key", "share"), ("update",), ("share",))
+
+
+@dataclass(slots=True)
+class _Tail:
+    """What has been read after a query's body."""
+
+    order: tuple[OrderItem, ...] = ()
+    limit: Expr | None = None
+    offset: Expr | None = None
+    as_of: Expr | None = None
+    as_of_at_least: bool = False
+    locking: tuple[tuple[str, int], ...] | None = None
+
+    def is_empty(self) -> bool:
+        return self == _EMPTY
+
+
+_EMPTY: Final = _Tail()
+
+
+class QueryGrammar(TableGrammar):
+    """Queries."""
+
+    @abstractmethod
+    def preparable(self) -> Preparable:
+        """A query, INSERT, UPDATE or DELETE, with its WITH."""
+
+    def query(self) -> Query:
+        at = self.token.start
+        return self.query_after(self.with_clause(), at)
+
+    def query_after(self, with_: With | None, at: int) -> Query:
+        """The query after its WITH clause; ``at``: the offset of the first token, WITH included."""
+        return self._whole_query(self._operand(), at, with_)
+
+    def query_from(self, operand: Query, at: int) -> Query:
+        return self._whole_query(operand, at, None)
+
+    def _whole_query(self, operand: QueryBody, at: int, with_: With | None) -> Query:
+        body = self._set_operations(operand)
+        tail = _Tail()
+        self._tail(tail)
+        if tail.as_of is not None:
+            self._tail(tail)
+        if isinstance(body, Query) and with_ is None and tail.is_empty():
+            return body
+        return Query(
+            body, at, with_, tail.order, tail.limit, tail.offset, tail.as_of, tail.as_of_at_least, tail.locking
+        )
+
+    def _set_operations(self, left: QueryBody) -> QueryBody:
+        """UNION and EXCEPT from left to right, INTERSECT before them; a loop, since there may be thousands."""
+        left = self._intersections(left)
+        while self.is_one_of("union", "except"):
+            at, kind, every = self._set_operator()
+            left = SetQuery(kind, every, left, self._intersections(self._operand()), at)
+        return left
+
+    def _intersections(self, left: QueryBody) -> QueryBody:
+        while self.is_word("intersect"):
+            at, kind, every = self._set_operator()
+            left = SetQuery(kind, every, left, self._operand(), at)
+        return left
+
+    def _set_operator(self) -> tuple[int, str, bool]:
+        token = self.advance()
+        return token.start, token.value, self.accept_one_of("all", "distinct") == "all"
+
+    def _operand(self) -> QueryBody:
+        """SELECT, VALUES, TABLE or a query in parentheses."""
+        token = self.token
+        if self.accept("select"):
+            return self._select(token.start)
+        if self.accept("values"):
+            rows = [self.value_row()]
+            while self.accept_symbol(","):
+                rows.append(self.value_row())
+            return ValuesList(tuple(rows), token.start)
+        if self.accept("table"):
+            target = Target(Star((), token.start), None, token.start)
+            table = self.only_table(self.accept("only"))
+            return Select((target,), (table,), None, None, None, None, token.start)
+        self.expect_symbol("(")
+        query = self.query()
+        self.expect_symbol(")")
+        return query
+
+    def _select(self, at: int) -> Select:
+        distinct: tuple[Expr, ...] | None = None
+        if not self.accept("all") and self.accept("distinct"):
+            distinct = ()
+            if self.accept("on"):
+                self.expect_symbol("(")
+                distinct = self.expressions()
+                self.expect_symbol(")")
+        none = distinct != () and (self.is_one_of(*_ENDS_TARGETS) or self.at_end() or self.is_symbol(")"))
+        if none and distinct is not None:
+            raise self.error()
+        targets = () if none else self.targets()
+        if self.is_word("into"):
+            error = self.refusal("SELECT INTO")
+            error.hint = "Use CREATE TABLE AS."
+            raise error
+        from_: tuple[TableRef, ...] = self.table_list() if self.accept("from") else ()
+        where = self.where()
+        group = self._group_by()
+        having = self.expression() if self.accept("having") else None
+        if self.is_word("window"):
+            raise self.refusal("a window by name")
+        return Select(targets, from_, where, group, having, distinct, at)
+
+    def targets(self) -> tuple[Target, ...]:
+        """A select list, also RETURNING's."""
+        targets = [self._target()]
+        while self.accept_symbol(","):
+            targets.append(self._target())
+        return tuple(targets)
+
+    def _target(self) -> Target:
+        token = self.token
+        if self.accept_symbol("*"):
+            return Target(Star((), token.start), None, token.start)
+        expr = self.expression()
+        if isinstance(expr, Star) and token.value != "(":
+            return Target(expr, None, token.start)
+        if self.is_word("as") and not self.is_as_of():
+            self.index += 1
+            return Target(expr, self.label(), token.start)
+        bare = self.token.kind is TokenKind.QUOTED or (
+            self.token.kind is TokenKind.WORD and self.token.value not in NEEDS_AS
+        )
+        return Target(expr, self.label() if bare else None, token.start)
+
+    def where(self) -> Expr | None:
+        if not self.accept("where"):
+            return None
+        if self.is_word("current", "of"):
+            raise self.refusal("WHERE CURRENT OF")
+        return self.expression()
+
+    def _group_by(self) -> tuple[Expr, ...] | None:
+        if not self.accept("group"):
+            return None
+        self.expect("by")
+        self.accept_one_of("all", "distinct")
+        items = [self._grouping_item()]
+        while self.accept_symbol(","):
+            items.append(self._grouping_item())
+        return tuple(items)
+
+    def _grouping_item(self) -> Expr:
+        if self.is_one_of("rollup", "cube") and self.is_symbol("(", 1):
+            raise self.refusal(f"GROUP BY {self.token.value.upper()}")
+        if self.is_word("grouping", "sets"):
+            raise self.refusal("GROUPING SETS")
+        if self.is_symbol("(") and self.is_symbol(")", 1):
+            raise self.refusal("GROUP BY ()")
+        return self.expression()
+
+    def value_row(self) -> tuple[Expr, ...]:
+        """``(value | DEFAULT, …)``."""
+        self.expect_symbol("(")
+        values = [self.value_or_default()]
+        while self.accept_symbol(","):
+            values.append(self.value_or_default())
+        self.expect_symbol(")")
+        return tuple(values)
+
+    def value_or_default(self) -> Expr:
+        at = self.token.start
+        return Default(at) if self.accept("default") else self.expression()
+
+    def _tail(self, tail: _Tail) -> None:
+        """ORDER BY, then LIMIT, OFFSET, FETCH and FOR in any order, then AS OF; nothing twice."""
+        if not tail.order and tail.limit is None and tail.offset is None:
+            tail.order = self.order_by()
+        while True:
+            if self.is_one_of("limit", "fetch") and tail.limit is None:
+                tail.limit = self._limit() if self.advance().value == "limit" else self._fetch_first()
+            elif self.is_word("offset") and tail.offset is None:
+                self.index += 1
+                tail.offset = self.expression()
+                self.accept_one_of("row", "rows")
+            elif self.is_word("for"):
+                tail.locking = self._locking()
+            else:
+                break
+        if tail.as_of is None and self.is_as_of():
+            tail.as_of, tail.as_of_at_least = self.as_of()
+
+    def _limit(self) -> Expr:
+        """A count; NULL for ALL."""
+        count = Null(self.token.start) if self.accept("all") else self.expression()
+        if self.is_symbol(","):
+            raise SqlError(
+                "42601", "LIMIT #,# syntax is not supported", hint="Use separate LIMIT and OFFSET clauses.",
+                position=self.token.start + 1,
+            )  # fmt: skip
+        return count
+
+    def _fetch_first(self) -> Expr:
+        if self.accept_one_of("first", "next") is None:
+            raise self.error()
+        count = Number("1", self.token.start) if self.is_one_of("row", "rows") else self.expression()
+        if self.accept_one_of("row", "rows") is None:
+            raise self.error()
+        if self.is_word("with", "ties"):
+            raise self.refusal("WITH TIES")
+        self.expect("only")
+        return count
+
+    def _locking(self) -> tuple[tuple[str, int], ...]:
+        """``FOR UPDATE | NO KEY UPDATE | SHARE | KEY SHARE [OF table, …] [NOWAIT | SKIP LOCKED]``: its tables."""
+        token = self.advance()
+        if not any(self.accept(*words) for words in _LOCKS):
+            raise self.error()
+        tables: list[tuple[str, int]] = []
+        if self.accept("of"):
+            tables = [self._located_name()]
+            while self.accept_symbol(","):
+                tables.append(self._located_name())
+        if self.is_word("nowait") or self.is_word("skip", "locked"):
+            raise self.refusal(f"FOR UPDATE {self.token.value.upper()}", token)
+        return tuple(tables)
+
+    def _located_name(self) -> tuple[str, int]:
+        at = self.token.start
+        return self.name(), at
+
+    def with_clause(self) -> With | None:
+        at = self.token.start
+        if not self.accept("with"):
+            return None
+        if self.accept("mutually", "recursive"):
+            return self._mutually_recursive(at)
+        recursive = self.accept("recursive")
+        ctes = [self._cte()]
+        while self.accept_symbol(","):
+            ctes.append(self._cte())
+        return With(recursive, tuple(ctes), at)
+
+    def _cte(self) -> Cte:
+        at = self.token.start
+        name = self.name()
+        columns = tuple(name for name, _ in self.names()) if self.is_symbol("(") else ()
+        self.expect("as")
+        if self.accept("not"):
+            self.expect("materialized")
+        else:
+            self.accept("materialized")
+        cte = Cte(name, columns, self._inner_statement(), at)
+        if self.is_one_of("search", "cycle"):
+            raise self.refusal(f"{self.token.value.upper()} clause")
+        return cte
+
+    def _inner_statement(self) -> Preparable:
+        self.expect_symbol("(")
+        statement = self.preparable()
+        self.expect_symbol(")")
+        return statement
+
+    def _mutually_recursive(self, at: int) -> With:
+        """``[(option, …)] name (column type, …) AS (…), …`` after WITH MUTUALLY RECURSIVE."""
+        with_ = With(True, (), at, True)
+        if self.accept_symbol("("):
+            given: set[str] = set()
+            with_ = self._block_option(with_, given)
+            while self.accept_symbol(","):
+                with_ = self._block_option(with_, given)
+            self.expect_symbol(")")
+        ctes = [self._binding()]
+        while self.accept_symbol(","):
+            ctes.append(self._binding())
+        return replace(with_, ctes=tuple(ctes))
+
+    def _block_option(self, with_: With, given: set[str]) -> With:
+        """``[RETURN AT | ERROR AT] RECURSION LIMIT n``, ``PRIORITY BY expression`` or ``NO PRIORITY``."""
+        token = self.token
+        if self.accept("priority"):
+            self.expect("by")
+            option = "priority"
+            with_ = replace(with_, priority=self.expression())
+        elif self.accept("no", "priority"):
+            option = "no priority"
+            with_ = replace(with_, no_priority=True)
+        else:
+            option = "limit"
+            returns = self.accept("return", "at")
+            if not returns:
+                self.accept("error", "at")
+            self.expect("recursion", "limit")
+            with_ = replace(with_, limit=self.integer(), return_at_limit=returns)
+        if option in given:
+            raise SqlError("42601", "conflicting or redundant options", position=token.start + 1)
+        given.add(option)
+        return with_
+
+    def _binding(self) -> Cte:
+        at = self.token.start
+        name = self.name()
+        self.expect_symbol("(")
+        columns: list[tuple[str, TypeName]] = [(self.name(), self.type_name())]
+        while self.accept_symbol(","):
+            columns.append((self.name(), self.type_name()))
+        self.expect_symbol(")")
+        self.expect("as")
+        names, types = zip(*columns, strict=True)
+        return Cte(name, names, self._inner_statement(), at, types)

@@ -1,0 +1,235 @@
+"""FROM: tables, joins, functions and subqueries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from ivm.errors import SqlError
+from sql.syntax.grammar.operands import OperandGrammar
+from sql.syntax.lexing.keywords import RESERVED
+from sql.syntax.lexing.lexer import TokenKind
+from sql.syntax.nodes.queries import (
+    DerivedTable,
+    Expr,
+    FunctionTable,
+    JoinedTable,
+    Name,
+    Query,
+    Star,
+    TableName,
+    TableRef,
+)
+
+_WORDS: Final = (TokenKind.WORD, TokenKind.QUOTED)
+_VALUES: Final = (TokenKind.NUMBER, TokenKind.STRING, TokenKind.PARAMETER)
+_ASOF: Final = ("join", "inner", "left", "right", "full", "semi", "anti")
+_RESERVED_CALLS: Final = ("current_date", "current_timestamp", "current_user", "current_schema")
+
+
+class TableGrammar(OperandGrammar):
+    """The items of FROM, and the clause AS OF, which an alias must be told from."""
+
+    def is_as_of(self) -> bool:
+        """Whether an AS OF clause is next, not an alias named ``of``."""
+        if not self.is_word("as", "of"):
+            return False
+        after = self.ahead(2)
+        if after.kind in _VALUES:
+            return True
+        if after.kind is not TokenKind.WORD:
+            alias_list = self.ahead(3).kind in _WORDS and (self.is_symbol(",", 4) or self.is_symbol(")", 4))
+            return after.kind is TokenKind.SYMBOL and after.value in ("(", "-", "+") and not alias_list
+        return after.value not in RESERVED or after.value.startswith("current") or after.value == "cast"
+
+    def as_of(self) -> tuple[Expr, bool]:
+        """``AS OF [AT LEAST] expression``, and whether it says AT LEAST."""
+        self.expect("as", "of")
+        least = self.accept("at", "least")
+        return self.expression(), least
+
+    def table_list(self) -> tuple[TableRef, ...]:
+        """A FROM list without its word."""
+        items = [self._joins(self._table())]
+        while self.accept_symbol(","):
+            items.append(self._joins(self._table()))
+        return tuple(items)
+
+    def only_table(self, only: bool) -> TableName:
+        """A table's name: ``ONLY name`` or ``ONLY (name)`` after that word, else ``name`` or ``name *``."""
+        listed = only and self.accept_symbol("(")
+        table = self.table_name()
+        if listed:
+            self.expect_symbol(")")
+        elif not only:
+            self.accept_symbol("*")
+        return replace(table, only=True) if only else table
+
+    def _joins(self, left: TableRef) -> TableRef:
+        """A table with the joins that follow it."""
+        while (joined := self._join(left)) is not None:
+            left = joined
+        return left
+
+    def _join(self, left: TableRef) -> JoinedTable | None:
+        """One join, None if none is next."""
+        at = self.token.start
+        if self._is_asof():
+            return self._as_of_join(left)
+        if not self.is_one_of("join", "inner", "left", "right", "full", "cross", "natural"):
+            return None
+        if self.accept("cross"):
+            self.expect("join")
+            return JoinedTable("cross", left, self._table(), None, (), False, at)
+        natural = self.accept("natural")
+        kind = self.accept_one_of("left", "right", "full")
+        self.accept("inner" if kind is None else "outer")
+        self.expect("join")
+        right, timed = self._table_or_proctime()
+        if timed and (natural or kind not in (None, "left")):
+            raise self.refusal("PROCTIME() in any but an inner or left join with a condition")
+        kind = f"proctime {kind or 'inner'}" if timed else kind or "inner"
+        if natural:
+            return JoinedTable(kind, left, right, None, (), True, at)
+        return self._condition(JoinedTable(kind, left, self._joins(right), None, (), False, at), alias=True)
+
+    def _condition(self, join: JoinedTable, *, alias: bool) -> JoinedTable:
+        """ON or USING; ``alias``: USING may name its columns as a table."""
+        if self.accept("on"):
+            return replace(join, on=self.expression())
+        self.expect("using")
+        join = replace(join, using=tuple(name for name, _ in self.names()))
+        if alias and self.is_word("as") and not self.is_as_of():
+            self.index += 1
+            join = replace(join, using_alias=self.name())
+        return join
+
+    def _is_asof(self) -> bool:
+        return self.is_word("asof") and self.ahead().value in _ASOF and self.ahead().kind is TokenKind.WORD
+
+    def _as_of_join(self, left: TableRef) -> JoinedTable:
+        """``ASOF [INNER | LEFT [OUTER]] JOIN table ON condition | USING (columns)``."""
+        at = self.advance().start
+        if self.is_one_of("right", "full", "semi", "anti"):
+            raise self.refusal(f"ASOF {self.token.value.upper()} JOIN")
+        kind = self.accept_one_of("left", "inner") or "inner"
+        if kind == "left":
+            self.accept("outer")
+        self.expect("join")
+        return self._condition(JoinedTable(f"asof {kind}", left, self._table(), None, (), False, at), alias=False)
+
+    def _table(self) -> TableRef:
+        """An item of FROM without the joins that follow it."""
+        at = self.token
+        table, timed = self._table_or_proctime()
+        if timed:
+            self.postpone(self.refusal("FOR SYSTEM_TIME AS OF PROCTIME() anywhere but after [LEFT] JOIN", at))
+        return table
+
+    def _table_or_proctime(self) -> tuple[TableRef, bool]:
+        """An item of FROM, and whether it is read FOR SYSTEM_TIME AS OF PROCTIME()."""
+        token = self.token
+        lateral = self.accept("lateral")
+        if self.is_symbol("("):
+            return self._parenthesised_table(token.start, lateral), False
+        if self.accept("rows", "from"):
+            self.expect_symbol("(")
+            functions = [self._function()]
+            while self.accept_symbol(","):
+                functions.append(self._function())
+            self.expect_symbol(")")
+            return self._function_table(tuple(functions), token.start, lateral), False
+        only = self.accept("only")
+        if not only and (lateral or self._is_call()):
+            return self._function_table((self._function(),), token.start, lateral), False
+        return self._plain_table(only)
+
+    def _plain_table(self, only: bool) -> tuple[TableName, bool]:
+        at = self.token.start
+        table = replace(self.only_table(only), at=at)
+        alias, columns = self._alias()
+        if self.is_word("tablesample"):
+            raise self.refusal("TABLESAMPLE")
+        timed = self.accept("for", "system_time")
+        if timed:
+            self.expect("as", "of")
+            if not self.is_word("proctime"):
+                raise self.refusal("FOR SYSTEM_TIME AS OF anything but PROCTIME()")
+            self.index += 1
+            self.expect_symbol("(")
+            self.expect_symbol(")")
+            if alias is None:
+                alias, columns = self._alias()
+        return (table if alias is None else replace(table, alias=alias, columns=columns)), timed
+
+    def _alias(self) -> tuple[str | None, tuple[str, ...]]:
+        """``[AS] alias [(column, …)]``; None if no alias is next."""
+        if self.is_word("as"):
+            if self.is_as_of():
+                return None, ()
+            self.index += 1
+        elif not self.is_name() or self._starts_clause():
+            return None, ()
+        alias = self.name()
+        return alias, tuple(name for name, _ in self.names()) if self.is_symbol("(") else ()
+
+    def _starts_clause(self) -> bool:
+        """Whether a clause of ours is next whose first word is no keyword in PostgreSQL."""
+        return self._is_asof() or self.is_word("up", "to") or self.is_word("set")
+
+    def _is_call(self) -> bool:
+        token = self.token
+        if token.kind not in _WORDS:
+            return False
+        if token.kind is TokenKind.WORD and token.value in RESERVED:
+            return token.value in _RESERVED_CALLS
+        return self.is_symbol("(", self.name_length())
+
+    def _function(self) -> Expr:
+        token = self.token
+        node = self.named(token) if token.kind in _WORDS else None
+        if node is None or isinstance(node, Name | Star):
+            raise self.error()
+        return node
+
+    def _function_table(self, functions: tuple[Expr, ...], at: int, lateral: bool) -> FunctionTable:
+        ordinality = self.accept("with", "ordinality")
+        ahead = 1 if self.is_word("as") else 0
+        if ahead and self.is_symbol("(", 1):
+            raise self.refusal("a column definition list")
+        typed = self.ahead(ahead + 2).kind in _WORDS and self.ahead(ahead + 3).kind in _WORDS
+        if typed and self.is_symbol("(", ahead + 1):
+            raise self.refusal("a column definition list", self.ahead(ahead + 1))
+        alias, columns = self._alias()
+        return FunctionTable(functions, at, alias, columns, ordinality, lateral)
+
+    def _parenthesised_table(self, at: int, lateral: bool) -> TableRef:
+        self.index += 1
+        query = self._inner_query() if self.starts_query() else None
+        if query is not None:
+            self.expect_symbol(")")
+            alias, columns = self._alias()
+            return DerivedTable(query, at, alias, columns, lateral)
+        if lateral:
+            raise self.error()
+        table = self._joins(self._table())
+        if not isinstance(table, JoinedTable) or table.alias is not None:
+            raise self.error()
+        self.expect_symbol(")")
+        alias, columns = self._alias()
+        return table if alias is None else replace(table, alias=alias, columns=columns)
+
+    def _inner_query(self) -> Query | None:
+        """The query in parentheses; None if it turns out to be ``((query) alias JOIN …)``."""
+        mark, nested = self.mark(), self.is_symbol("(")
+        try:
+            query = self.query()
+        except SqlError:
+            if not nested:
+                raise
+            self.retreat(mark)
+            return None
+        if nested and not self.is_symbol(")"):
+            self.retreat(mark)
+            return None
+        return query
