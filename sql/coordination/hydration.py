@@ -1,8 +1,9 @@
 """CREATE MATERIALIZED VIEW beside the engine: commits go on while a new view is hydrated.
 
-The engine thread only begins (the view's nodes, over immutable versions of what they read), says a few times what was
-committed meanwhile, and ends: it catches up with the last of it, takes the nodes over, and commits the definition. All
-that is long, planning included, runs on a thread of its own. The view appears in one commit or not at all.
+The engine thread only does three short things. It makes the view's nodes, over immutable versions of their inputs; it
+reports a few times what was committed meanwhile; and at the end it catches up with the last commits, takes the nodes
+over and commits the definition. Everything long, planning included, runs on a thread of its own. The view appears in
+one commit or not at all.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from planner.logical.nodes import Rel
 from planner.physical.nodes import Plan
 from planner.render.dataflow import Installed, Renderer
 from sql.catalog.catalog import Relation
+from sql.coordination.jobs import Jobs
 from sql.coordination.prepared import Prepared, StaleError
 from sql.ddl.create import Definer
 from sql.engine.engine import Engine
@@ -35,21 +37,18 @@ from sql.statements.definitions import CreateView
 from storage.spark.session import SparkSession
 from storage.stored import History
 
-if TYPE_CHECKING:
-    from sql.coordination.coordinator import Coordinator
-
 T = TypeVar("T")
 AT_ONCE: Final = 2
-"""Views hydrated at the same time; more wait their turn."""
+"""The most views hydrated at the same time."""
 FEW: Final = 200
-"""Updates that the engine thread may catch up with while commits wait."""
+"""The most updates that the engine thread may catch up with while commits wait."""
 ROUNDS: Final = 8
-"""How often the rest is made smaller beside it, at most: a view may be slower than the commits are."""
+"""The most rounds of catching up beside the engine: a view may be slower than the commits."""
 
 
 class Way(Enum):
-    """How a view is to be made: not at all, since it exists and that is accepted; beside the engine; or within it,
-    since the definition changes more than that."""
+    """How to make a view: not at all, because it exists and IF NOT EXISTS accepts that; beside the engine; or within
+    it, because the definition also changes other relations."""
 
     NOT_AT_ALL = 0
     BESIDE = 1
@@ -57,7 +56,7 @@ class Way(Enum):
 
 
 class Phase(Enum):
-    """Where a view that is being made stands, as people read it."""
+    """The progress of a view that is being made, as freshet.hydrations shows it."""
 
     WAITING = "waiting"
     PLANNING = "planning"
@@ -67,56 +66,57 @@ class Phase(Enum):
 
 
 class Hydrators:
-    """The threads for it, and what runs there. ``under_way``: the views that are being made."""
+    """The threads that hydrate views. ``under_way``: the views that are being made."""
 
-    def __init__(self) -> None:
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
         self._threads = ThreadPoolExecutor(AT_ONCE, "hydrator")
         self._turns = asyncio.Semaphore(AT_ONCE)
         self.under_way: list[Creation] = []
 
-    async def create(self, coordinator: Coordinator, creation: Creation) -> bool:
-        """Makes the view, which is committed on return. False: only the engine itself can; nothing was done."""
+    async def create(self, creation: Creation) -> bool:
+        """Make the view, which is committed on return. False: only the engine itself can; nothing has changed."""
         self.under_way.append(creation)
         try:
             async with self._turns:
-                way = await self._job(coordinator, creation.describe)
+                way = await self._job(creation.describe)
                 if way is Way.NOT_AT_ALL:
                     return True
                 if way is Way.BESIDE:
                     await self._beside(creation.plan, creation.cancel)
-                    if await self._go(coordinator, creation):
+                    if await self._go(creation):
                         return True
                 creation.check_local()
                 return False
         finally:
             self.under_way.remove(creation)
 
-    async def _go(self, coordinator: Coordinator, creation: Creation) -> bool:
+    async def _go(self, creation: Creation) -> bool:
         try:
-            if not await self._job(coordinator, creation.begin):
+            if not await self._job(creation.begin):
                 return False
             creation.phase = Phase.HYDRATING
             for _ in range(ROUNDS):
                 await self._beside(creation.run, creation.cancel)
-                creation.behind = await self._job(coordinator, creation.advance)
+                creation.behind = await self._job(creation.advance)
                 creation.phase = Phase.CATCHING_UP
                 if creation.behind <= FEW:
                     break
             await self._beside(creation.run, creation.cancel)
             creation.phase = Phase.TAKING_OVER
-            await coordinator.autocommit(creation.finish)
+            await self._jobs.autocommit(creation.finish)
         except BaseException:
             creation.cancel.set()
-            coordinator.clean_up(creation.abandon)
+            self._jobs.clean_up(creation.abandon)
             raise
         return True
 
-    async def _job(self, coordinator: Coordinator, work: Callable[[], T]) -> T:
-        """A job of the engine thread that changes nothing for others; a cancel that it outran holds still."""
+    async def _job(self, work: Callable[[], T]) -> T:
+        """A job of the engine thread that others do not notice. A cancel that came too late for it still counts."""
         task = asyncio.current_task()
         assert task is not None
         before = task.cancelling()
-        result = await coordinator.autocommit(work)
+        result = await self._jobs.autocommit(work)
         if task.cancelling() > before:
             raise asyncio.CancelledError
         return result
@@ -129,7 +129,7 @@ class Hydrators:
             raise
 
     def close(self) -> None:
-        """What runs ends soon, to no effect."""
+        """Cancel what runs."""
         for creation in self.under_way:
             creation.cancel.set()
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -137,12 +137,12 @@ class Hydrators:
 
 @dataclass(slots=True)
 class Creation:
-    """One view on its way. ``plan`` and ``run`` are for any one thread, what people are shown for all, everything else
-    for the engine's.
+    """One view that is being made. ``plan`` and ``run`` may be called on any thread, one at a time; the fields that
+    freshet.hydrations shows may be read on all; everything else belongs to the engine thread.
 
-    ``backend``: whose statement it is; ``memory``: the bytes that intermediate results may take, 0 for any;
-    ``started``: µs since 2000; ``behind``: the updates that were last taken up; ``choice``: by whom its first contents
-    are computed; ``step``: what Spark is at.
+    ``backend``: the session of the statement. ``memory``: the bytes that intermediate results may take, 0 for no limit.
+    ``started``: µs since 2000. ``behind``: the number of updates that were last taken up. ``choice``: who computes the
+    first contents. ``step``: Spark's current step.
     """
 
     engine: Engine
@@ -170,13 +170,13 @@ class Creation:
 
     @property
     def place(self) -> tuple[int, int, int] | None:
-        """How many operators the view has, how many of them this pass has come to, and the updates that they hold."""
+        """(the view's operators, those that this pass has reached, the updates that they hold)."""
         flow = self._flow
         return self._spark_place or (None if flow is None else flow.place)
 
     @property
     def by(self) -> str | None:
-        """Who is at it: local or spark; None before that is known."""
+        """Who computes: local or spark; None before that is known."""
         return None if self.choice is None else self.choice.by.value
 
     def describe(self) -> Way:
@@ -193,7 +193,7 @@ class Creation:
         return Way.BESIDE if writer.catalog is self.engine.catalog else Way.WITHIN
 
     def plan(self) -> None:
-        """The physical plan, over what is arranged now."""
+        """Make the physical plan, with today's arrangements."""
         assert self._rel is not None
         published = self.engine.published
         plan = self._plan = plan_maintained(self._rel, published, self.prepared.planning)
@@ -202,7 +202,7 @@ class Creation:
         self.choice = choose(self.statement.hydrate, plan, rows, self.spark.settings.master, self.memory)
 
     def check_local(self) -> None:
-        """0A000: Spark is to hydrate what only the engine's own thread can make."""
+        """0A000: Spark is asked to hydrate what only the engine thread can make."""
         if self.statement.hydrate is Hydrate.SPARK:
             message = (
                 "Spark cannot hydrate a view whose definition changes others, or that reads a running loop's inside"
@@ -210,7 +210,7 @@ class Creation:
             raise SqlError("0A000", message, hint="Leave HYDRATE = spark out of the statement.")
 
     def begin(self) -> bool:
-        """Make the view's nodes; False when they must read the running dataflow itself."""
+        """Make the view's nodes. False when they would have to read the running dataflow itself."""
         engine, plan, view = self.engine, self._plan, self._view
         assert plan is not None
         assert view is not None
@@ -247,7 +247,7 @@ class Creation:
                 self._contents.setdefault(relation, []).append(changes)
 
     def _by_spark(self) -> bool:
-        """Lets Spark compute the first contents, where it is to; whether it has."""
+        """Have Spark compute the first contents, if it was chosen; whether it did."""
         choice = self.choice
         if choice is None or choice.by is not Hydrate.SPARK:
             return False
@@ -282,7 +282,7 @@ class Creation:
         hydrate_by_spark(self._flow, self._plan, self._installed, self.spark, context, self.cancel, progress)
 
     def _outputs(self) -> list[tuple[int, NodeId]]:
-        """The view's Output, and those of what its locked joins keep, by what they are stored as."""
+        """(relation, Output node) of the view, and of what its locked joins keep."""
         assert self._installed is not None
         assert self._renderer is not None
         view = self._installed.relation
@@ -290,14 +290,15 @@ class Creation:
         return [(view, self._installed.output), *((name, lock.output) for name, lock in locks.items())]
 
     def advance(self) -> int:
-        """Take up what was committed since; how many updates."""
+        """Take up what was committed since the last call; the number of updates."""
         assert self._flow is not None
         self.engine.flush()
         self.engine.settle()
         return self._flow.advance()
 
     def finish(self) -> None:
-        """Catch up, take the view over and commit it. StaleError: what it reads has changed, or its name is taken."""
+        """Catch up, take the view over and commit it. StaleError: a relation that it reads has changed, or its name is
+        taken."""
         engine, flow = self.engine, self._flow
         assert flow is not None
         assert self._installed is not None
@@ -325,13 +326,13 @@ class Creation:
         engine.failing.let_go()
 
     def abandon(self) -> None:
-        """Leave nothing behind."""
+        """Free everything that was made."""
         if self._flow is not None:
             self._flow.abandon()
             self.engine.failing.let_go()
 
     def _histories(self, epoch: int) -> dict[int, History]:
-        """What is stored of the view, all of it since its creation."""
+        """The contents to store, as of the view's creation."""
         added = {relation: _added_up(parts) for relation, parts in self._contents.items()}
         return {i: History(c.rows, np.full(len(c.rows), epoch, np.int64), c.diffs) for i, c in added.items()}
 

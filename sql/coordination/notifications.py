@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
 from ivm.errors import SqlError
+from sql.statements.results import Inbox, Notification
 
 PAYLOAD_BYTES: Final = 8000
 NAME_BYTES: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Notification:
-    """``sender``: the backend's number."""
-
-    sender: int
-    channel: str
-    payload: str
-
-
 class Channels:
-    """Who listens to what, server-wide. On the event loop's thread."""
+    """The listeners of each channel, server-wide. Used on the event loop only."""
 
     def __init__(self) -> None:
         self._listening: dict[str, list[Notifications]] = {}
@@ -40,27 +31,25 @@ class Channels:
                 del self._listening[channel]
 
     def of(self, listener: Notifications) -> list[str]:
-        """The channels that one listens to."""
+        """The channels of one listener."""
         return sorted(channel for channel, listeners in self._listening.items() if listener in listeners)
 
     def send(self, notification: Notification) -> None:
         for listener in self._listening.get(notification.channel, []):
-            listener.receive(notification)
+            listener.inbox.receive(notification)
 
 
 @dataclass(eq=False, slots=True)
 class Notifications:
-    """One session's: ``arrived`` is for its client, what its transaction does to others waits for the commit."""
+    """One session's. ``inbox``: for its client. What its transaction sends, or listens to, takes effect at commit."""
 
     channels: Channels
     backend: int
-    arrived: list[Notification] = field(default_factory=list)
-    arrives: Callable[[], None] | None = None
-    """Set by the wire: there is something for an idle client."""
+    inbox: Inbox = field(default_factory=Inbox)
     _pending: list[Notification | tuple[str, str | None]] = field(default_factory=list)
 
     def notify(self, channel: str, payload: str) -> None:
-        """22023: a bad name, or too long a payload. Equal messages of one transaction are sent once."""
+        """Send a message at commit; equal messages of one transaction once. 22023: a bad name, a too long payload."""
         if not channel:
             raise SqlError("22023", "channel name cannot be empty")
         if len(channel.encode()) >= NAME_BYTES:
@@ -79,7 +68,7 @@ class Notifications:
         self._pending.append(("unlisten", channel))
 
     def end_transaction(self, committed: bool) -> None:
-        """What the transaction asked for happens, in its order, or is forgotten."""
+        """Do what the transaction asked for, in its order, or forget it."""
         pending, self._pending = self._pending, []
         for each in pending if committed else []:
             if isinstance(each, Notification):
@@ -89,11 +78,6 @@ class Notifications:
             else:
                 for channel in self.channels.of(self) if each[1] is None else (each[1],):
                     self.channels.unlisten(channel, self)
-
-    def receive(self, notification: Notification) -> None:
-        self.arrived.append(notification)
-        if self.arrives is not None:
-            self.arrives()
 
     def close(self) -> None:
         for channel in self.channels.of(self):

@@ -1,15 +1,14 @@
-"""Bound statements and their plans, kept by text: parsing and planning cost more than a small commit."""
+"""A cache of bound statements and their plans by text: parsing and planning cost more than a small commit."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.graph import Project
-from ivm.words import BOOL as BOOLEAN
-from ivm.words import BYTEA, INT8, TEXT, SqlType
+from ivm.words import SqlType
 from planner.logical.nodes import Rel
 from planner.logical.traversal import gets
 from planner.lower.plan import lower
@@ -26,30 +25,12 @@ from sql.engine.snapshot import Published, StoredIndexes
 from sql.parse import StatementText
 from sql.settings.settings import Settings
 from sql.statements.definitions import AlterTable, CreateTable, CreateView
-from sql.statements.queries import OutputColumn, Query
-from sql.statements.statements import (
-    BoundStatement,
-    Compound,
-    Delete,
-    Execute,
-    Explain,
-    Fetch,
-    Insert,
-    Show,
-    Statement,
-    Subscribe,
-    Update,
-    Verify,
-    VerifyDictionary,
-)
+from sql.statements.statements import BoundStatement
 from storage.types.text_style import TextStyle
-
-if TYPE_CHECKING:
-    from sql.session.session import Session
 
 CACHED: Final = 2000
 CACHED_CHARACTERS: Final = 1 << 20
-"""Of all texts together: what is bound takes some forty times the memory of a long list of VALUES."""
+"""Of all texts together: a bound long list of VALUES takes about forty times the memory of its text."""
 
 
 class StaleError(SqlError):
@@ -61,8 +42,8 @@ class StaleError(SqlError):
 
 @dataclass(slots=True, eq=False)
 class Prepared:
-    """A bound statement. ``seen``: every relation that binding asked for; ``stored``: those of them that people made.
-    ``plan``: of its rows, once made."""
+    """A bound statement. ``seen``: every relation that binding looked up. ``stored``: those of them in the catalog.
+    ``plan``: of its rows, once it has been made."""
 
     text: str
     bound: BoundStatement
@@ -72,22 +53,22 @@ class Prepared:
     wishes: tuple[Wish, ...] = ()
     stored: tuple[Relation, ...] = ()
     counted: int | None = None
-    """The relation whose rows the statement counts, if that is all that it does."""
+    """The relation whose rows the statement counts, if it does nothing else."""
     plain: bool = False
-    """Whether the plan makes no new values: it moves what is stored, or counts it."""
+    """Whether the plan makes no new values: it only moves stored ones, or counts rows."""
     runs: int = 0
     planning: Planning = DEFAULT
     _arranged: int = -1
 
     def check_current(self, catalog: Catalog) -> None:
-        """Raises StaleError when another session has dropped or changed a relation since this was bound."""
+        """Raise StaleError when another session has dropped or changed a relation since this was bound."""
         if any(catalog.relations.get(r.id) != r for r in self.stored):
             raise StaleError
 
     def plan_of(self, rel: Rel, published: Published) -> Plan:
-        """The physical plan of the statement's rows, made anew when there are other arrangements to look things up in.
+        """The physical plan of the statement's rows. It is made again when the set of arrangements has changed.
 
-        Invariant: always asked with the same ``rel``.
+        Invariant: ``rel`` is the same in every call.
         """
         if self.plan is None or self._arranged != published.arranged:
             optimized = optimize(rel, self.planning.demanding)
@@ -102,17 +83,17 @@ class Prepared:
         return self.plan
 
     def planned(self, published: Published) -> bool:
-        """Whether ``plan_of`` has nothing to do."""
+        """Whether ``plan_of`` would return the plan that is there."""
         return self.plan is not None and self._arranged == published.arranged
 
     def overdue(self) -> tuple[Wish, ...]:
-        """The arrangements to make now: the statement keeps coming."""
+        """The arrangements to make now, since the statement has run often enough; mostly none."""
         return self.wishes if self.runs > PATIENCE else ()
 
 
 class Statements:
-    """The shared cache. What a text means depends on the catalog, the search path, the parameters' types and the
-    time zone."""
+    """The shared cache. Its key has everything that the meaning of a text depends on: the catalog, the search path, the
+    parameters' types, the settings of text forms and of the planner."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[object, ...], Prepared] = OrderedDict()
@@ -122,7 +103,7 @@ class Statements:
         self, statement: StatementText, catalog: Catalog, path: SearchPath, types: tuple[SqlType | None, ...],
         settings: Settings,
     ) -> Prepared:  # fmt: skip
-        """The bound statement; SqlError where the text is wrong, with the position in the statement."""
+        """The bound statement. SqlError, with the position in the statement, when the text is wrong."""
         text = statement.text
         style = TextStyle(settings.get("timezone"), formats=settings.formats)
         key = (text, catalog.version, path, types, style, settings.planning)
@@ -150,42 +131,3 @@ def _refuse_session_literal(literal: str) -> None:
         f"the constant '{literal}' in a definition, whose meaning depends on this session's settings,",
         hint="Write dates as YYYY-MM-DD, and timestamps with time zone with their offset from UTC.",
     )
-
-
-def returned(statement: Insert | Update | Delete) -> tuple[OutputColumn, ...] | None:
-    """RETURNING's columns."""
-    return None if statement.returning is None else statement.columns
-
-
-def output_columns(statement: Statement, session: Session) -> tuple[OutputColumn, ...] | None:
-    """The columns of a statement's rows, None when it gives none; never runs anything."""
-    match statement:
-        case Query():
-            return statement.columns
-        case Insert() | Update() | Delete():
-            return returned(statement)
-        case Compound():
-            return output_columns(statement.main, session)
-        case Explain():
-            return (OutputColumn("QUERY PLAN", TEXT),)
-        case Verify():
-            return (*(OutputColumn(c.name, c.type) for c in statement.view.columns), OutputColumn("diff", INT8))
-        case VerifyDictionary():
-            return (OutputColumn("problem", TEXT), OutputColumn("id", INT8), OutputColumn("value", BYTEA))
-        case Show():
-            return session.show_columns(statement)
-        case Subscribe():
-            return subscribe_columns(statement)
-        case Execute():
-            named = session.named(statement.name)
-            return None if named.prepared is None else output_columns(named.prepared.bound.statement, session)
-        case Fetch():
-            return None if statement.move else session.cursor_columns(statement.name)
-        case _:
-            return None
-
-
-def subscribe_columns(statement: Subscribe) -> tuple[OutputColumn, ...]:
-    """mz_timestamp, [mz_progressed,] mz_diff, and the query's columns."""
-    progress = (OutputColumn("mz_progressed", BOOLEAN),) if statement.progress else ()
-    return (OutputColumn("mz_timestamp", INT8), *progress, OutputColumn("mz_diff", INT8), *statement.query.columns)

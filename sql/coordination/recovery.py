@@ -91,7 +91,7 @@ def _restore_stored(engine: Engine, persistence: Persistence, progress: Progress
         progress(f"hydrating {len(stored) - len(tables)} views")
     engine.settle_watched()
     for view in stored:
-        if view.id in engine.failing.reasons:
+        if view.id in engine.failures:
             engine.locks.hold_stored(view, persistence.recovered.rows)
         elif view.locks:  # in the order in which they were made: one may read another
             engine.locks.load(view, persistence.recovered.rows)
@@ -136,7 +136,7 @@ def _replay(engine: Engine, sequence: int, record: CommitRecord) -> None:
     if altered:
         engine.settle()
         for relation in altered:
-            if relation.id not in engine.failing.reasons:
+            if relation.id not in engine.failures:
                 engine.add_indexes(relation)
         engine.hydrate()
     dropped = [i for i in before.relations if i not in after.relations]

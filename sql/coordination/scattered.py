@@ -1,7 +1,7 @@
-"""The materialized views that Spark maintains: what commits change goes to them, jobs run, reads wait for their time.
+"""The materialized views that Spark maintains: they are given each commit's changes, and reads wait for their jobs.
 
-Each published group is noted by the thread that publishes it. Everything else begins on the event loop: a job runs on
-a thread of its own, one at a time, its rows are taken in by the engine's thread, and then those are woken who wait.
+The thread that publishes a group notes its changes. Everything else starts on the event loop: jobs run on a thread of
+their own, one at a time; the engine thread takes in a job's rows; then the readers that wait for them are woken.
 """
 
 from __future__ import annotations
@@ -17,25 +17,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError
 from ivm.rows import Words
 from sql.catalog.catalog import Catalog, Relation
+from sql.coordination.jobs import Jobs
 from sql.coordination.scattered_view import Made, ScatteredView
+from sql.coordination.spark import SharedSpark
 from sql.engine.definition import definition_rel
+from sql.engine.engine import Engine
 from sql.engine.group import Delta
 from sql.engine.served import Served
 from sql.engine.snapshot import Published
 from sql.engine.spread import spread_of
 
-if TYPE_CHECKING:
-    from sql.coordination.coordinator import Coordinator
-
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
-    """Who waits for a view to cover an epoch. ``failures``: of the view when it began to wait."""
+    """A reader that waits until a view covers an epoch. ``failures``: the view's failures when the wait began."""
 
     view: ScatteredView
     epoch: int
@@ -44,22 +43,23 @@ class _Waiter:
 
 
 class ScatteredViews:
-    """All of a server's. Each has a folder of its own, by id, in one of this database in what executors share."""
+    """All of a server's. Each has a folder named after its id, in this database's folder where executors can see it."""
 
-    def __init__(self, coordinator: Coordinator) -> None:
+    def __init__(self, jobs: Jobs, spark: SharedSpark) -> None:
         self.views: dict[int, ScatteredView] = {}
         self.broken: dict[int, SqlError] = {}
-        """Views whose definitions can no longer be divided, and why."""
-        self._coordinator = coordinator
-        self._folder = _folder(coordinator)
+        """Views whose definitions can no longer be divided into fragments, and why."""
+        self._jobs = jobs
+        self._spark = spark
+        self._folder = _folder(jobs.engine, spark.shared)
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, "scattered")
         self._waiters: list[_Waiter] = []
-        self._jobs: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._catalog: Catalog | None = None
         self._closed = False
-        engine = coordinator.engine
+        engine = jobs.engine
         self._follow(engine.published, recovering=True)
         self._thread.submit(self._remove_others, {str(relation) for relation in (*self.views, *self.broken)})
         engine.listeners.append(self._published)
@@ -78,7 +78,7 @@ class ScatteredViews:
             self._wake()
 
     def _follow(self, published: Published, recovering: bool = False) -> None:
-        """Views come and go with the catalog."""
+        """Start and remove views as the catalog has them."""
         self._catalog = catalog = published.catalog
         there = {relation.id: relation for relation in catalog.scattered()}
         gone = [view for relation, view in self.views.items() if relation not in there]
@@ -99,13 +99,13 @@ class ScatteredViews:
         self._need()
 
     def _remove_others(self, known: set[str]) -> None:
-        """Folders of views that were dropped while no server was there to see to them."""
+        """Remove the folders of views that were dropped while no server ran."""
         for folder in self._folder.glob("*"):
             if folder.name not in known:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _begin(self, relation: Relation, published: Published, recovering: bool) -> ScatteredView:
-        engine = self._coordinator.engine
+        engine = self._jobs.engine
         spread = spread_of(definition_rel(relation, published.catalog), published.catalog, relation.parts)
         folder = self._folder / str(relation.id)
         return ScatteredView(
@@ -113,8 +113,8 @@ class ScatteredViews:
         )
 
     def _need(self) -> None:
-        """The store keeps what a restart would have to apply."""
-        persistence = self._coordinator.engine.persistence
+        """Have the store keep the history that a restart would have to apply."""
+        persistence = self._jobs.engine.persistence
         if persistence is None:
             return
         needed: dict[int, int] = {}
@@ -125,7 +125,7 @@ class ScatteredViews:
         persistence.needed = needed
 
     def words(self) -> list[Words] | None:
-        """What a sweep of the dictionary is to see, on the engine's thread; None: not now."""
+        """The words that a sweep of the dictionary must keep, on the engine thread; None: ask again later."""
         if any(view.reading for view in self.views.values()):
             return None
         return [words for view in self.views.values() for words in view.words()]
@@ -137,7 +137,7 @@ class ScatteredViews:
     # -- jobs ----------------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """On the event loop: answers who has waited long enough, and begins jobs that are due."""
+        """On the event loop: answer the readers whose wait is over, and start the jobs that are due."""
         for waiter in list(self._waiters):
             self._answer(waiter)
         for view in self.views.values():
@@ -148,8 +148,8 @@ class ScatteredViews:
                 continue
             view.start()
             task = asyncio.ensure_future(self._job(view))
-            self._jobs.add(task)
-            task.add_done_callback(self._jobs.discard)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     def _later(self, view: ScatteredView) -> None:
         if view.relation.id not in self._timers:
@@ -164,18 +164,18 @@ class ScatteredViews:
         try:
             made = await self._loop.run_in_executor(self._thread, self._run, view)
             if made is not None:
-                await self._coordinator.submit(partial(view.take_in, made))
+                await self._jobs.submit(partial(view.take_in, made))
                 self._need()
         except SqlError:
             return  # the server ends
         self._look()
 
     def _run(self, view: ScatteredView) -> Made | None:
-        """On the jobs' thread. A fault of ours is the view's error, not the server's end."""
+        """On the jobs' thread. A bug is the view's error, not the server's end."""
         if view.gone or self._closed:
             return None
         try:
-            made = view.run(self._coordinator.spark())
+            made = view.run(self._spark.session())
         except Exception as error:
             traceback.print_exc()
             view.broke(SqlError("XX000", f"internal error: {type(error).__name__}: {error}"))
@@ -184,7 +184,7 @@ class ScatteredViews:
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """An empty folder that executors see, for as long as this lasts."""
+        """An empty folder that executors see; it is removed at the end."""
         self._folder.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix="verify-", dir=self._folder))
         try:
@@ -195,14 +195,14 @@ class ScatteredViews:
     # -- reads ---------------------------------------------------------------------------------------------------
 
     def among(self, inputs: Iterable[int]) -> list[ScatteredView]:
-        """The views of ours that a query reads."""
+        """Those of a query's inputs that Spark maintains. Raises the error of one that is broken."""
         for relation in inputs if self.broken else ():
             if relation in self.broken:
                 raise self.broken[relation]
         return [self.views[i] for i in inputs if i in self.views] if self.views else []
 
     async def covers(self, view: ScatteredView, epoch: int) -> Served:
-        """The view's rows, once they are right up to an epoch of a commit. 58000: the job for that fails."""
+        """The view's rows, once they cover a commit's epoch. 58000: the job for that fails."""
         while view.covered < epoch:
             waiter = _Waiter(view, epoch, view.failures, self._loop.create_future())
             self._waiters.append(waiter)
@@ -227,7 +227,7 @@ class ScatteredViews:
             future.set_exception(_behind(view, view.error))
 
     async def ready(self, relation: int) -> None:
-        """A new view's first job has ended well; raises what it failed with."""
+        """Wait until a new view's first job has succeeded; raises its error."""
         view = self.views.get(relation)
         if view is None:
             return
@@ -237,7 +237,7 @@ class ScatteredViews:
             raise view.error or SqlError("42P01", f'relation "{view.relation.name}" does not exist') from None
 
     async def close(self) -> None:
-        """No job begins any more; one that runs ends with Spark, to no effect."""
+        """Start no more jobs. A running one ends with Spark, to no effect."""
         self._closed = True
         for timer in self._timers.values():
             timer.cancel()
@@ -246,14 +246,13 @@ class ScatteredViews:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def wait(self) -> None:
-        """Returns when nothing runs; after Spark has been stopped."""
+        """Wait until nothing runs. Called after Spark has been stopped."""
         self._thread.shutdown(wait=True)
 
 
-def _folder(coordinator: Coordinator) -> Path:
-    """A folder of this database alone: several servers may share what their executors share."""
-    name = f"views-{hashlib.sha256(coordinator.engine.dictionary.secret).hexdigest()[:12]}"
-    persistence, shared = coordinator.engine.persistence, coordinator.shared
+def _folder(engine: Engine, shared: Path | None) -> Path:
+    """A folder of this database alone: several servers may share one folder with their executors."""
+    name, persistence = f"views-{hashlib.sha256(engine.dictionary.secret).hexdigest()[:12]}", engine.persistence
     if shared is not None:
         return shared / name
     return (Path(tempfile.gettempdir()) if persistence is None else persistence.folder.resolve()) / name

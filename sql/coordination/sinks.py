@@ -1,8 +1,8 @@
-"""The running sinks: each follows its view in the store, behind the commits, and writes what it finds.
+"""The running sinks: each follows its view in the store and writes the changes that it finds.
 
-A sink reads the store and not the dataflow: what is there is durable, has whole epochs only and is kept as long as the
-sink needs it (``Persistence.holds``), so that going on after a restart is the same as going on. No commit ever waits
-for a sink. What it has done is told by the last entry of its change log, and by nothing else.
+A sink reads the store and not the dataflow. The store's contents are durable, consist of whole epochs, and are kept as
+long as the sink needs them (``Persistence.holds``), so that a sink continues after a restart as if nothing had
+happened. No commit ever waits for a sink. The last entry of a sink's change log alone tells what it has written.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ivm.errors import SqlError
 from sql.catalog.catalog import Catalog, Relation, RelationKind
 from sql.catalog.sink import Sink, sink_of, source_of
+from sql.coordination.scattered import ScatteredViews
 from sql.coordination.sink_sources import ScatteredSource, SinkSource, StoredSource
+from sql.coordination.spark import SharedSpark
 from sql.ddl.sinks import check_source, layout_of
+from sql.engine.engine import Engine
 from sql.engine.group import Delta
 from sql.engine.retries import pause_after
 from sql.engine.snapshot import Published
@@ -32,12 +35,9 @@ from storage.sinks.spark import SparkTarget
 from storage.sinks.target import Part, Target, stem_of, writable_path, writable_uri
 from storage.types.type_names import format_type
 
-if TYPE_CHECKING:
-    from sql.coordination.coordinator import Coordinator
-
 THREADS: Final = 4
 PROGRESS_SECONDS: Final = 30.0
-"""How often a sink says that there was nothing, at most."""
+"""The least time between two entries that only record progress."""
 LEAST_PAUSE: Final = 0.005
 FIRST_PAUSE: Final = 0.5
 END_SECONDS: Final = 2.0
@@ -45,7 +45,7 @@ END_SECONDS: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a sink does. ``epoch``: everything up to it is written. ``state``: starting, running, waiting or error."""
+    """A sink's status. ``epoch``: everything up to it is written. ``state``: starting, running, waiting or error."""
 
     state: str = "starting"
     last: Entry | None = None
@@ -53,20 +53,30 @@ class Standing:
     error: str | None = None
 
 
-class Sinks:
-    """Those of the catalog, each on turns of a few threads; all else on the event loop."""
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What sinks use. ``places``: the folders and URIs that they may write under."""
 
-    def __init__(self, coordinator: Coordinator) -> None:
-        self._coordinator = coordinator
+    engine: Engine
+    spark: SharedSpark
+    scattered: ScatteredViews
+    places: tuple[str, ...]
+
+
+class Sinks:
+    """The catalog's sinks. They write on a few shared threads; everything else runs on the event loop."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
         self._loop = asyncio.get_running_loop()
         self._threads = ThreadPoolExecutor(THREADS, "sink")
         self._running: dict[int, _Run] = {}
-        self._seen: Catalog = coordinator.engine.catalog
-        coordinator.engine.listeners.append(self._listen)
+        self._seen: Catalog = services.engine.catalog
+        services.engine.listeners.append(self._listen)
         self._follow(self._seen)
 
     def standing(self, sink: int) -> Standing:
-        """How one does."""
+        """The status of one sink."""
         running = self._running.get(sink)
         return Standing() if running is None else running.standing
 
@@ -77,20 +87,20 @@ class Sinks:
             self._loop.call_soon_threadsafe(self._follow, published.catalog)
 
     def _follow(self, catalog: Catalog) -> None:
-        """Starts what is new, ends what is gone, wakes what was altered."""
+        """Start new sinks, end dropped ones, wake altered ones."""
         sinks = {i: r for i, r in catalog.relations.items() if r.kind is RelationKind.SINK}
         for gone in self._running.keys() - sinks.keys():
             self._running.pop(gone).end()
-            if (persistence := self._coordinator.engine.persistence) is not None:
+            if (persistence := self._services.engine.persistence) is not None:
                 persistence.holds.pop(gone, None)
         for id_, relation in sinks.items():
             if id_ not in self._running:
-                self._running[id_] = _Run(self._coordinator, relation, self._threads)
+                self._running[id_] = _Run(self._services, relation, self._threads)
             else:
                 self._running[id_].alter(relation)
 
     async def close(self) -> None:
-        """What is being written is left; it is written again after the start."""
+        """End all sinks. A file that is being written is left, and written again after the next start."""
         running = list(self._running.values())
         for run in running:
             run.end()
@@ -102,30 +112,30 @@ class Sinks:
 
 
 class _Run:
-    """One sink, from when it was made (or the server started) to its end."""
+    """One sink, from its creation (or the server's start) to its end."""
 
-    def __init__(self, coordinator: Coordinator, relation: Relation, threads: ThreadPoolExecutor) -> None:
-        self._coordinator = coordinator
+    def __init__(self, services: Services, relation: Relation, threads: ThreadPoolExecutor) -> None:
+        self._services = services
         self._threads = threads
         self._relation = relation
-        self._spark = coordinator.spark() if sink_of(relation).spark else None
+        self._spark = services.spark.session() if sink_of(relation).spark else None
         self._wake = asyncio.Event()
         self._stop = threading.Event()
         self._target: Target | None = None
-        """Open, unless something has gone wrong."""
+        """None before it is opened, and after an error."""
         self._committed = 0.0
         self._failures = 0
         self.standing = Standing()
         self.task = asyncio.ensure_future(self._go_on())
 
     def alter(self, relation: Relation) -> None:
-        """Its definition may be another one."""
+        """Take over the definition, which may have changed."""
         if relation.connection != self._relation.connection or relation.dependencies != self._relation.dependencies:
             self._relation = relation
             self._wake.set()
 
     def end(self) -> None:
-        """It does no more than finish what it is at, or less."""
+        """End the sink soon."""
         self._stop.set()
         self._wake.set()
 
@@ -139,7 +149,7 @@ class _Run:
                 try:
                     await loop.run_in_executor(self._threads, self._advance, self._relation)
                     self._failures = 0
-                except Exception as error:  # of the disk, Spark, or ours: the sink says so, and tries again
+                except Exception as error:  # of the disk, of Spark, or a bug: the sink shows it and tries again
                     if self._stop.is_set():
                         return
                     self._note(error)
@@ -159,8 +169,8 @@ class _Run:
         self.standing = replace(self.standing, state="error", error=" ".join(p for p in parts if p))
 
     def _advance(self, relation: Relation) -> None:
-        """On a thread: whatever the store has that is not written yet."""
-        engine, sink = self._coordinator.engine, sink_of(relation)
+        """On a thread: write whatever the store has that is not written yet."""
+        engine, sink = self._services.engine, sink_of(relation)
         persistence = engine.persistence
         if persistence is None:
             return
@@ -177,7 +187,7 @@ class _Run:
         if (error := changes.error(engine.dictionary)) is not None:
             self.standing = replace(self.standing, state="waiting", error=_waits(error, source))
             return
-        round_ = _Round(self._coordinator, relation, sink, source, changes, target, self._stop)
+        round_ = _Round(engine, relation, sink, source, changes, target, self._stop)
         last, seen = self.standing.last, self.standing.epoch or 0
         before = last
         if last is None or not round_.goes_on(last):
@@ -192,10 +202,10 @@ class _Run:
         self.standing = Standing("running", last, max(upto, last.upto))
 
     def _changes(self, source: Relation, store: Store, upto: int, published: Published) -> SinkSource | None:
-        """What there is to read; None: nothing yet."""
+        """The changes to read; None: none yet."""
         if not source.parts:
             return StoredSource(store, source.id, upto, published)
-        among = self._coordinator.scattered.among([source.id])
+        among = self._services.scattered.among([source.id])
         served, upto = among[0].standing if among else (None, 0)
         return None if served is None else ScatteredSource(among[0], served, upto)
 
@@ -203,7 +213,7 @@ class _Run:
         return time.monotonic() - self._committed > PROGRESS_SECONDS
 
     def _opened(self, sink: Sink) -> Target:
-        places = self._coordinator.places
+        places = self._services.places
         target: Target
         if self._spark is not None:
             uri = sink.uri if "://" in sink.uri else writable_path(sink.uri, places).as_uri()
@@ -223,7 +233,7 @@ class _Run:
 class _Round:
     """One look at the store."""
 
-    coordinator: Coordinator
+    engine: Engine
     relation: Relation
     sink: Sink
     source: Relation
@@ -233,16 +243,16 @@ class _Round:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What the relation's are called now."""
+        """The names of the relation's columns now."""
         return tuple(c.name for c in self.source.columns)
 
     def goes_on(self, last: Entry) -> bool:
-        """Whether what comes next belongs to the same generation: files look as before, and nobody said RESTART."""
+        """Whether the next entry belongs to the same generation: same columns, and no RESTART since."""
         same = (last.relation, last.columns) == (self.source.id, self.columns)
         return same and last.restarts == self.sink.restarts
 
     def begin(self, last: Entry | None, upto: int) -> Entry:
-        """A new generation: all rows, or (SNAPSHOT = false) only a beginning."""
+        """Begin a new generation with all rows, or (SNAPSHOT = false) with none."""
         layout = layout_of(self.sink, self.source)
         version, generation = (0, 1) if last is None else (last.version + 1, last.generation + 1)
         whole = self.sink.snapshot or (last is not None and last.restarts != self.sink.restarts)
@@ -261,7 +271,7 @@ class _Round:
         return first
 
     def follow(self, last: Entry, seen: int, upto: int, late: bool) -> Entry:
-        """What changed after the last entry; nothing did up to ``seen``. ``late``: a word is due even so."""
+        """Write what changed after the last entry; nothing did up to ``seen``. ``late``: write an entry in any case."""
         if upto <= last.upto:
             return last
         files: tuple[SinkFile, ...] = ()
@@ -278,8 +288,8 @@ class _Round:
         return entry
 
     def _parts(self, layout: Layout, after: int | None, upto: int) -> Iterator[Part]:
-        engine, snapshot = self.coordinator.engine, after is None
-        hold = engine.dictionary.generation  # before words are read: their values stay
+        engine, snapshot = self.engine, after is None
+        hold = engine.dictionary.generation  # taken before words are read, so that their values stay
         try:
             for changes in layout.grouped(self.changes.read(after, upto, layout)):
                 if self.stop.is_set():
@@ -304,7 +314,7 @@ class _Round:
 
 
 def _told(relation: Relation, source: Relation, sink: Sink, layout: Layout) -> dict[str, object]:
-    """What a generation's first entry says of its files."""
+    """The description of a generation's files, for its first entry."""
     columns = [{"name": c.name, "type": format_type(c.type), "nullable": c.nullable} for c in source.columns]
     key = [source.columns[i].name for i in layout.key]
     names = {"sink": f"{relation.schema_name}.{relation.name}", "from": f"{source.schema_name}.{source.name}"}
@@ -312,7 +322,7 @@ def _told(relation: Relation, source: Relation, sink: Sink, layout: Layout) -> d
 
 
 def _waits(error: SqlError, source: Relation) -> str:
-    """Why nobody knows what the view's rows are."""
+    """The message while the view's rows are unknown."""
     return f"{error.sqlstate}: {error.message} (in {source.name}); the sink goes on when it has healed"
 
 

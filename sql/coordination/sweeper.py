@@ -1,4 +1,4 @@
-"""When the dictionary is swept: by VACUUM, and when it has grown."""
+"""Sweeps of the dictionary: by VACUUM, and when it has grown."""
 
 from __future__ import annotations
 
@@ -8,41 +8,39 @@ import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ivm.errors import SqlError
+from sql.coordination.jobs import Jobs
 from sql.engine.sweeping import Sweeping
 
-if TYPE_CHECKING:
-    from sql.coordination.coordinator import Coordinator
-
 GROWTH: Final = 2
-"""A sweep is due when there are so many times the values, or the bytes, that the last one left."""
+"""A sweep is due when the values, or their bytes, are this many times what the last sweep left."""
 LEAST_VALUES: Final = 1 << 17
 LEAST_BYTES: Final = 1 << 26
 LOOK_SECONDS: Final = 2.0
 AGAIN_SECONDS: Final = 0.02
 RELEASE_SECONDS: Final = 0.5
-"""How long VACUUM waits for readers that hold what it has found dead; later it goes on by itself."""
+"""How long VACUUM waits for readers that hold dead values. The sweep is finished in the background afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What there was after the last sweep (or the start), and how often there was one."""
+    """The dictionary after the last sweep (or the start), and the number of sweeps."""
 
     values: int
     nbytes: int
     sweeps: int = 0
     found: int = 0
-    """Values that have left in all."""
+    """Values that have been removed in all."""
 
 
 class Sweeper:
-    """One sweep at a time; all on the event loop, but for what ``Sweeping`` does on its thread."""
+    """Runs one sweep at a time. Everything but the long parts of ``Sweeping`` runs on the event loop."""
 
-    def __init__(self, coordinator: Coordinator) -> None:
-        self._coordinator = coordinator
-        self._arena = coordinator.engine.dictionary.arena
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._arena = jobs.engine.dictionary.arena
         self._turns = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, "sweeper")
         self._current: Sweeping | None = None
@@ -53,15 +51,15 @@ class Sweeper:
 
     @property
     def due(self) -> bool:
-        """Whether the dictionary has grown by so much since the last sweep."""
+        """Whether the dictionary has grown enough since the last sweep."""
         arena, last = self._arena, self.last
         many = len(arena) > max(LEAST_VALUES, GROWTH * last.values)
         return many or arena.byte_size > max(LEAST_BYTES, GROWTH * last.nbytes)
 
     async def sweep(self, full: bool = False) -> None:
-        """One whole sweep; what readers hold goes when they are done. SqlError: the store refuses."""
+        """Run one whole sweep. Dead values that readers hold are removed later. SqlError: the store refuses."""
         async with self._turns:
-            sweeping = self._current = Sweeping(self._coordinator.engine, full)
+            sweeping = self._current = Sweeping(self._jobs.engine, full)
             try:
                 await self._find(sweeping)
             finally:
@@ -70,7 +68,7 @@ class Sweeper:
             await self._release(RELEASE_SECONDS)
 
     async def _find(self, sweeping: Sweeping) -> None:
-        jobs = self._coordinator
+        jobs = self._jobs
         await self._beside(sweeping.catch_up)
         while await jobs.autocommit(sweeping.compact):
             pass
@@ -87,19 +85,19 @@ class Sweeper:
             await self._beside(persistence.flush)
 
     async def _release(self, seconds: float) -> None:
-        """Give back the memory of what is dead as soon as nobody holds it, if that is within so many seconds."""
+        """Free the memory of dead values as soon as nobody holds them, waiting this many seconds at most."""
         sweeping = self._pending
         assert sweeping is not None
         until = asyncio.get_running_loop().time() + seconds
         while not sweeping.released:
             if asyncio.get_running_loop().time() >= until:
                 if seconds:
-                    gc.collect()  # what holds it may be garbage that waits for a collection
+                    gc.collect()  # a holder may be garbage that has not been collected yet
                 if not sweeping.released:
                     return
             await asyncio.sleep(AGAIN_SECONDS)
         await self._beside(sweeping.drop)
-        await self._coordinator.submit(sweeping.end)
+        await self._jobs.submit(sweeping.end)
         await self._beside(sweeping.forget)
         self._pending = None
         last = self.last
@@ -111,9 +109,9 @@ class Sweeper:
             try:
                 await self._look()
             except SqlError:
-                continue  # the store refuses at present
+                continue  # the store refuses writes at present
             except Exception:
-                traceback.print_exc()  # a fault of ours; the next look may do better
+                traceback.print_exc()  # a bug; the next attempt may succeed
 
     async def _look(self) -> None:
         if self._pending is not None and not self._turns.locked():
@@ -123,15 +121,15 @@ class Sweeper:
         elif self.due and self._pending is None:
             await self.sweep()
         elif self._arena.outgrown and not self._turns.locked():
-            sweeping = Sweeping(self._coordinator.engine)
-            await self._coordinator.submit(sweeping.let_go)
+            sweeping = Sweeping(self._jobs.engine)
+            await self._jobs.submit(sweeping.let_go)
             await self._beside(sweeping.forget)
 
     async def _beside(self, work: Callable[[], None]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def close(self) -> None:
-        """What runs ends soon."""
+        """Stop a running sweep and wait for its thread."""
         if self._current is not None:
             self._current.stop.set()
         self._watching.cancel()

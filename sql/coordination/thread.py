@@ -1,12 +1,12 @@
-"""The one thread that owns the engine, and the queue of jobs that leads to it.
+"""The thread that owns the engine, and its queue of jobs.
 
-The thread takes all jobs that wait, runs them in order, ends the group (``flush``: durable, stepped, published) and
-answers all of them with one wake-up of the event loop. So a commit is acknowledged only when its group stands, and
-what a later job sees includes every earlier one.
+The thread takes all queued jobs, runs them in order, ends the group (``flush``: durable, stepped, published) and
+answers all of them with one wake-up of the event loop. So a commit is acknowledged only when its whole group is
+durable, and a later job sees the effect of every earlier one.
 
-While the thread rests and one client has the server to itself, the event loop's thread does a short job itself
-(``begin``): two changes of threads cost as much as a small commit. What does not end in a moment, a loop that runs on
-or a slow disk, is left to the thread in the middle.
+While the thread is idle and only one client is active, the event loop's thread does a short job itself (``begin``),
+because two thread switches cost as much as a small commit. If the job's step does not end within ``HERE_SECONDS`` (a
+long-running loop, a slow disk), the engine thread finishes it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from storage.files import FatalStorageError
 
 T = TypeVar("T")
 GROUP_LIMIT: Final = 512
-"""Jobs in one group at most, so that the first of them does not wait for ever."""
+"""The most jobs in one group, so that the first of them does not wait for ever."""
 HERE_SECONDS: Final = 0.004
-"""How long the event loop may be held up by a job that it does itself."""
+"""How long a job that the event loop does itself may block it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -52,9 +52,9 @@ class Job(Generic[T]):
 class EngineThread:
     """Runs jobs one after the other on a thread of its own.
 
-    ``flush`` ends a group by a time (``perf_counter``); false when it is to be called again.
-    ``interrupt`` is polled by whatever may run long; it is set only while the job that it is meant for runs.
-    ``answered`` is called on the event loop whenever a group has been.
+    ``flush`` ends a group by a given time (``perf_counter``), and returns false when it must be called again.
+    ``interrupt`` is polled by long-running work. It is set only while the job that it is meant for runs.
+    ``answered`` is called on the event loop after each group has been answered.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class EngineThread:
         self._answered = answered
         self._current: Job[Any] | None = None
         self._group: list[Job[Any]] = []
-        """The jobs whose group is being flushed."""
+        """The jobs of the group that is being flushed."""
         self._guard = threading.Lock()
         self._jobs: SimpleQueue[Job[Any] | None] = SimpleQueue()
         self._pending = 0
@@ -82,9 +82,14 @@ class EngineThread:
         self._thread.start()
 
     @property
+    def pending(self) -> int:
+        """The number of jobs that have been queued and not answered."""
+        return self._pending
+
+    @property
     def idle(self) -> bool:
-        """Whether every job has been answered. Jobs are queued from the event loop only, so whoever asks there has the
-        engine to itself until it awaits."""
+        """Whether every job has been answered. Jobs are queued from the event loop only, so code that asks there has
+        the engine to itself until it awaits."""
         return self._pending == 0 and not self._stopping
 
     def queue(self, work: Callable[[], T], keep: bool = False) -> Job[T]:
@@ -99,8 +104,8 @@ class EngineThread:
         return job
 
     def begin(self, result: T, keep: bool = False) -> Job[T]:
-        """A job that the event loop's thread has done while this one rested (``idle``): its group is ended here too if
-        that takes but a moment, or else by this thread."""
+        """A job that the event loop's thread has done while this one was ``idle``. Its group is ended here too if that
+        takes less than ``HERE_SECONDS``, else by the engine thread."""
         assert self.idle, "one thread at a time has the engine"
 
         def rest() -> T:
@@ -115,7 +120,8 @@ class EngineThread:
         return job
 
     def between(self, work: Callable[[], None]) -> None:
-        """Work on the engine that no job has asked for, on the event loop's thread while this one rests (``idle``)."""
+        """Short work on the engine that belongs to no job, done on the event loop's thread while this one is
+        ``idle``."""
         assert self.idle, "one thread at a time has the engine"
         try:
             work()
@@ -129,10 +135,10 @@ class EngineThread:
             _end_server()
 
     async def wait(self, job: Job[T]) -> T:
-        """The job's result, once its group stands.
+        """The job's result, once its group is durable and published.
 
-        When the caller is cancelled the job is interrupted (57014) if it still can be, and what really happened is
-        reported: its error, or its result.
+        When the caller is cancelled the job is interrupted (57014) if that is still possible. Either way the job's
+        actual outcome is reported: its error, or its result.
         """
         try:
             return await asyncio.shield(job.future)
@@ -152,7 +158,7 @@ class EngineThread:
                 self._interrupt.set()
 
     def stop(self, timeout: float) -> bool:
-        """Finish what was queued and end the thread; whether it ended in time."""
+        """Finish the queued jobs and end the thread. False when ``timeout`` seconds were not enough."""
         self._stopping = True
         self._jobs.put(None)
         self._thread.join(timeout)
@@ -219,7 +225,7 @@ class EngineThread:
 
 
 def _end_server() -> NoReturn:
-    """An engine that is broken must not go on: the log has all that was acknowledged."""
+    """A broken engine must not go on: the log has every acknowledged commit."""
     traceback.print_exc()
     sys.stderr.flush()
     os._exit(70)

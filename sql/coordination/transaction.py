@@ -1,102 +1,34 @@
-"""One session's transaction, on the event loop's side, and the write token.
+"""One session's transaction, as the event loop sees it.
 
-A transaction reads one snapshot, taken at its first read. Its first write takes the token, first come first served;
-when by then the snapshot is no longer the newest, the transaction fails with 40001 instead of writing on what it did
-not see. The token goes on when COMMIT or ROLLBACK has been queued: the engine's queue keeps the order from there.
+A transaction reads one snapshot, taken at its first read. Its first write takes the write token. If the snapshot is no
+longer the newest by then, the transaction fails with 40001, so that it never writes over commits that it has not seen.
+The token is released as soon as COMMIT or ROLLBACK is queued: the engine thread's queue keeps the order from there.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from ivm.errors import SqlError
 from sql.catalog.catalog import Catalog
-from sql.engine.engine import TooLongHereError
+from sql.coordination.jobs import Jobs
 from sql.engine.snapshot import Published
+from sql.engine.state import TooLongHereError
 from sql.engine.writer import Mark, Writer
-
-if TYPE_CHECKING:
-    from sql.coordination.coordinator import Coordinator
 
 T = TypeVar("T")
 
 
-class WriteToken:
-    """First come, first served: one holder, or any number that pass (statements that commit by themselves, each one
-    job of the engine thread: they only wait their turn, and may be queued together).
-
-    Invariant: between ``enter`` and ``leave`` a passing statement's job is queued, and nobody holds the token.
-    """
-
-    def __init__(self) -> None:
-        self._held = False
-        self._passing = 0
-        self._waiting: deque[tuple[asyncio.Future[None], bool]] = deque()
-
-    async def acquire(self) -> None:
-        """Hold the token until ``release``."""
-        await self._turn(hold=True)
-
-    def release(self) -> None:
-        assert self._held, "released by its holder"
-        self._held = False
-        self._wake()
-
-    async def enter(self) -> None:
-        """Begin to pass; ``leave`` once the job is queued."""
-        await self._turn(hold=False)
-
-    def leave(self) -> None:
-        self._passing -= 1
-        self._wake()
-
-    async def _turn(self, hold: bool) -> None:
-        if not self._held and not self._waiting and not (hold and self._passing):
-            self._grant(hold)
-            return
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((future, hold))
-        try:
-            await future
-        except asyncio.CancelledError:
-            if future.done() and not future.cancelled():
-                if hold:
-                    self.release()
-                else:
-                    self.leave()
-            raise
-
-    def _grant(self, hold: bool) -> None:
-        if hold:
-            self._held = True
-        else:
-            self._passing += 1
-
-    def _wake(self) -> None:
-        while self._waiting and not self._held:
-            future, hold = self._waiting[0]
-            if future.done():
-                self._waiting.popleft()
-                continue
-            if hold and self._passing:
-                return
-            self._waiting.popleft()
-            self._grant(hold)
-            future.set_result(None)
-
-
 @dataclass(slots=True)
 class Transaction:
-    """A transaction in progress. ``started`` is its now(), µs since 2000. ``explicit``: opened by BEGIN.
+    """A transaction in progress. ``started``: its now(), in µs since 2000. ``explicit``: it was opened by BEGIN.
 
-    ``single``: one statement that commits by itself, so that a write is one job of the engine thread.
+    ``single``: it is one statement that commits by itself, so that a write is one job of the engine thread.
     """
 
-    coordinator: Coordinator
+    jobs: Jobs
     started: int
     explicit: bool
     single: bool = False
@@ -104,17 +36,17 @@ class Transaction:
     writer: Writer | None = None
     savepoints: list[tuple[str, Mark | None]] = field(default_factory=list)
     afterwards: list[Callable[[], object]] = field(default_factory=list)
-    """Called when it has ended, one way or the other, and the catalog says which."""
+    """Called after commit or rollback; the published catalog tells which it was."""
     _base: Published | None = None
     _own: Published | None = None
     _holds: bool = False
 
     @property
     def catalog(self) -> Catalog:
-        """The catalog that names resolve in: the snapshot's, with the transaction's own changes."""
+        """The catalog that names resolve in: that of the snapshot, with the transaction's own changes."""
         if self.writer is not None:
             return self.writer.catalog
-        return self.coordinator.engine.published.catalog if self._base is None else self._base.catalog
+        return self.jobs.engine.published.catalog if self._base is None else self._base.catalog
 
     @property
     def has_snapshot(self) -> bool:
@@ -129,37 +61,37 @@ class Transaction:
         """What the transaction reads: one snapshot, and its own writes."""
         if self.writer is None:
             if self._base is None:
-                self._base = self.coordinator.engine.published
+                self._base = self.jobs.engine.published
             return self._base
         if self._own is None:
-            self._own = await self.coordinator.submit(self.writer.snapshot)
+            self._own = await self.jobs.submit(self.writer.snapshot)
         return self._own
 
     async def write(self, work: Callable[[Writer], T], light: bool = False) -> T:
-        """Run a statement's changes on the engine thread. After an error the caller rolls back.
+        """Run a statement's changes on the engine thread. The caller rolls back after an error.
 
-        ``light``: where the engine rests, try here first; work that would take long raises TooLongHereError before
-        it has changed anything.
+        ``light``: when the engine thread is idle, first try on the event loop's thread. Work that would take long
+        raises TooLongHereError there before it has changed anything.
         """
         if self.read_only:
             raise SqlError("25006", "cannot execute a statement that writes in a read-only transaction")
         if self.single:
             here = (lambda: self._whole_here(work)) if light else None
-            return await self.coordinator.autocommit(lambda: self._whole(work), here)
+            return await self.jobs.autocommit(lambda: self._whole(work), here)
         if not self._holds:
-            await self.coordinator.token.acquire()
+            await self.jobs.token.acquire()
             self._holds = True
         self._own = None
-        if light and self.coordinator.idle:
+        if light and self.jobs.idle:
             try:
-                with self.coordinator.engine.resting():
+                with self.jobs.engine.resting():
                     return work(self._begin())
             except TooLongHereError:
                 pass
-        return await self.coordinator.submit(lambda: work(self._begin()))
+        return await self.jobs.submit(lambda: work(self._begin()))
 
     def _whole(self, work: Callable[[Writer], T]) -> T:
-        writer = Writer.begin(self.coordinator.engine)
+        writer = Writer.begin(self.jobs.engine)
         try:
             result = work(writer)
             writer.commit()
@@ -169,23 +101,23 @@ class Transaction:
         return result
 
     def _whole_here(self, work: Callable[[Writer], T]) -> Awaitable[T] | None:
-        """``_whole`` on the event loop's thread; None, with nothing changed, when that would take long."""
-        writer = Writer.begin(self.coordinator.engine)
+        """``_whole`` on the event loop's thread. None, with nothing changed, when that would take long."""
+        writer = Writer.begin(self.jobs.engine)
         try:
-            with self.coordinator.engine.resting():
+            with self.jobs.engine.resting():
                 result = work(writer)
             writer.commit()
         except TooLongHereError:
             return None
         except BaseException:
             if writer.updates:
-                self.coordinator.start(writer.rollback)
+                self.jobs.start(writer.rollback)
             raise
-        return self.coordinator.end_here(result)
+        return self.jobs.end_here(result)
 
     def _begin(self) -> Writer:
         if self.writer is None:
-            engine = self.coordinator.engine
+            engine = self.jobs.engine
             engine.flush()  # so that a tentative step never shares a group with commits before it
             if self._base is not None and self._base.ordinal != engine.timeline.last:
                 raise SqlError("40001", "could not serialize access due to concurrent update",
@@ -195,25 +127,25 @@ class Transaction:
         return self.writer
 
     async def commit(self) -> None:
-        """Durable and published on return."""
+        """The changes are durable and published on return."""
         await self._end(lambda writer: writer.commit(), here=True)
 
     async def rollback(self) -> None:
         await self._end(lambda writer: writer.rollback(), here=False)
 
     async def _end(self, work: Callable[[Writer], object], here: bool) -> None:
-        """``here``: the work itself is short."""
+        """``here``: the work is short enough for the event loop's thread."""
         writer = self.writer
         if not self._holds:
             return
         self._holds = False
         try:
-            if here and writer is not None and self.coordinator.alone:
-                job = self.coordinator.end_here(work(writer), keep=True)
+            if here and writer is not None and self.jobs.alone:
+                job = self.jobs.end_here(work(writer), keep=True)
             else:
-                job = self.coordinator.queue(lambda: None if self.writer is None else work(self.writer), keep=True)
+                job = self.jobs.queue(lambda: None if self.writer is None else work(self.writer), keep=True)
         finally:
-            self.coordinator.token.release()
+            self.jobs.token.release()
         try:
             await job
         except SqlError:
@@ -226,14 +158,14 @@ class Transaction:
             work()
 
     async def savepoint(self, name: str) -> None:
-        mark = await self.coordinator.submit(self.writer.mark) if self.writer is not None else None
+        mark = await self.jobs.submit(self.writer.mark) if self.writer is not None else None
         self.savepoints.append((name, mark))
 
     def release_savepoint(self, name: str) -> None:
         del self.savepoints[self._find(name) :]
 
     async def rollback_to(self, name: str) -> None:
-        """Take back what came after the savepoint, which stays."""
+        """Undo the changes made after the savepoint, which stays."""
         place = self._find(name)
         mark = self.savepoints[place][1]
         del self.savepoints[place + 1 :]
@@ -241,7 +173,7 @@ class Transaction:
             return
         writer = self.writer
         self._own = None
-        await self.coordinator.submit(lambda: writer.rollback() if mark is None else writer.rollback_to(mark))
+        await self.jobs.submit(lambda: writer.rollback() if mark is None else writer.rollback_to(mark))
 
     def _find(self, name: str) -> int:
         for place in range(len(self.savepoints) - 1, -1, -1):

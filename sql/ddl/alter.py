@@ -30,7 +30,6 @@ from sql.ddl.foreign_keys import check_keys_stay, with_foreign_key
 from sql.ddl.indexes import check_duplicates, named_check, named_index
 from sql.dml.changes import Changer
 from sql.dml.constraints import check_conditions
-from sql.dml.foreign_keys import check_present
 from sql.dml.key_index import KeyIndex
 from sql.engine.writer import Writer
 from sql.statements.definitions import (
@@ -249,7 +248,7 @@ class Alterer:
         changer = Changer(self.writer, self.keys, self.context)
         for link in self.keys.links(self.writer.catalog).outgoing.get(new.id, ()):
             if link.key not in old.foreign_keys:
-                check_present(changer, link, rows)
+                changer.references().check_present(link, rows)
 
     def _add_column(self, draft: _Draft, change: AddColumn) -> None:
         name, table = change.column.name, draft.table.name

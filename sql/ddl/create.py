@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import INT8
@@ -27,6 +26,7 @@ from sql.ddl.foreign_keys import link_text, needed_by, with_foreign_key
 from sql.ddl.indexes import index_named, taken_names, with_constraints
 from sql.ddl.partitions import check_keys, partition_parts
 from sql.ddl.sequences import alter_sequence, create_column_sequences, new_sequence, owner_of, release
+from sql.dml.row_changes import RowChanger
 from sql.engine.definition import view_rel
 from sql.engine.persist import DEFAULT_RETAIN
 from sql.engine.spread import spread_of
@@ -46,9 +46,6 @@ from sql.statements.queries import OutputColumn
 from sql.statements.results import Notice, Notify
 from sql.statements.routines import CreateFunction, DropFunction
 
-if TYPE_CHECKING:
-    from sql.dml.changes import Changer
-
 
 @dataclass(frozen=True, slots=True)
 class Definer:
@@ -61,7 +58,7 @@ class Definer:
     names: Lookup
     settings: Settings
 
-    def create_table(self, statement: CreateTable, changer: Changer) -> Relation | None:
+    def create_table(self, statement: CreateTable, changer: RowChanger) -> Relation | None:
         """The new table, None when it exists and that is accepted."""
         if self.exists(statement.schema_name, statement.name, statement.if_not_exists):
             return None

@@ -10,7 +10,6 @@ from sql.catalog.catalog import Relation
 from sql.catalog.keys import Check
 from sql.dml.changes import Changer
 from sql.dml.constraints import CHECKED_ROWS, duplicate_key
-from sql.dml.foreign_keys import keep_references
 from sql.dml.key_index import LATEST, TableKey, first_of_each
 from storage.load.collector import Few, KeyOrder, Sorted
 from storage.row_file import slices
@@ -37,7 +36,7 @@ def insert_load(changer: Changer, table: Relation, rows: Few | Sorted, checks: t
     changer.writer.add(table.id, rows.more.rows, rows.more.times)
     if changer.keys.links(changer.writer.catalog).touch(table.id):
         for part in slices(len(rows.rows), CHECKED_ROWS):
-            keep_references(changer, table, rows.rows[:0], None, rows.rows[part])
+            changer.keep_references(table, rows.rows[:0], None, rows.rows[part])
 
 
 def _check_keys(changer: Changer, table: Relation, rows: Sorted) -> None:

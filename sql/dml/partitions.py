@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,27 +14,21 @@ from sql.catalog.catalog import Relation
 from sql.catalog.keys import Index
 from sql.dml.constraints import fit
 from sql.dml.family import Share, chosen_rows, shares
-from sql.dml.routing import Routed, Router
+from sql.dml.routing import Routed
+from sql.dml.row_changes import RowChanger
 from sql.statements.statements import Insert, OnConflict, Update
 
-if TYPE_CHECKING:
-    from sql.dml.changes import Changer
 
-
-def router(changer: Changer) -> Router:
-    return Router(changer.writer.catalog, changer.keys, changer.context)
-
-
-def routed(changer: Changer, table: Relation, rows: Words) -> list[Routed]:
+def routed(changer: RowChanger, table: Relation, rows: Words) -> list[Routed]:
     """Rows given to a partitioned table, by partition. Raises 23514, 23502."""
-    found = router(changer)
+    found = changer.router()
     if table.bound is not None:
         found.check(table, rows)
     return found.route(table, rows)
 
 
-def insert_routed(changer: Changer, table: Relation, rows: Words) -> Words:
-    """Adds rows of a partitioned table's layout; the oid of the partition that took each."""
+def insert_routed(changer: RowChanger, table: Relation, rows: Words) -> Words:
+    """Add rows of a partitioned table's layout; the oid of the partition that each has gone to."""
     oids = np.zeros(len(rows), np.int64)
     for part in routed(changer, table, rows):
         changer.insert_own(part.leaf, part.rows)
@@ -43,20 +36,20 @@ def insert_routed(changer: Changer, table: Relation, rows: Words) -> Words:
     return oids
 
 
-def insert_unless_held(changer: Changer, statement: Insert, rows: Words) -> tuple[Words, Words]:
-    """INSERT … ON CONFLICT: the rows that are there now, in the table's layout, and the oids of their partitions."""
+def insert_unless_held(changer: RowChanger, statement: Insert, rows: Words) -> tuple[Words, Words]:
+    """INSERT … ON CONFLICT: the rows added or changed, in the table's layout, and the oids of their partitions."""
     assert statement.conflict is not None
     found, oids = [rows[:0]], [np.zeros(0, np.int64)]
     for part in routed(changer, statement.table, rows):
         conflict = conflict_of(statement.conflict, statement.table, part.leaf)
         done = _conflicting(changer, part, conflict)
-        found.append(router(changer).converted(part.leaf, statement.table, done))
+        found.append(changer.router().converted(part.leaf, statement.table, done))
         oids.append(np.full(len(done), part.leaf.oid, np.int64))
     return np.concatenate(found), np.concatenate(oids)
 
 
-def _conflicting(changer: Changer, part: Routed, conflict: OnConflict) -> Words:
-    """0A000 where a row that is changed would have to leave its partition."""
+def _conflicting(changer: RowChanger, part: Routed, conflict: OnConflict) -> Words:
+    """Insert into one partition. 0A000 when a changed row would have to leave it."""
     try:
         return changer.insert_conflicting(part.leaf, conflict, part.rows)
     except SqlError as error:
@@ -67,7 +60,7 @@ def _conflicting(changer: Changer, part: Routed, conflict: OnConflict) -> Words:
 
 
 def conflict_of(conflict: OnConflict, table: Relation, leaf: Relation) -> OnConflict:
-    """What ON CONFLICT of a partitioned table says of a partition."""
+    """ON CONFLICT of a partitioned table, for one of its partitions."""
     own = [c.name for c in leaf.columns]
     arbiters = tuple(_matching(table, leaf, index) for index in conflict.arbiters)
     width = len(own)
@@ -95,8 +88,8 @@ def _matching(table: Relation, leaf: Relation, index: Index) -> Index:
     raise SqlError("42P10", message)
 
 
-def update_routed(changer: Changer, statement: Update, source: RowSet) -> RowSet:
-    """Changes rows of a partitioned table, each of which goes where its new key says; what RETURNING sees."""
+def update_routed(changer: RowChanger, statement: Update, source: RowSet) -> RowSet:
+    """Change rows of a partitioned table, which may move them to other partitions; the rows for RETURNING."""
     table = statement.table
     kept: list[tuple[Share, Words]] = [
         (share, changer.once(share.branch.table, share.old)) for share in shares(statement, source)
@@ -126,8 +119,8 @@ Olds = dict[int, tuple[Relation, Words, Words]]
 """By partition: its relation, the places of its rows among those that change, and the rows as they are."""
 
 
-def _check(changer: Changer, id_: int, olds: Olds, parts: dict[int, Routed]) -> None:
-    """Raises 23514, 23505 where a partition cannot have its new rows."""
+def _check(changer: RowChanger, id_: int, olds: Olds, parts: dict[int, Routed]) -> None:
+    """Raises 23514, 23505 when a partition cannot take its new rows."""
     part = parts.get(id_)
     if part is None:
         return
@@ -135,8 +128,8 @@ def _check(changer: Changer, id_: int, olds: Olds, parts: dict[int, Routed]) -> 
     changer.check_rows(part.leaf, old, part.rows)
 
 
-def _change(changer: Changer, id_: int, olds: Olds, parts: dict[int, Routed]) -> None:
-    """Takes a partition's rows away that leave it, changes those that stay, adds those that come."""
+def _change(changer: RowChanger, id_: int, olds: Olds, parts: dict[int, Routed]) -> None:
+    """Delete a partition's rows that leave it, change those that stay, add those that come."""
     part = parts.get(id_)
     if id_ not in olds:
         assert part is not None

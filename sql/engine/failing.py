@@ -1,7 +1,8 @@
-"""Views that are down: their steps did not come to an end, or took too much memory, after the commit was durable.
+"""Views that are down: their step did not end, or took too much memory, after the commit was durable.
 
-What a view that is down had in the dataflow is freed at once. It is made anew from its definition when rows have gone
-that it may have failed on; a transaction's tentative step that breaks views is taken back, and they are made anew too.
+The dataflow of a view that is down is freed at once. The view is built again from its definition when rows that it may
+have failed on have been removed. When a transaction's tentative step breaks views, the step is undone and they are
+built again too.
 """
 
 from __future__ import annotations
@@ -9,39 +10,38 @@ from __future__ import annotations
 import traceback
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ivm.errors import SqlError
 from planner.logical.traversal import gets
 from sql.catalog.catalog import Catalog, Relation
 from sql.engine.definition import definition_rel
+from sql.engine.state import EngineState
 from storage.stored import History
 
-if TYPE_CHECKING:
-    from sql.engine.engine import Engine
-
 REVIVE_SECONDS: Final = 5.0
-"""What one view may take to come back, while commits wait."""
+"""How long one view's return may take while commits wait."""
 
 
 class Failing:
-    """``reasons``: what reading each view that is down gives. ``revived``: those that came back since the last batch
-    for the store, which forgets what it had of them. All of it on the engine thread."""
+    """Takes views down and brings them back; ``EngineState.failures`` has those that are down.
 
-    def __init__(self, engine: Engine) -> None:
+    ``revived``: those that came back since the last batch for the store, which forgets their old rows.
+    """
+
+    def __init__(self, engine: EngineState) -> None:
         self._engine = engine
-        self.reasons: dict[int, SqlError] = {}
         self.revived: list[int] = []
         self.broken = False
-        """Whether a tentative step has broken views: ``restore`` is due."""
+        """Whether a tentative step has broken views, so that ``restore`` is due."""
         self._inputs: dict[int, frozenset[int]] = {}
-        """What each view that is down reads."""
+        """The inputs of each view that is down."""
         self._held_back = False
         self._seen = 0
-        """Operators that had failed when it was looked for views last."""
+        """The number of failed operators at the last look."""
 
     def note(self) -> None:
-        """Takes the views down that have failed in a commit's step."""
+        """Take down the views that have failed in a commit's step."""
         engine = self._engine
         if engine.dataflow.failed == self._seen:
             return
@@ -57,7 +57,7 @@ class Failing:
     def unnoted(self) -> dict[int, SqlError]:
         """The views that have failed since the last commit, and why. Cost: the number of views."""
         failures = ((i, self._engine.dataflow.failure(output)) for i, output in self._engine.outputs.items())
-        return {i: failure for i, failure in failures if failure is not None and i not in self.reasons}
+        return {i: failure for i, failure in failures if failure is not None and i not in self._engine.failures}
 
     def _note(self, relation: int, failure: SqlError) -> None:
         reason = self._engine.watch.reason or failure
@@ -69,54 +69,54 @@ class Failing:
         hint = "It comes back by itself when rows are removed with which the step ends."
         if reason.sqlstate == "53200":
             hint += " A larger --memory, and a restart, bring it back too."
-        self.reasons[relation] = SqlError(reason.sqlstate, message, reason.detail, hint)
+        self._engine.failures[relation] = SqlError(reason.sqlstate, message, reason.detail, hint)
 
     def _free(self, views: list[Relation]) -> None:
-        """Nothing of some views stays in the dataflow, but what their joins with PROCTIME() had found."""
+        """Free views' dataflows, but keep what their joins with PROCTIME() have found."""
         engine = self._engine
         for view in sorted(views, key=lambda v: v.id, reverse=True):
             engine.locks.hold(view, engine.published.root, engine.published.ordinal)
-            engine.drop_relation(view.id, keep_failure=True)
+            engine.free(view.id)
 
     def down(self, view: Relation, catalog: Catalog) -> bool:
-        """Whether a view that is to be installed cannot be, since one that it reads is down: then so is it."""
+        """Whether a new view cannot be installed because one that it reads is down. It is down then, too."""
         inputs = self._inputs[view.id] = frozenset(gets(definition_rel(view, catalog)))
-        below = sorted(inputs & self.reasons.keys())
+        below = sorted(inputs & self._engine.failures.keys())
         if below:
-            self.reasons[view.id] = self.reasons[below[0]]
+            self._engine.failures[view.id] = self._engine.failures[below[0]]
         return bool(below)
 
     def heal(self, changes: Mapping[int, History]) -> None:
-        """After a commit with these changes: tries to bring views back that may have failed on rows that have gone."""
+        """After a commit with these changes: try to bring back views that may have failed on rows now deleted."""
         self._revive({i for i, history in changes.items() if (history.diffs < 0).any()})
 
     def let_go(self) -> None:
-        """Nothing beside holds history any more: views whose return it was in the way of may try again."""
-        if self._held_back and self.reasons and not self._engine.dataflow.held:
+        """Nothing holds history any more: retry the views whose return that prevented."""
+        if self._held_back and self._engine.failures and not self._engine.dataflow.held:
             self._revive(None)
 
     def forget(self, relation: int) -> None:
-        """A view is gone."""
-        self.reasons.pop(relation, None)
+        """A view has been dropped."""
+        self._engine.failures.pop(relation, None)
         self._inputs.pop(relation, None)
 
     def _revive(self, gone: Collection[int] | None) -> None:
-        """Makes views anew that read one of ``gone``, or one that has come back; None: all. Those that fail again stay
-        down.
+        """Build the views again that read one of ``gone`` or one that has come back; None: all. Those that fail again
+        stay down.
 
-        Memory's history goes first, since hydrating over it would run into the same loop at the epochs that had it.
+        History in memory is forgotten first: hydrating over it would run into the same loop at the epochs that had it.
         """
         engine = self._engine
         self._held_back = engine.dataflow.held
         back: set[int] = set()
-        for relation in sorted(i for i in self.reasons if i in engine.catalog.relations):
+        for relation in sorted(i for i in self._engine.failures if i in engine.catalog.relations):
             view = engine.catalog.relations[relation]
             inputs = self._inputs.get(relation)
             if inputs is None:
                 inputs = self._inputs[relation] = frozenset(gets(definition_rel(view, engine.catalog)))
             if gone is not None and inputs.isdisjoint(gone) and inputs.isdisjoint(back):
                 continue
-            if inputs & self.reasons.keys():
+            if inputs & self._engine.failures.keys():
                 continue
             engine.forget_history()
             failure = self._make_anew(view, engine.catalog)
@@ -129,7 +129,8 @@ class Failing:
             engine.publish_again()
 
     def _make_anew(self, view: Relation, catalog: Catalog) -> SqlError | None:
-        """A view from its definition, with what its joins with PROCTIME() had found; why it failed, and is freed."""
+        """Build a view from its definition, with what its joins with PROCTIME() had found. Its error if it fails and is
+        freed again."""
         engine = self._engine
         self._free([view])
         try:
@@ -161,8 +162,8 @@ class Failing:
     # -- tentative steps -----------------------------------------------------------------------------------------
 
     def settle_tentative(self) -> None:
-        """Step what a transaction has changed so far. Raises what has interrupted a view's step (57014, 53200, 54001):
-        the transaction is to be taken back then, and ``restore`` called."""
+        """Step what a transaction has changed so far. Raises what has interrupted a view's step (57014, 53200, 54001);
+        the transaction must be rolled back then, and ``restore`` called."""
         engine = self._engine
         before = engine.dataflow.failed
         try:
@@ -180,8 +181,10 @@ class Failing:
             raise SqlError(failure.sqlstate, failure.message, failure.detail, failure.hint)
 
     def restore(self, catalog: Catalog) -> None:
-        """Views that a tentative step has broken are built anew, as they were committed: it has been taken back.
-        ``catalog`` knows those that the transaction has made. What the store and the log have of others is right."""
+        """After the rollback: build the views that a tentative step has broken again, as they were committed.
+
+        ``catalog`` has those that the transaction has created. The store and the log are right about the others.
+        """
         self.broken = False
         engine = self._engine
         broken = [(engine.catalog if i in engine.catalog.relations else catalog).relations[i] for i in self.unnoted()]

@@ -90,7 +90,7 @@ class Writer:
         engine = self.engine
         at = max(self.ordinal if self.updates or self.created else 0, engine.timeline.last)
         epoch = engine.timeline.epoch(engine.timeline.last)
-        return Published(at, epoch, engine.since, engine.head, self.catalog, engine.stored(), engine.failing.reasons,
+        return Published(at, epoch, engine.since, engine.head, self.catalog, engine.stored(), engine.failures,
                          engine.arranged)  # fmt: skip
 
     def pending(self, inputs: Iterable[int]) -> Pending | None:
@@ -158,7 +158,7 @@ class Writer:
         engine = self.engine
         self.settle()
         self.catalog = self.catalog.with_relation(relation, engine.next_version())
-        if relation.id not in engine.failing.reasons:
+        if relation.id not in engine.failures:
             engine.add_indexes(relation)
         engine.hydrate()
         engine.failing.settle_tentative()

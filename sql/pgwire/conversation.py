@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, assert_never
+from typing import Any, Final, Literal, Protocol, assert_never
 
 from ivm.errors import SqlError, too_deep, unsupported
 from ivm.rows import RowSet
@@ -53,11 +53,17 @@ from sql.pgwire.messages_frontend import (
 from sql.pgwire.protocol import ServerProtocol
 from sql.pgwire.values import column_formats, encode_rows
 from sql.statements.queries import OutputColumn
-from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, EmptyResult, Notice, Result, RowsResult
+from sql.statements.results import (
+    CommandResult,
+    CopyInResult,
+    CopyOutResult,
+    EmptyResult,
+    Inbox,
+    Notice,
+    Result,
+    RowsResult,
+)
 from storage.types.text_style import TextStyle
-
-if TYPE_CHECKING:
-    from sql.coordination.notifications import Notifications
 
 log = logging.getLogger("freshet.wire")
 
@@ -84,7 +90,7 @@ class WireSession(Protocol):
     parameter_changes: list[tuple[str, str]]
     """Reported settings with new values, drained by the wire; at first the session's own starting values."""
 
-    notifications: Notifications
+    inbox: Inbox
     signalled: Callable[[bool], None] | None
     """Set by the wire: another session asks to cancel what this one runs, or (True) to end it."""
 
@@ -347,7 +353,7 @@ class Conversation:
             self._flush()
 
     def _take_notifications(self) -> None:
-        arrived = self._session.notifications.arrived
+        arrived = self._session.inbox.arrived
         self._out += [NotificationResponse(n.sender, n.channel, n.payload).encode() for n in arrived]
         arrived.clear()
 

@@ -212,7 +212,7 @@ class Connection(asyncio.Protocol):
             if self._arrived is not None and self._protocol.phase is Phase.QUERIES:
                 conversation.notify()
 
-        session.notifications.arrives = arrives
+        session.inbox.arrives = arrives
         await conversation.run()
 
     def _signalled(self, terminate: bool) -> None:

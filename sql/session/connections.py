@@ -1,21 +1,18 @@
-"""What a new source must reach before it is created, so that the statement says so and not the first batch."""
+"""Checks that a new source can be reached, so that CREATE SOURCE fails and not its first batch."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from sql.catalog.connection import Connection
+from sql.coordination.coordinator import Coordinator
 from sql.session.source_streams import source_folder
 from sql.statements.connections import CreateSource
 from storage.load.jdbc import check_url
 
-if TYPE_CHECKING:
-    from sql.coordination.coordinator import Coordinator
-
 
 async def check_reachable(coordinator: Coordinator, statement: object) -> None:
-    """42501: a folder outside of --files; 58P01: there is none; 42809: it is a file."""
+    """42501: the folder is outside of --files; 58P01: it does not exist; 42809: it is a file."""
     if isinstance(statement, CreateSource):
         await asyncio.to_thread(_check, coordinator, statement.connection)
 

@@ -1,15 +1,16 @@
-"""Statements about the session itself: SET, SHOW, PREPARE, DEALLOCATE and those that do nothing."""
+"""Statements about the session itself: SET, SHOW, PREPARE, DEALLOCATE, LISTEN, NOTIFY, and those that do nothing."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import assert_never
 
 from ivm.errors import SqlError
-from ivm.words import TEXT
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.parse import StatementText
+from sql.session.datum_rows import datum_rows
 from sql.session.portal import NamedStatement
-from sql.statements.queries import OutputColumn
+from sql.session.preparing import prepare, show_columns
+from sql.session.state import SessionState
 from sql.statements.results import CommandResult, Notice, Result
 from sql.statements.statements import (
     Deallocate,
@@ -20,23 +21,20 @@ from sql.statements.statements import (
     SetTransaction,
     SetVariable,
     Show,
-    Statement,
 )
 
-if TYPE_CHECKING:
-    from sql.session.execute import Executor
-    from sql.session.session import Session
+Control = SetVariable | SetTransaction | Show | Prepare | Deallocate | Listen | Notify | NoOperation
 
 
-def run_control(session: Session, executor: Executor, statement: Statement) -> Result:
-    """The statement's result; at once."""
+def run_control(session: SessionState, statement: Control) -> Result:
+    """Run the statement at once."""
     match statement:
         case SetVariable():
             return _set(session, statement)
         case SetTransaction():
             return _set_transaction(session, statement)
         case Show():
-            return _show(session, executor, statement)
+            return _show(session, statement)
         case Prepare():
             return _prepare(session, statement)
         case Deallocate():
@@ -56,10 +54,10 @@ def run_control(session: Session, executor: Executor, statement: Statement) -> R
                 session.notices.append(Notice("NOTICE", "00000", statement.notice))
             return CommandResult(statement.tag)
         case _:
-            raise AssertionError(f"{type(statement).__name__} is run elsewhere")
+            assert_never(statement)
 
 
-def _set(session: Session, statement: SetVariable) -> CommandResult:
+def _set(session: SessionState, statement: SetVariable) -> CommandResult:
     transaction = session.transaction
     in_block = transaction is not None and transaction.explicit
     if statement.local and not in_block:
@@ -71,7 +69,7 @@ def _set(session: Session, statement: SetVariable) -> CommandResult:
     return CommandResult("SET" if statement.value is not None else "RESET")
 
 
-def _set_transaction(session: Session, statement: SetTransaction) -> CommandResult:
+def _set_transaction(session: SessionState, statement: SetTransaction) -> CommandResult:
     transaction = session.transaction
     if not statement.session and (transaction is None or not transaction.explicit):
         session.notice("SET TRANSACTION can only be used in transaction blocks", "WARNING", "25P01")
@@ -83,30 +81,26 @@ def _set_transaction(session: Session, statement: SetTransaction) -> CommandResu
     return CommandResult("SET")
 
 
-def show_columns(session: Session, statement: Show) -> tuple[OutputColumn, ...]:
-    """The columns of SHOW."""
+def _show(session: SessionState, statement: Show) -> Result:
+    columns, settings = show_columns(session, statement), session.settings
+    rows: list[tuple[object, ...]]
     if statement.name.lower() == "all":
-        return tuple(OutputColumn(name, TEXT) for name in ("name", "setting", "description"))
-    return (OutputColumn(session.settings.label(statement.name), TEXT),)
+        rows = [(name, value, "") for name, value in settings.all()]
+    else:
+        rows = [(settings.get(statement.name),)]
+    return datum_rows(session.coordinator.engine.dictionary, columns, rows, "SHOW")
 
 
-def _show(session: Session, executor: Executor, statement: Show) -> Result:
-    columns = show_columns(session, statement)
-    if statement.name.lower() == "all":
-        return executor.datum_rows(columns, [(n, v, "") for n, v in session.settings.all()], "SHOW")
-    return executor.datum_rows(columns, [(session.settings.get(statement.name),)], "SHOW")
-
-
-def _prepare(session: Session, statement: Prepare) -> CommandResult:
+def _prepare(session: SessionState, statement: Prepare) -> CommandResult:
     if statement.name in session.statements:
         raise SqlError("42P05", f'prepared statement "{statement.name}" already exists')
-    prepared = session.prepare(StatementText(statement.text), statement.types)
+    prepared = prepare(session, StatementText(statement.text), statement.types)
     now = wall_clock() - POSTGRES_EPOCH
     session.statements[statement.name] = NamedStatement(statement.text, statement.types, prepared, now, by_sql=True)
     return CommandResult("PREPARE")
 
 
-def _deallocate(session: Session, statement: Deallocate) -> CommandResult:
+def _deallocate(session: SessionState, statement: Deallocate) -> CommandResult:
     if statement.name is None:
         session.statements.clear()
         return CommandResult("DEALLOCATE ALL")

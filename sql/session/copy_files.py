@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -14,20 +14,23 @@ from ivm.rows import Words, unpack
 from planner.expr.context import Context
 from sql.bind.copying import format_of
 from sql.catalog.catalog import Relation
+from sql.coordination.coordinator import Coordinator
 from sql.coordination.transaction import Transaction
 from sql.dml.loading import order_of
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.engine.loads import Load, LoadState
 from sql.session.collected import Collected
 from sql.session.copy_in import gone, table_rows, write_load
-from sql.session.copying import load_progress
+from sql.session.information import text_style
 from sql.session.load_source import costs_of, for_executors, load_columns, location_of, source_of
 from sql.session.rejecting import RowChecks, rejects_of, tell
+from sql.session.state import SessionState
 from sql.statements.statements import CopyFormat, CopyFrom, CopyOptions
+from sql.system.state import CopyInfo
 from storage.load.collector import RowCollector
 from storage.load.columns import load_schema
 from storage.load.engine import choose_engine
-from storage.load.paths import Location
+from storage.load.paths import LocalFiles, Location
 from storage.load.rejects import Rejects
 from storage.load.source import Source, read_here
 from storage.passwords import hide_passwords
@@ -36,18 +39,14 @@ from storage.sorted_rows import Run
 from storage.spark.costs import cores_of
 from storage.types.text_style import TextStyle
 
-if TYPE_CHECKING:
-    from sql.coordination.coordinator import Coordinator
-    from sql.session.session import Session
-
 T = TypeVar("T")
 
 LOOK_SECONDS: Final = 0.5
-"""How soon a load notices that its table was dropped."""
+"""How often a load checks that its table has not been dropped."""
 
 
-async def load_file(session: Session, transaction: Transaction, statement: CopyFrom, context: Context) -> int:
-    """Loads files; the number of rows, 0 where this load was committed before.
+async def load_file(session: SessionState, transaction: Transaction, statement: CopyFrom, context: Context) -> int:
+    """Load files; the number of rows, 0 when this load was committed before.
 
     42501: outside of --files; 58P01: not there; 55006: a load of the same id runs; 42P01: the table was dropped.
     """
@@ -56,7 +55,7 @@ async def load_file(session: Session, transaction: Transaction, statement: CopyF
     loads = coordinator.engine.loads
     session.copying = load_progress(load, location)
     with loads.run(load):
-        known = await coordinator.submit(lambda: loads.committed(load.relation, load.id))
+        known = await coordinator.jobs.submit(lambda: loads.committed(load.relation, load.id))
         if known is None:
             rows = await read_rows(session, statement, location, context, load)
             load.state = LoadState.COMMITTING
@@ -67,18 +66,32 @@ async def load_file(session: Session, transaction: Transaction, statement: CopyF
     return loaded_before(session, load.id, load.table)
 
 
-def loaded_before(session: Session, id_: str, table: str) -> int:
-    """Says so: 0 rows."""
+def load_progress(load: Load, location: Location) -> Callable[[], CopyInfo]:
+    """Tells a load's progress for pg_stat_progress_copy. Bytes are estimated from rows, or 0 when the files do not tell
+    their number of rows."""
+    size = location.size if isinstance(location, LocalFiles) else 0
+
+    def told() -> CopyInfo:
+        done = size * min(load.rows, load.total) // load.total if load.total else 0
+        return CopyInfo(load.backend, load.relation, False, "FILE", done, size, load.rows, load.rejected)
+
+    return told
+
+
+def loaded_before(session: SessionState, id_: str, table: str) -> int:
+    """Tell the client that this load is done already; the number of rows, 0."""
     session.notice(f'load "{id_}" of table {table} was committed before: nothing is loaded again',
                    hint="Its rows are counted in freshet.loads.")  # fmt: skip
     return 0
 
 
-async def new_load(session: Session, path: str | None, options: CopyOptions, table: Relation) -> tuple[Location, Load]:
-    """What a statement reads, and the load that it is. Raises 42501, 58P01, 0A000."""
+async def new_load(
+    session: SessionState, path: str | None, options: CopyOptions, table: Relation
+) -> tuple[Location, Load]:
+    """The files that a statement reads, and a new load. Raises 42501, 58P01, 0A000."""
     assert path is not None
     location = await asyncio.to_thread(location_of, path, options.format, session.coordinator.files)
-    cores = cores_of(session.coordinator.spark().settings.master)
+    cores = cores_of(session.coordinator.spark.session().settings.master)
     choice = choose_engine(options.engine, location, costs_of(options.format), cores)
     engine = "spark" if choice.spark else "local"
     now, backend = wall_clock(), session.backend_id
@@ -89,11 +102,13 @@ async def new_load(session: Session, path: str | None, options: CopyOptions, tab
 
 
 async def read_rows(
-    session: Session, statement: CopyFrom, location: Location, context: Context, load: Load
+    session: SessionState, statement: CopyFrom, location: Location, context: Context, load: Load
 ) -> Collected:
-    """Whole rows of the statement's table, from its files, read on another thread; when the statement is cancelled, or
-    the table dropped, that stops and leaves nothing."""
-    coordinator, style = session.coordinator, session.text_style
+    """Whole rows of the statement's table, read from its files on another thread.
+
+    Reading stops, and leaves nothing behind, when the statement is cancelled or the table dropped.
+    """
+    coordinator, style = session.coordinator, text_style(session)
 
     def read() -> Collected:
         return _collected(coordinator, statement, _rows(coordinator, statement, location, context, style, load), load)
@@ -108,8 +123,9 @@ async def read_rows(
 
 
 async def read_beside(coordinator: Coordinator, load: Load, read: Callable[[], T]) -> T:
-    """On another thread; stopped when the statement is cancelled, or the load's table dropped (42P01)."""
-    there = _is_there(coordinator, load)  # else its own transaction has created it
+    """Run ``read`` on another thread. It is stopped when the statement is cancelled, or the load's table dropped
+    (42P01)."""
+    there = _is_there(coordinator, load)  # else this transaction has created it
     reading = asyncio.ensure_future(asyncio.to_thread(read))
     try:
         while not (await asyncio.wait({reading}, timeout=LOOK_SECONDS))[0]:
@@ -128,7 +144,7 @@ def _is_there(coordinator: Coordinator, load: Load) -> bool:
 
 
 def _collected(coordinator: Coordinator, statement: CopyFrom, parts: Iterator[Run], load: Load) -> Collected:
-    """All rows, and the file that has them where they are many."""
+    """All rows, in a file when they are many."""
     persistence = coordinator.engine.persistence
     folder = None if persistence is None else persistence.row_files
     table = statement.table
@@ -143,14 +159,14 @@ def _collected(coordinator: Coordinator, statement: CopyFrom, parts: Iterator[Ru
 def _rows(
     coordinator: Coordinator, statement: CopyFrom, location: Location, context: Context, style: TextStyle, load: Load
 ) -> Iterator[Run]:
-    """Whole rows of the table that have met its CHECKs."""
+    """Whole rows of the table that meet its CHECKs."""
     source = source_of(statement, location, for_executors(style) if load.engine == "spark" else style)
     load.total = source.check()
     table, rejects = statement.table, rejects_of(statement)
     checks = RowChecks(table, rejects, context)
     for run in _loaded(coordinator, source, context, load, rejects):
         rows = _whole_rows(statement, run.rows, context)
-        if checks.conditions:  # of each row that is left out there is a reject
+        if checks.conditions:  # each row that is left out becomes a reject
             yield Run(checks.passing(rows if run.counts is None else np.repeat(rows, run.counts, axis=0)))
         else:
             yield Run(rows, run.counts)
@@ -172,6 +188,6 @@ def _loaded(
         from storage.load.spark import read_with_spark
 
         return read_with_spark(
-            coordinator.spark(), source, context.dictionary, cancel=load.cancel, rejects=rejects, tell=load.see
+            coordinator.spark.session(), source, context.dictionary, cancel=load.cancel, rejects=rejects, tell=load.see
         )
     return read_here(source, context.dictionary, rejects)

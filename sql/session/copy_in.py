@@ -1,10 +1,10 @@
-"""COPY … FROM: rows from the client's data or from files into a table."""
+"""COPY … FROM: rows of the client's data, or of files, into a table."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ivm.words import ColumnType
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluate
 from sql.catalog.catalog import Catalog, Relation
+from sql.coordination.coordinator import Coordinator
 from sql.coordination.prepared import StaleError
 from sql.coordination.transaction import Transaction
 from sql.dml.changes import Changer
@@ -25,24 +26,22 @@ from sql.pgwire.copy import CopyParser
 from sql.pgwire.copy_binary import BinaryParser
 from sql.pgwire.file_formats import of_listed
 from sql.session.collected import Collected
+from sql.session.information import text_style
 from sql.session.rejecting import RowChecks, load_of_stdin, rejects_of, tell
+from sql.session.state import SessionState
 from sql.statements.results import CommandResult
 from sql.statements.statements import CopyFormat, CopyFrom
 from sql.system.state import CopyInfo
 from storage.load.collector import Few
 from storage.load.rejects import Rejects
 
-if TYPE_CHECKING:
-    from sql.coordination.coordinator import Coordinator
-    from sql.session.session import Session
-
 T = TypeVar("T")
 
 
 class CopyIn:
-    """``sql.statements.results.CopyReceiver``: parses beside the event loop, and writes when the data has ended."""
+    """``sql.statements.results.CopyReceiver``: parses on reader threads, and writes when the data has ended."""
 
-    def __init__(self, session: Session, transaction: Transaction, statement: CopyFrom, context: Context) -> None:
+    def __init__(self, session: SessionState, transaction: Transaction, statement: CopyFrom, context: Context) -> None:
         self._session = session
         self._coordinator = session.coordinator
         self._transaction = transaction
@@ -50,7 +49,7 @@ class CopyIn:
         self._context = context
         table = statement.table
         columns = [table.columns[i] for i in statement.columns]
-        style = session.text_style
+        style = text_style(session)
         self._rejects = rejects_of(statement)
         options, dictionary = of_listed(statement.options, statement.columns), context.dictionary
         self._parser: CopyParser | BinaryParser
@@ -63,7 +62,7 @@ class CopyIn:
         session.copying = lambda: self._progress
 
     async def feed(self, data: bytes) -> None:
-        """One piece of data. SqlError where it is bad."""
+        """Take one piece of data. SqlError when it is malformed."""
         self._parser.feed(data)
         if self._parser.ready:
             await self._beside(self._parser.parse)
@@ -73,7 +72,7 @@ class CopyIn:
             progress.skipped = len(self._rejects.found)
 
     async def finish(self) -> CommandResult:
-        """The rows become the transaction's."""
+        """Add the rows to the transaction."""
         rows = await self._beside(self._rows)
         count = await self._write(rows) if self._rejects is None else await self._write_load(rows, self._rejects)
         return CommandResult(f"COPY {count}")
@@ -109,7 +108,7 @@ class CopyIn:
 async def write_rows(
     coordinator: Coordinator, transaction: Transaction, table: Relation, rows: Words, context: Context
 ) -> int:
-    """Adds whole rows of a table, in one change; their number. 42P01, 40001: it was dropped, or altered, meanwhile."""
+    """Add whole rows to a table, in one change; their number. 42P01, 40001: it was dropped, or altered, meanwhile."""
 
     def work(writer: Writer) -> int:
         writer.engine.check_room()
@@ -123,7 +122,8 @@ async def write_load(
     coordinator: Coordinator, transaction: Transaction, table: Relation, collected: Collected, context: Context,
     load: Load,
 ) -> Load | None:  # fmt: skip
-    """As ``write_rows``, the load's being committed with them; the load that was before it, if there is one."""
+    """As ``write_rows``, with the record of the load. An earlier load of the same id, if there is one: nothing is added
+    then."""
 
     def work(writer: Writer) -> Load | None:
         with collected.entering(writer) as rows:
@@ -143,18 +143,18 @@ async def write_load(
 
 
 def before(writer: Writer, relation: int, id_: str) -> Load | None:
-    """A table's load of this id that was committed, or is part of this transaction, if there is one."""
+    """The table's load of this id that was committed or is part of this transaction, if there is one."""
     own = [load for load in writer.loads if (load.relation, load.id) == (relation, id_)]
     return own[0] if own else writer.engine.loads.committed(relation, id_)
 
 
 def gone(name: str) -> SqlError:
-    """A table was dropped while its rows were on their way."""
+    """The error when a table was dropped while its rows were read."""
     return SqlError("42P01", f'relation "{name}" does not exist', detail="It was dropped while the rows were read.")
 
 
 def _still(catalog: Catalog, table: Relation) -> Relation:
-    """The table as it is now; its rows must look as they did when the data began to come."""
+    """The table as it is now. Its columns must be those from when the data began to come."""
     now = catalog.relations.get(table.id)
     if now is None and all(r.oid != table.oid for r in catalog.relations.values()):
         raise gone(table.name)

@@ -1,12 +1,11 @@
-"""CREATE TABLE … FROM 'uri': the columns as the files or the database tell them, and their rows, in one change; EXPLAIN
-of loads."""
+"""CREATE TABLE … FROM 'uri': a table with the columns and the rows of files or of a database, in one change; EXPLAIN of
+loads."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
@@ -15,13 +14,15 @@ from sql.dml.loading import insert_load
 from sql.engine.loads import Load, LoadState
 from sql.engine.writer import Writer
 from sql.session.collected import Collected
-from sql.session.copy_files import loaded_before, new_load, read_beside, read_rows
+from sql.session.copy_files import load_progress, loaded_before, new_load, read_beside, read_rows
 from sql.session.copy_in import before
-from sql.session.copying import load_progress
+from sql.session.defining import Definitions
+from sql.session.information import SystemInformation, text_style
 from sql.session.load_schema import explain_load, local_columns, table_columns
 from sql.session.load_source import location_of, source_of
-from sql.session.reads import Request
+from sql.session.reads import Reads
 from sql.session.rejecting import tell
+from sql.session.request import Request
 from sql.session.state import SessionState
 from sql.statements.definitions import CreateTable
 from sql.statements.results import CommandResult, Notice
@@ -31,26 +32,23 @@ from storage.load.paths import LocalFiles, Location
 from storage.spark.costs import cores_of
 from storage.types.text_style import TextStyle
 
-if TYPE_CHECKING:
-    from sql.session.execute import Executor
-    from sql.session.session import Session
-
 
 class TableFrom:
-    """One statement that makes a table and fills it."""
+    """One statement that creates a table and fills it."""
 
     def __init__(
-        self, session: Session, executor: Executor, statement: CreateTableFrom, prepared: Prepared, request: Request
-    ) -> None:
-        assert session.transaction is not None, "a statement runs in a transaction"
-        self._session, self._executor, self._transaction = session, executor, session.transaction
+        self, session: SessionState, reads: Reads, definitions: Definitions, statement: CreateTableFrom,
+        prepared: Prepared, request: Request,
+    ) -> None:  # fmt: skip
+        self._session, self._transaction = session, session.running
+        self._reads, self._definitions = reads, definitions
         self._statement, self._prepared, self._request = statement, prepared, request
         self._key = statement.schema_name, statement.name
         self._notices: list[Notice] = []
 
     async def run(self) -> CommandResult:
-        """Raises 42P07 before anything is read, unless the table is of this very load, which was committed before; then
-        what inferring the columns, loading and creating raise."""
+        """Run the statement. Raises 42P07 before anything is read, unless the table is that of this same load,
+        committed before; then the errors of inferring the columns, of loading and of CREATE TABLE."""
         try:
             if self._key in self._transaction.catalog.names:
                 return await self._there_already()
@@ -90,7 +88,7 @@ class TableFrom:
         return CommandResult(tag)
 
     async def _found(self, location: Location, load: Load) -> Sequence[FoundColumn]:
-        statement, coordinator, style = self._statement, self._session.coordinator, self._session.text_style
+        statement, coordinator, style = self._statement, self._session.coordinator, text_style(self._session)
 
         def read() -> Sequence[FoundColumn]:
             if isinstance(location, LocalFiles):
@@ -98,14 +96,14 @@ class TableFrom:
             from storage.load.infer_spark import columns_by_spark
 
             source = source_of(_copy(statement, ()), location, style)
-            return columns_by_spark(coordinator.spark(), source, style, load.cancel)
+            return columns_by_spark(coordinator.spark.session(), source, style, load.cancel)
 
         return await read_beside(coordinator, load, read)
 
     async def _rows(self, columns: tuple[TableColumn, ...], location: Location, load: Load) -> Collected:
-        state = SessionState(self._session, self._transaction.catalog)
+        information = SystemInformation(self._session, self._transaction.catalog)
         dictionary = self._session.coordinator.engine.dictionary
-        context = self._executor.reads.context(dictionary, self._request, 0, state)
+        context = self._reads.context(dictionary, self._request, 0, information)
         return await read_rows(self._session, _copy(self._statement, columns), location, context, load)
 
     async def _write(self, columns: tuple[TableColumn, ...], collected: Collected | None, load: Load) -> str:
@@ -116,7 +114,7 @@ class TableFrom:
             if table is None or collected is None:
                 return "CREATE TABLE"
             with collected.entering(writer) as rows:
-                insert_load(self._executor.definitions.changer(writer, self._request), table, rows, collected.checks)
+                insert_load(self._definitions.changer(writer, self._request), table, rows, collected.checks)
             load.relation = table.oid
             load.join(writer.loads, rows.count)
             return f"COPY {rows.count}"
@@ -129,22 +127,21 @@ class TableFrom:
 
     def _create(self, writer: Writer, columns: tuple[TableColumn, ...]) -> Relation | None:
         definition = CreateTable(*self._key, columns, if_not_exists=self._statement.if_not_exists)
-        definitions = self._executor.definitions
-        definer = definitions.definer(writer, self._prepared, self._notices.append)
-        return definer.create_table(definition, definitions.changer(writer, self._request))
+        definer = self._definitions.definer(writer, self._prepared, self._notices.append)
+        return definer.create_table(definition, self._definitions.changer(writer, self._request))
 
 
 def _copy(statement: CreateTableFrom, columns: tuple[TableColumn, ...]) -> CopyFrom:
-    """The load of a table of these columns."""
+    """The COPY that fills a table of these columns."""
     count = len(columns)
     table = Relation(0, statement.schema_name, statement.name, RelationKind.TABLE, columns)
     return CopyFrom(table, tuple(range(count)), (None,) * count, statement.options, statement.path)
 
 
-async def explained_load(session: Session, statement: CopyFrom | CreateTableFrom) -> list[str]:
-    """EXPLAIN COPY t FROM 'path' and EXPLAIN CREATE TABLE t FROM 'path': the lines. Raises what the load would."""
-    coordinator, style = session.coordinator, session.text_style
-    cores = cores_of(coordinator.spark().settings.master)
+async def explained_load(session: SessionState, statement: CopyFrom | CreateTableFrom) -> list[str]:
+    """EXPLAIN COPY t FROM 'path' and EXPLAIN CREATE TABLE t FROM 'path': the lines. Raises the errors of the load."""
+    coordinator, style = session.coordinator, text_style(session)
+    cores = cores_of(coordinator.spark.session().settings.master)
     if isinstance(statement, CreateTableFrom):
         _check_free(session, statement)
 
@@ -155,16 +152,15 @@ async def explained_load(session: Session, statement: CopyFrom | CreateTableFrom
     return await asyncio.to_thread(read)
 
 
-def _check_free(session: Session, statement: CreateTableFrom) -> None:
-    """42P07: there is a relation of this name, and nothing says that it may be there."""
-    assert session.transaction is not None, "a statement runs in a transaction"
-    known = (statement.schema_name, statement.name) in session.transaction.catalog.names
+def _check_free(session: SessionState, statement: CreateTableFrom) -> None:
+    """42P07: there is a relation of this name, and neither IF NOT EXISTS nor a LOAD_ID accepts it."""
+    known = (statement.schema_name, statement.name) in session.running.catalog.names
     if known and not statement.if_not_exists and statement.options.load_id is None:
         raise SqlError("42P07", f'relation "{statement.name}" already exists')
 
 
 def _found_here(statement: CreateTableFrom, folders: tuple[Path, ...], style: TextStyle) -> CopyFrom:
-    """With the columns that files of this machine tell; none of what only Spark reads."""
+    """The COPY, with the columns of files of this machine; without columns for what only Spark reads."""
     location = location_of(statement.path, statement.options.format, folders)
     if not isinstance(location, LocalFiles):
         return _copy(statement, ())

@@ -1,10 +1,9 @@
-"""What defines relations: statements → their jobs on the engine's thread."""
+"""CREATE, ALTER and DROP: statements → their jobs on the engine thread."""
 
 from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError
 from planner.distributed.hydration_choice import Hydrate
@@ -16,10 +15,10 @@ from sql.coordination.abandoning import abandoning, going
 from sql.coordination.hydration import Creation
 from sql.coordination.prepared import Prepared
 from sql.ddl.alter import Alterer
+from sql.ddl.attaching import attach, detach
 from sql.ddl.connections import create_source, set_paused
 from sql.ddl.create import Definer
 from sql.ddl.indexes import create_index, drop_indexes
-from sql.ddl.partitions import attach, detach
 from sql.ddl.rename import Renamer
 from sql.ddl.sinks import SinkDefiner
 from sql.ddl.types import TypeDefiner
@@ -28,8 +27,11 @@ from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.engine.definition import view_rel
 from sql.engine.engine import Engine
 from sql.engine.writer import Writer
-from sql.session.reads import Request
+from sql.session.information import SystemInformation
+from sql.session.reads import Reads
+from sql.session.request import Request
 from sql.session.state import SessionState
+from sql.session.writes import Writes
 from sql.statements.connections import ConnectionStatement, CreateSource, SetPaused
 from sql.statements.definitions import (
     AlterSequence,
@@ -51,11 +53,6 @@ from sql.statements.sinks import AlterSink, CreateSink, SinkStatement
 from sql.statements.statements import Insert
 from sql.statements.types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType, TypeStatement
 
-if TYPE_CHECKING:
-    from sql.session.execute import Executor
-    from sql.session.session import Session
-
-
 Definition = (
     CreateTable | CreateView | CreateIndex | CreateSequence | AlterSequence | Drop | DropIndex | AlterTable | Renaming
     | CreateSchema | DropSchema | CreateFunction | DropFunction | TypeStatement | Attach | Detach
@@ -64,51 +61,49 @@ Definition = (
 
 
 class Definitions:
-    """Those of one session; the transaction stands already."""
+    """Runs definitions for one session, whose transaction is open."""
 
-    def __init__(self, session: Session, executor: Executor) -> None:
+    def __init__(self, session: SessionState, reads: Reads, writes: Writes) -> None:
         self._session = session
-        self._executor = executor
+        self._reads = reads
+        self._writes = writes
 
     async def run(self, statement: Definition, prepared: Prepared, request: Request) -> Result:
-        transaction = self._session.transaction
-        assert transaction is not None
+        """Run one definition. Its notices are sent even when it fails."""
         notices: list[Notice] = []
         try:
-            made = isinstance(statement, CreateView) and statement.materialized and not transaction.alone
-            if made and isinstance(statement, CreateView) and locks_in(statement.query.rel):
-                raise SqlError("25001", "a view with PROCTIME() cannot be created inside a transaction block")
-            if made and isinstance(statement, CreateView) and statement.hydrate is Hydrate.SPARK:
-                raise SqlError("25001", "Spark cannot hydrate a view inside a transaction block")
-            if isinstance(statement, CreateView) and statement.parts and transaction.alone:
-                return await self._scatter(statement, prepared, request, notices.append)
-            if isinstance(statement, CreateView) and statement.materialized and transaction.alone:
-                coordinator = self._session.coordinator
-                creation = Creation(
-                    coordinator.engine, statement, prepared,
-                    lambda writer: self.definer(writer, prepared, notices.append),
-                    self._session.backend_id, wall_clock() - POSTGRES_EPOCH, coordinator.spark(),
-                    coordinator.budget.limit, lambda text: notices.append(Notice("NOTICE", "00000", text)),
-                )  # fmt: skip
-                if await coordinator.hydrators.create(coordinator, creation):
-                    return CommandResult("CREATE MATERIALIZED VIEW")
-            job = transaction.write(
-                lambda writer: self._define_now(writer, statement, prepared, request, notices.append)
-            )
-            if isinstance(statement, Drop):
-                names = Lookup(transaction.catalog, self._session.path(transaction.catalog))
-                job = abandoning(self._session.coordinator.engine, going(statement, names), job)
-            tag = await job
+            return await self._run(statement, prepared, request, notices.append)
         finally:
             self._session.notices += notices
-        return CommandResult(tag)
 
-    async def _scatter(
-        self, statement: CreateView, prepared: Prepared, request: Request, notify: Notify
-    ) -> CommandResult:  # fmt: skip
-        """A view that Spark maintains is there when its first job has ended well; otherwise it goes again."""
-        transaction, coordinator = self._session.transaction, self._session.coordinator
-        assert transaction is not None
+    async def _run(self, statement: Definition, prepared: Prepared, request: Request, notify: Notify) -> Result:
+        transaction = self._session.running
+        if isinstance(statement, CreateView) and statement.materialized:
+            if not transaction.alone:
+                _check_in_block(statement)
+            elif statement.parts:
+                return await self._scatter(statement, prepared, notify)
+            elif await self._hydrated_beside(statement, prepared, notify):
+                return CommandResult("CREATE MATERIALIZED VIEW")
+        job = transaction.write(lambda writer: self._define_now(writer, statement, prepared, request, notify))
+        if isinstance(statement, Drop):
+            names = Lookup(transaction.catalog, self._session.path(transaction.catalog))
+            job = abandoning(self._session.coordinator.engine, going(statement, names), job)
+        return CommandResult(await job)
+
+    async def _hydrated_beside(self, statement: CreateView, prepared: Prepared, notify: Notify) -> bool:
+        """Create a materialized view while commits go on. False: only the engine thread can; nothing has changed."""
+        session, coordinator = self._session, self._session.coordinator
+        creation = Creation(
+            coordinator.engine, statement, prepared, lambda writer: self.definer(writer, prepared, notify),
+            session.backend_id, wall_clock() - POSTGRES_EPOCH, coordinator.spark.session(), coordinator.budget.limit,
+            lambda text: notify(Notice("NOTICE", "00000", text)),
+        )  # fmt: skip
+        return await coordinator.hydrators.create(creation)
+
+    async def _scatter(self, statement: CreateView, prepared: Prepared, notify: Notify) -> CommandResult:
+        """Create a view that Spark maintains, and wait for its first job. If that fails the view is dropped again."""
+        transaction, coordinator = self._session.running, self._session.coordinator
 
         def define(writer: Writer) -> Relation | None:
             prepared.check_current(writer.catalog)
@@ -119,7 +114,7 @@ class Definitions:
             try:
                 await coordinator.scattered.ready(view.id)
             except BaseException:
-                await asyncio.shield(coordinator.autocommit(partial(_drop_again, coordinator.engine, view)))
+                await asyncio.shield(coordinator.jobs.autocommit(partial(_drop_again, coordinator.engine, view)))
                 raise
         return CommandResult("CREATE MATERIALIZED VIEW")
 
@@ -169,10 +164,10 @@ class Definitions:
             case AlterTable():
                 return self._alter(definer, statement, request)
             case Attach():
-                attach(definer, self.changer(writer, request), statement)
+                attach(self.changer(writer, request), definer.names, statement)
                 return "ALTER TABLE"
             case Detach():
-                detach(definer, statement)
+                detach(writer, definer.names, statement)
                 return "ALTER TABLE"
             case Rename() | SetSchema() | SetOwner():
                 Renamer(writer, definer.names, notify, self._session.user).run(statement)
@@ -195,8 +190,8 @@ class Definitions:
 
     def _context(self, writer: Writer, request: Request) -> Context:
         timeline = writer.engine.timeline
-        state = SessionState(self._session, writer.catalog)
-        return self._executor.reads.context(writer.engine.dictionary, request, timeline.epoch(timeline.last), state)
+        information = SystemInformation(self._session, writer.catalog)
+        return self._reads.context(writer.engine.dictionary, request, timeline.epoch(timeline.last), information)
 
     def _alter(self, definer: Definer, statement: AlterTable, request: Request) -> str:
         writer, keys = definer.writer, self._session.coordinator.keys
@@ -212,9 +207,9 @@ class Definitions:
     def _create_table_as(self, definer: Definer, statement: CreateTable, prepared: Prepared, request: Request) -> str:
         writer, query = definer.writer, statement.source
         assert query is not None
-        state = SessionState(self._session, writer.catalog)
+        information = SystemInformation(self._session, writer.catalog)
         context = self._context(writer, request)
-        rows = self._executor.source(writer, view_rel(query), prepared, context, state)
+        rows = self._writes.source(writer, view_rel(query), prepared, context, information)
         changer = Changer(writer, self._session.coordinator.keys, context)
         table = definer.create_table(statement, changer)
         if table is None:
@@ -223,8 +218,16 @@ class Definitions:
         return f"SELECT {count}"
 
 
+def _check_in_block(statement: CreateView) -> None:
+    """25001: the materialized view cannot be created inside a transaction block."""
+    if locks_in(statement.query.rel):
+        raise SqlError("25001", "a view with PROCTIME() cannot be created inside a transaction block")
+    if statement.hydrate is Hydrate.SPARK:
+        raise SqlError("25001", "Spark cannot hydrate a view inside a transaction block")
+
+
 def _drop_again(engine: Engine, view: Relation) -> None:
-    """A view that has not come about, unless somebody has dropped it, or made another over it."""
+    """Drop a view whose first job has failed, unless it has been dropped, or another view reads it."""
     writer = Writer.begin(engine)
     if view.id in writer.catalog.relations and not writer.catalog.dependents([view.id]):
         writer.drop([view.id])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ivm.errors import unsupported
 from planner.distributed.hydration_choice import Choice, Hydrate, choose, stored_in
 from planner.logical.locked_joins import numbered
@@ -11,6 +9,7 @@ from planner.logical.nodes import Rel
 from sql.engine.definition import view_rel
 from sql.engine.snapshot import Published, StoredIndexes, plan_maintained
 from sql.engine.spread import spread_of
+from sql.session.state import SessionState
 from sql.statements.definitions import (
     CreateTable,
     CreateView,
@@ -25,12 +24,9 @@ from sql.statements.statements import (
     Update,
 )
 
-if TYPE_CHECKING:
-    from sql.session.session import Session
 
-
-def explained(session: Session, statement: Explain) -> list[str]:
-    """Its lines."""
+def explained(session: SessionState, statement: Explain) -> list[str]:
+    """The lines of EXPLAIN's result."""
     published = session.coordinator.engine.published
     inner = statement.statement
     maintained = isinstance(inner, CreateView) and inner.materialized
@@ -59,13 +55,13 @@ def explained(session: Session, statement: Explain) -> list[str]:
     return lines
 
 
-def _hydrated_by(session: Session, statement: CreateView, published: Published) -> Choice:
+def _hydrated_by(session: SessionState, statement: CreateView, published: Published) -> Choice:
     rel = _explained(statement)
     plan = plan_maintained(rel, published, session.settings.planning)
     versions = (published.version(relation) for relation in stored_in(plan))
     rows = sum(version.count for version in versions if version is not None)
     coordinator = session.coordinator
-    return choose(statement.hydrate, plan, rows, coordinator.spark().settings.master, coordinator.budget.limit)
+    return choose(statement.hydrate, plan, rows, coordinator.spark.session().settings.master, coordinator.budget.limit)
 
 
 def _explained(statement: Statement) -> Rel:

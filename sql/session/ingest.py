@@ -1,14 +1,11 @@
-"""A source's batch → its table, in one commit with the note that the batch is in."""
+"""A source's batch → its table, in one commit with the source's progress."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ivm.errors import SqlError
-from ivm.rows import Mask, Vector, Words, pack, unpack
-from ivm.words import ColumnType
+from ivm.rows import Mask, Vector, Words, unpack
 from planner.expr.context import Context
 from sql.bind.entry_points import environment_of
 from sql.bind.target import column_default
@@ -21,20 +18,18 @@ from sql.dml.changes import Changer
 from sql.dml.key_index import KeyIndex
 from sql.dml.upserts import upsert_by_key
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
-from sql.engine.snapshot import Published
-from sql.engine.writer import Writer, ones
+from sql.engine.writer import Writer
 from sql.session.copy_in import table_rows
+from sql.session.source_progress import Progress, note_progress, progress
 from sql.statements.statements import CopyFrom, CopyOptions
-from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, load_schema
 from storage.streams.json_rows import JsonRows
 from storage.streams.systems import encoded_columns
-from storage.types.codec import decode, encode
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A source and its table at one moment, and what of the table is filled (``statement``, as COPY fills it)."""
+    """A source and its table at one moment. ``statement``: the COPY that would fill the same columns."""
 
     source: Relation
     table: Relation
@@ -48,19 +43,8 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """A source's row: see ``SOURCE_COLUMNS``. ``committed``: µs since 2000."""
-
-    query: str
-    batch: int
-    rows: int
-    position: str | None
-    committed: int
-
-
-@dataclass(frozen=True, slots=True)
 class Batch:
-    """What came. ``rows``: packed as ``target.rows`` is encoded; ``position``: of a poll."""
+    """What a source has sent. ``rows``: packed as ``target.rows`` is encoded. ``position``: of a poll."""
 
     query: str
     number: int
@@ -69,7 +53,7 @@ class Batch:
 
 
 def target_of(source: Relation, catalog: Catalog) -> Target:
-    """What a source fills now. Raises 42703, 42P10 where its table has changed so that it cannot any more."""
+    """What a source fills now. Raises 42703, 42P10 when its table has changed so that this is no longer possible."""
     assert source.connection is not None, "a source"
     connection = source.connection
     table = catalog.relations[source.dependencies[0]]
@@ -89,10 +73,10 @@ def target_of(source: Relation, catalog: Catalog) -> Target:
 
 
 def ingest(writer: Writer, keys: KeyIndex, context: Context, target: Target, batch: Batch) -> Progress:
-    """Adds a batch and the note that it is in, on the engine thread; how far the source is then.
+    """Add a batch and the source's new progress, on the engine thread; that progress.
 
-    A batch that is in already changes nothing. Raises StaleError, 55000 for a batch that cannot be the next one,
-    and what the table's constraints raise.
+    A batch that is in the table already changes nothing. Raises StaleError, 55000 for a batch that cannot be the next
+    one, and the errors of the table's constraints.
     """
     writer.engine.check_room()
     source, table = (writer.catalog.relations.get(r.id) for r in (target.source, target.table))
@@ -114,7 +98,7 @@ def ingest(writer: Writer, keys: KeyIndex, context: Context, target: Target, bat
     now = wall_clock() - POSTGRES_EPOCH
     total = count + (0 if before is None else before.rows)
     after = Progress(batch.query, batch.number, total, batch.position, now)
-    _note(writer, source, before, after)
+    note_progress(writer, source, before, after)
     return after
 
 
@@ -135,7 +119,7 @@ def _check_next(source: Relation, before: Progress | None, batch: Batch) -> None
 
 
 def _upsert(changer: Changer, target: Target, rows: Words) -> None:
-    """Rows by key, the last of each first checked for what it lacks."""
+    """Insert, replace or delete rows by key."""
     *columns, flag = unpack(rows, load_schema(encoded_columns(target.rows)))
     gone: Mask = flag.words != 0
     table, count = target.table, len(rows)
@@ -150,43 +134,8 @@ def _placed(filled: dict[int, int], columns: list[Vector]) -> list[tuple[int, Ve
 
 
 def _present(vector: Vector, gone: Mask) -> Vector:
-    """A column that may not be NULL, where rows that go have nothing in it."""
+    """A NOT NULL column, in which rows to delete hold no value."""
     if vector.nulls is None:
         return vector
     left = vector.nulls & ~gone
     return Vector(vector.words, left if left.any() else None)
-
-
-def progress(writer: Writer, source: Relation) -> Progress | None:
-    """How far a source has come, the transaction's own changes seen; None before its first batch."""
-    return progress_in(source, writer.snapshot((source.id,)), writer.engine.dictionary)
-
-
-def progress_in(source: Relation, published: Published, dictionary: Dictionary) -> Progress | None:
-    """How far a source has come in a published state; None before its first batch."""
-    rows, diffs = published.rows(source.id, published.ordinal)
-    rows = rows[diffs > 0]
-    if not len(rows):
-        return None
-    vectors = unpack(rows, source.schema)
-    query, batch, total, position, committed = (
-        decode(c.type, v, dictionary)[0] for c, v in zip(source.columns, vectors, strict=True)
-    )
-    return Progress(str(query), _int(batch), _int(total), None if position is None else str(position), _int(committed))
-
-
-def _int(datum: object) -> int:
-    assert isinstance(datum, int), "a bigint or a moment"
-    return datum
-
-
-def _note(writer: Writer, source: Relation, before: Progress | None, after: Progress) -> None:
-    """The source's one row is another now."""
-    for found, diff in ((before, -1), (after, 1)):
-        if found is not None:
-            values = (found.query, found.batch, found.rows, found.position, found.committed)
-            vectors = [
-                encode(c.type, [v], writer.engine.dictionary) for c, v in zip(source.columns, values, strict=True)
-            ]
-            schema = tuple(ColumnType(c.type, c.nullable) for c in source.columns)
-            writer.add(source.id, np.ascontiguousarray(pack(vectors, schema, 1)), ones(1, diff))

@@ -18,7 +18,8 @@ from storage.load.json_rows import JsonFormat
 from storage.load.partitions import Partitions, partition_keys
 from storage.load.paths import LocalFiles, Location, RemoteFiles, locate
 from storage.load.source import Source
-from storage.load.text import TextFormat, TextSource
+from storage.load.text import TextFormat
+from storage.load.text_source import TextSource
 from storage.types.text_style import TextStyle
 
 _SUFFIXES: Final = {

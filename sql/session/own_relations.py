@@ -1,10 +1,9 @@
-"""The rows of schema ``freshet``'s relations, as of the asking."""
+"""The rows of the relations of schema ``freshet``, computed when they are read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,11 +13,14 @@ from ivm.workers import workers
 from planner.expr.row_errors import decode_error
 from sql.catalog.catalog import Relation
 from sql.catalog.search_path import Lookup, SearchPath
+from sql.coordination.coordinator import Coordinator
+from sql.coordination.hydration import Creation
+from sql.coordination.scattered import ScatteredViews
 from sql.engine.snapshot import Published
 from sql.session.holdings import arrangement_rows, shown_name, view_rows
 from sql.session.load_relations import load_rows, reject_rows
-from sql.session.sinks import sink_rows
-from sql.session.vacuum import dictionary_row
+from sql.session.sink_relations import sink_rows
+from sql.session.source_relations import source_rows
 from sql.system.own import (
     ARRANGEMENTS,
     DICTIONARY,
@@ -35,49 +37,55 @@ from sql.system.own import (
 )
 from storage.dictionary import Dictionary
 
-if TYPE_CHECKING:
-    from sql.coordination.hydration import Creation
-    from sql.coordination.scattered import ScatteredViews
-    from sql.session.session import Session
-
 Datums = tuple[object, ...]
 
 
-def own_rows(relation: Relation, session: Session, published: Published, dictionary: Dictionary) -> Iterable[Datums]:
-    """One of ``OWN_RELATIONS``; datums in column order."""
-    path = session.path(published.catalog)
+def own_rows(
+    relation: Relation, coordinator: Coordinator, path: SearchPath, published: Published, dictionary: Dictionary
+) -> Iterable[Datums]:
+    """The rows of one of ``OWN_RELATIONS``, as datums in column order. ``path``: where the reader looks up names."""
+    engine, names = coordinator.engine, Lookup(published.catalog, path)
     if relation == VIEW_ERRORS:
-        return view_errors(published, session.coordinator.scattered, dictionary, Lookup(published.catalog, path))
+        return view_errors(published, coordinator.scattered, dictionary, names)
     if relation == DICTIONARY:
-        return [dictionary_row(session.coordinator)]
+        return [dictionary_row(coordinator)]
     if relation == STEPS:
-        return session.coordinator.engine.times.rows()
+        return engine.times.rows()
     if relation == WORKERS:
         return [(i, t.calls, t.nanoseconds // 1_000_000) for i, t in enumerate(workers().tallies)]
     if relation == ARRANGEMENTS:
-        return arrangement_rows(session.coordinator.engine.dataflow, published, Lookup(published.catalog, path))
+        return arrangement_rows(engine.dataflow, published, names)
     if relation == VIEWS:
-        made = ((c.statement.schema_name, c.statement.name, c.phase.value) for c in _under_way(session))
-        rows = view_rows(session.coordinator.engine.dataflow, published, Lookup(published.catalog, path), made)
-        return chain(rows, scattered_rows(session.coordinator.scattered, Lookup(published.catalog, path)))
+        made = ((c.statement.schema_name, c.statement.name, c.phase.value) for c in _under_way(coordinator))
+        return chain(view_rows(engine.dataflow, published, names, made), scattered_rows(coordinator.scattered, names))
     if relation == SPARK_JOBS:
-        return spark_jobs(session.coordinator.scattered, Lookup(published.catalog, path))
+        return spark_jobs(coordinator.scattered, names)
     if relation == LOADS:
-        return load_rows(session.coordinator.engine.loads.all(), Lookup(published.catalog, path))
+        return load_rows(engine.loads.all(), names)
     if relation == REJECTS:
-        return reject_rows(session.coordinator.engine.loads.all(), Lookup(published.catalog, path))
+        return reject_rows(engine.loads.all(), names)
     if relation == SINKS:
-        return sink_rows(session.coordinator, published, Lookup(published.catalog, path))
+        return sink_rows(coordinator.sinks, published, names)
     if relation == SOURCES:
-        sources = session.coordinator.sources
-        return () if sources is None else sources.rows(published, Lookup(published.catalog, path))
+        sources = coordinator.sources
+        return () if sources is None else source_rows(sources, published, names, engine.dictionary)
     assert relation == HYDRATIONS, "each relation has its rows here"
-    return hydrations(session, path)
+    return hydrations(_under_way(coordinator), path)
 
 
-def hydrations(session: Session, path: SearchPath) -> Iterable[Datums]:
+def dictionary_row(coordinator: Coordinator) -> Datums:
+    """freshet.dictionary: values in use, dead values that readers hold, bytes, sweeps, values removed."""
+    arena, last = coordinator.engine.dictionary.arena, coordinator.sweeper.last
+    return len(arena), arena.dead, arena.byte_size, last.sweeps, last.found
+
+
+def _under_way(coordinator: Coordinator) -> list[Creation]:
+    return list(coordinator.hydrators.under_way)
+
+
+def hydrations(creations: Iterable[Creation], path: SearchPath) -> Iterable[Datums]:
     """freshet.hydrations: the views that are being made, the first one first."""
-    for creation in _under_way(session):
+    for creation in creations:
         shown = shown_name(creation.statement.schema_name, creation.statement.name, path)
         operators, done, updates = creation.place or (None, None, None)
         place = (creation.phase.value, operators, done, updates, creation.behind, creation.started)
@@ -85,7 +93,7 @@ def hydrations(session: Session, path: SearchPath) -> Iterable[Datums]:
 
 
 def scattered_rows(scattered: ScatteredViews, names: Lookup) -> Iterable[Datums]:
-    """freshet.views: those that Spark maintains; ``behind`` while commits wait that readers cannot see yet."""
+    """freshet.views: those that Spark maintains; ``behind`` while there are commits that readers cannot see yet."""
     for view in sorted(scattered.views.values(), key=lambda view: view.relation.oid):
         served, waits = view.served, view.waiting > 0
         status = "failing" if view.error is not None else "behind" if waits or served is None else "running"
@@ -107,14 +115,10 @@ def spark_jobs(scattered: ScatteredViews, names: Lookup) -> Iterable[Datums]:
             yield names.shown(view.relation), *place, len({r.place for r in reports}), job.held, *read, *written, error
 
 
-def _under_way(session: Session) -> list[Creation]:
-    return list(session.coordinator.hydrators.under_way)
-
-
 def view_errors(
     published: Published, scattered: ScatteredViews, dictionary: Dictionary, names: Lookup
 ) -> Iterable[tuple[object, ...]]:
-    """freshet.view_errors: each error row of each materialized view, and the views that are taken down."""
+    """freshet.view_errors: each error row of each materialized view, and the views that are down."""
     for relation in sorted(published.catalog.relations.values(), key=lambda r: r.name):
         failure = published.failures.get(relation.id) or scattered.broken.get(relation.id)
         if failure is not None:
@@ -125,7 +129,7 @@ def view_errors(
 
 
 def _standing_errors(relation: Relation, published: Published, scattered: ScatteredViews) -> Words:
-    """Their ids. Of a view that Spark maintains: as of its last job."""
+    """The ids of a relation's error rows; for a view that Spark maintains, as of its last job."""
     if relation.id in scattered.views and (served := scattered.views[relation.id].served) is not None:
         return _error_ids(served.errors, served.upper)
     return _error_ids(published.errors(relation.id), published.ordinal)

@@ -1,20 +1,17 @@
-"""Which clients may have the server run Python, and the first run of an aggregate's body."""
+"""Permission for clients to have the server run Python, and the first run of an aggregate's body."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from ivm.errors import SqlError
+from sql.coordination.coordinator import Coordinator
 from sql.statements.routines import CreateFunction
-
-if TYPE_CHECKING:
-    from sql.coordination.coordinator import Coordinator
 
 
 async def allow_python(coordinator: Coordinator, statement: object) -> None:
-    """Runs the body of a new aggregate, which defines its function. 42501: the server was started without --python;
-    38000: it failed."""
+    """Run the body of a new aggregate, which defines its function. 42501: the server was started without --python;
+    38000: the body failed."""
     if not isinstance(statement, CreateFunction) or statement.python is None:
         return
     if not coordinator.python:

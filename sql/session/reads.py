@@ -1,11 +1,11 @@
-"""A session's queries: bound, at their moment, run."""
+"""A session's queries: each is read at one moment, with its own context."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet, Words
@@ -13,64 +13,55 @@ from planner.expr.context import Context
 from planner.expr.scalar import Literal
 from planner.peek.direct import is_short
 from sql.coordination.prepared import Prepared, StaleError
+from sql.coordination.transaction import Transaction
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.engine.overlay import OverlaidSnapshot, Pending
 from sql.engine.served import Served
 from sql.engine.snapshot import Published
-from sql.session.query import Moment, Reading, epoch_of, in_view, moment_of, present
+from sql.session.information import SystemInformation
+from sql.session.moments import Moment, epoch_of, moment_of, present
+from sql.session.query import Reading
+from sql.session.request import Request
 from sql.session.state import SessionState
+from sql.session.view_errors import in_view
 from sql.statements.queries import Query
 from sql.statements.results import Notice, RowsResult
 from storage.dictionary import Dictionary
 
-if TYPE_CHECKING:
-    from sql.coordination.transaction import Transaction
-    from sql.session.session import Session
-
 LIGHT_ROWS: Final = 200
-"""Rows up to which a transaction's statement is run on the event loop's thread: to change threads would cost more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """How a statement is asked for. ``single``: it commits by itself. ``formats``: of its result's columns."""
-
-    parameters: tuple[object, ...] = ()
-    single: bool = False
-    formats: tuple[int, ...] = ()
+"""Rows up to which a transaction's statement runs on the event loop's thread: changing threads would cost more."""
 
 
 class Reads:
-    """Runs queries for one session; the transaction stands already."""
+    """Runs queries for one session, whose transaction is open."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SessionState) -> None:
         self._session = session
 
-    def context(self, dictionary: Dictionary, request: Request, epoch: int, state: SessionState) -> Context:
-        """What expressions of this statement may know."""
+    def context(self, dictionary: Dictionary, request: Request, epoch: int, information: SystemInformation) -> Context:
+        """What the statement's expressions may know: parameters, times, settings, system information."""
         transaction = self._session.transaction
         now = wall_clock() - POSTGRES_EPOCH
         started = now if transaction is None else transaction.started
         settings = self._session.settings
         zone = settings.get("timezone")
         hold = dictionary.generation
-        return Context(dictionary, request.parameters, started, now, zone, epoch, state, settings.formats, hold)
+        return Context(dictionary, request.parameters, started, now, zone, epoch, information, settings.formats, hold)
 
     async def query(self, statement: Query, prepared: Prepared, request: Request) -> RowsResult:
         """A SELECT's rows."""
         reading = await self.reading(statement, prepared, request)
         rows = await self.read(reading)
-        if self._session.coordinator.engine.sequences.unmarked:  # numbers given to a client are not given again
-            await self._session.coordinator.submit(lambda: None)
+        if self._session.coordinator.engine.sequences.unmarked:  # a number that a client has seen is never given again
+            await self._session.coordinator.jobs.submit(lambda: None)
         return RowsResult(
             statement.columns, rows, f"SELECT {len(rows)}", reading.context.dictionary, formats=request.formats
         )
 
     async def reading(self, statement: Query, prepared: Prepared, request: Request) -> Reading:
-        """A query at its moment, ready to run. StaleError: it must be bound again."""
+        """A query with its moment, ready to run. StaleError: it must be bound again."""
         session = self._session
-        transaction = session.transaction
-        assert transaction is not None, "a statement runs in a transaction"
+        transaction = session.running
         if statement.locking and transaction.explicit:
             await transaction.write(lambda writer: None)
         own = self._unstepped_state(transaction, statement, prepared)
@@ -80,13 +71,13 @@ class Reads:
         if not known and published.catalog.lacks(prepared.inputs):
             raise StaleError
         if prepared.overdue() and transaction.writer is None:
-            session.coordinator.arrange(prepared.wishes)
-        state = SessionState(session, published.catalog)
+            session.coordinator.jobs.arrange(prepared.wishes)
+        information = SystemInformation(session, published.catalog)
         dictionary = session.coordinator.engine.dictionary
         if not (prepared.plain and known and is_plain(statement)):
             dictionary = dictionary.scratch()
         moment = present(published)
-        context = self.context(dictionary, request, moment.epoch, state)
+        context = self.context(dictionary, request, moment.epoch, information)
         if statement.as_of is not None:
             moment = await self.moment(statement, published, prepared.inputs, context)
             context = replace(context, epoch=moment.epoch)
@@ -99,8 +90,8 @@ class Reads:
         if prepared.counted is not None and published.counts is not None and statement.as_of is None:
             count = published.counts.at(prepared.counted, published.ordinal)
         reading = Reading(
-            plan, prepared.inputs, statement.finishing, moment, context, state, session.coordinator, ignore, count,
-            pending, served,
+            plan, prepared.inputs, statement.finishing, moment, context, information,
+            session.coordinator.engine.persistence, session.coordinator.budget, ignore, count, pending, served,
         )  # fmt: skip
         self._check_views(reading)
         return reading
@@ -108,16 +99,16 @@ class Reads:
     async def served(
         self, inputs: frozenset[int], moment: Moment, fixed: bool = False
     ) -> tuple[Moment, Mapping[int, Served]]:
-        """The inputs that Spark maintains, once they cover the moment; or, where the session may read what is stale and
-        the moment is not ``fixed``, an earlier one that they cover already. 0A000: after writes of the transaction's
-        own; 55000: too old."""
+        """The moment to read, and the inputs that Spark maintains, once they cover it.
+
+        Where the session may read stale rows and the moment is not ``fixed``, it is an earlier moment that they cover
+        already. 0A000: the transaction has written; 55000: the moment is too old.
+        """
         coordinator = self._session.coordinator
         views = coordinator.scattered.among(inputs)
         if not views:
             return moment, {}
-        transaction = self._session.transaction
-        assert transaction is not None
-        if transaction.writer is not None:
+        if self._session.running.writer is not None:
             raise unsupported(
                 "reading a materialized view that Spark maintains in a transaction that has written",
                 hint="Commit first: Spark sees what is committed.",
@@ -126,7 +117,7 @@ class Reads:
         covered = min(view.covered for view in views)
         stale = moment.epoch > covered > coordinator.engine.clock.now() - limit
         if limit and not fixed and stale:
-            moment = await moment_of(coordinator, moment.published, inputs, covered)
+            moment = await moment_of(coordinator.jobs, moment.published, inputs, covered)
         timeline = coordinator.engine.timeline
         ordinal = timeline.ordinal(moment.epoch)
         epoch = moment.epoch if ordinal is None else timeline.epoch(ordinal)
@@ -139,9 +130,9 @@ class Reads:
     def _unstepped_state(
         self, transaction: Transaction, statement: Query, prepared: Prepared
     ) -> tuple[Published, Pending] | None:
-        """What a short query of tables reads in a transaction that has changed some, without a step; None: step."""
+        """What a short query reads in a transaction that has changed tables, without a step; None: a step is needed."""
         writer = transaction.writer
-        if writer is None or statement.as_of is not None or not self._session.coordinator.idle:
+        if writer is None or statement.as_of is not None or not self._session.coordinator.jobs.idle:
             return None
         published = writer.as_stepped()
         if not prepared.planned(published):
@@ -153,20 +144,20 @@ class Reads:
         return (published, pending) if is_short(prepared.plan, over, LIGHT_ROWS) else None
 
     async def moment(self, statement: Query, published: Published, inputs: frozenset[int], context: Context) -> Moment:
-        """Where AS OF leads."""
+        """The moment of the query's AS OF."""
         assert statement.as_of is not None
         epoch = epoch_of(statement.as_of, context)
-        return await moment_of(self._session.coordinator, published, inputs, epoch, statement.as_of_at_least)
+        return await moment_of(self._session.coordinator.jobs, published, inputs, epoch, statement.as_of_at_least)
 
     async def read(self, reading: Reading) -> RowSet:
-        """Run a query on a reader thread, or here when it is short."""
+        """Run a query on a reader thread, or on this one when it is short."""
         if reading.small:
             return reading.run()
         cancel = threading.Event()
         return await self._session.coordinator.read(lambda: reading.run(cancel), cancel)
 
     def _check_views(self, reading: Reading) -> None:
-        """Reading a view with errors fails with the error's SQLSTATE, or warns."""
+        """Fail with the SQLSTATE of a view's error, or (ignore_view_errors) warn."""
         for relation, error in reading.broken():
             published = reading.moment.published
             if not reading.ignore_errors or relation in published.failures:
@@ -184,7 +175,7 @@ def _no_system_rows(relation: int) -> Words:
 
 
 def is_plain(statement: Query) -> bool:
-    """Whether what is done to a query's rows at the end makes no new values."""
+    """Whether a query's finishing (order, limit, project) makes no new values."""
     finishing = statement.finishing
     bounds = (finishing.limit, finishing.offset)
     plain = finishing.project is None and not finishing.order

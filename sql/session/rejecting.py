@@ -1,8 +1,6 @@
-"""COPY … WITH (MAX REJECTS n): what the server's side of it does."""
+"""COPY … WITH (MAX REJECTS n): rows that are left out of a load."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,24 +13,25 @@ from sql.dml import constraints
 from sql.dml.constraints import CHECKED_ROWS
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.engine.loads import Load
+from sql.session.state import SessionState
 from sql.statements.statements import CopyFrom
 from storage.load.rejects import Reject, Rejects, shortened
 from storage.row_file import slices
 
-if TYPE_CHECKING:
-    from sql.session.session import Session
-
 
 class RowChecks:
-    """The table's CHECK constraints, for rows that have been read: those that fail are rejects without a line, since
-    Spark brings rows sorted; without ``rejects`` the first one is an error."""
+    """The table's CHECK constraints, applied to rows that have been read.
+
+    Rows that fail become rejects without a line number, because Spark returns rows sorted. Without ``rejects`` the
+    first failure is an error.
+    """
 
     def __init__(self, table: Relation, rejects: Rejects | None, context: Context) -> None:
         self._table, self._rejects, self._context = table, rejects, context
         self.conditions: tuple[Scalar, ...] = check_conditions(table) if table.checks else ()
 
     def passing(self, rows: Words) -> Words:
-        """The rows that meet them (NULL passes). Raises TooManyRejects, 23514."""
+        """The rows that meet the constraints (NULL passes). Raises TooManyRejects, 23514."""
         if not self.conditions:
             return rows
         if self._rejects is None:
@@ -47,21 +46,21 @@ class RowChecks:
 
 
 def rejects_of(statement: CopyFrom) -> Rejects | None:
-    """What takes the statement's bad rows; None where the first one is an error."""
+    """The collector of the statement's bad rows; None when the first one is an error."""
     most = statement.options.max_rejects
     return None if most is None else Rejects(statement.table.name, most)
 
 
-def load_of_stdin(session: Session, statement: CopyFrom) -> Load:
-    """Rejects belong to a load: for COPY FROM STDIN too."""
+def load_of_stdin(session: SessionState, statement: CopyFrom) -> Load:
+    """A load for COPY FROM STDIN, since rejects belong to a load."""
     started, table = wall_clock(), statement.table
     load_id = f"{started:x}-{session.backend_id}"
     started -= POSTGRES_EPOCH
     return Load(load_id, table.oid, table.name, "STDIN", "local", session.backend_id, started, named=False)
 
 
-def tell(session: Session, load: Load) -> None:
-    """The notice after a load that has left rows out."""
+def tell(session: SessionState, load: Load) -> None:
+    """Notify the client after a load that has left rows out."""
     if load.rejected:
         what = "1 row was" if load.rejected == 1 else f"{load.rejected} rows were"
         quoted = load.id.replace("'", "''")

@@ -1,26 +1,24 @@
-"""What a session asks of sequences: nextval, currval and their family."""
+"""The functions of sequences: nextval, currval and their family."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from ivm.errors import SqlError
 from ivm.rows import Words
 from planner.identifiers import quoted, split_name
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.search_path import Lookup
-
-if TYPE_CHECKING:
-    from sql.session.session import Session
+from sql.session.state import SessionState
 
 
 class _State(Protocol):
-    session: Session
+    session: SessionState
     catalog: Catalog
 
 
 class SequenceFunctions:
-    """Part of ``SessionState``: of one session, over the catalog of one statement."""
+    """The part of ``SystemInformation`` for sequences: of one session, over the catalog of one statement."""
 
     def nextval(self: _State, oid: int, count: int) -> Words:
         """The next numbers. Raises 2200H, 42809, 25006."""
@@ -28,31 +26,32 @@ class SequenceFunctions:
         relation = _sequence(self.catalog, oid)
         _check_writable(session, "nextval")
         found = session.coordinator.engine.sequences.next(relation, count)
-        session.numbers[oid] = int(found[-1])
-        session.last_sequence = oid
+        session.numbers.by_id[oid] = int(found[-1])
+        session.numbers.last = oid
         return found
 
     def currval(self: _State, oid: int) -> int:
-        """What nextval gave to this session last. Raises 55000."""
+        """The last number that nextval gave to this session. Raises 55000."""
         relation = _sequence(self.catalog, oid)
-        if oid not in self.session.numbers:
+        if oid not in self.session.numbers.by_id:
             raise SqlError("55000", f'currval of sequence "{relation.name}" is not yet defined in this session')
-        return self.session.numbers[oid]
+        return self.session.numbers.by_id[oid]
 
     def lastval(self: _State) -> int:
-        """The same of whichever sequence was asked last. Raises 55000."""
-        last = self.session.last_sequence
-        if last not in self.session.numbers or last not in self.catalog.relations:
+        """``currval`` of the sequence that nextval used last. Raises 55000."""
+        numbers = self.session.numbers
+        last = numbers.last
+        if last not in numbers.by_id or last not in self.catalog.relations:
             raise SqlError("55000", "lastval is not yet defined in this session")
-        return self.session.numbers[last]
+        return numbers.by_id[last]
 
     def setval(self: _State, oid: int, value: int, called: bool) -> int:
-        """Where the sequence goes on. Raises 22003, 42809, 25006."""
+        """Set the sequence's next number. Raises 22003, 42809, 25006."""
         relation = _sequence(self.catalog, oid)
         _check_writable(self.session, "setval")
         self.session.coordinator.engine.sequences.set(relation, value, called)
         if called:
-            self.session.numbers[oid] = value
+            self.session.numbers.by_id[oid] = value
         return value
 
     def sequence_state(self: _State, relation: Relation) -> tuple[int, int, bool]:
@@ -61,7 +60,7 @@ class SequenceFunctions:
         return self.session.coordinator.engine.sequences.peek(relation.sequence)
 
     def sequence_last_value(self: _State, oid: int) -> int | None:
-        """The last number given out, NULL before the first."""
+        """The last number given out; NULL before the first."""
         sequence = _sequence(self.catalog, oid).sequence
         assert sequence is not None, "checked above"
         value, _, called = self.session.coordinator.engine.sequences.peek(sequence)
@@ -92,6 +91,6 @@ def _sequence(catalog: Catalog, oid: int) -> Relation:
     return relation
 
 
-def _check_writable(session: Session, function: str) -> None:
+def _check_writable(session: SessionState, function: str) -> None:
     if session.transaction is not None and session.transaction.read_only:
         raise SqlError("25006", f"cannot execute {function}() in a read-only transaction")

@@ -1,124 +1,170 @@
-"""What functions and system relations ask of the session: names, settings, other sessions."""
+"""What a session keeps between its statements.
+
+Everything that runs statements takes this state, and none of it knows ``Session``, which drives it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
 
 from ivm.errors import SqlError
-from ivm.rows import Words, pack
-from sql.catalog.catalog import INTERNAL_SCHEMAS, Catalog, Relation, RelationKind
-from sql.catalog.search_path import SearchPath
-from sql.engine.snapshot import Published
-from sql.session.own_relations import own_rows
-from sql.session.sequences import SequenceFunctions
-from sql.system import relations as system
-from sql.system.functions import SystemFunctions
-from sql.system.own import OWN_RELATIONS
-from sql.system.state import CopyInfo, CursorInfo, SessionInfo, StatementInfo
-from storage.dictionary import Dictionary
-from storage.types.codec import encode
+from sql.catalog.catalog import Catalog
+from sql.catalog.search_path import SearchPath, path_of
+from sql.coordination.coordinator import Coordinator
+from sql.coordination.notifications import Notifications
+from sql.coordination.transaction import Transaction
+from sql.engine.clock import POSTGRES_EPOCH, wall_clock
+from sql.session.cursors import Cursor, Cursors
+from sql.session.interrupts import Interrupts
+from sql.session.portal import NamedStatement, Portal
+from sql.settings.settings import Settings
+from sql.statements.results import Notice
+from sql.statements.statements import Modes
+from sql.system.state import CopyInfo, SessionInfo
 
-if TYPE_CHECKING:
-    from sql.session.session import Session
+_BACKENDS = itertools.count(1)
+_NO_SETTINGS = ("user", "database", "options", "replication")
+"""Start-up parameters that are no settings."""
 
 
-class SessionState(SequenceFunctions, SystemFunctions):
-    """``planner.expr.context.SessionFunctions`` and ``sql.system.state.SystemState``, over one catalog."""
+@dataclass(slots=True)
+class SequenceNumbers:
+    """The numbers that sequences gave to this session. ``by_id``: the last of each; ``last``: the newest one's id."""
 
-    def __init__(self, session: Session, catalog: Catalog) -> None:
-        super().__init__(self, session.settings.find, session.backend_id)
-        self.session = session
-        self.catalog = catalog
+    by_id: dict[int, int] = field(default_factory=dict)
+    last: int = 0
+
+
+class SessionState:
+    """One session's state, used on the event loop only.
+
+    ``parameters``: of the start-up message. ``parameter_changes``: reported settings with their new values, drained by
+    the wire, as are ``notices``.
+    """
+
+    def __init__(self, coordinator: Coordinator, user: str, database: str, parameters: dict[str, str]) -> None:
+        self.coordinator = coordinator
+        self.user = user
+        self.database = database
+        self.settings = _starting_settings(user, parameters)
+        self.notices: list[Notice] = []
+        self.parameter_changes = self.settings.report()
+        self.transaction: Transaction | None = None
+        self.failed = False
+        """Whether the open transaction block has failed, and waits for its end."""
+        self.statements: dict[str, NamedStatement] = {}
+        self.portals: dict[str, Portal] = {}
+        self.cursors = Cursors()
+        self.copying: Callable[[], CopyInfo] | None = None
+        """Tells the progress of the running COPY."""
+        self.interrupts = Interrupts()
+        self.numbers = SequenceNumbers()
+        self.backend_id = next(_BACKENDS)
+        self.notifications = Notifications(coordinator.channels, self.backend_id)
+        self._started = wall_clock() - POSTGRES_EPOCH
+        self._path: tuple[str, int, SearchPath] | None = None
+
+    # Transactions.
 
     @property
-    def user(self) -> str:
-        return self.session.user
+    def transaction_status(self) -> Literal["I", "T", "E"]:
+        """As ReadyForQuery tells it: idle, in a transaction block, in a failed one."""
+        if self.failed:
+            return "E"
+        return "T" if self.transaction is not None and self.transaction.explicit else "I"
 
     @property
-    def database(self) -> str:
-        return self.session.database
+    def running(self) -> Transaction:
+        """The transaction of the statement that runs."""
+        assert self.transaction is not None, "a statement runs in a transaction"
+        return self.transaction
 
-    def relations(self) -> Iterable[Relation]:
-        others = (RelationKind.FUNCTION, RelationKind.TYPE, RelationKind.SINK)
-        return (*OWN_RELATIONS, *(r for r in self.catalog.relations.values() if r.kind not in others))
+    def new_transaction(self, explicit: bool, single: bool = False) -> Transaction:
+        """Open a transaction. ``explicit``: by BEGIN; ``single``: for one statement that commits by itself."""
+        self.settings.begin()
+        read_only = self.settings.boolean("default_transaction_read_only")
+        now = wall_clock() - POSTGRES_EPOCH
+        self.transaction = Transaction(self.coordinator.jobs, now, explicit, single, read_only)
+        return self.transaction
 
-    def types(self) -> Iterable[Relation]:
-        return self.catalog.types.values()
+    def begin_implicit(self, single: bool) -> Transaction:
+        """The transaction for the next statement, opened if there is none."""
+        return self.new_transaction(explicit=False, single=single) if self.transaction is None else self.transaction
 
-    def routines(self) -> Iterable[Relation]:
-        return tuple(r for functions in self.catalog.routines.values() for r in functions)
+    def set_modes(self, modes: Modes) -> None:
+        """Apply the modes of BEGIN or SET TRANSACTION to the open transaction."""
+        for name, value in modes.settings().items():
+            self.settings.set(f"transaction_{name}", value, local=True)
+        self.running.read_only = self.settings.boolean("transaction_read_only")
 
-    def schemas(self) -> Mapping[str, int]:
-        return {**INTERNAL_SCHEMAS, **self.catalog.schemas}
+    # Names.
 
     @property
-    def path(self) -> SearchPath:
-        return self.session.path(self.catalog)
+    def catalog(self) -> Catalog:
+        """The catalog that names resolve in now."""
+        return self.coordinator.engine.published.catalog if self.transaction is None else self.transaction.catalog
 
-    def settings(self) -> Sequence[tuple[str, str]]:
-        return self.session.settings.all()
+    @property
+    def temporary_schema(self) -> str:
+        """The name of the schema of this session's temporary relations. It exists once there is one of them."""
+        return f"pg_temp_{self.backend_id}"
 
-    def sessions(self) -> Sequence[SessionInfo]:
-        return [s.info() for s in self.session.coordinator.sessions]
+    def path(self, catalog: Catalog) -> SearchPath:
+        """Where names without a schema are looked up now."""
+        setting = self.settings.get("search_path")
+        if self._path is None or self._path[:2] != (setting, catalog.version):
+            self._path = setting, catalog.version, path_of(setting, self.user, self.temporary_schema, catalog)
+        return self._path[2]
 
-    def copies(self) -> Sequence[CopyInfo]:
-        told = [session.copying for session in self.session.coordinator.sessions]
-        return [tell() for tell in told if tell is not None]
+    # Cursors and portals.
 
-    def cursors(self) -> Sequence[CursorInfo]:
-        return [CursorInfo(c.name, c.text, c.hold, c.scrollable, c.created) for c in self.session.cursors.all()]
+    def cursor(self, name: str) -> Cursor:
+        """A cursor, or a portal that has returned some of its rows. 34000: there is none."""
+        portal = self.portals.get(name) if name else None
+        if portal is not None and portal.rows is not None:
+            return Cursor(name, portal.statement.text, portal.rows)
+        return self.cursors.named(name)
 
-    def prepared_statements(self) -> Sequence[StatementInfo]:
-        return [
-            StatementInfo(name, s.text, s.created, s.prepared.bound.parameters if s.prepared else (), s.by_sql)
-            for name, s in self.session.statements.items()
-            if name
-        ]
+    def close_cursor(self, name: str) -> None:
+        """CLOSE. 34000: there is neither a cursor nor a portal of that name."""
+        if self.portals.pop(name, None) is None:
+            self.cursors.close(name)
 
-    def notify(self, channel: str, payload: str) -> None:
-        self.session.notifications.notify(channel, payload)
+    # What the client and other sessions are told.
 
-    def advisory_lock(self, key: tuple[int, ...], transaction: bool) -> None:
-        self.session.coordinator.advisory.demand(self.session.backend_id, key, transaction)
+    def notice(self, message: str, severity: str = "NOTICE", sqlstate: str = "00000", hint: str | None = None) -> None:
+        """Send a notice with the next answer."""
+        self.notices.append(Notice(severity, sqlstate, message, None, hint))
 
-    def try_advisory_lock(self, key: tuple[int, ...], transaction: bool) -> bool:
-        return self.session.coordinator.advisory.take(self.session.backend_id, key, transaction)
+    def report_settings(self) -> None:
+        """Tell the client of the reported settings that have changed."""
+        if self.settings.reported:
+            self.parameter_changes += [(name, self.settings.get(name)) for name in self.settings.reported]
+            self.settings.reported.clear()
 
-    def advisory_unlock(self, key: tuple[int, ...]) -> bool:
-        given_back = self.session.coordinator.advisory.give_back(self.session.backend_id, key)
-        if not given_back:
-            self.session.notice("you don't own a lock of type ExclusiveLock", "WARNING", "01000")
-        return given_back
-
-    def advisory_unlock_all(self) -> None:
-        self.session.coordinator.advisory.release(self.session.backend_id, transaction=False)
-
-    def signal_backend(self, pid: int, terminate: bool) -> bool:
-        if terminate and pid == self.session.backend_id:
-            raise SqlError("57P01", "terminating connection due to administrator command")
-        for session in list(self.session.coordinator.sessions):
-            if session.backend_id == pid:
-                session.signal(terminate)
-                return True
-        self.session.notice(f"PID {pid} is not a PostgreSQL server process", "WARNING", "01000")
-        return False
-
-    def set_setting(self, name: str, value: str, local: bool) -> str:
-        settings = self.session.settings
-        settings.set(name, value, local)
-        return settings.get(name)
+    def info(self) -> SessionInfo:
+        """The row of pg_stat_activity."""
+        status = {"I": "idle", "T": "idle in transaction", "E": "idle in transaction (aborted)"}
+        shown = "active" if self.interrupts.running else status[self.transaction_status]
+        application = self.settings.get("application_name")
+        return SessionInfo(self.backend_id, self.user, self.database, application, shown, "", self._started)
 
 
-def system_words(relation: int, state: SessionState, published: Published, dictionary: Dictionary) -> Words:
-    """A system relation's rows as words of the query's dictionary."""
-    known = published.catalog.by_id(relation)
-    assert known is not None, "a system relation"
-    if known in OWN_RELATIONS:
-        datums = list(own_rows(known, state.session, published, dictionary))
-    elif known.sequence is not None:
-        datums = [state.sequence_state(known)]
-    else:
-        datums = system.rows(relation, state)
-    vectors = [encode(c.type, [row[i] for row in datums], dictionary) for i, c in enumerate(known.columns)]
-    return pack(vectors, known.schema, len(datums))
+def _starting_settings(user: str, parameters: dict[str, str]) -> Settings:
+    """The settings of a new session, whose values are its defaults. Unknown ones are ignored."""
+    settings = Settings()
+    for name, value in parameters.items():
+        if name.lower() not in _NO_SETTINGS and not name.startswith("_pq_."):
+            try:
+                settings.set(name, value)
+            except SqlError as error:
+                if error.sqlstate != "42704":
+                    raise
+    settings.defaults = dict(settings.values)
+    settings.defaults["session_authorization"] = user
+    settings.values.clear()
+    settings.reported.clear()
+    return settings

@@ -10,7 +10,7 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -24,20 +24,20 @@ from planner.logical.nodes import Get, Project, Rel
 from planner.logical.nodes import schema as schema_of
 from planner.logical.traversal import gets
 from sql.catalog.catalog import Catalog
-from sql.coordination.prepared import StaleError, subscribe_columns
+from sql.coordination.coordinator import Coordinator
+from sql.coordination.prepared import StaleError
 from sql.coordination.scattered_view import ScatteredView
 from sql.engine.group import Delta
 from sql.engine.served import Served
 from sql.engine.snapshot import Published, plan_maintained
-from sql.session.query import first_of, in_view, moment_of, oldest_epoch, standing_error
+from sql.session.moments import moment_of, oldest_epoch
+from sql.session.view_errors import first_of, in_view, standing_error
 from sql.settings.maintainable import check_maintainable
 from sql.settings.settings import Settings
+from sql.statements.queries import OutputColumn
 from sql.statements.results import Notice
 from sql.statements.statements import Subscribe
 from storage.stored import History
-
-if TYPE_CHECKING:
-    from sql.coordination.coordinator import Coordinator
 
 MOST_WAITING: Final = 4_000_000
 """Rows that may wait for a slow client before its subscription ends with 53200."""
@@ -121,7 +121,7 @@ class Subscription:
             self._view = among[0]
             await self._follow(self._view, as_of)
             return
-        published = await self._coordinator.submit(lambda: self._attach(rel))
+        published = await self._coordinator.jobs.submit(lambda: self._attach(rel))
         if as_of is None and (error := self._error_in(published)) is not None:
             raise error
         if as_of is None:
@@ -155,7 +155,7 @@ class Subscription:
     async def _from_history(self, published: Published, as_of: int) -> None:
         """The snapshot at an older epoch, and the changes since."""
         coordinator = self._coordinator
-        moment = await moment_of(coordinator, published, [self._relation], as_of)
+        moment = await moment_of(coordinator.jobs, published, [self._relation], as_of)
         persistence = coordinator.engine.persistence
         if moment.epoch >= published.epoch or persistence is None:
             self._snapshot(*published.rows(self._relation, published.ordinal), as_of)
@@ -187,7 +187,7 @@ class Subscription:
         coordinator, engine = self._coordinator, self._coordinator.engine
         published = engine.published
         if as_of is not None:
-            published = (await moment_of(coordinator, published, [view.relation.id], as_of)).published
+            published = (await moment_of(coordinator.jobs, published, [view.relation.id], as_of)).published
         await coordinator.scattered.covers(view, published.epoch)
 
         def attach() -> tuple[Served, int]:
@@ -198,7 +198,7 @@ class Subscription:
             engine.listeners.append(self._listen)
             return view.follow(self._told)
 
-        served, covered = await coordinator.submit(attach)
+        served, covered = await coordinator.jobs.submit(attach)
         if as_of is None and (error := self._error_of(served)) is not None:
             raise error
         rows, diffs = served.rows.rows_at(served.upper)
@@ -338,7 +338,7 @@ class Subscription:
         """Time passes without commits: tell it where that is asked for."""
         if self.statement.progress or self._up_to is not None:
             now = self._coordinator.engine.clock.now()
-            published = await self._coordinator.published_at_least(now)
+            published = await self._coordinator.jobs.published_at_least(now)
             if self._view is not None:
                 self._view.tell(self._told, published.epoch, now)
             elif not self._ended and self._broken is None:
@@ -381,7 +381,7 @@ class Subscription:
         self._waiting.clear()
         self._arrived.set()
         if self._relation >= 0:
-            self._task = asyncio.ensure_future(self._coordinator.submit(self._detach))
+            self._task = asyncio.ensure_future(self._coordinator.jobs.submit(self._detach))
 
     def _detach(self) -> None:
         engine = self._coordinator.engine
@@ -392,6 +392,12 @@ class Subscription:
             if self._temporary:
                 engine.flush()
                 engine.drop_relation(self._relation)
+
+
+def subscribe_columns(statement: Subscribe) -> tuple[OutputColumn, ...]:
+    """mz_timestamp, [mz_progressed,] mz_diff, and the query's columns."""
+    progress = (OutputColumn("mz_progressed", BOOL),) if statement.progress else ()
+    return (OutputColumn("mz_timestamp", INT8), *progress, OutputColumn("mz_diff", INT8), *statement.query.columns)
 
 
 def _rows(parts: list[History]) -> int:

@@ -1,32 +1,30 @@
-"""VERIFY of a view that Spark maintains where the server has no room for the recompute: Spark does it, from nothing."""
+"""VERIFY of a view that Spark maintains, when the recompute takes more memory than the server has: Spark does it."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ivm.rows import RowSet
 from planner.distributed.scatter import compute
 from planner.expr.context import Context
 from sql.catalog.catalog import Relation
+from sql.coordination.coordinator import Coordinator
 from sql.session.verify import AnySnapshot, Counted, differing
 from sql.statements.results import Notice
 from storage.cancel import Cancel
 from storage.spark.session import tagged
 
-if TYPE_CHECKING:
-    from sql.session.session import Session
-
 BY_SPARK: Final = Notice("NOTICE", "00000", "the recompute takes more than the server's memory: Spark computes it")
 
 
 async def verify_by_spark(
-    session: Session, view: Relation, read: Callable[[], tuple[Counted, AnySnapshot]], context: Context
+    coordinator: Coordinator, view: Relation, read: Callable[[], tuple[Counted, AnySnapshot]], context: Context
 ) -> RowSet:
-    """As ``verify``. ``read``: gives what the view has held, and what its query reads. Errors: as a job of the view's,
-    57014, and those of rows."""
-    coordinator, cancel = session.coordinator, Cancel()
+    """As ``verify``. ``read``: gives the view's rows, and the snapshot that its query reads. Raises the errors of a job
+    of the view, 57014, and errors in rows."""
+    cancel = Cancel()
     spread = coordinator.scattered.views[view.id].spread
 
     def stop() -> bool:
@@ -37,7 +35,7 @@ async def verify_by_spark(
         held, snapshot = read()
         with (
             coordinator.scattered.scratch() as folder,
-            coordinator.spark() as spark,
+            coordinator.spark.session() as spark,
             tagged(spark, folder.name, cancel),
         ):
             expected = compute(spark, folder, spread, snapshot, context, stop)

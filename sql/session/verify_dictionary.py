@@ -1,32 +1,27 @@
-"""VERIFY DICTIONARY: what the checker of ids finds, in memory, in the store and in the rows at one epoch."""
+"""VERIFY DICTIONARY: checks the ids in memory, in the store and in the rows at one epoch."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ivm.rows import RowSet, pack
 from ivm.words import BYTEA, INT8, TEXT, ColumnType
-from sql.coordination.prepared import output_columns
 from sql.engine.snapshot import Published
-from sql.session.reads import Request
+from sql.session.preparing import VERIFY_DICTIONARY_COLUMNS
+from sql.session.request import Request
+from sql.session.state import SessionState
 from sql.statements.results import Result, RowsResult
-from sql.statements.statements import VerifyDictionary
 from storage.dictionary import Dictionary, Entries
 from storage.dictionary_check import Problem, check_rows, check_stored, check_values
 from storage.types import codec
 
-if TYPE_CHECKING:
-    from sql.session.session import Session
-
 _ROW = (ColumnType(TEXT, False), ColumnType(INT8, False), ColumnType(BYTEA, True))
 
 
-async def verify_dictionary(session: Session, request: Request) -> Result:
-    """Its findings, none where all is well: (problem, id, value)."""
-    assert session.transaction is not None
-    published = await session.transaction.snapshot()
+async def verify_dictionary(session: SessionState, request: Request) -> Result:
+    """The problems found, as rows (problem, id, value)."""
+    published = await session.running.snapshot()
     engine = session.coordinator.engine
     scratch = engine.dictionary.scratch()
     cancel = threading.Event()
@@ -39,15 +34,13 @@ async def verify_dictionary(session: Session, request: Request) -> Result:
         return RowSet(pack(vectors, _ROW, len(found)), _ROW)
 
     rows = await session.coordinator.read(check, cancel)
-    shown = output_columns(VerifyDictionary(), session)
-    assert shown is not None
-    return RowsResult(shown, rows, f"VERIFY {len(rows)}", scratch, formats=request.formats)
+    return RowsResult(VERIFY_DICTIONARY_COLUMNS, rows, f"VERIFY {len(rows)}", scratch, formats=request.formats)
 
 
 def problems(
     dictionary: Dictionary, stored: Entries | None, published: Published, cancel: threading.Event
 ) -> Iterator[Problem]:
-    """All findings. ``stored``: None where nothing is. ``cancel``: no more is looked at once it is set."""
+    """All problems. ``stored``: the store's entries, None without a store. ``cancel``: ends the search once set."""
     yield from check_values(dictionary)
     if stored is not None:
         yield from check_stored(dictionary, stored)

@@ -1,8 +1,8 @@
-"""The first start: compiles every kernel once, telling how far it is: the engine's one by one, the others on a
-throw-away database.
+"""The first start: compiles every kernel once and reports progress. The engine's kernels are compiled one by one, the
+others by statements on a temporary database.
 
-Compiled kernels are kept (``ivm.kernels.cache``); a marker beside them, named by a hash of all kernel sources, tells
-that nothing is left to compile.
+Compiled kernels are cached (``ivm.kernels.cache``). A marker file beside them, named by a hash of all kernel sources,
+says that nothing is left to compile.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final
 from ivm.kernels.cache import base_folder, compiler
 
 MOST_PROCESSES: Final = 2
-"""Compile at the same time: more gain little (``ivm.kernels.warm``), and each takes half a gigabyte."""
+"""More processes gain little (``ivm.kernels.warm``), and each takes half a gigabyte."""
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _PACKAGES: Final = ("ivm", "planner", "storage", "sql")
 _STATEMENTS: Final = (
@@ -46,7 +46,7 @@ _STATEMENTS: Final = (
 
 
 def marker() -> Path:
-    """The file that stands when all kernels are compiled."""
+    """The file that exists once all kernels are compiled."""
     digest = hashlib.sha256(compiler().encode())
     for source in sources():
         digest.update(source.read_bytes())
@@ -54,7 +54,7 @@ def marker() -> Path:
 
 
 def sources() -> list[Path]:
-    """The files that have kernels: those named so, and all in folders named so."""
+    """The files that have kernels: those with kernels in their name, and all in folders named kernels."""
     found = [path for package in _PACKAGES for path in (_ROOT / package).rglob("*.py")]
     return sorted(path for path in found if "kernels" in path.stem or path.parent.name == "kernels")
 

@@ -28,6 +28,29 @@ Notify = Callable[[Notice], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Notification:
+    """A message of NOTIFY. ``sender``: the backend id of its session."""
+
+    sender: int
+    channel: str
+    payload: str
+
+
+@dataclass(eq=False, slots=True)
+class Inbox:
+    """The notifications that a session has received and its client has not."""
+
+    arrived: list[Notification] = field(default_factory=list)
+    arrives: Callable[[], None] | None = None
+    """Set by the wire. Called for each notification, since the client may be idle."""
+
+    def receive(self, notification: Notification) -> None:
+        self.arrived.append(notification)
+        if self.arrives is not None:
+            self.arrives()
+
+
+@dataclass(frozen=True, slots=True)
 class RowsResult:
     """Rows of a query, cursor, RETURNING, SHOW or EXPLAIN.
 

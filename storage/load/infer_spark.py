@@ -29,7 +29,7 @@ from storage.load.infer import SAMPLE_BYTES, SAMPLE_FILES, FoundColumn, array_of
 from storage.load.jdbc import JdbcSource
 from storage.load.paths import RemoteFiles, local_path, spark_uri
 from storage.load.source import Source
-from storage.load.text import TextSource
+from storage.load.text_source import TextSource
 from storage.spark.errors import spark_error
 from storage.spark.session import SparkSession, tagged
 from storage.types.text_style import TextStyle

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, check_nulls
-from storage.load.compression import chunks
 from storage.load.partitions import NO_PARTITIONS, Partitions
 from storage.load.paths import RemoteFiles
 from storage.load.rejects import Rejects
-from storage.load.source import Block, SourceDecode
+from storage.load.source import Block
 
 Fields = tuple[LoadColumn | None, ...]
 """What the fields of a line are, in order; None is passed over. For JSON: the columns, in any order."""
@@ -79,8 +77,9 @@ class TextFormat(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class TextSource:
-    """``table``: its name, for messages. ``remote``: in place of ``files``, what only Spark reads."""
+class TextFiles:
+    """The files to read and their format. ``table``: its name, for messages. ``remote``: what only Spark reads,
+    instead of ``files``."""
 
     table: str
     files: tuple[Path, ...]
@@ -88,28 +87,6 @@ class TextSource:
     format: TextFormat
     partitions: Partitions = NO_PARTITIONS
     remote: RemoteFiles | None = None
-
-    def check(self) -> None:
-        """Opens no file: how many rows there are is known at the end."""
-
-    def blocks(self, dictionary: Dictionary, rejects: Rejects | None = None) -> Iterator[Block]:
-        if self.remote is not None:
-            raise self.remote.not_here()
-        filled = TextColumns(self.columns, self.partitions)
-        for path in self.files:
-            first, pieces = _opened(path)
-            if first is None:
-                continue
-            fields = self.format.fields(first, filled.of_file, path.name)
-            if rejects is not None:
-                rejects.file = str(path)
-            parser = self.format.parser(TextStart(self.label(path.name), fields), dictionary, rejects)
-            yield from filled.blocks(parser, fields, pieces, str(path), dictionary)
-
-    def frames(self, session: Any, rejecting: bool = False) -> Sequence[tuple[Any, SourceDecode]]:
-        from storage.load import text_spark
-
-        return text_spark.frames(session, self)
 
     def label(self, file: str) -> str:
         """What messages call the rows of a file."""
@@ -146,13 +123,6 @@ class TextColumns:
         yield Block(self.partitions.fill(self.columns, given, path, block.size, dictionary), block.size)
 
 
-def _opened(path: Path) -> tuple[bytes | None, Iterator[bytes]]:
-    """A file's first line, as far as the first piece has it, and its pieces. None: it is empty."""
-    pieces = without_last_newline(chunks(path))
-    first = next(pieces, None)
-    return (None, pieces) if first is None else (first.partition(b"\n")[0], chain([first], pieces))
-
-
 def last_newline(line: bytes, returns: bool) -> bytes:
     """The newline after a file's last line, which may or may not be in the file: only where it tells something.
 
@@ -160,19 +130,3 @@ def last_newline(line: bytes, returns: bool) -> bytes:
     alone, so that the whole file is one line with others of them inside. ``line``: its last bytes do.
     """
     return b"\n" if not line or (line.endswith(b"\r") and not returns) else b""
-
-
-def without_last_newline(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """A file's bytes, the last newline as ``last_newline`` has it: Spark's lines do not tell whether it was there."""
-    held = end = b""
-    newlines = returns = False
-    for piece in pieces:
-        if held:
-            yield held
-            newlines, returns, end = newlines or b"\n" in held, returns or b"\r" in held, held[-1:]
-        held = piece
-    if held:
-        body = held.removesuffix(b"\n")
-        only = not newlines and b"\n" not in body
-        line = (end + body).rpartition(b"\n")[2]
-        yield body + last_newline(line, only and (returns or b"\r" in body[:-1]))

@@ -23,7 +23,7 @@ from storage.load.partitions import partition_keys
 from storage.load.paths import local_path, spark_path
 from storage.load.rejects import Rejects
 from storage.load.source import Block, SourceDecode
-from storage.load.text import TextColumns, TextFormat, TextSource, TextStart, last_newline
+from storage.load.text import TextColumns, TextFiles, TextFormat, TextStart, last_newline
 from storage.spark.session import functions
 
 
@@ -112,7 +112,7 @@ def _changed(path: str) -> SqlError:
     return SqlError("58000", f'"{local_path(path)}" changed while it was read', hint="Run the statement again.")
 
 
-def frames(session: Any, source: TextSource) -> Sequence[tuple[Any, SourceDecode]]:
+def frames(session: Any, source: TextFiles) -> Sequence[tuple[Any, SourceDecode]]:
     """The frames of a source of text, of files that are cut and of those that are not."""
     remote = source.remote
     lines = _lines(session, [spark_path(path) for path in source.files] if remote is None else [remote.uri])
@@ -129,7 +129,7 @@ def frames(session: Any, source: TextSource) -> Sequence[tuple[Any, SourceDecode
     return chosen
 
 
-def planned(splits: Sequence[Split], source: TextSource) -> list[TextDecoder]:
+def planned(splits: Sequence[Split], source: TextFiles) -> list[TextDecoder]:
     """What decodes the files that are cut, and what those that are parsed whole: one or both."""
     columns = TextColumns(source.columns, source.partitions)
     parts: dict[bool, dict[tuple[str, int], _Part]] = {False: {}, True: {}}
@@ -184,7 +184,7 @@ def _is_whole(splits: Sequence[Split], format_: TextFormat) -> bool:
 
 
 def _parts(
-    splits: Sequence[Split], whole: bool, source: TextSource, columns: Sequence[LoadColumn]
+    splits: Sequence[Split], whole: bool, source: TextFiles, columns: Sequence[LoadColumn]
 ) -> Iterator[tuple[tuple[str, int], _Part]]:
     path = splits[0].path
     name = local_path(path).rpartition("/")[2]

@@ -23,7 +23,8 @@ from storage.dictionary import Dictionary
 from storage.load.columnar import ColumnarFormat, ColumnarSource
 from storage.load.compression import chunks
 from storage.load.source import Block, Source
-from storage.load.text import TextFormat, TextSource
+from storage.load.text import TextFormat
+from storage.load.text_source import TextSource
 from storage.streams.json_rows import JsonRows
 
 BATCH_ROWS: Final = 1 << 16

@@ -29,7 +29,7 @@ def client(tmp_path: Path) -> Iterator[Client]:
     for part in ("files", "shared"):
         (tmp_path / part).mkdir()
     server = Server(tmp_path / "data", (tmp_path / "files",))
-    server.coordinator._spark = FakeSpark(tmp_path / "shared")  # type: ignore[assignment]
+    server.coordinator.spark._session = FakeSpark(tmp_path / "shared")  # type: ignore[assignment]
     client = server.client()
     yield client
     client.close()

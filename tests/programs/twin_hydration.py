@@ -237,7 +237,7 @@ def run(name: str, url: str | None, options: argparse.Namespace, folder: Path) -
     spark = None if url is None else SparkSettings(url, folder / "shared", memory=options.memory)
     server = Server(folder / "data", (folder / "files",), memory=8 << 30, spark=spark, patience=DAY)
     if url is None:
-        server.coordinator._spark = FakeSpark(folder / "shared")  # type: ignore[assignment]
+        server.coordinator.spark._session = FakeSpark(folder / "shared")  # type: ignore[assignment]
     client = server.client()
     try:
         with compared() as found:

@@ -128,7 +128,7 @@ class Frames:
 
 def install(monkeypatch: pytest.MonkeyPatch) -> type[Frames]:
     """A server takes ``Frames`` for Spark from now on, and repeats a failed job soon."""
-    monkeypatch.setattr("sql.coordination.coordinator.SparkSession", Frames)
+    monkeypatch.setattr("sql.coordination.spark.SparkSession", Frames)
     monkeypatch.setattr(scattered_view, "FIRST_PAUSE", 0.05)
     Frames.gate.set()
     Frames.fails = Frames.runs = 0

@@ -59,7 +59,7 @@ class Server:
             spark=self.spark,
         )
         if self.lent is not None:
-            coordinator._spark = cast("SparkSession", Lent(self.lent, coordinator._own_folder()))
+            coordinator.spark._session = cast("SparkSession", Lent(self.lent, coordinator.spark.settings()))
         return coordinator
 
     def run(self, work: Coroutine[Any, Any, T], timeout: float | None = None) -> T:

@@ -18,11 +18,19 @@ from ivm.errors import SqlError
 from ivm.rows import RowSet
 from ivm.words import INT4, INT8, TEXT, ColumnType, SqlType
 from sql.catalog.catalog import TableColumn
-from sql.coordination.notifications import Channels, Notifications
 from sql.pgwire.copy import CopyParser
 from sql.pgwire.copy_out import CopyRows
 from sql.statements.queries import OutputColumn
-from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, EmptyResult, Notice, Result, RowsResult
+from sql.statements.results import (
+    CommandResult,
+    CopyInResult,
+    CopyOutResult,
+    EmptyResult,
+    Inbox,
+    Notice,
+    Result,
+    RowsResult,
+)
 from sql.statements.statements import CopyOptions
 from storage.dictionary import Dictionary
 from storage.types.text_style import DEFAULT_STYLE
@@ -39,7 +47,7 @@ class FakeSession:
         self.user, self.database, self.parameters = user, database, parameters or {}
         self.backend_id = next(BACKENDS)
         self.signalled: Callable[[bool], None] | None = None
-        self.notifications = Notifications(Channels(), self.backend_id)
+        self.inbox = Inbox()
         self.notices: list[Notice] = []
         application = self.parameters.get("application_name", "")
         self.parameter_changes: list[tuple[str, str]] = [("application_name", application)]

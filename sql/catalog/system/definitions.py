@@ -109,5 +109,5 @@ def is_vector(table: int, attribute: int) -> bool:
 
 @cache
 def definition(schema: str, name: str) -> Definition:
-    """One of them by name."""
+    """A system relation by name."""
     return next(d for d in definitions().values() if (d.relation.schema_name, d.relation.name) == (schema, name))

@@ -54,7 +54,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture
 def spark(server: Server, tmp_path: Path) -> FakeSpark:
     fake = FakeSpark(tmp_path)
-    server.coordinator._spark = fake  # type: ignore[assignment]
+    server.coordinator.spark._session = fake  # type: ignore[assignment]
     return fake
 
 
@@ -254,7 +254,7 @@ def test_ids_that_clash_leave_the_view_to_the_server(
 def test_spark_itself_does_the_same(server: Server, pair: tuple[Client, Client], local_spark: SparkSession) -> None:
     """Real frames: words there and back, and values that executors intern."""
     a, _ = pair
-    server.coordinator._spark = Lent(local_spark, local_spark.settings)  # type: ignore[assignment]
+    server.coordinator.spark._session = Lent(local_spark, local_spark.settings)  # type: ignore[assignment]
     server.start(a.work(f"CREATE MATERIALIZED VIEW v WITH (HYDRATE = spark) AS {QUERIES['texts']}")).result(300)
     a.run("INSERT INTO u VALUES (5, 'five')")
     assert recomputed(a, QUERIES["texts"])

@@ -129,7 +129,7 @@ def test_verify_tells_what_differs(server: Server) -> None:
     """Spark is given an update that no commit has made."""
     client = server.client()
     (view,) = server.coordinator.scattered.views.values()
-    relation = client.session.coordinator.engine.catalog.names["public", "orders"].id
+    relation = client.session.state.coordinator.engine.catalog.names["public", "orders"].id
     rows, _ = server.coordinator.engine.published.rows(relation, epoch(server))
     wrong = History(rows[:1], np.array([epoch(server)]), np.array([1]))
     view.note(epoch(server), {relation: wrong})
@@ -169,7 +169,7 @@ def test_a_recursion_is_verified_by_spark_too(server: Server, monkeypatch: pytes
         DELETE FROM orders WHERE person < 4
     """)
     assert client.rows("SELECT count(*) FROM steps") == [("27",)]
-    monkeypatch.setattr("sql.session.streams.verify", Mock(side_effect=SqlError("53200", "out of memory")))
+    monkeypatch.setattr("sql.session.verify_view.verify", Mock(side_effect=SqlError("53200", "out of memory")))
     assert client.rows("VERIFY MATERIALIZED VIEW steps") == []
     assert [notice.message for notice in client.notices()] == [BY_SPARK.message]
     assert client.state("VERIFY MATERIALIZED VIEW twin") == "53200"

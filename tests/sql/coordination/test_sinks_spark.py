@@ -107,7 +107,7 @@ def test_spark_reads_what_the_server_writes(server: Server) -> None:
     client.run("DELETE FROM r WHERE id = 2")
     caught_up(client, "kr")
     files = [str(out(server) / "kr" / f["path"]) for e in latest(out(server) / "kr") for f in e["files"]]
-    with server.coordinator.spark() as session:
+    with server.coordinator.spark.session() as session:
         frame = session.read.parquet(*files)
         found = (
             frame.select("op", "before.id", frame["after.id"].alias("new"), "after.n").orderBy("op", "new").collect()

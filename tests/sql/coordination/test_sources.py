@@ -152,7 +152,7 @@ def test_a_folder_that_is_gone_is_an_error_until_it_is_back(client: Client, tmp_
 
 def derby(server: Server, path: Path, *statements: str) -> None:
     """Statements for Derby, whose jar pyspark brings, in Spark's own Java."""
-    with server.coordinator.spark() as session:
+    with server.coordinator.spark.session() as session:
         connect = session._jvm.java.sql.DriverManager.getConnection
         connection = connect(f"jdbc:derby:{path};create=true")
         for text in statements:
@@ -184,7 +184,7 @@ def test_kafka_without_its_connector_says_so(client: Client, server: Server) -> 
     client.run("CREATE TABLE kt (id int PRIMARY KEY, name text)")
     client.run("CREATE SOURCE kafkas FROM KAFKA (BROKERS '127.0.0.1:1', TOPIC 'x') INTO kt WITH (ENVELOPE UPSERT)")
     _, error, _ = until(lambda: state_of(client, "kafkas"), lambda found: found[0] == "failed")
-    with server.coordinator.spark() as session:
+    with server.coordinator.spark.session() as session:
         jars = str(session.sparkContext._jsc.sc().listJars()) + str(list(Path(pyspark.__file__).parent.glob("jars/*")))
     if "spark-sql-kafka" not in jars:
         assert error == "58000: this Spark has no connector for Kafka"

@@ -43,7 +43,7 @@ def connect(server: Server, kind: RelationKind, name: str) -> None:
         writer.add(table.id, np.array([[1]], np.int64), np.ones(1, np.int64))
         writer.commit()
 
-    server.run(server.coordinator.autocommit(work))
+    server.run(server.coordinator.jobs.autocommit(work))
 
 
 def test_a_connections_rows_are_there_after_a_restart_as_its_definition_is(server: Server) -> None:

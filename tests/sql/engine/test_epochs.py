@@ -67,7 +67,7 @@ class Wire:
 
     def waiting(self) -> int:
         """Jobs that the engine's thread has not answered."""
-        return self.server.coordinator._thread._pending
+        return self.server.coordinator.jobs.pending
 
     def hold(self) -> threading.Event:
         """Keeps the engine's thread busy until the event is set."""
@@ -78,7 +78,7 @@ class Wire:
             assert go_on.wait(60)
 
         async def queue() -> None:
-            self.server.coordinator.start(wait)
+            self.server.coordinator.jobs.start(wait)
 
         self.server.run(queue())
         assert begun.wait(60)

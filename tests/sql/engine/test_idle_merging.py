@@ -101,7 +101,7 @@ def test_the_server_merges_while_it_rests(tmp_path: Path) -> None:
     merging = server.coordinator.engine.dataflow.merging
 
     async def rested() -> None:
-        while not server.coordinator.merging.slices or merging():
+        while not server.coordinator.jobs.merging.slices or merging():
             await asyncio.sleep(idle.REST_SECONDS)
 
     server.run(rested())

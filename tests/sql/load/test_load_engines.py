@@ -35,7 +35,8 @@ from storage.load.paths import LocalFiles, RemoteFiles, locate
 from storage.load.rejects import Rejects
 from storage.load.source import Source, read_here
 from storage.load.spark import read_with_spark
-from storage.load.text import TextFormat, TextSource
+from storage.load.text import TextFormat
+from storage.load.text_source import TextSource
 from storage.load.text_spark import Split, planned
 from storage.sorted_rows import Run
 from storage.spark.session import SparkSession
@@ -348,7 +349,7 @@ def test_spark_finds_the_columns_that_are_found_here(server: Server, folder: Pat
     pq.write_table(table, folder / "p/k=x/a.parquet")
     orc.write_table(table.drop_columns(["at", "tz"]), folder / "a.orc")
     csv = CsvFormat(CopyOptions(CopyFormat.CSV, ",", "", header=True), ())
-    spark = server.coordinator.spark()
+    spark = server.coordinator.spark.session()
 
     def elsewhere(path: str) -> tuple[tuple[()], RemoteFiles]:
         return (), RemoteFiles(f"file:{folder}/{path}")
@@ -390,7 +391,7 @@ def test_what_only_spark_reads(server: Server, client: Client, folder: Path) -> 
     def loaded(source: Source) -> Counter[Any]:
         dictionary = Dictionary(SECRET)
         return Counter(
-            decoded(list(read_with_spark(server.coordinator.spark(), source, dictionary)), columns, dictionary)
+            decoded(list(read_with_spark(server.coordinator.spark.session(), source, dictionary)), columns, dictionary)
         )
 
     assert loaded(parquet) == Counter([(k, None if n is None else k) for k in (1, 2) for n in (0, None)])
@@ -406,7 +407,7 @@ def test_what_only_spark_reads(server: Server, client: Client, folder: Path) -> 
 def test_a_database(server: Server, client: Client, folder: Path) -> None:
     """Derby's jar comes with pyspark; it is filled through Spark's own writer."""
     url = f"jdbc:derby:{folder}/shop"
-    with server.coordinator.spark() as session:
+    with server.coordinator.spark.session() as session:
         rows = [(i, f"w{i % 3}", Decimal(i) / 4, datetime(2024, 1, 1, 0, 0, i % 60)) for i in range(100)]
         frame = session.createDataFrame(rows, "ID int, NAME string, PRICE decimal(10,2), AT timestamp_ntz")
         frame.write.jdbc(f"{url};create=true", "ITEMS")

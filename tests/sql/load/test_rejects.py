@@ -20,7 +20,8 @@ from storage.dictionary import Dictionary
 from storage.load.json_rows import JsonFormat
 from storage.load.rejects import TEXT_LENGTH, Rejects
 from storage.load.source import read_here
-from storage.load.text import TextFormat, TextSource
+from storage.load.text import TextFormat
+from storage.load.text_source import TextSource
 from tests.sql.load.test_load_engines import COLUMNS, CUTS, JSON_LINES, TYPES, by_splits, csv_files, told, told_by
 from tests.storage.load.test_load import SECRET, decoded
 from tests.support.profiles import scaled

@@ -184,18 +184,18 @@ def test_json_made_of_values(client: Client) -> None:
 
 def test_a_statement_bound_to_a_table_that_went_is_bound_again(client: Client) -> None:
     client.run("CREATE TABLE t (a int)")
-    catalog = client.session.coordinator.engine.published.catalog
+    catalog = client.session.state.coordinator.engine.published.catalog
     prepared = Statements().prepare(StatementText("INSERT INTO t VALUES (1)"), catalog, DEFAULT_PATH, (), Settings())
     prepared.check_current(catalog)
     client.run("DROP TABLE t")
     with pytest.raises(StaleError):
-        prepared.check_current(client.session.coordinator.engine.published.catalog)
+        prepared.check_current(client.session.state.coordinator.engine.published.catalog)
     assert isinstance(catalog, Catalog)
 
 
 def test_the_cache_of_statements_holds_so_many_characters(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sql.coordination.prepared.CACHED_CHARACTERS", 100)
-    catalog, statements, settings = client.session.coordinator.engine.published.catalog, Statements(), Settings()
+    catalog, statements, settings = client.session.state.coordinator.engine.published.catalog, Statements(), Settings()
 
     def prepare(text: str) -> object:
         return statements.prepare(StatementText(text), catalog, DEFAULT_PATH, (), settings)

@@ -9,7 +9,8 @@ import pytest
 
 from ivm.errors import SqlError
 from sql.parse import StatementText
-from sql.session.reads import Request
+from sql.session.preparing import prepare
+from sql.session.request import Request
 from sql.statements.results import CopyOutResult, RowsResult
 from tests.support.sessions import Client, Server, text_rows
 
@@ -23,9 +24,9 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 def read_after(client: Client, other: Client, query: str, change: str) -> list[tuple[str | None, ...]]:
     async def work() -> list[tuple[str | None, ...]]:
-        prepared = client.session.prepare(StatementText(query), ())
+        prepared = prepare(client.session.state, StatementText(query))
         await other.work(change)
-        client.session.begin_implicit(single=True)
+        client.session.state.begin_implicit(single=True)
         try:
             result = await client.session._executor.run(prepared, Request(single=True))
         finally:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-import sql.coordination.coordinator
+import sql.coordination.jobs
 import sql.coordination.thread
 from tests.support.sessions import Client, Server
 
@@ -22,7 +22,7 @@ from tests.support.sessions import Client, Server
 def server(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Server]:
     """Small commits are made in each of the three ways."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sql.coordination.coordinator, "ALONE_SECONDS", request.param[0])
+        patch.setattr(sql.coordination.jobs, "ALONE_SECONDS", request.param[0])
         patch.setattr(sql.coordination.thread, "HERE_SECONDS", request.param[1])
         server = Server(tmp_path_factory.mktemp("data"))
         yield server

@@ -1,0 +1,145 @@
+"""The engine and the jobs that its thread runs: how sessions and background services reach the engine.
+
+Nothing else touches the engine's state. A caller gives a function, which runs on the engine thread, or on the event
+loop's thread while the engine thread is idle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from time import monotonic
+from typing import Final, TypeVar
+
+from ivm.errors import SqlError
+from sql.coordination.idle import IdleMerging
+from sql.coordination.thread import EngineThread
+from sql.coordination.token import WriteToken
+from sql.engine.engine import Engine
+from sql.engine.indexing import Wish
+from sql.engine.snapshot import Published
+
+T = TypeVar("T")
+ALONE_SECONDS: Final = 0.05
+"""A session is alone when no other session has run a statement for this long."""
+STOP_SECONDS: Final = 1.5
+
+
+class Jobs:
+    """Queues jobs for the engine thread. Made and used on the event loop."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.token = WriteToken()
+        self._thread = EngineThread(asyncio.get_running_loop(), engine.flush, engine.dataflow.cancel, self._answered)
+        self.merging = IdleMerging(self._thread, engine.dataflow)
+        self._latest = -1
+        self._alone_from = 0.0
+        self._wished: set[Wish] = set()
+        self._thread.start()
+
+    def _answered(self) -> None:
+        self.merging.rest()
+
+    def queue(self, work: Callable[[], T], keep: bool = False) -> Awaitable[T]:
+        """Queue a job at once. Its result comes when the job's group is durable and published.
+
+        ``keep``: the job runs even if the caller is cancelled.
+        """
+        return self._thread.wait(self._thread.queue(work, keep))
+
+    async def submit(self, work: Callable[[], T]) -> T:
+        """Run a job on the engine thread."""
+        return await self.queue(work)
+
+    def start(self, work: Callable[[], object]) -> None:
+        """Queue a job without waiting for it."""
+        self._thread.queue(work, keep=True)
+
+    def clean_up(self, work: Callable[[], None]) -> None:
+        """As ``start``, for work that a server which is shutting down may skip."""
+        with suppress(SqlError):
+            self.start(work)
+
+    @property
+    def pending(self) -> int:
+        """The number of jobs that have not been answered yet."""
+        return self._thread.pending
+
+    @property
+    def idle(self) -> bool:
+        """Whether every job has been answered. The event loop may then use the engine itself until it next awaits."""
+        return self._thread.idle
+
+    @property
+    def alone(self) -> bool:
+        """``idle``, and only one session has run statements lately.
+
+        No other commit could join this one's group then, and nobody waits while the event loop is busy with it.
+        """
+        return self._thread.idle and monotonic() > self._alone_from
+
+    def note(self, backend: int) -> None:
+        """A session, given by its backend id, runs a statement."""
+        if backend != self._latest:
+            self._latest, self._alone_from = backend, monotonic() + ALONE_SECONDS
+
+    def end_here(self, result: T, keep: bool = False) -> Awaitable[T]:
+        """End the group of a commit that the event loop has made itself while the engine thread was ``idle``."""
+        return self._thread.wait(self._thread.begin(result, keep))
+
+    async def autocommit(self, work: Callable[[], T], here: Callable[[], Awaitable[T] | None] | None = None) -> T:
+        """Run a job that is a whole transaction. It waits its turn for the write token, and is then queued at once.
+
+        ``here``: does the same on the event loop's thread when this session is ``alone``; None when that takes too
+        long.
+        """
+        await self.token.enter()
+        try:
+            done = here() if here is not None and self.alone else None
+            if done is None:
+                done = self.queue(work)
+        finally:
+            self.token.leave()
+        return await done
+
+    async def published_at_least(self, epoch: int) -> Published:
+        """A published state that covers ``epoch``, which is not in the future. Later commits get later epochs."""
+        if epoch <= self.engine.published.epoch:
+            return self.engine.published
+        engine = self.engine
+
+        def observe() -> None:
+            engine.flush()
+            engine.clock.observe(epoch)
+
+        await self.submit(observe)
+        return engine.published
+
+    def arrange(self, wishes: tuple[Wish, ...]) -> None:
+        """Have the engine make arrangements soon, each of them once. The caller does not wait."""
+        new = [w for w in wishes if w not in self._wished]
+        if not new:
+            return
+        self._wished.update(new)
+
+        def make() -> None:
+            self.engine.flush()
+            self.engine.arrange(tuple(new))
+            self.engine.republish()
+
+        async def later() -> None:
+            await self.autocommit(make)
+
+        self._arranging = asyncio.ensure_future(later())
+
+    def stop(self) -> bool:
+        """End the engine thread after the queued jobs; whether it ended. Called on any thread but the engine's.
+
+        A loop that does not end by itself is interrupted: the log has every acknowledged commit.
+        """
+        if self._thread.stop(STOP_SECONDS):
+            return True
+        self.engine.dataflow.cancel.set()
+        return self._thread.stop(STOP_SECONDS)

@@ -1,0 +1,28 @@
+"""What the server and other sessions may ask of an open session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from sql.system.state import CopyInfo, SessionInfo
+
+
+class OpenSession(Protocol):
+    """An entry of ``Coordinator.sessions``. ``sql.session.session.Session``, a layer above, implements it."""
+
+    @property
+    def backend_id(self) -> int: ...
+
+    @property
+    def copying(self) -> Callable[[], CopyInfo] | None:
+        """Tells the progress of the session's running COPY; None when none runs."""
+
+    def info(self) -> SessionInfo:
+        """The session's row of pg_stat_activity."""
+
+    def signal(self, terminate: bool) -> None:
+        """Cancel what the session runs, or (``terminate``) end the session. May be called on any thread."""
+
+    async def close(self) -> None:
+        """Roll back and free what the session holds."""

@@ -1,0 +1,161 @@
+"""Changes of one table's rows: constraints, keys, ON CONFLICT and foreign keys, down to the writer's updates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ivm.rows import RowSet, Vector, Words, pack
+from ivm.words import ColumnType
+from planner.expr.context import Context
+from sql.catalog.catalog import Relation
+from sql.catalog.keys import Check
+from sql.dml.conflict import upsert
+from sql.dml.constraints import CHECKED_ROWS, check_conditions, duplicate_key, fit
+from sql.dml.foreign_keys import References
+from sql.dml.key_index import LATEST, KeyIndex, TableKey, chosen
+from sql.dml.routing import Router
+from sql.dml.row_values import RowValues, direct
+from sql.engine.writer import Writer, ones
+from sql.statements.statements import OnConflict
+from storage.row_file import slices
+
+
+@dataclass(slots=True)
+class RowChanger:
+    """Changes rows of tables and partitions for one writer. Rows are words in the table's layout."""
+
+    writer: Writer
+    keys: KeyIndex
+    context: Context
+    values: RowValues | None = None
+    """Evaluates expressions with subqueries; None when there are none."""
+
+    def router(self) -> Router:
+        """Finds the partitions of rows."""
+        return Router(self.writer.catalog, self.keys, self.context)
+
+    def references(self) -> References:
+        """The foreign keys, as the writer's state has them."""
+        return References(self.writer, self.keys, self.context)
+
+    def check_conditions(self, table: Relation, rows: Words, routed: bool = False, met: tuple[Check, ...] = ()) -> None:
+        """23514 for the first row that fails a CHECK, or that is outside of its partition's bounds unless it is
+        ``routed``. ``met``: the checks that the rows have passed already."""
+        conditions = self.keys.rules(table).conditions
+        if conditions and met != table.checks:
+            for part in slices(len(rows), CHECKED_ROWS):
+                check_conditions(table, rows[part], conditions, self.context)
+        if table.bound is not None and not routed:
+            self.router().check(table, rows)
+
+    def check_keys(self, table: Relation, old: Words, new: Words) -> None:
+        """23505 for the first new row whose key is taken once the old rows, stored ones all, are gone."""
+        if not len(new):
+            return
+        failed: tuple[int, TableKey] | None = None
+        for key in self.keys.of(table):
+            if key.is_kept(old, new, self.context):
+                continue
+            free = self.keys.probe(table, key, old, new, self.context, self.writer.settle).free(len(new))
+            if not free.all():
+                row = int(np.flatnonzero(~free)[0])
+                if failed is None or row < failed[0]:
+                    failed = row, key
+        if failed is not None:
+            raise duplicate_key(table, failed[1].index, new[failed[0]], self.context.dictionary)
+
+    def check_rows(self, table: Relation, old: Words, new: Words) -> None:
+        """23514, 23505 for rows whose partition has been found, in the place of the old ones."""
+        self.check_conditions(table, new, routed=True)
+        self.check_keys(table, old, new)
+
+    def insert_own(self, table: Relation, rows: Words) -> None:
+        """Add rows whose partition has been found."""
+        self.check_rows(table, rows[:0], rows)
+        self.apply(table, rows[:0], rows)
+
+    def insert_plain(self, table: Relation, rows: Words) -> None:
+        """Add rows of a table that is not partitioned, after checking them."""
+        self.check_conditions(table, rows)
+        self.check_keys(table, rows[:0], rows)
+        self.apply(table, rows[:0], rows)
+
+    def insert_conflicting(self, table: Relation, conflict: OnConflict, rows: Words) -> Words:
+        """Add rows, or do what ON CONFLICT says; the rows that are new or changed."""
+        self.check_conditions(table, rows)
+        if conflict.changed is not None:
+            return self._upsert(table, conflict, rows)
+        rows = self._unheld(table, conflict, rows)
+        self.insert_plain(table, rows)
+        return rows
+
+    def _unheld(self, table: Relation, conflict: OnConflict, rows: Words) -> Words:
+        """The rows that DO NOTHING adds."""
+        asked = [k for k in self.keys.of(table) if k.index in conflict.arbiters]
+        if not asked or not len(rows):
+            return rows
+        probed = [self.keys.probe(table, k, rows[:0], rows, self.context, self.writer.settle) for k in asked]
+        free = chosen(probed, len(rows))
+        return rows if free.all() else rows[free]
+
+    def _upsert(self, table: Relation, conflict: OnConflict, rows: Words) -> Words:
+        done = upsert(table, conflict, rows, self.keys, self.context, self.writer.settle, self.row_values())
+        self.check_conditions(table, done.new)
+        self.check_keys(table, done.old, done.new)
+        self.apply(table, done.old, done.new, done.new[done.updates])
+        return done.new
+
+    def delete_rows(self, table: Relation, rows: Words) -> None:
+        """Delete stored rows, with the changes that follow by foreign keys."""
+        self.apply(table, rows, rows[:0])
+
+    def update_rows(self, table: Relation, old: Words, columns: list[Vector]) -> None:
+        """Replace stored rows by others, given as columns. Raises 23502, 23505, 23514."""
+        count = len(columns[0].words)
+        schema = tuple(ColumnType(c.type, v.nulls is not None) for c, v in zip(table.columns, columns, strict=True))
+        new = fit(table, RowSet(pack(columns, schema, count), schema), self.context.dictionary)
+        self.check_conditions(table, new)
+        self.check_keys(table, old, new)
+        self.apply(table, old, new, new)
+
+    def apply(self, table: Relation, old: Words, new: Words, replaced: Words | None = None) -> None:
+        """Delete old rows and add new ones, which have been checked. ``replaced``: the new row in the place of each old
+        one; None when the old ones are deleted."""
+        for rows, diff in ((old, -1), (new, 1)):
+            if len(rows):
+                self.keys.note(table, rows, diff, self.context)
+                self.writer.add(table.id, rows, ones(len(rows), diff))
+        if self.keys.links(self.writer.catalog).touch(table.id):
+            self.keep_references(table, old, replaced, new)
+
+    def keep_references(self, table: Relation, old: Words, replaced: Words | None, new: Words) -> None:
+        """Check the foreign keys of a noted change, and make the changes that follow; as ``References.after``."""
+        for change in self.references().after(table, old, replaced, new):
+            if change.columns is None:
+                self.delete_rows(change.table, change.rows)
+            else:
+                self.update_rows(change.table, change.rows, change.columns)
+
+    def once(self, table: Relation, old: Words) -> Words:
+        """Positions of the rows to act on: each stored row once, however often the source gives it."""
+        if len(old) < 2:
+            return np.arange(len(old))
+        _, first, place, counts = np.unique(old, axis=0, return_index=True, return_inverse=True, return_counts=True)
+        if len(first) == len(old):
+            return np.arange(len(old))
+        if table.primary_key:
+            return np.sort(first)
+        version = self.writer.arrangement(table)
+        stored = np.zeros(len(first), np.int64)
+        _, diffs, index = version.lookup(np.ascontiguousarray(old[first]), LATEST)
+        np.add.at(stored, index, diffs)
+        order = np.argsort(place.reshape(-1), kind="stable")
+        starts = np.repeat(np.cumsum(counts) - counts, counts)
+        rank = np.arange(len(old)) - starts
+        keep = rank < stored[place.reshape(-1)[order]]
+        return np.sort(order[keep])
+
+    def row_values(self) -> RowValues:
+        return direct(self.context) if self.values is None else self.values

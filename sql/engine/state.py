@@ -1,0 +1,281 @@
+"""The engine's dataflow, the catalog that it maintains, and the state that readers see.
+
+Nothing here knows of commits. Everything runs on the thread that owns the engine at the moment.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from time import thread_time_ns
+
+from ivm.dataflow import Dataflow
+from ivm.errors import SqlError
+from ivm.graph import NodeId
+from ivm.rows import Words
+from ivm.trace.batch import Batch as ArrangedBatch
+from ivm.trace.root import Root
+from ivm.trace.trace import Version
+from planner.expr.context import Context
+from planner.physical.key_checks import Guard
+from planner.physical.nodes import Plan
+from planner.render.dataflow import Renderer, Stored
+from sql.catalog.catalog import Catalog, Relation
+from sql.engine.clock import EpochClock
+from sql.engine.counts import Counts
+from sql.engine.definition import definition_rel
+from sql.engine.guard import Watch
+from sql.engine.index_arrangements import IndexArrangements
+from sql.engine.indexing import Wish
+from sql.engine.locks import Locks
+from sql.engine.persist import Persistence
+from sql.engine.snapshot import Published, plan_maintained
+from sql.engine.step_times import StepTimes
+from sql.engine.timeline import Timeline
+from storage.dictionary import Dictionary
+from storage.stored import History
+
+
+class TooLongHereError(Exception):
+    """Work that was tried on the event loop's thread needs a step or a scan: the engine thread must do it."""
+
+
+class EngineState:
+    """Owns the dataflow, the renderer and the committed catalog."""
+
+    def __init__(
+        self, dictionary: Dictionary, clock: EpochClock, catalog: Catalog, persistence: Persistence | None
+    ) -> None:
+        self.dictionary = dictionary
+        self.clock = clock
+        self.persistence = persistence
+        self.catalog = catalog
+        self.timeline = Timeline(0)
+        self.dataflow = Dataflow(dictionary.arena)
+        self.context = Context(dictionary)
+        self.renderer = Renderer(self.dataflow, self.context)
+        self.failures: dict[int, SqlError] = {}
+        """What reading each view that is down raises."""
+        self.unstepped = False
+        self.rests = False
+        """Set while a light statement runs on the event loop's thread, when nothing may be stepped."""
+        self.touched: set[int] = set()
+        """The tables fed since the last step."""
+        self.whole: set[int] = set()
+        """Those of them that must not be fed again before the next step."""
+        self.steps = 0
+        """How often the dataflow was stepped. What was fed before the last step is in ``head``."""
+        self.times = StepTimes()
+        self.arranged = 0
+        self.since = 0
+        """Ordinals below it cannot be distinguished in memory."""
+        self.outputs: dict[int, NodeId] = {}
+        self.locks = Locks(self.dataflow, self.renderer)
+        self._adopted: dict[int, History] = {}
+        """The first contents of views that were hydrated beside the engine. The next group hands them to the store."""
+        self._drained: dict[int, Version | None] = {}
+        """Each view's Output when its changes were last drained."""
+        self._stored: dict[int, Stored] | None = None
+        """A copy of ``renderer.stored`` for readers; None when it has changed since."""
+        self.counts = Counts()
+        self._indexes = IndexArrangements(self.renderer)
+        self._versions = catalog.version
+        self._next_id = catalog.next_id
+        self.watch = Watch(self.dataflow.cancel)
+        self.head: Root = self.dataflow.publish()
+        self.published = self.root()
+
+    def next_version(self) -> int:
+        """A catalog version never used before, also by a transaction that was rolled back."""
+        self._versions += 1
+        return self._versions
+
+    def next_id(self, catalog: Catalog) -> int:
+        """A relation's id never used before, also by a transaction that was rolled back."""
+        self._next_id = max(self._next_id, catalog.next_id)
+        self._next_id += 1
+        return self._next_id - 1
+
+    def settle(self, until: float = math.inf) -> bool:
+        """Step what was fed, so that ``head`` has it (unpublished).
+
+        False: ``until``, a time of ``perf_counter``, came first. Another call goes on with the same step.
+        """
+        if self.unstepped:
+            if self.rests:
+                raise TooLongHereError
+            self.unstepped = False
+            self.touched.clear()
+            self.whole.clear()
+            self.steps += 1
+            begun = thread_time_ns()
+            try:
+                self.unstepped = not self.dataflow.step(until)
+            finally:
+                self.times.went_on(thread_time_ns() - begun, not self.unstepped)
+                if not self.unstepped:
+                    self.head = self.dataflow.publish()
+        return not self.unstepped
+
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        """Inside, on the event loop's thread, what would take long raises TooLongHereError."""
+        self.rests = True
+        try:
+            yield
+        finally:
+            self.rests = False
+
+    def feed(self, relation: int, rows: Words, diffs: Words, ordinal: int) -> None:
+        """Feed updates of a table at an ordinal. They are seen after the next step."""
+        if self.dictionary.guarded:
+            self.dictionary.see(rows)
+        self.dataflow.feed(self.renderer.input(relation), rows, ordinal, diffs)
+        self.unstepped = True
+        self.touched.add(relation)
+
+    def feed_arranged(self, relation: int, batch: ArrangedBatch, ordinal: int) -> None:
+        """As ``feed``, of a batch that the table's own arrangement keeps as it is. Nothing else of the table is fed in
+        the same step."""
+        if self.dictionary.guarded:
+            self.dictionary.see(batch.rows)
+        node = self.renderer.arrangement(relation, ())
+        assert node is not None, "a table has its arrangement"
+        self.dataflow.feed_arranged(self.renderer.input(relation), node, batch, ordinal)
+        self.unstepped = True
+        self.touched.add(relation)
+        self.whole.add(relation)
+
+    def add_table(self, table: Relation) -> None:
+        """Add a table's input and its arrangement, both empty."""
+        self.renderer.add_table(table.id, table.schema, table.primary_key)
+        self.add_indexes(table)
+        self.counts.start(table.id)
+        self._stored = None
+        self.unstepped = True
+
+    def add_indexes(self, relation: Relation) -> None:
+        """Add the arrangements of a relation's indexes. They have rows after ``hydrate``."""
+        self._indexes.add(relation)
+        self._stored = None
+        self.unstepped = True
+
+    def install(self, plan: Plan, relation: int, waiting: bool = False) -> None:
+        """Add a view's dataflow. It has rows after ``hydrate`` and a step. ``waiting``: as in ``Renderer``."""
+        self.renderer.install(plan, relation, waiting)
+        self.outputs[relation] = self.renderer.output(relation)
+        self.locks.add(relation)
+        self._drained.pop(relation, None)
+        self.counts.start(relation)
+        self._stored = None
+        self.unstepped = True
+
+    def adopt(self, renderer: Renderer, relation: int, contents: Mapping[int, History]) -> None:
+        """Take over a view that was hydrated beside the engine. ``contents``: what the store gets."""
+        self.renderer.adopt(renderer, relation)
+        self.outputs[relation] = self.renderer.output(relation)
+        self._drained.pop(relation, None)
+        self.counts.start(relation)
+        self._stored = None
+        self.unstepped = True
+        self.locks.add(relation)
+        self._adopted.update(contents)
+
+    def plan_view(self, view: Relation, catalog: Catalog | None = None) -> Plan:
+        """A view's plan over today's arrangements, from its definition in a catalog (the engine's)."""
+        return plan_maintained(definition_rel(view, catalog or self.catalog), self.root(), view.planning)
+
+    def arrange(self, wishes: tuple[Wish, ...]) -> None:
+        """Add arrangements of relations by columns, except for those that exist already."""
+        for relation, columns in wishes:
+            stored = self.renderer.stored.get(relation)
+            if stored is not None and columns not in stored.arrangements:
+                self.renderer.add_arrangement(relation, columns)
+                self._stored = None
+                self.hydrate()
+                self.arranged += 1
+        self.settle()
+
+    def hydrate(self) -> None:
+        """Bring everything that was added up to date."""
+        self.dataflow.hydrate()
+        self.unstepped = True
+
+    def free(self, relation: int) -> None:
+        """Free what a table or view has in the dataflow; a plain view has nothing there."""
+        if relation not in self.renderer.stored:
+            return
+        self.locks.forget(relation)
+        self.outputs.pop(relation, None)
+        self._drained.pop(relation, None)
+        for stored in (relation, *self.renderer.stored[relation].locks):
+            self._adopted.pop(stored, None)
+        self.counts.forget(relation)
+        self._stored = None
+        self._indexes.forget(relation)
+        self.renderer.drop_relation(relation)
+        self.unstepped = True
+
+    def arrangement(self, relation: int) -> Version:
+        """A table's own arrangement (by primary key, or by the whole row) as of the last step."""
+        node = self.renderer.arrangement(relation, ())
+        assert node is not None, "a table has its arrangement"
+        return self.head[node]
+
+    def guarded(self, relation: int, guard: Guard) -> Version:
+        """The arrangement that holds a table's keys, as of the last step."""
+        return self.head[self.renderer.guard_node(relation, guard)]
+
+    def forget_history(self) -> None:
+        """Forget all history in memory."""
+        self.forget_before(self.timeline.last)
+
+    def publish_again(self) -> None:
+        """Publish the present state without a commit."""
+        self.published = self.root()
+
+    def republish(self) -> None:
+        """Step, and publish without a commit: after a start, or when a temporary view came or went."""
+        self.unstepped = True
+        self.settle()
+        self.published = self.root()
+
+    def drain(self) -> None:
+        """Forget the views' changes so far, which the store has."""
+        for relation, output in self.outputs.items():
+            self.count(relation, self.dataflow.changes(output).diffs)
+        self.locks.changes()
+
+    def count(self, relation: int, diffs: Words) -> None:
+        """Count rows that a relation has from the start, without a commit."""
+        self.counts.add_one(relation, int(diffs.sum()), self.timeline.last)
+
+    def drain_one(self, relation: int) -> None:
+        """Forget one view's changes so far."""
+        self.dataflow.changes(self.outputs[relation])
+
+    def compact_to(self, epoch: int) -> None:
+        """Keep history in memory only since the epoch up to which the store has applied everything."""
+        self.forget_before(min(self.timeline.ordinal(epoch) or 0, self.published.ordinal))
+
+    def forget_before(self, ordinal: int) -> None:
+        """Ordinals below this one need not be distinguished in memory any more."""
+        if ordinal > self.since:
+            self.since = ordinal
+            self.dataflow.allow_compaction(ordinal)
+            self.timeline.forget(ordinal)
+
+    def stored(self) -> dict[int, Stored]:
+        """Each relation's nodes in the dataflow, as a copy that does not change."""
+        if self._stored is None:
+            self._stored = dict(self.renderer.stored)
+        return self._stored
+
+    def root(self) -> Published:
+        """The present state, for readers."""
+        ordinal = self.timeline.last
+        return Published(
+            ordinal, self.timeline.epoch(ordinal), self.since, self.head, self.catalog, self.stored(),
+            dict(self.failures), self.arranged, self.counts, self.dictionary.generation,
+        )  # fmt: skip

@@ -1,0 +1,91 @@
+"""COPY … TO: a query's rows, or a subscription's changes, as text or binary data."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final
+
+from ivm.rows import RowSet
+from sql.coordination.prepared import Prepared
+from sql.pgwire.copy_writer import CopyWriter
+from sql.session.copy_to_files import file_to_write, write_file
+from sql.session.information import text_style
+from sql.session.reads import Reads
+from sql.session.request import Request
+from sql.session.state import SessionState
+from sql.session.subscribing import subscribe
+from sql.statements.queries import Query
+from sql.statements.results import CommandResult, CopyOutResult, Result
+from sql.statements.statements import CopyTo, Subscribe
+from sql.system.state import CopyInfo
+
+CHUNK_ROWS: Final = 8192
+HERE_ROWS: Final = 200
+"""Rows up to which text is written on the event loop: changing threads would cost more."""
+
+
+async def copy_query(
+    session: SessionState, reads: Reads, statement: CopyTo, query: Query, prepared: Prepared, request: Request
+) -> Result:
+    """COPY (query) TO: the rows to the client, or to a file."""
+    path = None if statement.path is None else file_to_write(statement, session.coordinator.places)
+    reading = await reads.reading(query, prepared, request)
+    rows = await reads.read(reading)
+    names = [c.name for c in query.columns]
+    readers, style = session.coordinator.readers, text_style(session)
+    progress = CopyInfo(session.backend_id, 0, True, "PIPE" if path is None else "FILE")
+    session.copying = lambda: progress
+    if path is not None:
+        with session.interrupts.interruptible():
+            await write_file(path, statement, names, rows, reading.context.dictionary, style, progress)
+        return CommandResult(f"COPY {len(rows)}")
+    writer = CopyWriter(statement.options, names, reading.context.dictionary)
+
+    async def chunks() -> AsyncIterator[bytes]:
+        if header := writer.header():
+            yield header
+        loop = asyncio.get_running_loop()
+        for start in range(0, len(rows), CHUNK_ROWS):
+            part = RowSet(rows.rows[start : start + CHUNK_ROWS], rows.schema)
+            if len(rows) <= HERE_ROWS:
+                yield writer.rows(part, style)
+                continue
+            with session.interrupts.interruptible():
+                chunk = await loop.run_in_executor(readers, writer.rows, part, style)
+            progress.done, progress.rows = progress.done + len(chunk), progress.rows + len(part)
+            yield chunk
+        if trailer := writer.trailer():
+            yield trailer
+
+    return CopyOutResult(len(names), writer.format, chunks(), lambda: f"COPY {len(rows)}")
+
+
+async def copy_subscription(
+    session: SessionState, reads: Reads, statement: CopyTo, source: Subscribe, request: Request
+) -> Result:
+    """COPY (SUBSCRIBE …) TO STDOUT: the changes as they come, until the subscription ends."""
+    subscription = await subscribe(session, reads, source, request)
+    names = [c.name for c in subscription.columns]
+    writer = CopyWriter(statement.options, names, subscription.dictionary)
+    progress = CopyInfo(session.backend_id, 0, True, "PIPE")
+    session.copying = lambda: progress
+
+    async def chunks() -> AsyncIterator[bytes]:
+        try:
+            if header := writer.header():
+                yield header
+            while not subscription.ended:
+                with session.interrupts.interruptible():
+                    await subscription.wait(None)
+                rows = subscription.take(CHUNK_ROWS)
+                if len(rows):
+                    chunk = writer.rows(rows, text_style(session))
+                    progress.done, progress.rows = progress.done + len(chunk), progress.rows + len(rows)
+                    yield chunk
+            if trailer := writer.trailer():
+                yield trailer
+        finally:
+            subscription.close()
+
+    return CopyOutResult(len(names), writer.format, chunks(), lambda: f"COPY {progress.rows}")

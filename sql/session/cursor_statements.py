@@ -1,0 +1,52 @@
+"""DECLARE, FETCH, MOVE and CLOSE."""
+
+from __future__ import annotations
+
+from ivm.errors import SqlError
+from sql.coordination.prepared import Prepared
+from sql.session.portal import Rows
+from sql.session.reads import Reads
+from sql.session.request import Request
+from sql.session.state import SessionState
+from sql.session.subscribing import subscribe
+from sql.session.subscription import Subscription
+from sql.statements.results import CommandResult, Result
+from sql.statements.statements import Close, Declare, Fetch, Subscribe
+
+
+async def declare(
+    session: SessionState, reads: Reads, statement: Declare, prepared: Prepared, request: Request
+) -> Result:
+    """DECLARE. 25P01: a cursor without HOLD outside of a transaction block."""
+    transaction = session.running
+    if not statement.hold and not transaction.explicit:
+        raise SqlError("25P01", "DECLARE CURSOR can only be used in transaction blocks")
+    session.cursors.check_free(statement.name)
+    source: Rows | Subscription
+    if isinstance(statement.statement, Subscribe):
+        source = await subscribe(session, reads, statement.statement, request)
+    else:
+        result = await reads.query(statement.statement, prepared, request)
+        source = Rows(result.columns, result.rows, result.dictionary, result.tag)
+    session.cursors.declare(statement, prepared.text, source, len(transaction.savepoints))
+    return CommandResult("DECLARE CURSOR")
+
+
+async def fetch(session: SessionState, statement: Fetch, request: Request) -> Result:
+    """FETCH or MOVE. 34000: there is no such cursor; 55000: it does not move in that direction."""
+    cursor = session.cursor(statement.name)
+    rows = await cursor.fetch(statement)
+    if isinstance(cursor.source, Subscription) and (warning := cursor.source.warning()) is not None:
+        session.notices.append(warning)
+    if statement.move:
+        return CommandResult(f"MOVE {len(rows)}")
+    return cursor.result(rows, f"FETCH {len(rows)}", request.formats)
+
+
+def close(session: SessionState, statement: Close) -> Result:
+    """CLOSE. 34000: there is no such cursor."""
+    if statement.name is None:
+        session.cursors.close_all()
+        return CommandResult("CLOSE CURSOR ALL")
+    session.close_cursor(statement.name)
+    return CommandResult("CLOSE CURSOR")

@@ -1,0 +1,134 @@
+"""What functions and system relations may ask: names, settings, sequences, locks, other sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ivm.errors import SqlError
+from ivm.rows import Words, pack
+from sql.catalog.catalog import INTERNAL_SCHEMAS, Catalog, Relation, RelationKind
+from sql.catalog.search_path import SearchPath
+from sql.engine.clock import POSTGRES_EPOCH, wall_clock
+from sql.engine.snapshot import Published
+from sql.session.own_relations import own_rows
+from sql.session.sequences import SequenceFunctions
+from sql.session.state import SessionState
+from sql.system import relations as system
+from sql.system.functions import SystemFunctions
+from sql.system.own import OWN_RELATIONS
+from sql.system.state import CopyInfo, CursorInfo, SessionInfo, StatementInfo
+from storage.dictionary import Dictionary
+from storage.types.codec import encode
+from storage.types.text_style import TextStyle
+
+
+class SystemInformation(SequenceFunctions, SystemFunctions):
+    """``planner.expr.context.SessionFunctions`` and ``sql.system.state.SystemState`` of one session, over one
+    catalog."""
+
+    def __init__(self, session: SessionState, catalog: Catalog) -> None:
+        super().__init__(self, session.settings.find, session.backend_id)
+        self.session = session
+        self.catalog = catalog
+
+    @property
+    def user(self) -> str:
+        return self.session.user
+
+    @property
+    def database(self) -> str:
+        return self.session.database
+
+    def relations(self) -> Iterable[Relation]:
+        others = (RelationKind.FUNCTION, RelationKind.TYPE, RelationKind.SINK)
+        return (*OWN_RELATIONS, *(r for r in self.catalog.relations.values() if r.kind not in others))
+
+    def types(self) -> Iterable[Relation]:
+        return self.catalog.types.values()
+
+    def routines(self) -> Iterable[Relation]:
+        return tuple(r for functions in self.catalog.routines.values() for r in functions)
+
+    def schemas(self) -> Mapping[str, int]:
+        return {**INTERNAL_SCHEMAS, **self.catalog.schemas}
+
+    @property
+    def path(self) -> SearchPath:
+        return self.session.path(self.catalog)
+
+    def settings(self) -> Sequence[tuple[str, str]]:
+        return self.session.settings.all()
+
+    def sessions(self) -> Sequence[SessionInfo]:
+        return [s.info() for s in self.session.coordinator.sessions]
+
+    def copies(self) -> Sequence[CopyInfo]:
+        told = [session.copying for session in self.session.coordinator.sessions]
+        return [tell() for tell in told if tell is not None]
+
+    def cursors(self) -> Sequence[CursorInfo]:
+        return [CursorInfo(c.name, c.text, c.hold, c.scrollable, c.created) for c in self.session.cursors.all()]
+
+    def prepared_statements(self) -> Sequence[StatementInfo]:
+        return [
+            StatementInfo(name, s.text, s.created, s.prepared.bound.parameters if s.prepared else (), s.by_sql)
+            for name, s in self.session.statements.items()
+            if name
+        ]
+
+    def notify(self, channel: str, payload: str) -> None:
+        self.session.notifications.notify(channel, payload)
+
+    def advisory_lock(self, key: tuple[int, ...], transaction: bool) -> None:
+        self.session.coordinator.advisory.demand(self.session.backend_id, key, transaction)
+
+    def try_advisory_lock(self, key: tuple[int, ...], transaction: bool) -> bool:
+        return self.session.coordinator.advisory.take(self.session.backend_id, key, transaction)
+
+    def advisory_unlock(self, key: tuple[int, ...]) -> bool:
+        released = self.session.coordinator.advisory.give_back(self.session.backend_id, key)
+        if not released:
+            self.session.notice("you don't own a lock of type ExclusiveLock", "WARNING", "01000")
+        return released
+
+    def advisory_unlock_all(self) -> None:
+        self.session.coordinator.advisory.release(self.session.backend_id, transaction=False)
+
+    def signal_backend(self, pid: int, terminate: bool) -> bool:
+        if terminate and pid == self.session.backend_id:
+            raise SqlError("57P01", "terminating connection due to administrator command")
+        for session in list(self.session.coordinator.sessions):
+            if session.backend_id == pid:
+                session.signal(terminate)
+                return True
+        self.session.notice(f"PID {pid} is not a PostgreSQL server process", "WARNING", "01000")
+        return False
+
+    def set_setting(self, name: str, value: str, local: bool) -> str:
+        settings = self.session.settings
+        settings.set(name, value, local)
+        return settings.get(name)
+
+
+def text_style(session: SessionState) -> TextStyle:
+    """The settings of the text forms of values, with names for the reg* types."""
+    transaction = session.transaction
+    now = wall_clock() - POSTGRES_EPOCH if transaction is None else transaction.started
+    return TextStyle(
+        session.settings.get("timezone"), now, SystemInformation(session, session.catalog), session.settings.formats
+    )
+
+
+def system_words(relation: int, information: SystemInformation, published: Published, dictionary: Dictionary) -> Words:
+    """The rows of a system relation, encoded with the query's dictionary."""
+    known = published.catalog.by_id(relation)
+    assert known is not None, "a system relation"
+    if known in OWN_RELATIONS:
+        path = information.session.path(published.catalog)
+        datums = list(own_rows(known, information.session.coordinator, path, published, dictionary))
+    elif known.sequence is not None:
+        datums = [information.sequence_state(known)]
+    else:
+        datums = system.rows(relation, information)
+    vectors = [encode(c.type, [row[i] for row in datums], dictionary) for i, c in enumerate(known.columns)]
+    return pack(vectors, known.schema, len(datums))

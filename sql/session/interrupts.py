@@ -1,0 +1,71 @@
+"""What ends a session's running statement early: a cancel, a signal, or a timeout."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ivm.errors import SqlError
+
+
+class Interrupts:
+    """One session's. All of it on the event loop."""
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[object] | None = None
+        """The task inside of ``interruptible``."""
+        self._error: SqlError | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether something runs that can be interrupted."""
+        return self._task is not None
+
+    def interrupt(self, error: SqlError) -> None:
+        """End what runs with an error. When nothing runs, the next ``interruptible`` raises it."""
+        if self._error is None:
+            self._error = error
+            if self._task is not None:
+                self._task.cancel()
+
+    def forget(self) -> None:
+        """A new statement begins, which an earlier interrupt was not meant for."""
+        self._error = None
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Inside, ``interrupt`` ends the current ``await`` with its SqlError."""
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+        self._task = asyncio.current_task()
+        try:
+            yield
+        except asyncio.CancelledError:
+            raise self._interruption() from None
+        finally:
+            self._task = None
+
+    def _interruption(self) -> BaseException:
+        """What a CancelledError means: an interrupt, or the end of the connection's task."""
+        error, self._error = self._error, None
+        if error is None:
+            return asyncio.CancelledError()
+        task = asyncio.current_task()
+        if task is not None:
+            task.uncancel()
+        return error
+
+    @contextmanager
+    def limited(self, milliseconds: int) -> Iterator[None]:
+        """57014 for what takes longer; 0: no limit."""
+        if not milliseconds:
+            yield
+            return
+        error = SqlError("57014", "canceling statement due to statement timeout")
+        timer = asyncio.get_running_loop().call_later(milliseconds / 1000, self.interrupt, error)
+        try:
+            yield
+        finally:
+            timer.cancel()

@@ -1,0 +1,109 @@
+"""A session's prepared statements: binding texts, finding statements by name, and the columns of their results."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ivm.errors import SqlError
+from ivm.words import BYTEA, INT8, TEXT, SqlType
+from sql.coordination.prepared import Prepared
+from sql.parse import StatementText
+from sql.session.portal import NamedStatement
+from sql.session.state import SessionState
+from sql.session.subscription import subscribe_columns
+from sql.statements.queries import OutputColumn, Query
+from sql.statements.statements import (
+    Compound,
+    Delete,
+    Execute,
+    Explain,
+    Fetch,
+    Insert,
+    Show,
+    Statement,
+    Subscribe,
+    Update,
+    Verify,
+    VerifyDictionary,
+)
+
+VERIFY_DICTIONARY_COLUMNS = (OutputColumn("problem", TEXT), OutputColumn("id", INT8), OutputColumn("value", BYTEA))
+
+
+def prepare(session: SessionState, statement: StatementText, types: tuple[SqlType | None, ...] = ()) -> Prepared:
+    """Parse and bind a statement, or find it in the shared cache. ``types``: of its parameters, None to be inferred.
+
+    Raises SqlError, whose position counts from the start of the query string.
+    """
+    catalog = session.catalog
+    cache = session.coordinator.statements
+    try:
+        return cache.prepare(statement, catalog, session.path(catalog), types, session.settings)
+    except SqlError as error:
+        if error.position is None or not statement.offset:
+            raise
+        shifted = error.position + statement.offset
+        raise SqlError(error.sqlstate, error.message, error.detail, error.hint, shifted) from None
+
+
+def statement_named(session: SessionState, name: str) -> NamedStatement:
+    """A prepared statement as it was prepared. 26000: there is none of this name."""
+    found = session.statements.get(name)
+    if found is None:
+        shown = f'prepared statement "{name}"' if name else "unnamed prepared statement"
+        raise SqlError("26000", f"{shown} does not exist")
+    return found
+
+
+def current(session: SessionState, named: NamedStatement) -> NamedStatement:
+    """A prepared statement, bound to the present catalog. 0A000: the types of its columns have changed."""
+    if named.prepared is None:
+        return named
+    prepared = prepare(session, StatementText(named.text), named.types)
+    if prepared is named.prepared:
+        return named
+    before = output_columns(session, named.prepared.bound.statement)
+    after = output_columns(session, prepared.bound.statement)
+    if (before is None) != (after is None) or [c.type for c in before or ()] != [c.type for c in after or ()]:
+        raise SqlError("0A000", "cached plan must not change result type")
+    return replace(named, prepared=prepared)
+
+
+def output_columns(session: SessionState, statement: Statement) -> tuple[OutputColumn, ...] | None:
+    """The columns of a statement's rows; None when it returns no rows. Runs nothing."""
+    match statement:
+        case Query():
+            return statement.columns
+        case Insert() | Update() | Delete():
+            return None if statement.returning is None else statement.columns
+        case Compound():
+            return output_columns(session, statement.main)
+        case Explain():
+            return (OutputColumn("QUERY PLAN", TEXT),)
+        case Verify():
+            return verify_columns(statement)
+        case VerifyDictionary():
+            return VERIFY_DICTIONARY_COLUMNS
+        case Show():
+            return show_columns(session, statement)
+        case Subscribe():
+            return subscribe_columns(statement)
+        case Execute():
+            prepared = current(session, statement_named(session, statement.name)).prepared
+            return None if prepared is None else output_columns(session, prepared.bound.statement)
+        case Fetch():
+            return None if statement.move else session.cursor(statement.name).columns
+        case _:
+            return None
+
+
+def show_columns(session: SessionState, statement: Show) -> tuple[OutputColumn, ...]:
+    """The columns of SHOW."""
+    if statement.name.lower() == "all":
+        return tuple(OutputColumn(name, TEXT) for name in ("name", "setting", "description"))
+    return (OutputColumn(session.settings.label(statement.name), TEXT),)
+
+
+def verify_columns(statement: Verify) -> tuple[OutputColumn, ...]:
+    """The columns of VERIFY MATERIALIZED VIEW: the view's, and diff."""
+    return (*(OutputColumn(c.name, c.type) for c in statement.view.columns), OutputColumn("diff", INT8))

@@ -1,0 +1,33 @@
+"""SUBSCRIBE: starts a session's subscription."""
+
+from __future__ import annotations
+
+from ivm.errors import unsupported
+from sql.session.information import SystemInformation
+from sql.session.moments import epoch_of
+from sql.session.reads import Reads
+from sql.session.request import Request
+from sql.session.state import SessionState
+from sql.session.subscription import Subscription
+from sql.statements.statements import Subscribe
+
+
+async def subscribe(session: SessionState, reads: Reads, statement: Subscribe, request: Request) -> Subscription:
+    """Start a subscription. 0A000: the transaction has written, or the query cannot be maintained."""
+    transaction = session.running
+    if transaction.writer is not None:
+        raise unsupported("SUBSCRIBE in a transaction that has written")
+    coordinator = session.coordinator
+    published = coordinator.engine.published
+    information = SystemInformation(session, published.catalog)
+    context = reads.context(coordinator.engine.dictionary.scratch(), request, published.epoch, information)
+    as_of = statement.as_of if statement.as_of is not None else statement.query.as_of
+    start = None if as_of is None else epoch_of(as_of, context)
+    up_to = None if statement.up_to is None else epoch_of(statement.up_to, context, "UP TO")
+    subscription = Subscription(coordinator, statement, up_to, session.settings)
+    try:
+        await subscription.start(start)
+    except BaseException:
+        subscription.close()
+        raise
+    return subscription

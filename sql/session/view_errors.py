@@ -1,0 +1,33 @@
+"""The errors of views, as those who read the views are told of them."""
+
+from __future__ import annotations
+
+from ivm.errors import SqlError
+from ivm.trace.trace import Version
+from planner.expr.row_errors import first_error
+from sql.catalog.catalog import Catalog
+from sql.engine.snapshot import Published
+from storage.dictionary import Dictionary
+
+
+def standing_error(published: Published, relation: int, ordinal: int, dictionary: Dictionary) -> SqlError | None:
+    """The first of a view's errors as of an ordinal."""
+    return first_of(published.errors(relation), ordinal, dictionary)
+
+
+def first_of(errors: Version | None, ordinal: int, dictionary: Dictionary) -> SqlError | None:
+    """The first of some error rows as of an ordinal."""
+    if errors is None or not errors.count:
+        return None
+    rows, _ = errors.rows_at(ordinal)
+    return first_error(rows, dictionary) if len(rows) else None
+
+
+def in_view(error: SqlError, catalog: Catalog, relation: int) -> SqlError:
+    """An error with the name of its view, and a hint."""
+    known = catalog.by_id(relation)
+    hint = "SET ignore_view_errors = on reads the good rows."
+    if known is None:  # a subscription's own query
+        return SqlError(error.sqlstate, error.message, error.detail, error.hint or hint)
+    message = f"{error.message} (in materialized view {known.name})"
+    return SqlError(error.sqlstate, message, error.detail, error.hint or f"See freshet.view_errors; {hint}")

@@ -1,0 +1,178 @@
+"""INSERT, UPDATE, DELETE, TRUNCATE: statements that change rows, and queries over a writer's own state."""
+
+from __future__ import annotations
+
+from ivm.rows import RowSet, Words
+from planner.expr.context import Bounds, Context
+from planner.logical.nodes import Rel, Values
+from planner.logical.traversal import children
+from planner.peek.direct import is_short
+from planner.peek.order_limit import finish
+from planner.peek.run import run
+from sql.coordination.prepared import Prepared
+from sql.ddl.sequences import restart_sequences
+from sql.dml.changes import Changed, Changer
+from sql.dml.compound import CompoundRun
+from sql.dml.fast_insert import constant_source
+from sql.engine.overlay import OverlaidSnapshot
+from sql.engine.snapshot import MemorySnapshot, Published
+from sql.engine.state import TooLongHereError
+from sql.engine.writer import Writer
+from sql.session.information import SystemInformation, system_words
+from sql.session.reads import LIGHT_ROWS, Reads
+from sql.session.request import Request
+from sql.session.state import SessionState
+from sql.statements.queries import Query
+from sql.statements.results import CommandResult, Result, RowsResult
+from sql.statements.statements import Compound, Delete, Insert, Truncate, Update
+
+Change = Insert | Update | Delete
+
+
+class Writes:
+    """Runs statements that change rows for one session, whose transaction is open."""
+
+    def __init__(self, session: SessionState, reads: Reads) -> None:
+        self._session = session
+        self._reads = reads
+
+    async def change(self, statement: Change, prepared: Prepared, request: Request) -> Result:
+        """Run INSERT, UPDATE or DELETE."""
+        transaction = self._session.running
+        changed = await transaction.write(
+            lambda writer: self._apply(writer, statement, prepared, request), light=self._is_light(statement, request)
+        )
+        return self._changed(statement, changed, request)
+
+    def _is_light(self, statement: Change, request: Request) -> bool:
+        """Whether to try on the event loop's thread; not with partitions and foreign keys, which may need a step."""
+        transaction = self._session.running
+        links = self._session.coordinator.keys.links(transaction.catalog)
+        if statement.table.partitioning is not None:
+            return False
+        tables = statement.branches if not isinstance(statement, Insert) else ()
+        touched = any(map(links.touch, (statement.table.id, *(b.table.id for b in tables))))
+        return _may_be_short(statement, request) and not touched
+
+    def _changed(self, statement: Query | Change, changed: Changed, request: Request) -> Result:
+        name = "SELECT" if isinstance(statement, Query) else type(statement).__name__.upper()
+        tag = f"INSERT 0 {changed.count}" if name == "INSERT" else f"{name} {changed.count}"
+        if changed.returning is None:
+            return CommandResult(tag)
+        dictionary = self._session.coordinator.engine.dictionary
+        return RowsResult(statement.columns, changed.returning, tag, dictionary, formats=request.formats)
+
+    async def compound(self, statement: Compound, prepared: Prepared, request: Request) -> Result:
+        """Run a statement with changes in its WITH."""
+        transaction = self._session.running
+
+        def work(writer: Writer) -> Changed:
+            prepared.check_current(writer.catalog)
+            writer.engine.check_room()
+            information = SystemInformation(self._session, writer.catalog)
+            epoch = writer.engine.timeline.epoch(writer.engine.timeline.last)
+            context = self._reads.context(writer.engine.dictionary, request, epoch, information)
+            changer = Changer(writer, self._session.coordinator.keys, context)
+            bounds = Bounds(writer.engine.dataflow.cancel, self._session.coordinator.budget)
+            return CompoundRun(changer, self.snapshot(writer.snapshot(), context, information), context, bounds).run(
+                statement
+            )
+
+        return self._changed(statement.main, await transaction.write(work), request)
+
+    def _apply(self, writer: Writer, statement: Change, prepared: Prepared, request: Request) -> Changed:
+        """On the engine thread: run the source, check its rows and add them to the writer."""
+        prepared.check_current(writer.catalog)
+        engine = writer.engine
+        information = SystemInformation(self._session, writer.catalog)
+        context = self._reads.context(
+            engine.dictionary, request, engine.timeline.epoch(engine.timeline.last), information
+        )
+        changer = Changer(writer, self._session.coordinator.keys, context)
+        if not isinstance(statement, Delete):
+            engine.check_room()
+        source = constant_source(statement.source, context) if isinstance(statement, Insert) else None
+        if source is None:
+            source = self.source(writer, statement.source, prepared, context, information)
+        if isinstance(statement, Insert) and statement.finishing is not None:
+            source = finish(source, statement.finishing, context)
+        match statement:
+            case Insert():
+                return changer.insert(statement, source)
+            case Update():
+                return changer.update(statement, source)
+            case Delete():
+                return changer.delete(statement, source)
+
+    def source(
+        self, writer: Writer, rel: Rel, prepared: Prepared, context: Context, information: SystemInformation
+    ) -> RowSet:
+        """On the engine thread: the rows of a query over the writer's own state."""
+        bounds = Bounds(writer.engine.dataflow.cancel, self._session.coordinator.budget)
+        over = self._unstepped(writer, rel, prepared, context, information)
+        if over is not None:
+            assert prepared.plan is not None
+            return run(prepared.plan, over, context, bounds)
+        published = writer.snapshot(prepared.inputs if prepared.plan is not None else None)
+        if writer.engine.rests and not (prepared.planned(published) and not prepared.overdue()):
+            raise TooLongHereError
+        plan = prepared.plan_of(rel, published)
+        if prepared.overdue():
+            writer.engine.arrange(prepared.wishes)
+            published = writer.snapshot()
+            plan = prepared.plan_of(rel, published)
+        for relation in prepared.inputs:
+            if relation in published.failures:
+                raise published.failures[relation]
+        snapshot = self.snapshot(published, context, information)
+        if writer.engine.rests and not is_short(plan, snapshot, LIGHT_ROWS):
+            raise TooLongHereError
+        return run(plan, snapshot, context, bounds)
+
+    def _unstepped(
+        self, writer: Writer, rel: Rel, prepared: Prepared, context: Context, information: SystemInformation
+    ) -> OverlaidSnapshot | None:
+        """What a short plan reads without a step after changes of the transaction; None: a step is needed."""
+        published = writer.as_stepped()
+        if not prepared.planned(published):
+            prepared.plan_of(rel, published)
+        if prepared.plan is None or prepared.overdue():
+            return None
+        pending = writer.pending(prepared.inputs)
+        if not pending:
+            return None
+        system = self.snapshot(published, context, information).system
+        over = OverlaidSnapshot(published, published.ordinal, system, pending=pending)
+        return over if is_short(prepared.plan, over, LIGHT_ROWS) else None
+
+    def snapshot(self, published: Published, context: Context, information: SystemInformation) -> MemorySnapshot:
+        """The newest moment of a published state, for a plan."""
+
+        def system(relation: int) -> Words:
+            return system_words(relation, information, published, context.dictionary)
+
+        return MemorySnapshot(published, published.ordinal, system)
+
+    async def truncate(self, statement: Truncate, prepared: Prepared) -> Result:
+        """Run TRUNCATE."""
+        transaction = self._session.running
+
+        def work(writer: Writer) -> None:
+            prepared.check_current(writer.catalog)
+            context = Context(writer.engine.dictionary)
+            tables = Changer(writer, self._session.coordinator.keys, context).truncate(statement)
+            if statement.restart:
+                restart_sequences(writer, tables)
+
+        await transaction.write(work)
+        return CommandResult("TRUNCATE TABLE")
+
+
+def _may_be_short(statement: Change, request: Request) -> bool:
+    """Whether a statement that changes rows may be short, judged by its parameters and its VALUES."""
+    given = sum(len(p) for p in request.parameters if isinstance(p, list | tuple))
+    return given <= LIGHT_ROWS and (not isinstance(statement, Insert) or _few(statement.source))
+
+
+def _few(rel: Rel) -> bool:
+    return len(rel.rows) <= LIGHT_ROWS if isinstance(rel, Values) else all(map(_few, children(rel)))
