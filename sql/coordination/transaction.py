@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TypeVar
 
 from ivm.errors import SqlError
@@ -21,17 +22,24 @@ from sql.engine.writer import Mark, Writer
 T = TypeVar("T")
 
 
+class Extent(Enum):
+    """What a transaction spans."""
+
+    BLOCK = "block"
+    """BEGIN to COMMIT."""
+    MESSAGE = "message"
+    """The statements of one message, or those up to the extended protocol's Sync."""
+    STATEMENT = "statement"
+    """One statement that commits by itself: a write is one job of the engine thread, which needs no write token."""
+
+
 @dataclass(slots=True)
 class Transaction:
-    """A transaction in progress. ``started``: its now(), in µs since 2000. ``explicit``: it was opened by BEGIN.
-
-    ``single``: it is one statement that commits by itself, so that a write is one job of the engine thread.
-    """
+    """A transaction in progress. ``started``: its now(), in µs since 2000."""
 
     jobs: Jobs
     started: int
-    explicit: bool
-    single: bool = False
+    extent: Extent
     read_only: bool = False
     writer: Writer | None = None
     savepoints: list[tuple[str, Mark | None]] = field(default_factory=list)
@@ -49,13 +57,18 @@ class Transaction:
         return self.jobs.engine.published.catalog if self._base is None else self._base.catalog
 
     @property
+    def is_block(self) -> bool:
+        """Whether BEGIN has opened it."""
+        return self.extent is Extent.BLOCK
+
+    @property
     def has_snapshot(self) -> bool:
         return self._base is not None
 
     @property
     def alone(self) -> bool:
         """Whether its one statement may commit by itself, in more than one job of the engine thread."""
-        return self.single and not self.read_only
+        return self.extent is Extent.STATEMENT and not self.read_only
 
     async def snapshot(self) -> Published:
         """What the transaction reads: one snapshot, and its own writes."""
@@ -75,7 +88,7 @@ class Transaction:
         """
         if self.read_only:
             raise SqlError("25006", "cannot execute a statement that writes in a read-only transaction")
-        if self.single:
+        if self.extent is Extent.STATEMENT:
             here = (lambda: self._whole_here(work)) if light else None
             return await self.jobs.autocommit(lambda: self._whole(work), here)
         if not self._holds:

@@ -59,8 +59,7 @@ def run_control(session: SessionState, statement: Control) -> Result:
 
 def _set(session: SessionState, statement: SetVariable) -> CommandResult:
     transaction = session.transaction
-    in_block = transaction is not None and transaction.explicit
-    if statement.local and not in_block:
+    if statement.local and not session.in_block:
         session.notice("SET LOCAL can only be used in transaction blocks", "WARNING", "25P01")
     of_transaction = statement.name.lower().startswith("transaction_")
     session.settings.set(statement.name, statement.value, statement.local or of_transaction)
@@ -70,8 +69,7 @@ def _set(session: SessionState, statement: SetVariable) -> CommandResult:
 
 
 def _set_transaction(session: SessionState, statement: SetTransaction) -> CommandResult:
-    transaction = session.transaction
-    if not statement.session and (transaction is None or not transaction.explicit):
+    if not statement.session and not session.in_block:
         session.notice("SET TRANSACTION can only be used in transaction blocks", "WARNING", "25P01")
     elif statement.session:
         for name, value in statement.modes.settings().items():

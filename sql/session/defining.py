@@ -144,8 +144,7 @@ class Definitions:
                 return statement.tag
             case CreateEnum() | AddLabel() | RenameLabel() | RenameType() | DropType():
                 alter = partial(self._alter, definer, request=request)
-                transaction = self._session.transaction
-                alone = transaction is not None and not transaction.explicit
+                alone = not self._session.in_block
                 return TypeDefiner(writer, notify, definer.names, alone, alter).run(statement)
             case CreateSink() | AlterSink():
                 return SinkDefiner(writer, notify, definer.names).run(statement)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ivm.errors import SqlError
-from sql.coordination.transaction import Transaction
+from sql.coordination.transaction import Extent, Transaction
 from sql.ddl.create import drop_temporary
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.session.state import SessionState
@@ -15,7 +15,7 @@ async def discard(session: SessionState, statement: Discard) -> CommandResult:
     """DISCARD ALL, TEMP or PLANS. 25001: ALL in a transaction block."""
     what = statement.what
     if what == "all":
-        if session.transaction is not None and session.transaction.explicit:
+        if session.in_block:
             raise SqlError("25001", "DISCARD ALL cannot run inside a transaction block")
         session.statements.clear()
         session.cursors.close_all()
@@ -24,7 +24,7 @@ async def discard(session: SessionState, statement: Discard) -> CommandResult:
         session.settings.set("all", None)
     if what in ("all", "temp", "temporary"):
         names = {session.temporary_schema}
-        transaction = session.begin_implicit(single=False)
+        transaction = session.begin_implicit()
         if session.temporary_schema in transaction.catalog.schemas:
             await transaction.write(lambda writer: drop_temporary(writer, names))
     return CommandResult(f"DISCARD {what.upper()}")
@@ -34,5 +34,5 @@ async def drop_own_temporary(session: SessionState) -> None:
     """Drop a closing session's temporary relations and their schema."""
     names = {session.temporary_schema}
     if session.temporary_schema in session.coordinator.engine.published.catalog.schemas:
-        transaction = Transaction(session.coordinator.jobs, wall_clock() - POSTGRES_EPOCH, explicit=False, single=True)
+        transaction = Transaction(session.coordinator.jobs, wall_clock() - POSTGRES_EPOCH, Extent.STATEMENT)
         await transaction.write(lambda writer: drop_temporary(writer, names))

@@ -20,7 +20,7 @@ class IdleTimer:
         """A message has been answered: the session waits for its client."""
         session = self._session
         session.copying = None
-        if session.transaction is None or not session.transaction.explicit:
+        if not session.in_block:
             return
         milliseconds = session.settings.milliseconds("idle_in_transaction_session_timeout")
         if milliseconds:

@@ -62,7 +62,7 @@ class Reads:
         """A query with its moment, ready to run. StaleError: it must be bound again."""
         session = self._session
         transaction = session.running
-        if statement.locking and transaction.explicit:
+        if statement.locking and transaction.is_block:
             await transaction.write(lambda writer: None)
         own = self._unstepped_state(transaction, statement, prepared)
         published, pending = (await transaction.snapshot(), None) if own is None else own

@@ -12,6 +12,7 @@ from sql.catalog.column_types import type_from_oid
 from sql.catalog.enumeration import type_of_oid
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.prepared import Prepared
+from sql.coordination.transaction import Extent
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.parse import no_parameter, split
 from sql.pgwire.values import decode_parameter
@@ -206,14 +207,14 @@ class Session:
             return control
         state.interrupts.forget()
         with state.interrupts.limited(state.settings.milliseconds("statement_timeout")):
-            state.begin_implicit(request.single)
+            state.begin_implicit(Extent.STATEMENT if request.single else Extent.MESSAGE)
             with state.interrupts.interruptible():
                 result = await self._executor.run(prepared, request)
             state.report_settings()
         return result
 
     async def fail(self) -> None:
-        """After an error: an explicit transaction is failed until its end, an implicit one is rolled back."""
+        """After an error: a transaction block has failed until its end, any other transaction is rolled back."""
         self._idle.cancel()
         self.state.copying = None
         await fail(self.state)

@@ -27,7 +27,7 @@ from sql.catalog.catalog import Relation, RelationKind
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.prepared import StaleError
 from sql.coordination.source_status import SourceStatus
-from sql.coordination.transaction import Transaction
+from sql.coordination.transaction import Extent, Transaction
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.engine.group import Delta
 from sql.engine.retries import pause_after
@@ -293,7 +293,7 @@ class Running:
 
     async def _write(self, target: Target, batch: Batch, context: Context) -> Progress:
         keys = self._coordinator.keys
-        transaction = Transaction(self._coordinator.jobs, context.now, explicit=False, single=True)
+        transaction = Transaction(self._coordinator.jobs, context.now, Extent.STATEMENT)
         return await transaction.write(lambda writer: ingest(writer, keys, context, target, batch))
 
     def _look(self, behind: bool) -> None:

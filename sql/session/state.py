@@ -15,7 +15,7 @@ from sql.catalog.catalog import Catalog
 from sql.catalog.search_path import SearchPath, path_of
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.notifications import Notifications
-from sql.coordination.transaction import Transaction
+from sql.coordination.transaction import Extent, Transaction
 from sql.engine.clock import POSTGRES_EPOCH, wall_clock
 from sql.session.cursors import Cursor, Cursors
 from sql.session.interrupts import Interrupts
@@ -74,7 +74,12 @@ class SessionState:
         """As ReadyForQuery tells it: idle, in a transaction block, in a failed one."""
         if self.failed:
             return "E"
-        return "T" if self.transaction is not None and self.transaction.explicit else "I"
+        return "T" if self.in_block else "I"
+
+    @property
+    def in_block(self) -> bool:
+        """Whether a transaction block is open."""
+        return self.transaction is not None and self.transaction.is_block
 
     @property
     def running(self) -> Transaction:
@@ -82,17 +87,17 @@ class SessionState:
         assert self.transaction is not None, "a statement runs in a transaction"
         return self.transaction
 
-    def new_transaction(self, explicit: bool, single: bool = False) -> Transaction:
-        """Open a transaction. ``explicit``: by BEGIN; ``single``: for one statement that commits by itself."""
+    def new_transaction(self, extent: Extent) -> Transaction:
+        """Open a transaction, with the session's default modes."""
         self.settings.begin()
         read_only = self.settings.boolean("default_transaction_read_only")
         now = wall_clock() - POSTGRES_EPOCH
-        self.transaction = Transaction(self.coordinator.jobs, now, explicit, single, read_only)
+        self.transaction = Transaction(self.coordinator.jobs, now, extent, read_only)
         return self.transaction
 
-    def begin_implicit(self, single: bool) -> Transaction:
-        """The transaction for the next statement, opened if there is none."""
-        return self.new_transaction(explicit=False, single=single) if self.transaction is None else self.transaction
+    def begin_implicit(self, extent: Extent = Extent.MESSAGE) -> Transaction:
+        """The transaction for the next statement. If none is open, one of this extent is opened."""
+        return self.new_transaction(extent) if self.transaction is None else self.transaction
 
     def set_modes(self, modes: Modes) -> None:
         """Apply the modes of BEGIN or SET TRANSACTION to the open transaction."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ivm.errors import SqlError
+from sql.coordination.transaction import Extent
 from sql.session.state import SessionState
 from sql.statements.results import CommandResult
 from sql.statements.statements import Begin, Commit, Rollback, Savepoint, Statement
@@ -40,18 +41,18 @@ async def run_transaction_control(session: SessionState, statement: Statement) -
 def _begin(session: SessionState, statement: Begin) -> CommandResult:
     transaction = session.transaction
     if transaction is None:
-        session.new_transaction(explicit=True)
-    elif transaction.explicit:
+        session.new_transaction(Extent.BLOCK)
+    elif transaction.is_block:
         session.notice("there is already a transaction in progress", "WARNING", "25001")
     else:
-        transaction.explicit, transaction.single = True, False
+        transaction.extent = Extent.BLOCK
     session.set_modes(statement.modes)
     return CommandResult("BEGIN")
 
 
 async def _end_explicit(session: SessionState, commit: bool) -> CommandResult:
     transaction, failed = session.transaction, session.failed
-    if transaction is None or not transaction.explicit:
+    if transaction is None or not transaction.is_block:
         session.notice("there is no transaction in progress", "WARNING", "25P01")
     if transaction is None:
         return CommandResult("COMMIT" if commit else "ROLLBACK")
@@ -66,7 +67,7 @@ async def _end_explicit(session: SessionState, commit: bool) -> CommandResult:
 
 async def _savepoint(session: SessionState, statement: Savepoint) -> CommandResult:
     transaction = session.transaction
-    if transaction is None or not transaction.explicit:
+    if transaction is None or not transaction.is_block:
         what = {"savepoint": "SAVEPOINT", "release": "RELEASE SAVEPOINT"}.get(statement.action, "ROLLBACK TO SAVEPOINT")
         raise SqlError("25P01", f"{what} can only be used in transaction blocks")
     if statement.action == "savepoint":
@@ -85,7 +86,7 @@ async def _savepoint(session: SessionState, statement: Savepoint) -> CommandResu
 async def end_implicit(session: SessionState) -> None:
     """Commit the implicit transaction, if one is open."""
     transaction = session.transaction
-    if transaction is None or transaction.explicit:
+    if transaction is None or transaction.is_block:
         return
     session.transaction = None
     try:
@@ -97,11 +98,11 @@ async def end_implicit(session: SessionState) -> None:
 
 
 async def fail(session: SessionState) -> None:
-    """After an error: an explicit transaction is failed until its end, an implicit one is rolled back."""
+    """After an error: a transaction block has failed until its end, any other transaction is rolled back."""
     transaction = session.transaction
     if transaction is None:
         return
-    if transaction.explicit:
+    if transaction.is_block:
         session.failed = True
         if not transaction.savepoints:
             await transaction.rollback()

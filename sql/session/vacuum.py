@@ -12,7 +12,7 @@ async def vacuum(session: SessionState, statement: Vacuum) -> CommandResult:
     """Remove values that nothing refers to from the dictionary. 25001: in a transaction block, or after writes that
     commit with it (``INSERT …; VACUUM`` in one message), for which the sweep would wait forever."""
     transaction = session.transaction
-    if transaction is not None and (transaction.explicit or transaction.writer is not None):
+    if transaction is not None and (transaction.is_block or transaction.writer is not None):
         raise SqlError("25001", "VACUUM cannot run inside a transaction block")
     await session.coordinator.sweeper.sweep(statement.full)
     return CommandResult("VACUUM")

@@ -18,7 +18,7 @@ from ivm.words import BOOL, INT4, NUMERIC, TEXT, Kind, SqlType
 from planner.expr.context import Context
 from sql.catalog.connection import Connection
 from sql.coordination.prepared import StaleError
-from sql.coordination.transaction import Transaction
+from sql.coordination.transaction import Extent, Transaction
 from sql.session.ingest import Batch, ingest, target_of
 from sql.session.source_progress import Progress
 from sql.session.source_streams import file_format
@@ -288,7 +288,7 @@ def give(client: Client, source: str, query: str, number: int, rows: list[tuple[
         vectors = [encode(c.type, [row[i] for row in rows], dictionary) for i, c in enumerate(columns)]
         words: Words = pack(vectors, load_schema(columns), len(rows))
         context = Context(dictionary, hold=dictionary.generation)
-        transaction = Transaction(coordinator.jobs, 0, explicit=False, single=True)
+        transaction = Transaction(coordinator.jobs, 0, Extent.STATEMENT)
         batch = Batch(query, number, words)
         return await transaction.write(lambda writer: ingest(writer, coordinator.keys, context, target, batch))
 
@@ -335,7 +335,7 @@ def test_a_batch_of_a_source_or_table_that_is_another_now_is_not_taken(client: C
     client.run("ALTER TABLE t ADD COLUMN more int DEFAULT 5")
 
     async def work() -> None:
-        transaction = Transaction(coordinator.jobs, 0, explicit=False, single=True)
+        transaction = Transaction(coordinator.jobs, 0, Extent.STATEMENT)
         context = Context(coordinator.engine.dictionary)
         batch = Batch("q", 0, np.zeros((0, 3), np.int64))
         await transaction.write(lambda writer: ingest(writer, coordinator.keys, context, target, batch))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ivm.errors import SqlError
+from sql.coordination.transaction import Extent
 from sql.parse import StatementText
 from sql.session.preparing import prepare
 from sql.session.request import Request
@@ -26,7 +27,7 @@ def read_after(client: Client, other: Client, query: str, change: str) -> list[t
     async def work() -> list[tuple[str | None, ...]]:
         prepared = prepare(client.session.state, StatementText(query))
         await other.work(change)
-        client.session.state.begin_implicit(single=True)
+        client.session.state.begin_implicit(Extent.STATEMENT)
         try:
             result = await client.session._executor.run(prepared, Request(single=True))
         finally:

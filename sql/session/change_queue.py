@@ -1,0 +1,166 @@
+"""The changes that wait for a subscription's client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from ivm.errors import SqlError
+from ivm.rows import RowSet, Vector, Words, pack, unpack
+from ivm.words import BOOL, INT8, ColumnType, Schema
+from planner.logical.nodes import schema as schema_of
+from sql.statements.statements import Subscribe
+from storage.stored import History
+
+MOST_WAITING: Final = 4_000_000
+"""Rows that may wait for a slow client before its subscription ends with 53200."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """No more changes come with an epoch before this one."""
+
+    epoch: int
+
+
+class ChangeQueue:
+    """Changes in the order in which they came, and the subscription's progress. All of it on the event loop.
+
+    ``up_to``: changes from this epoch on are left out; None: there is no end.
+    """
+
+    def __init__(self, statement: Subscribe, up_to: int | None) -> None:
+        self.up_to = up_to
+        self.reached = 0
+        """The epoch up to which every change has been put here."""
+        self._statement = statement
+        self._source = schema_of(statement.query.rel)
+        self._waiting: deque[History | Progress] = deque()
+        self._held: list[History] = []
+        """Changes that are held back, while nobody knows what the rows are."""
+        self._size = 0
+        """The number of rows that wait or are held back."""
+        self._arrived = asyncio.Event()
+        self._error: SqlError | None = None
+        self.closed = False
+        """Nothing comes any more."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to take."""
+        return not self._waiting
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the rows that ``take`` gives."""
+        progress = (ColumnType(BOOL, False),) if self._statement.progress else ()
+        columns = tuple(ColumnType(c.type, c.nullable or self._statement.progress) for c in self._source)
+        return (ColumnType(INT8, False), *progress, ColumnType(INT8, self._statement.progress), *columns)
+
+    def start(self, rows: Words, diffs: Words, epoch: int, *changes: History) -> None:
+        """Put the snapshot, unless the statement wants none, and ``changes`` before what has come meanwhile."""
+        came = list(self._waiting)
+        self._waiting.clear()
+        self._size = sum(len(held.rows) for held in self._held)
+        if self._statement.snapshot:
+            self._waiting.append(History(rows, np.full(len(rows), epoch, np.int64), diffs))
+            self._size += len(rows)
+        for change in (*changes, *came):
+            self._put(change)
+
+    def hold_back(self, history: History) -> None:
+        """Take changes that the client gets at the next ``release``."""
+        self._held.append(history)
+        self._count(len(history.rows))
+
+    def release(self, epoch: int) -> None:
+        """Put what was held back; every change up to this epoch has come."""
+        for item in self._held:
+            self._size -= len(item.rows)
+            self._put(item)
+        self._held.clear()
+        self.reach(epoch)
+
+    def reach(self, epoch: int) -> None:
+        """Every change up to this epoch has come."""
+        self.reached = max(self.reached, epoch)
+        if self._statement.progress:
+            self._put(Progress(self.reached + 1))
+        if self.up_to is not None and self.reached + 1 >= self.up_to:
+            self.closed = True
+        self._arrived.set()
+
+    def fail(self, error: SqlError) -> None:
+        """End with an error, which ``take`` raises after the last row."""
+        self._error = error
+        self.closed = True
+
+    def close(self) -> None:
+        """End, and forget what waits."""
+        self.closed = True
+        self._waiting.clear()
+        self._arrived.set()
+
+    def wake(self) -> None:
+        """Something has happened that ``arrival`` waits for."""
+        self._arrived.set()
+
+    def _put(self, item: History | Progress) -> None:
+        if isinstance(item, History):
+            if self.up_to is not None:
+                kept = item.epochs < self.up_to
+                item = History(item.rows[kept], item.epochs[kept], item.diffs[kept])
+            if not len(item.rows):
+                return
+            self._count(len(item.rows))
+        self._waiting.append(item)
+        self._arrived.set()
+
+    def _count(self, rows: int) -> None:
+        self._size += rows
+        if self._size > MOST_WAITING:
+            self.fail(SqlError("53200", "the subscription's client is too slow"))
+
+    async def arrival(self, timeout: float) -> bool:
+        """Wait for the next event; False when none has come within this many seconds."""
+        self._arrived.clear()
+        try:
+            await asyncio.wait_for(self._arrived.wait(), timeout)
+        except TimeoutError:
+            return False
+        return True
+
+    def take(self, count: int | None = None) -> RowSet:
+        """What is waiting, ``count`` rows at most. Raises the subscription's error once everything was taken."""
+        if not self._waiting and self._error is not None:
+            raise self._error
+        parts: list[Words] = []
+        left = 2**62 if count is None else count
+        while self._waiting and left > 0:
+            item = self._waiting.popleft()
+            if isinstance(item, History) and len(item.rows) > left:
+                rest = History(item.rows[left:], item.epochs[left:], item.diffs[left:])
+                self._waiting.appendleft(rest)
+                item = History(item.rows[:left], item.epochs[:left], item.diffs[:left])
+            rows = self._rows(item)
+            parts.append(rows)
+            left -= len(rows)
+            self._size -= len(rows) if isinstance(item, History) else 0
+        empty = pack([Vector(np.zeros(0, np.int64))] * len(self.schema), self.schema, 0)
+        return RowSet(np.concatenate(parts) if parts else empty, self.schema)
+
+    def _rows(self, item: History | Progress) -> Words:
+        schema = self.schema
+        if isinstance(item, Progress):
+            null = Vector(np.zeros(1, np.int64), np.ones(1, np.bool_))
+            given = [Vector(np.array([item.epoch])), Vector(np.ones(1, np.int64))]
+            return pack(given + [null] * (len(schema) - 2), schema, 1)
+        order = np.argsort(item.epochs, kind="stable")
+        count = len(order)
+        progressed = [Vector(np.zeros(count, np.int64))] if self._statement.progress else []
+        columns = unpack(item.rows[order], self._source)
+        return pack([Vector(item.epochs[order]), *progressed, Vector(item.diffs[order]), *columns], schema, count)
