@@ -1,4 +1,4 @@
-"""DROP of a view whose loop runs on: it does not wait for the loop's end."""
+"""DROP of a view whose loop does not end: it need not wait for the loop."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PATIENCE_SECONDS: Final = 0.2
-"""How long a step may go on before the loop is looked at, again and again."""
+"""How often a DROP that waits for a step tries to end the loop."""
 
 
 def going(statement: Drop, names: Lookup) -> frozenset[int]:
-    """The relations that a DROP will surely take away; none where it may be refused."""
+    """The relations that a DROP will surely drop; none when it may be refused."""
     found = [names.resolve(*name) for name in statement.names]
     ids = {r.id for r in found if r is not None and r.kind is statement.kind}
     dependents = names.catalog.dependents(ids)
@@ -28,7 +28,7 @@ def going(statement: Drop, names: Lookup) -> frozenset[int]:
 
 
 async def abandoning(engine: Engine, relations: frozenset[int], job: Awaitable[T]) -> T:
-    """The job's result. While it waits for the engine, a loop that only ``relations`` use ends at its next round."""
+    """The job's result. While it waits for the engine, loops that only ``relations`` use end at their next round."""
     task = asyncio.ensure_future(job)
     try:
         while not (await asyncio.wait({task}, timeout=PATIENCE_SECONDS))[0]:

@@ -1,4 +1,4 @@
-"""Advisory locks: numbers that sessions agree on; who takes one keeps others out of it."""
+"""Advisory locks: exclusive locks on numbers, whose meaning sessions agree on."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Final
 from ivm.errors import SqlError
 
 Key = tuple[int, ...]
-"""One bigint, or two integers: two spaces of their own."""
+"""One bigint, or two integers: these are different locks."""
 HELD: Final = "the advisory lock is held by another session"
 
 
 class AdvisoryLocks:
-    """All sessions' locks, by the number of the session's backend. Callable from any thread."""
+    """All sessions' locks, held by backend id. Thread-safe."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._held: dict[Key, tuple[int, list[bool]]] = {}
-        """The holder, and how often it took the lock: whether for its transaction only."""
+        """By key: the holder, and for each time that it took the lock, whether for its transaction only."""
 
     def take(self, backend: int, key: Key, transaction: bool) -> bool:
-        """Whether the lock is the session's now; one may take it several times."""
+        """Take a lock, unless another session has it; whether it was taken. A session may take it several times."""
         with self._guard:
             holder, times = self._held.setdefault(key, (backend, []))
             if holder == backend:
@@ -29,13 +29,13 @@ class AdvisoryLocks:
             return holder == backend
 
     def demand(self, backend: int, key: Key, transaction: bool) -> None:
-        """55P03: another session has it. Postgres waits; here the client is to try again."""
+        """Take a lock. 55P03: another session has it (Postgres waits; here the client must try again)."""
         if not self.take(backend, key, transaction):
             hint = "Waiting for advisory locks is not supported: try again, or use pg_try_advisory_lock."
             raise SqlError("55P03", HELD, hint=hint)
 
     def give_back(self, backend: int, key: Key) -> bool:
-        """Once less; False where the session has not taken it for itself."""
+        """Release a lock once. False when the session does not hold it beyond its transaction."""
         with self._guard:
             holder, times = self._held.get(key, (backend, []))
             if holder != backend or False not in times:
@@ -46,7 +46,7 @@ class AdvisoryLocks:
             return True
 
     def release(self, backend: int, transaction: bool) -> None:
-        """All that the session holds goes, or (True) what its transaction took."""
+        """Release all locks that the session took for itself, or (``transaction``) for its transaction."""
         if not self._held:
             return
         with self._guard:

@@ -1,7 +1,7 @@
-"""One materialized view that Spark maintains: what waits to be applied, its jobs, and what is served of it.
+"""One materialized view that Spark maintains: its pending changes, its jobs, and the rows that are served.
 
-A job takes every commit that waits, so that a slow one is followed by a large one. What it makes counts from the moment
-that the manifest is written; then the engine thread takes the rows in, and who waits for a time that is covered reads.
+A job takes every commit that waits, so that a slow job is followed by a large one. Its result is valid from the moment
+that the manifest is written. Then the engine thread takes the rows in, and readers that wait for them go on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from planner.distributed.scatter import Given, Spread, apply, given, read_output
 from planner.distributed.scatter_step import Report
 from planner.expr.context import Context
 from sql.catalog.catalog import Relation
-from sql.engine.clock import POSTGRES_EPOCH, wall_clock
+from sql.coordination.scattered_changes import PendingChanges, Taken
+from sql.engine.clock import timestamp_now, wall_clock
 from sql.engine.persist import DEFAULT_RETAIN, Persistence
 from sql.engine.retries import pause_after
 from sql.engine.served import Contents, Served, ordinals_of
@@ -40,20 +41,17 @@ from storage.stored import History
 KEPT_JOBS: Final = 100
 FIRST_PAUSE: Final = 1.0
 """Seconds before a job that failed once is tried again."""
-MOST_WAITING: Final = 2_000_000
-"""Updates that wait in memory; more of them are read from the store when their job begins."""
 TOLD_APART: Final = 60.0
-"""For how many seconds the commits that a job covered can be told apart: a transaction may read them as of then."""
+"""How many seconds the commits that a job covered can be read as of."""
 
-Changes = dict[int, list[History]]
 Follower = Callable[[History | None, int, Served], None]
-"""Gets what the rows have changed by, up to which epoch everything is known now, and the rows."""
+"""Called with the changes of the rows, the epoch up to which everything is known, and the rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What became of a job, for people. ``started``: µs since 2000; ``epoch``: up to which commits it went; ``held``:
-    how many parts hold something after it."""
+    """A finished job, for freshet.spark_jobs. ``started``: µs since 2000. ``epoch``: of its last commit. ``held``: the
+    number of parts that hold something after it."""
 
     number: int
     started: int
@@ -68,8 +66,8 @@ class Job:
 
 @dataclass(slots=True)
 class Made:
-    """A job's rows on their way to the engine's thread. ``epochs``: what their times 1, 2, … stand for. ``served``:
-    they are taken in already, into ``contents`` that nobody else knows yet."""
+    """A job's rows on their way to the engine thread. ``epochs``: of their times 1, 2, …. ``served``: set when
+    ``contents``, which nobody else knows yet, has them already."""
 
     blocks: list[Block]
     epochs: Words
@@ -84,22 +82,13 @@ class Made:
         return History(rows, self.epochs[times - 1], diffs[:, 0])
 
 
-@dataclass(slots=True)
-class _Taken:
-    """What a job is to apply: all changes up to ``epoch``."""
-
-    changes: Changes
-    epoch: int
-    first: int | None
-
-
 @dataclass(slots=True, eq=False)
 class ScatteredView:
-    """``note`` and ``take_in`` are for the threads that publish, ``run`` for the jobs' one, everything else for any.
+    """``note`` and ``take_in`` are called on the threads that publish, ``run`` on that of the jobs, the rest on any.
 
-    ``published``: what stood when it began, until the folder has a manifest: the first job starts with what the tables
-    held then. Kept longer it would keep all of the engine's state of that moment.
-    ``recovering``: the folder may be of an earlier life of the server.
+    ``published``: the state in which the view began, whose tables the first job reads. It is dropped as soon as the
+    folder has a manifest, because it keeps all of the engine's state of that moment.
+    ``recovering``: the folder may have been written before the server's start.
     """
 
     relation: Relation
@@ -119,109 +108,83 @@ class ScatteredView:
     gone: bool = False
     running: bool = False
     reading: bool = False
-    """Whether it has ids of the dictionary that ``words`` does not tell."""
+    """Whether it holds ids of the dictionary that ``words`` does not give."""
     _contents: Contents | None = None
+    pending: PendingChanges = field(init=False)
     _began: int = 0
-    """The epoch of what stood when it began."""
-    _seen: int = 0
-    _pending: Changes = field(default_factory=dict)
-    _count: int = 0
-    """How many updates are pending."""
-    _first: int | None = None
-    """The epoch of the oldest change that waits."""
-    _spilled: bool = False
-    """Whether what waits is to be read from the store."""
-    _taken: _Taken | None = None
+    """The epoch of ``published``."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _again_at: float = 0.0
     _covered: deque[tuple[float, int]] = field(default_factory=deque)
-    """When which ordinal was covered."""
+    """(time, ordinal) of each job that was taken in lately."""
 
     def __post_init__(self) -> None:
         assert self.published is not None
-        self._began = self._seen = self.published.epoch
+        self._began = self.published.epoch
+        self.pending = PendingChanges(self.spread.tables, self._began, self.persistence is not None)
 
-    # -- what comes ----------------------------------------------------------------------------------------------
+    # -- changes -------------------------------------------------------------------------------------------------
 
     def note(self, epoch: int, changes: dict[int, History]) -> None:
-        """A published group: what it has changed of the tables that the view reads."""
+        """Take the changes of a published group."""
         with self._lock:
-            for relation in self.spread.tables:
-                history = changes.get(relation)
-                if history is not None and len(history.diffs):
-                    self._pending.setdefault(relation, []).append(history)
-                    self._count += len(history.diffs)
-                    oldest = int(history.epochs.min())
-                    self._first = oldest if self._first is None else min(self._first, oldest)
-            self._seen = epoch
-            self._spill()
-
-    def _spill(self) -> None:
-        """Keeps no more in memory than may wait there; with the lock."""
-        if self.persistence is not None and (self._spilled or self._count > MOST_WAITING):
-            self._pending, self._count, self._spilled = {}, 0, True
+            self.pending.note(epoch, changes)
 
     @property
     def covered(self) -> int:
-        """The epoch up to which the served rows are right; 0 before there are any."""
+        """The epoch up to which the served rows are complete; 0 before there are any."""
         with self._lock:
             return self._covered_now()
 
     def _covered_now(self) -> int:
-        """With the lock."""
-        if self.served is None:
-            return 0
-        missing = [self._first, None if self._taken is None else self._taken.first]
-        return min((first - 1 for first in missing if first is not None), default=self._seen)
+        """``covered``, for a caller that holds the lock."""
+        return 0 if self.served is None else self.pending.covered
 
     @property
     def due(self) -> bool:
-        """Whether a job is to run, now or after ``pause`` seconds."""
+        """Whether a job must run, now or after ``pause`` seconds."""
         with self._lock:
-            waits = self.served is None or bool(self._pending) or self._spilled
-            return waits and not self.running and not self.gone
+            return (self.served is None or self.pending.waits) and not self.running and not self.gone
 
     @property
     def pause(self) -> float:
-        """Seconds until what failed may be tried again."""
+        """Seconds until a failed job may be tried again."""
         return max(0.0, self._again_at - time.monotonic())
 
     @property
     def waiting(self) -> int:
-        """How many updates are not served yet."""
+        """The number of updates that are not served yet."""
         with self._lock:
-            return self._count + (0 if self._taken is None else _updates(self._taken.changes))
+            return self.pending.count
 
     @property
     def size(self) -> int:
-        """Bytes that the server holds of it: its rows, never what they are computed from."""
+        """The bytes that the server holds: the view's rows, and nothing that they are computed from."""
         return 0 if self._contents is None else self._contents.nbytes
 
     def words(self) -> list[Words]:
-        """Ids of the dictionary that it needs are among these; on the engine's thread, while it is not ``reading``."""
+        """Words among which are all dictionary ids that it needs. On the engine thread, while it is not ``reading``."""
         with self._lock:
-            parts = [self._pending, {} if self._taken is None else self._taken.changes]
-            found = [h.rows for changes in parts for some in changes.values() for h in some]
+            found = self.pending.words()
         return found + ([] if self._contents is None else self._contents.words())
 
     # -- a job ---------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """A job begins: nothing else runs it until ``take_in``, or until it has failed."""
+        """Mark the view as running, until ``take_in`` or until its job has failed."""
         with self._lock:
             self.running = True
 
     def run(self, session: Any) -> Made | None:
-        """Applies what waits; None: it failed, which ``error`` tells, and is to be tried again. ``session``: the
-        context of a Spark session."""
-        began, started = time.monotonic(), wall_clock() - POSTGRES_EPOCH
+        """Apply the pending changes, with a Spark session's context. None: that failed, with ``error``, and must be
+        tried again."""
+        began, started = time.monotonic(), timestamp_now()
         try:
             if self.manifest is None:
                 self.manifest = self._prepared()
             if self.served is None and self.manifest.number:
                 return self._again(self.manifest)
-            self._take()
-            return self._apply(session, self.manifest, began, started)
+            return self._apply(session, self.manifest, self._take(), began, started)
         except SqlError as error:
             self._failed(error, began, started)
         except OSError as error:
@@ -229,8 +192,8 @@ class ScatteredView:
         return None
 
     def _prepared(self) -> Manifest:
-        """The folder as the last job has left it; one of another plan, or one that the store's history does not reach
-        back to, is made anew."""
+        """The folder's manifest, as the last job has left it. A folder of another plan, or one that is older than the
+        store's history, is replaced by an empty one."""
         found = read_manifest(self.folder) if self.recovering else None
         missed = None
         if found is not None and found.plan == self.spread.name:
@@ -239,16 +202,12 @@ class ScatteredView:
             shutil.rmtree(self.folder, ignore_errors=True)
             return self.spread.empty()
         with self._lock:
-            for relation, history in missed.items():
-                self._pending[relation] = [history, *self._pending.get(relation, [])]
-                self._count += len(history.diffs)
-                oldest = int(history.epochs.min())
-                self._first = oldest if self._first is None else min(self._first, oldest)
+            self.pending.add_before(missed)
         self.published = None
         return found
 
     def _missed(self, epoch: int, upto: int) -> dict[int, History] | None:
-        """What the tables have changed by after an epoch, up to another one; None: nobody knows any more."""
+        """The tables' changes after an epoch, up to another one; None: the store does not have them any more."""
         if self.persistence is None or epoch > upto:
             return None
         self.persistence.flush()
@@ -262,13 +221,11 @@ class ScatteredView:
                 found[relation] = history
         return found
 
-    def _take(self) -> None:
+    def _take(self) -> Taken:
         with self._lock:
-            taken = self._taken = _Taken(self._pending, self._seen, self._first)
-            spilled, self._spilled = self._spilled, False
-            self._pending, self._count, self._first = {}, 0, None
-        if not spilled:
-            return
+            taken = self.pending.take()
+        if not taken.spilled:
+            return taken
         assert self.manifest is not None
         after = self.manifest.epoch if self.manifest.number else self._began
         missed = self._missed(after, taken.epoch)
@@ -276,10 +233,9 @@ class ScatteredView:
             raise SqlError("58000", f"the history that {self.relation.name} is to be made of is gone",
                            hint="Drop the view and create it again.")  # fmt: skip
         taken.changes = {relation: [history] for relation, history in missed.items()}
+        return taken
 
-    def _apply(self, session: Any, before: Manifest, began: float, started: int) -> Made:
-        taken = self._taken
-        assert taken is not None
+    def _apply(self, session: Any, before: Manifest, taken: Taken, began: float, started: int) -> Made:
         changed = self._given(before, taken)
         with session as spark:
             done = apply(
@@ -300,7 +256,7 @@ class ScatteredView:
         return made
 
     def _told(self, before: Manifest, manifest: Manifest, history: History) -> Manifest:
-        """With what its job has changed. What the view began with is no change of it."""
+        """The manifest with the changes of its job. The view's first rows are no changes."""
         after = before.epoch if before.number else self._began
         later = history.epochs > after
         history = History(history.rows[later], history.epochs[later], history.diffs[later])
@@ -310,7 +266,7 @@ class ScatteredView:
             floor = wall_clock() - (self.relation.retain or DEFAULT_RETAIN)
         return told(manifest, self.folder, history, after, floor, self.dictionary)
 
-    def _given(self, before: Manifest, taken: _Taken) -> Given:
+    def _given(self, before: Manifest, taken: Taken) -> Given:
         if before.number:
             return given(self.spread, taken.changes)
         assert self.published is not None, "nothing was applied yet"
@@ -320,7 +276,7 @@ class ScatteredView:
         return changed
 
     def _again(self, manifest: Manifest) -> Made:
-        """What the folder has, to be served once more."""
+        """The rows in the folder, to be served after a restart."""
         clean(self.folder, manifest)
         first = self.spread.cut.output.number * self.spread.parts
         places = range(first, first + self.spread.parts)
@@ -330,7 +286,7 @@ class ScatteredView:
         return self._made(blocks, np.zeros(0, np.int64), manifest.epoch)
 
     def _made(self, blocks: list[Block], epochs: Words, epoch: int) -> Made:
-        """The rows, taken in at once where they are the first: that may take long, and nobody reads them yet."""
+        """The job's rows. The first ones are taken in at once, which may take long, because nobody reads them yet."""
         if self._contents is not None:
             return Made(blocks, epochs, epoch, self._contents)
         contents = Contents(self.dictionary, self.spread.cut.rows.width, self.spread.cut.errors is not None)
@@ -344,16 +300,9 @@ class ScatteredView:
         return made.contents.add(made.blocks, ordinals_of(self.timeline, made.epochs, least), upper, keep)
 
     def _failed(self, error: SqlError, began: float, started: int) -> None:
-        seen, updates = self._seen, self.waiting
         with self._lock:
-            taken, self._taken = self._taken, None
-            if taken is not None:
-                for relation, histories in taken.changes.items():
-                    self._pending[relation] = [*histories, *self._pending.get(relation, [])]
-                self._count += _updates(taken.changes)
-                self._first = self._first if taken.first is None else taken.first
-                self._spilled |= taken.first is not None and not taken.changes
-                self._spill()
+            seen, updates = self.pending.seen, self.pending.count
+            self.pending.give_back()
             self.running = self.reading = False
             self.failures += 1
             self.error = error
@@ -362,27 +311,30 @@ class ScatteredView:
         self.jobs.append(Job(number + 1, started, time.monotonic() - began, seen, 0, updates, error=error))
 
     def broke(self, error: SqlError) -> None:
-        """A job has ended in another way than ``run`` knows."""
-        self._failed(error, time.monotonic(), wall_clock() - POSTGRES_EPOCH)
+        """A job has failed with an error that ``run`` does not expect."""
+        self._failed(error, time.monotonic(), timestamp_now())
 
     def take_in(self, made: Made) -> None:
-        """Serves what a job has made, on the engine's thread."""
+        """On the engine thread: serve the rows of a job."""
         served = made.served or self._added(made, self._keep())
         if made.served is not None and self.dictionary.guarded:
             for words in made.contents.words():
                 self.dictionary.see(words)
         with self._lock:
-            self.served, self._contents, self._taken = served, made.contents, None
+            self.served, self._contents = served, made.contents
+            self.pending.applied()
             self.running = self.reading = False
             for follower in self.followers:
                 follower(made.history, self._covered_now(), served)
         self._covered.append((time.monotonic(), served.upper))
 
-    # -- who follows it ------------------------------------------------------------------------------------------
+    # -- followers -----------------------------------------------------------------------------------------------
 
     def follow(self, follower: Follower) -> tuple[Served, int]:
-        """The rows, and the epoch that they are right up to; the follower gets all that comes after, in order. On any
-        thread; it is called with a lock held, and must not ask back. 42P01, 55000: there are none."""
+        """The rows, and the epoch up to which they are complete. ``follower`` gets all later changes, in order.
+
+        It is called on any thread with a lock held, and must not call the view. 55000: there are no rows yet.
+        """
         with self._lock:
             if self.served is None:
                 raise SqlError("55000", f"materialized view {self.relation.name} has no rows yet", hint="Try again.")
@@ -390,7 +342,7 @@ class ScatteredView:
             return self.served, self._covered_now()
 
     def tell(self, follower: Follower, noted: int = 0, now: int = 0) -> None:
-        """Tells up to which epoch everything is known: up to ``now`` if nothing is missing up to ``noted``."""
+        """Tell the epoch up to which everything is known: ``now`` if nothing is missing up to ``noted``."""
         with self._lock:
             if self.served is not None:
                 covered = self._covered_now()
@@ -398,7 +350,7 @@ class ScatteredView:
 
     @property
     def standing(self) -> tuple[Served | None, int]:
-        """The rows, and the epoch that they are right up to."""
+        """The rows, and the epoch up to which they are complete."""
         with self._lock:
             return self.served, self._covered_now()
 
@@ -408,8 +360,10 @@ class ScatteredView:
         return self._began if self.manifest is None else self.manifest.since
 
     def changes(self, after: int, upto: int) -> Iterator[History]:
-        """The updates of the rows with after < epoch <= upto, each row once for an epoch, a part at a time and whole
-        epochs in order; the caller keeps a generation of the dictionary. 22023: they are not kept (any more)."""
+        """The updates of the rows with after < epoch <= upto, in parts: whole epochs in order, each row once an epoch.
+
+        The caller keeps a generation of the dictionary. 22023: they are not kept, or not any more.
+        """
         manifest = self.manifest
         lost = SqlError("22023", f"the changes of {self.relation.name} are kept only after {self.since}")
         if manifest is None or after < manifest.since:
@@ -420,7 +374,7 @@ class ScatteredView:
             raise lost from None
 
     def _keep(self) -> int:
-        """The ordinal up to which nothing needs to be told apart any more."""
+        """The ordinal up to which ordinals need not be distinguished any more."""
         now = time.monotonic()
         while len(self._covered) > 1 and self._covered[1][0] < now - TOLD_APART:
             self._covered.popleft()
@@ -428,26 +382,22 @@ class ScatteredView:
 
     @property
     def needs(self) -> int:
-        """From which epoch on a restart would need its tables' updates."""
+        """The epoch after which a restart would need the tables' updates."""
         if self.manifest is not None:
             return self.manifest.epoch
         return 0 if self.recovering else self._began
 
     def remove(self) -> None:
-        """The view is gone, and its folder goes."""
+        """The view was dropped: remove its folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
-        with suppress(OSError):  # other views have theirs beside it
+        with suppress(OSError):  # there are folders of other views beside it
             self.folder.parent.rmdir()
 
 
 def _held(published: Published, relation: int) -> History:
-    """What a table held when the view began."""
+    """The rows of a table when the view began."""
     rows, diffs = published.rows(relation, published.ordinal)
     return History(rows, np.full(len(rows), published.epoch, np.int64), diffs)
-
-
-def _updates(changes: Changes) -> int:
-    return sum(len(h.diffs) for some in changes.values() for h in some)
 
 
 def _timeless(block: Block) -> Block:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ivm.errors import SqlError
-from sql.engine.clock import POSTGRES_EPOCH, wall_clock
+from sql.engine.clock import timestamp_now
 
 
 @dataclass(slots=True)
@@ -16,7 +16,7 @@ class SourceStatus:
     """
 
     state: str = "starting"
-    since: int = field(default_factory=lambda: wall_clock() - POSTGRES_EPOCH)
+    since: int = field(default_factory=timestamp_now)
     error: SqlError | None = None
     failed_at: int | None = None
     failures: int = 0
@@ -25,4 +25,4 @@ class SourceStatus:
     def enter(self, state: str) -> None:
         """Enter a state; nothing changes when the source is in it already."""
         if state != self.state:
-            self.state, self.since = state, wall_clock() - POSTGRES_EPOCH
+            self.state, self.since = state, timestamp_now()

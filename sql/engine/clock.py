@@ -25,6 +25,11 @@ def wall_clock() -> int:
     return time.time_ns() // 1000
 
 
+def timestamp_now() -> int:
+    """The wall clock in µs since 2000, as timestamps count."""
+    return wall_clock() - POSTGRES_EPOCH
+
+
 class EpochClock:
     """The one oracle for the times of reads and writes. Used by the engine thread only (``now`` by anyone)."""
 

@@ -16,7 +16,7 @@ from enum import Enum
 from typing import Any, Final
 
 from ivm.errors import SqlError
-from sql.engine.clock import POSTGRES_EPOCH, wall_clock
+from sql.engine.clock import timestamp_now
 from storage.cancel import Cancel
 from storage.load.rejects import Reject
 
@@ -75,7 +75,7 @@ class Load:
 
     def join(self, loads: list[Load], rows: int) -> None:
         """Its rows are part of a transaction now, with those ``loads``."""
-        self.rows, self.finished = rows, wall_clock() - POSTGRES_EPOCH
+        self.rows, self.finished = rows, timestamp_now()
         loads.append(self)
 
     def to_json(self) -> dict[str, object]:
@@ -192,7 +192,7 @@ class Loads:
         finally:
             del self._running[key]
             if load.state in (LoadState.FAILED, LoadState.CANCELLED):
-                load.finished = wall_clock() - POSTGRES_EPOCH
+                load.finished = timestamp_now()
                 self._ended.append(load)
 
     def all(self) -> list[Load]:

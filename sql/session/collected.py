@@ -1,4 +1,4 @@
-"""The rows of a load on their way into a transaction, and the file that has them where they are many."""
+"""The rows of a load on their way into a transaction, in a file when they are many."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from storage.load.collector import Few, Sorted
 
 @dataclass(slots=True)
 class Collected:
-    """``checks``: the table's, which the rows have met. The file goes with the rows: whoever takes them first, the
-    engine's job that adds them or the statement that gives up, decides about it."""
+    """``checks``: the table's checks, which the rows have passed. Whoever takes the rows first, the engine's job that
+    adds them or the statement that gives up, owns their file."""
 
     rows: Few | Sorted
     checks: tuple[Check, ...] = ()
@@ -24,8 +24,8 @@ class Collected:
 
     @contextmanager
     def entering(self, writer: Writer) -> Iterator[Few | Sorted]:
-        """Inside, they may be added to a table; the file is the writer's if it has taken it. 57014: the statement has
-        given up."""
+        """Inside, the rows may be added to a table. The file stays if the writer has taken it, else it is removed.
+        57014: the statement has given up."""
         if not self._taken.acquire(blocking=False):
             raise SqlError("57014", "canceling statement due to user request")
         try:
@@ -37,7 +37,7 @@ class Collected:
             self._remove()
 
     def give_up(self) -> None:
-        """The statement has ended: what nobody has taken goes."""
+        """The statement has ended: remove the file if nobody has taken the rows."""
         if self._taken.acquire(blocking=False):
             self._remove()
 

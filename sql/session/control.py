@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from ivm.errors import SqlError
-from sql.engine.clock import POSTGRES_EPOCH, wall_clock
+from sql.engine.clock import timestamp_now
 from sql.parse import StatementText
 from sql.session.datum_rows import datum_rows
 from sql.session.portal import NamedStatement
@@ -93,7 +93,7 @@ def _prepare(session: SessionState, statement: Prepare) -> CommandResult:
     if statement.name in session.statements:
         raise SqlError("42P05", f'prepared statement "{statement.name}" already exists')
     prepared = prepare(session, StatementText(statement.text), statement.types)
-    now = wall_clock() - POSTGRES_EPOCH
+    now = timestamp_now()
     session.statements[statement.name] = NamedStatement(statement.text, statement.types, prepared, now, by_sql=True)
     return CommandResult("PREPARE")
 

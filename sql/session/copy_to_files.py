@@ -1,4 +1,4 @@
-"""COPY … TO 'path': a query's rows as a file of the server, inside the folders that ``--sinks`` allows, or nothing."""
+"""COPY … TO 'path': a query's rows as a file of the server, inside the folders that ``--sinks`` allows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from storage.sinks.writer import DataWriter, translated
 from storage.types.text_style import TextStyle
 
 Parts = Callable[[BinaryIO], Iterable[RowSet]]
-"""The rows, a part at a time, for the file that they go to."""
+"""The text of the rows, in parts."""
 _OF_SINKS: Final = {CopyFormat.PARQUET: SinkFormat.PARQUET, CopyFormat.JSON: SinkFormat.JSONL}
 
 
@@ -84,7 +84,7 @@ def _written(path: Path, write: Callable[[BinaryIO], None], stop: threading.Even
 
 
 def _parts(rows: RowSet, progress: CopyInfo, file: BinaryIO) -> Iterator[RowSet]:
-    """Says of each part when it has been written."""
+    """Report each part as written."""
     for start in range(0, len(rows), PART_ROWS):
         yield RowSet(rows.rows[start : start + PART_ROWS], rows.schema)
         progress.rows, progress.done = min(len(rows), start + PART_ROWS), file.tell()

@@ -1,4 +1,4 @@
-"""Cursors: a session's open results and subscriptions, read in pieces, forwards and back, by SQL or as portals."""
+"""Cursors: open results and subscriptions that are read in parts, by FETCH or as portals."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ivm.errors import SqlError
 from ivm.rows import RowSet
-from sql.engine.clock import POSTGRES_EPOCH, wall_clock
+from sql.engine.clock import timestamp_now
 from sql.session.portal import Rows
 from sql.session.subscription import Subscription
 from sql.statements.queries import OutputColumn
@@ -16,7 +16,7 @@ from sql.statements.statements import Declare, Direction, Fetch
 
 @dataclass(slots=True, eq=False)
 class Cursor:
-    """``scroll``: None where the client left it open. ``depth``: the savepoints that stood when it was declared."""
+    """``scroll``: None when the client did not say. ``depth``: the number of savepoints when it was declared."""
 
     name: str
     text: str
@@ -25,7 +25,7 @@ class Cursor:
     hold: bool = False
     depth: int = 0
     kept: bool = False
-    """WITH HOLD, and its transaction has committed."""
+    """Whether it is WITH HOLD and its transaction has committed."""
     created: int = 0
     """µs since 2000-01-01 UTC."""
 
@@ -38,7 +38,7 @@ class Cursor:
         return self.source.columns
 
     async def fetch(self, fetch: Fetch) -> RowSet:
-        """The next rows. 55000: not in that direction."""
+        """The next rows. 55000: the cursor does not move in that direction."""
         source = self.source
         back = fetch.direction is not Direction.FORWARD or (fetch.count is not None and fetch.count < 0)
         if isinstance(source, Subscription) or self.scroll is False:
@@ -75,7 +75,7 @@ class Cursors:
             raise SqlError("42P03", f'cursor "{name}" already exists')
 
     def declare(self, statement: Declare, text: str, source: Rows | Subscription, depth: int) -> None:
-        now = wall_clock() - POSTGRES_EPOCH
+        now = timestamp_now()
         self._open[statement.name] = Cursor(
             statement.name, text, source, statement.scroll, statement.hold, depth, created=now
         )
@@ -112,12 +112,12 @@ class Cursors:
                 self.close(cursor.name)
 
     def roll_back(self, depth: int) -> None:
-        """Close what was declared after the savepoint that is number ``depth``, counted from 1."""
+        """Close the cursors declared after savepoint number ``depth``, counted from 1."""
         for cursor in self.all():
             if cursor.depth >= depth and not cursor.kept:
                 self.close(cursor.name)
 
     def release(self, depth: int) -> None:
-        """The savepoint that is number ``depth`` goes, and what it held is its surroundings'."""
+        """Savepoint number ``depth`` was released: its cursors belong to the one before."""
         for cursor in self._open.values():
             cursor.depth = min(cursor.depth, depth - 1)

@@ -23,7 +23,7 @@ from sql.ddl.rename import Renamer
 from sql.ddl.sinks import SinkDefiner
 from sql.ddl.types import TypeDefiner
 from sql.dml.changes import Changer
-from sql.engine.clock import POSTGRES_EPOCH, wall_clock
+from sql.engine.clock import timestamp_now
 from sql.engine.definition import view_rel
 from sql.engine.engine import Engine
 from sql.engine.writer import Writer
@@ -96,7 +96,7 @@ class Definitions:
         session, coordinator = self._session, self._session.coordinator
         creation = Creation(
             coordinator.engine, statement, prepared, lambda writer: self.definer(writer, prepared, notify),
-            session.backend_id, wall_clock() - POSTGRES_EPOCH, coordinator.spark.session(), coordinator.budget.limit,
+            session.backend_id, timestamp_now(), coordinator.spark.session(), coordinator.budget.limit,
             lambda text: notify(Notice("NOTICE", "00000", text)),
         )  # fmt: skip
         return await coordinator.hydrators.create(creation)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ivm.errors import SqlError
 from sql.coordination.transaction import Extent, Transaction
 from sql.ddl.create import drop_temporary
-from sql.engine.clock import POSTGRES_EPOCH, wall_clock
+from sql.engine.clock import timestamp_now
 from sql.session.state import SessionState
 from sql.statements.results import CommandResult
 from sql.statements.statements import Discard
@@ -34,5 +34,5 @@ async def drop_own_temporary(session: SessionState) -> None:
     """Drop a closing session's temporary relations and their schema."""
     names = {session.temporary_schema}
     if session.temporary_schema in session.coordinator.engine.published.catalog.schemas:
-        transaction = Transaction(session.coordinator.jobs, wall_clock() - POSTGRES_EPOCH, Extent.STATEMENT)
+        transaction = Transaction(session.coordinator.jobs, timestamp_now(), Extent.STATEMENT)
         await transaction.write(lambda writer: drop_temporary(writer, names))

@@ -17,7 +17,7 @@ Datums = tuple[object, ...]
 
 
 def shown_name(schema_name: str, name: str, path: SearchPath) -> str:
-    """The name of something that is not in the catalog yet, with its schema where that must be said."""
+    """The name of a relation that is not in the catalog yet, with its schema when it is not on the path."""
     return quoted(name) if schema_name in path.places else f"{quoted(schema_name)}.{quoted(name)}"
 
 
@@ -84,7 +84,7 @@ def _column(published: Published, origin: Origin | None, position: int) -> str:
 
 
 def _relation(found: Arrangement, published: Published) -> int | None:
-    """The relation whose rows an arrangement holds, as they are."""
+    """The relation whose rows an arrangement holds unchanged."""
     for relation, stored in published.stored.items():
         if found.node in stored.arrangements.values() or found.node in stored.guards.values():
             return relation

@@ -8,7 +8,7 @@ from ivm.errors import SqlError
 from ivm.rows import Words, pack
 from sql.catalog.catalog import INTERNAL_SCHEMAS, Catalog, Relation, RelationKind
 from sql.catalog.search_path import SearchPath
-from sql.engine.clock import POSTGRES_EPOCH, wall_clock
+from sql.engine.clock import timestamp_now
 from sql.engine.snapshot import Published
 from sql.session.own_relations import own_rows
 from sql.session.sequences import SequenceFunctions
@@ -113,7 +113,7 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
 def text_style(session: SessionState) -> TextStyle:
     """The settings of the text forms of values, with names for the reg* types."""
     transaction = session.transaction
-    now = wall_clock() - POSTGRES_EPOCH if transaction is None else transaction.started
+    now = timestamp_now() if transaction is None else transaction.started
     return TextStyle(
         session.settings.get("timezone"), now, SystemInformation(session, session.catalog), session.settings.formats
     )

@@ -17,7 +17,7 @@ from sql.ddl.connections import filled_columns, key_index
 from sql.dml.changes import Changer
 from sql.dml.key_index import KeyIndex
 from sql.dml.upserts import upsert_by_key
-from sql.engine.clock import POSTGRES_EPOCH, wall_clock
+from sql.engine.clock import timestamp_now
 from sql.engine.writer import Writer
 from sql.session.copy_in import table_rows
 from sql.session.source_progress import Progress, note_progress, progress
@@ -95,7 +95,7 @@ def ingest(writer: Writer, keys: KeyIndex, context: Context, target: Target, bat
         rows = table_rows(target.statement, columns, len(batch.rows), context)
         changer.insert_rows(table, rows)
         count = len(rows)
-    now = wall_clock() - POSTGRES_EPOCH
+    now = timestamp_now()
     total = count + (0 if before is None else before.rows)
     after = Progress(batch.query, batch.number, total, batch.position, now)
     note_progress(writer, source, before, after)

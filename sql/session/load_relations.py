@@ -1,4 +1,4 @@
-"""freshet.loads and freshet.rejects: what was loaded, what is being loaded, and which rows were left out."""
+"""freshet.loads and freshet.rejects: finished and running loads, and the rows that they left out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Datums = tuple[object, ...]
 
 
 def load_rows(loads: Iterable[Load], names: Lookup) -> Iterator[Datums]:
-    """freshet.loads: of the tables that are there, and what runs or failed."""
+    """freshet.loads: the loads of existing tables, and those that run or have failed."""
     for load, table in _shown(loads, names):
         ended = load.state in (LoadState.COMMITTED, LoadState.FAILED, LoadState.CANCELLED)
         yield (

@@ -1,4 +1,4 @@
-"""What a table for files looks like, and what EXPLAIN says of a load."""
+"""The columns of a new table for files, and EXPLAIN of a load."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from storage.types.type_names import format_type
 
 
 def local_columns(options: CopyOptions, location: LocalFiles, style: TextStyle) -> list[FoundColumn]:
-    """The columns of the files, all of them, by the files' own names. Raises what reading them raises."""
+    """All columns of the files, by the files' own names. Raises the errors of reading them."""
     if options.format in COLUMNAR:
         return columns_of_arrow(location, COLUMNAR[options.format], style)
     return columns_of_text(location, text_format(options, (), (), style), style)
@@ -55,8 +55,8 @@ def _table_column(name: str, found: FoundColumn) -> TableColumn:
 
 
 def explain_load(statement: CopyFrom, folders: tuple[Path, ...], style: TextStyle, cores: int) -> list[str]:
-    """The engine and why, what there is to read, where each column comes from. ``cores``: Spark's. Raises what the
-    load would."""
+    """The lines of EXPLAIN: which engine and why, what is read, and where each column comes from. ``cores``: Spark's.
+    Raises the errors of the load."""
     assert statement.path is not None
     location = location_of(statement.path, statement.options.format, folders)
     choice = choose_engine(statement.options.engine, location, costs_of(statement.options.format), cores)

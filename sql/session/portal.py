@@ -1,4 +1,4 @@
-"""Portals, cursors and prepared statements: what a session keeps by name."""
+"""Prepared statements, portals, and the rows that a portal or a cursor reads in parts."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from storage.dictionary import Dictionary
 
 @dataclass(frozen=True, slots=True)
 class NamedStatement:
-    """PREPARE (``by_sql``), or the extended protocol's Parse. ``types``: as the client gave them, None where it did
-    not. ``created``: µs since 2000-01-01 UTC."""
+    """A prepared statement of PREPARE (``by_sql``) or of the protocol's Parse. ``types``: as the client gave them, None
+    for those to infer. ``created``: µs since 2000-01-01 UTC."""
 
     text: str
     types: tuple[SqlType | None, ...]
@@ -30,8 +30,8 @@ class NamedStatement:
 
 @dataclass(slots=True)
 class Rows:
-    """A result being read in pieces. ``position`` is Postgres's: 0 before the first row, n on row n, one more after
-    the last."""
+    """A result that is read in parts. ``position``, as in Postgres: 0 before the first row, n on row n, one more than
+    the last row's after it."""
 
     columns: tuple[OutputColumn, ...]
     rows: RowSet
@@ -39,7 +39,7 @@ class Rows:
     tag: str
     position: int = 0
     hold: object = field(init=False, repr=False, compare=False)
-    """Keeps the values of its words."""
+    """Keeps the values of the rows' words in the dictionary."""
 
     def __post_init__(self) -> None:
         self.hold = self.dictionary.generation
@@ -76,7 +76,7 @@ class Rows:
         return self._rows(self.position, self.position + 1, 1)
 
     def _rows(self, start: int, end: int, step: int) -> RowSet:
-        """Rows ``start`` to ``end`` (counted from 1, the end left out), those of them that there are."""
+        """The existing rows from ``start`` to ``end``, counted from 1, without the end."""
         start = max(start, 1)
         end = max(start, min(end, len(self.rows) + 1))
         taken = self.rows.rows[start - 1 : end - 1][::step]

@@ -14,7 +14,7 @@ from planner.expr.scalar import Literal
 from planner.peek.direct import is_short
 from sql.coordination.prepared import Prepared, StaleError
 from sql.coordination.transaction import Transaction
-from sql.engine.clock import POSTGRES_EPOCH, wall_clock
+from sql.engine.clock import timestamp_now
 from sql.engine.overlay import OverlaidSnapshot, Pending
 from sql.engine.served import Served
 from sql.engine.snapshot import Published
@@ -41,7 +41,7 @@ class Reads:
     def context(self, dictionary: Dictionary, request: Request, epoch: int, information: SystemInformation) -> Context:
         """What the statement's expressions may know: parameters, times, settings, system information."""
         transaction = self._session.transaction
-        now = wall_clock() - POSTGRES_EPOCH
+        now = timestamp_now()
         started = now if transaction is None else transaction.started
         settings = self._session.settings
         zone = settings.get("timezone")

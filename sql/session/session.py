@@ -13,7 +13,7 @@ from sql.catalog.enumeration import type_of_oid
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.prepared import Prepared
 from sql.coordination.transaction import Extent
-from sql.engine.clock import POSTGRES_EPOCH, wall_clock
+from sql.engine.clock import timestamp_now
 from sql.parse import no_parameter, split
 from sql.pgwire.values import decode_parameter
 from sql.session.discarding import drop_own_temporary
@@ -105,7 +105,7 @@ class Session:
             raise SqlError("42601", "cannot insert multiple commands into a prepared statement")
         prepared = prepare(self.state, statements[0], types) if statements else None
         self.state.statements[name] = NamedStatement(
-            statements[0].text if statements else "", types, prepared, wall_clock() - POSTGRES_EPOCH
+            statements[0].text if statements else "", types, prepared, timestamp_now()
         )
 
     def _type(self, oid: int) -> SqlType | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from sql.catalog.catalog import Relation, RelationKind
 from sql.catalog.search_path import Lookup
 from sql.coordination.source_status import SourceStatus
-from sql.engine.clock import POSTGRES_EPOCH, wall_clock
+from sql.engine.clock import timestamp_now
 from sql.engine.snapshot import Published
 from sql.session.source_progress import progress_in
 from storage.dictionary import Dictionary
@@ -30,7 +30,7 @@ def _shown(
     assert source.connection is not None, "a source"
     table = published.catalog.relations[source.dependencies[0]]
     done = progress_in(source, published, dictionary)
-    now = wall_clock() - POSTGRES_EPOCH
+    now = timestamp_now()
     behind = None if status.state == "paused" else 0 if status.behind is None else max(0, now - status.behind)
     error = None if status.error is None else f"{status.error.sqlstate}: {status.error.message}"
     detail = None if status.error is None else " ".join(filter(None, (status.error.detail, status.error.hint))) or None

@@ -28,7 +28,7 @@ from sql.coordination.coordinator import Coordinator
 from sql.coordination.prepared import StaleError
 from sql.coordination.source_status import SourceStatus
 from sql.coordination.transaction import Extent, Transaction
-from sql.engine.clock import POSTGRES_EPOCH, wall_clock
+from sql.engine.clock import timestamp_now
 from sql.engine.group import Delta
 from sql.engine.retries import pause_after
 from sql.engine.snapshot import Published
@@ -206,7 +206,7 @@ class Running:
 
     def _failed(self, error: SqlError) -> None:
         status = self.status
-        status.error, status.failed_at = error, wall_clock() - POSTGRES_EPOCH
+        status.error, status.failed_at = error, timestamp_now()
         status.behind = status.behind or status.failed_at
         status.enter("failed")
         status.failures += 1
@@ -268,7 +268,7 @@ class Running:
     def _context(self, target: Target) -> Context:
         """The context of the batch's defaults, with a hold on its new values."""
         dictionary = self._coordinator.engine.dictionary
-        now, held = wall_clock() - POSTGRES_EPOCH, dictionary.generation
+        now, held = timestamp_now(), dictionary.generation
         information = SystemInformation(self._session.state, self._coordinator.engine.published.catalog)
         return Context(dictionary, (), now, now, "UTC", 0, information, hold=held)
 
@@ -302,4 +302,4 @@ class Running:
             status.behind, status.failures = None, 0
             status.enter("running")
         elif status.behind is None:
-            status.behind = wall_clock() - POSTGRES_EPOCH
+            status.behind = timestamp_now()

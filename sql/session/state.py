@@ -16,7 +16,7 @@ from sql.catalog.search_path import SearchPath, path_of
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.notifications import Notifications
 from sql.coordination.transaction import Extent, Transaction
-from sql.engine.clock import POSTGRES_EPOCH, wall_clock
+from sql.engine.clock import timestamp_now
 from sql.session.cursors import Cursor, Cursors
 from sql.session.interrupts import Interrupts
 from sql.session.portal import NamedStatement, Portal
@@ -64,7 +64,7 @@ class SessionState:
         self.numbers = SequenceNumbers()
         self.backend_id = next(_BACKENDS)
         self.notifications = Notifications(coordinator.channels, self.backend_id)
-        self._started = wall_clock() - POSTGRES_EPOCH
+        self._started = timestamp_now()
         self._path: tuple[str, int, SearchPath] | None = None
 
     # Transactions.
@@ -91,7 +91,7 @@ class SessionState:
         """Open a transaction, with the session's default modes."""
         self.settings.begin()
         read_only = self.settings.boolean("default_transaction_read_only")
-        now = wall_clock() - POSTGRES_EPOCH
+        now = timestamp_now()
         self.transaction = Transaction(self.coordinator.jobs, now, extent, read_only)
         return self.transaction
 

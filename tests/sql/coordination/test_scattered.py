@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sql.coordination import scattered_view
+from sql.coordination import scattered_changes
 from storage.spark.session import SparkSession
 from tests.support.scatter_frames import Frames
 from tests.support.sessions import Client, Server
@@ -187,7 +187,7 @@ def test_what_waits_for_long_is_read_from_the_store(
     client: Client, frames: type[Frames], monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     """Memory keeps little of it, also when the job that has taken it fails."""
-    monkeypatch.setattr(scattered_view, "MOST_WAITING", 3)
+    monkeypatch.setattr(scattered_changes, "MOST_WAITING", 3)
     client.run(VIEW)
     frames.gate.clear()
     frames.fails = 2
@@ -195,7 +195,7 @@ def test_what_waits_for_long_is_read_from_the_store(
         client.run(f"INSERT INTO orders VALUES ({1000 + i}, {i + 1}, 1)")
     (view,) = client.server.coordinator.scattered.views.values()
     assert view.due or view.running
-    assert sum(len(history.diffs) for some in view._pending.values() for history in some) <= 3
+    assert sum(len(history.diffs) for some in view.pending.changes.values() for history in some) <= 3
     frames.gate.set()
     assert client.state("SELECT * FROM v") == "58000"
     client.run("DELETE FROM orders WHERE id % 2 = 1")
