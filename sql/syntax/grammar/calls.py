@@ -217,9 +217,10 @@ class CallGrammar(OperatorGrammar):
             self.expect("and")
         self._frame_bound()
         if self.accept("exclude"):
-            choices = (("current", "row"), ("no", "others"), ("group",), ("ties",))
-            if not any(self.accept(*words) for words in choices):
+            word = self.accept_one_of("current", "no", "group", "ties")
+            if word is None:
                 raise self.error()
+            self.expect(*{"current": ("row",), "no": ("others",)}.get(word, ()))
 
     def _frame_bound(self) -> None:
         if self.accept("current", "row"):

@@ -1,4 +1,4 @@
-"""PostgreSQL 15's keyword classes (src/include/parser/kwlist.h), as far as the grammar needs them."""
+"""PostgreSQL 15's keyword classes (src/include/parser/kwlist.h), those that the grammar needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RESERVED: Final = frozenset(
     when where window with
     """.split()  # noqa: SIM905
 )
-"""No column, table or function may be named so without quotes."""
+"""Cannot name a column, table or function without quotes."""
 
 TYPE_OR_FUNCTION: Final = frozenset(
     """
@@ -22,7 +22,7 @@ TYPE_OR_FUNCTION: Final = frozenset(
     like natural notnull outer overlaps right similar tablesample verbose
     """.split()  # noqa: SIM905
 )
-"""May name functions and types, not columns or tables."""
+"""Can name functions and types, not columns or tables."""
 
 COLUMN_ONLY: Final = frozenset(
     """
@@ -32,7 +32,7 @@ COLUMN_ONLY: Final = frozenset(
     xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable
     """.split()  # noqa: SIM905
 )
-"""May name columns and tables, not functions or types (they have a syntax of their own)."""
+"""Can name columns and tables, not functions or types."""
 
 NOT_A_COLUMN: Final = RESERVED | TYPE_OR_FUNCTION
 

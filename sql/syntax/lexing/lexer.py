@@ -52,7 +52,7 @@ _QUOTED_BODY: Final = re.compile(r'(?:[^"]|"")*')
 _STRING_BODY: Final = re.compile(r"(?:[^']|'')*")
 _ESCAPE_BODY: Final = re.compile(r"(?:[^'\\]|''|\\.)*", re.DOTALL)
 _CONTINUED: Final = re.compile(r"(?:[ \t\f\v]|--[^\r\n]*+)*+[\r\n](?:[ \t\r\n\f\v]++|--[^\r\n]*+)*+'")
-"""Possessive throughout: with backtracking, a string before a long run of spaces would take exponential time."""
+"""Possessive throughout: backtracking over a long run of blanks after a string would take exponential time."""
 _ESCAPE: Final = re.compile(
     r"\\(?:(?P<octal>[0-7]{1,3})|x(?P<hex>[0-9a-fA-F]{1,2})|u(?P<u4>[0-9a-fA-F]{4})|U(?P<u8>[0-9a-fA-F]{8})|(?P<char>.))",
     re.DOTALL,
@@ -62,7 +62,7 @@ _KEEPS_SIGN: Final = frozenset("~!@#%^&|`?")
 
 
 def tokenize(text: str, start: int = 0, end: int | None = None) -> list[Token]:
-    """The tokens of ``text[start:end]`` and one END token. Raises 42601 for what is no token."""
+    """The tokens of ``text[start:end]`` and one END token. Raises 42601 for a lexical error."""
     stop = len(text) if end is None else end
     tokens: list[Token] = []
     at = start
@@ -141,7 +141,7 @@ def _number(text: str, at: int, end: int) -> Token:
 
 
 def _operator(at: int, run: str) -> Token:
-    """Postgres: an operator ends before a comment, and may end in + or - only with one of ~!@#%^&|`? in it."""
+    """An operator ends before a comment, and ends in + or - only if it contains one of ~!@#%^&|`? (scan.l)."""
     for opener in ("--", "/*"):
         cut = run.find(opener)
         if cut >= 0:

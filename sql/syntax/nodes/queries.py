@@ -105,7 +105,7 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """``literal``: written as ``type 'string'``; ``attempt``: TRY_CAST."""
+    """CAST, ``::`` or ``type 'string'``; ``attempt``: TRY_CAST."""
 
     expr: Expr
     type: TypeName

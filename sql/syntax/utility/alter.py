@@ -1,4 +1,4 @@
-"""ALTER, by tokens."""
+"""ALTER TABLE, VIEW, MATERIALIZED VIEW and INDEX."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _OTHER_CONSTRAINTS = ("check", "unique", "foreign", "exclude")
 
 
 class AlterGrammar(SchemaGrammar):
-    """ALTER TABLE, and the names of tables, views and indexes."""
+    """ALTER of tables, views and indexes."""
 
     def alter(self) -> AlterTableStatement | Utility:
-        """Raises 0A000 for what cannot be altered, or not in this way."""
+        """Raises 0A000 for objects that cannot be altered and for changes that are not supported."""
         start = self.advance().start
         kind = next((k for k in _KINDS if self.accept(*k.split())), None)
         if kind is None:
@@ -98,7 +98,7 @@ class AlterGrammar(SchemaGrammar):
         raise unsupported(f"ALTER TABLE … {start.value.upper()}", position=start.start + 1)
 
     def _behaviour(self) -> bool:
-        """[CASCADE | RESTRICT]; whether it was CASCADE."""
+        """``[CASCADE | RESTRICT]``; True for CASCADE."""
         if self.accept("cascade"):
             return True
         self.accept("restrict")

@@ -1,4 +1,4 @@
-"""CREATE SOURCE and ALTER SOURCE; DROP SOURCE is read with the other DROPs."""
+"""CREATE SOURCE and ALTER SOURCE; the other DROP statements include DROP SOURCE."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DAY: Final = 86_400_000_000
 
 
 def is_connection_statement(cursor: Cursor) -> bool:
-    """Whether CREATE or ALTER of a source stands here."""
+    """Whether CREATE or ALTER SOURCE is next."""
     return cursor.is_word("create", "source") or cursor.is_word("alter", "source")
 
 
@@ -61,7 +61,7 @@ def _alter(cursor: Cursor) -> ConnectionStatement | Renaming:
 
 
 def options(cursor: Cursor) -> Options:
-    """``(name [=] value, …)``: a value is a string, a number, a word, names in parentheses, or left out for true.
+    """``(name [=] value, …)``: a value is a string, a number, a word, names in parentheses, or absent for true.
 
     Names are as they are written in quotes, and in lower case otherwise. Raises 42601 for one that comes twice.
     """
@@ -116,7 +116,7 @@ def _with(cursor: Cursor, connection: Connection) -> Connection:
 
 
 def _trigger(text: str, at: int) -> int:
-    """An interval in µs, 0.1 s at least. Raises 22007, 22023."""
+    """An interval in µs. Raises 22007 for other text, 22023 below 0.1 s."""
     datum = parse_datum(INTERVAL, text)
     assert isinstance(datum, tuple)
     months, days, microseconds = datum

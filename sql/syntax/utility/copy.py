@@ -1,4 +1,4 @@
-"""COPY in all its option syntaxes, and SUBSCRIBE."""
+"""COPY with its old and new option syntax, CREATE TABLE … FROM files, and SUBSCRIBE."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Option = tuple[str, OptionValue, int]
 
 
 class CopyGrammar(DefinitionGrammar):
-    """COPY and SUBSCRIBE."""
+    """Statements that move data in and out."""
 
     def copy(self) -> CopyStatement:
         at = self.advance().start
@@ -41,7 +41,7 @@ class CopyGrammar(DefinitionGrammar):
         return CopyStatement(source, columns, to, path, tuple(options), at)
 
     def starts_create_from(self) -> bool:
-        """Whether CREATE TABLE … FROM 'uri' stands here."""
+        """Whether CREATE TABLE … FROM 'uri' is next."""
         at = self.index
         try:
             self._create_head()
@@ -71,7 +71,7 @@ class CopyGrammar(DefinitionGrammar):
         return temporary, self.accept("if", "not", "exists"), self.table_name()
 
     def _no_data(self) -> bool | None:
-        """WITH [NO] DATA; None where there is neither."""
+        """``WITH [NO] DATA``: True for NO DATA, None if neither is next."""
         if self.accept("with", "no", "data"):
             return True
         return False if self.accept("with", "data") else None
@@ -104,7 +104,7 @@ class CopyGrammar(DefinitionGrammar):
         return options
 
     def _mapping(self) -> tuple[tuple[str, str], ...]:
-        """``(name in the file AS column, …)``; the name is a word, a string or the number of a field."""
+        """``(name in the file AS column, …)``; the name is a word, a string or a field's number."""
         pairs: list[tuple[str, str]] = []
         self.expect_symbol("(")
         while True:

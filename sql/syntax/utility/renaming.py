@@ -1,4 +1,4 @@
-"""ALTER … RENAME, SET SCHEMA and OWNER TO, of anything that has a name."""
+"""ALTER … RENAME, SET SCHEMA and OWNER TO, of every kind of object."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ME = ("current_user", "current_role", "session_user")
 
 
 def renaming(cursor: Cursor, kind: str, table: TableName, if_exists: bool) -> Renaming | None:
-    """The rest of the statement behind the name; None where another change comes."""
+    """The rest of the statement after the name; None if another change is next."""
     target = Named(kind, table.schema_name, table.name, if_exists)
     if cursor.accept("rename"):
         return _rename(cursor, target)

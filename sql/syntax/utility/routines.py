@@ -15,7 +15,7 @@ _PYTHON: Final = "Write it in LANGUAGE python: RETURNS type LANGUAGE python AS $
 
 
 def is_routine_statement(cursor: DefinitionGrammar) -> bool:
-    """Whether CREATE or DROP FUNCTION or AGGREGATE stands here."""
+    """Whether CREATE or DROP FUNCTION or AGGREGATE is next."""
     starts = (("create",), ("create", "or", "replace"), ("drop",))
     return any(cursor.is_word(*words, kind) for words in starts for kind in ("function", "aggregate"))
 
@@ -52,7 +52,7 @@ def routine_statement(cursor: DefinitionGrammar) -> CreateFunctionStatement | Dr
 
 
 class _Parts:
-    """What has been read of a CREATE FUNCTION."""
+    """The clauses read so far of a CREATE FUNCTION or AGGREGATE."""
 
     def __init__(self, at: int, name: TableName, replace: bool, aggregate: bool) -> None:
         self.at, self.name, self.replace, self.aggregate = at, name, replace, aggregate

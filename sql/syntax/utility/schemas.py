@@ -15,11 +15,11 @@ class SchemaGrammar(CopyGrammar):
     """Statements about schemas."""
 
     def starts_schema(self) -> bool:
-        """Whether CREATE SCHEMA or DROP SCHEMA comes."""
+        """Whether CREATE SCHEMA or DROP SCHEMA is next."""
         return self.is_word("create", "schema") or self.is_word("drop", "schema")
 
     def schema_statement(self) -> Utility:
-        """The statement that ``starts_schema`` announces."""
+        """CREATE SCHEMA or DROP SCHEMA."""
         creates = self.advance().value == "create"
         self.advance()
         return Utility(self._create_schema() if creates else self._drop_schema())
@@ -38,7 +38,7 @@ class SchemaGrammar(CopyGrammar):
         return definitions.CreateSchema(name if name is not None else owner, owner, if_not_exists)
 
     def _role(self) -> str | None:
-        """A role's name, None for whoever asks."""
+        """A role's name, None for the current user."""
         if self.token.kind is TokenKind.WORD and self.token.value in _ME:
             self.advance()
             return None

@@ -11,7 +11,7 @@ from sql.syntax.utility.renaming import renaming
 
 
 def is_sequence_statement(cursor: Cursor) -> bool:
-    """Whether CREATE or ALTER of a sequence stands here."""
+    """Whether CREATE or ALTER SEQUENCE is next."""
     if cursor.is_word("alter", "sequence") or cursor.is_word("create", "sequence"):
         return True
     return any(cursor.is_word("create", word, "sequence") for word in ("temp", "temporary", "unlogged"))

@@ -14,7 +14,7 @@ _CLAUSES = ("format", "envelope")
 
 
 def is_sink_statement(cursor: Cursor) -> bool:
-    """Whether a statement that makes or alters a sink stands here."""
+    """Whether CREATE or ALTER SINK is next."""
     return any(cursor.is_word(verb, "sink") for verb in ("create", "alter"))
 
 

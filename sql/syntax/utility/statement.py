@@ -1,4 +1,4 @@
-"""Whole statements: the grammars by a statement's first words, and the small utility statements."""
+"""Statements: the choice of a grammar by the first words, and the utility statements without a module of their own."""
 
 from __future__ import annotations
 
@@ -163,8 +163,8 @@ class StatementGrammar(AlterGrammar):
         return VerifyStatement(self.table_name())
 
     def _vacuum(self) -> Vacuum:
-        """VACUUM [FULL] [FREEZE] [VERBOSE] [ANALYZE] [table, …], or VACUUM (option [value], …) …: it is about the
-        whole database, and only FULL makes a difference."""
+        """VACUUM [FULL] [FREEZE] [VERBOSE] [ANALYZE] [table, …], or VACUUM (option [value], …) …: tables
+        and options but FULL are ignored."""
         self.advance()
         first, *others = self._rest() or [self.token]
         words = [token.value for token in (first, *others)]
@@ -261,7 +261,7 @@ class StatementGrammar(AlterGrammar):
         return bound.SetVariable(name, self._set_value(), local)
 
     def _set_list(self) -> str | None:
-        """Names, each quoted where it needs that, so that the list can be read again."""
+        """Names, quoted where necessary so that the list can be parsed again."""
         if self.accept("default"):
             return None
         names = [quoted(self._one_value())]

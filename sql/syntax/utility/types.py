@@ -8,12 +8,12 @@ from sql.syntax.grammar.cursor import Cursor
 
 
 def is_type_statement(cursor: Cursor) -> bool:
-    """Whether a statement about a type stands here."""
+    """Whether CREATE, ALTER or DROP TYPE is next."""
     return any(cursor.is_word(verb, "type") for verb in ("create", "alter", "drop"))
 
 
 def type_statement(cursor: Cursor) -> TypeStatement:
-    """The whole statement. Raises 0A000 for types that are no enums."""
+    """The whole statement. Raises 0A000 for any type but an enum."""
     if cursor.accept("create", "type"):
         return _create(cursor)
     if cursor.accept("drop", "type"):
