@@ -1,4 +1,4 @@
-"""Our SQL as a dialect of sqlglot, by its public API: ``Parser.parse`` and the table ``STATEMENT_PARSERS``.
+"""Our SQL as a dialect of sqlglot, through its public API: ``Parser.parse`` and the table ``STATEMENT_PARSERS``.
 
 sqlglot looks up a statement's parser by its first token. The parsers in the table are grammars of ours, which build our
 syntax tree (docs/decisions/0001-parser.md says why).
@@ -21,7 +21,7 @@ if not str(sqlglot.parser.__file__).endswith(".py"):
 
 
 class Grammars(Protocol):
-    """Our grammars of one statement, which stand at its first token."""
+    """What the table needs of the grammars, which are built on this module. They stand at a statement's first token."""
 
     def preparable(self) -> Statement:
         """A query, INSERT, UPDATE or DELETE."""
@@ -43,7 +43,7 @@ _ENTRIES: Final[dict[str, Entry]] = {
     **dict.fromkeys(("create", "alter", "drop", "truncate"), lambda grammars: grammars.definition()),
     "call": lambda grammars: grammars.utility(),
 }
-"""By a statement's first word; every word that is not here stands with CALL, which sqlglot has as a bare command."""
+"""By a statement's first word. CALL, which sqlglot keeps as a bare command, stands for all other words."""
 _TOKENS: Final = {word: Postgres().tokenize(word) for word in _ENTRIES}
 
 
@@ -82,7 +82,7 @@ def statement(grammars: Grammars, word: str) -> Statement:
 
 def tree(node: exp.Expr) -> Statement:
     """Our tree inside a node. Raises 0A000 for a node that sqlglot made by itself."""
-    if not isinstance(node, exp.Command):
+    if not isinstance(node, exp.Command) or node.this:
         raise unsupported(type(node).__name__)
     found: Statement = node.args["expression"]
     return found
