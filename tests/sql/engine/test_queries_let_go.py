@@ -47,7 +47,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 
 def operators() -> set[int]:
-    return {id(found) for found in gc.get_objects() if isinstance(found, Operator)}
+    return {id(found) for found in gc.get_objects() if issubclass(type(found), Operator)}
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)
