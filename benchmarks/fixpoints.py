@@ -19,7 +19,8 @@ from benchmarks.flow import Flow, Words
 from benchmarks.workloads import LEAST, Workload
 from examples.graphs.sliding import stream
 from ivm.operators.loop import VariableOperator
-from ivm.runtime.scheduler import Scope
+from ivm.runtime import scheduler
+from ivm.runtime.operator import Scope
 from ivm.runtime.steps import FlowRun
 
 DDL = ("CREATE TABLE nodes (id bigint NOT NULL)", "CREATE TABLE edges (src bigint NOT NULL, dst bigint NOT NULL)")
@@ -41,7 +42,7 @@ class Pass:
 @contextmanager
 def watched(found: list[Pass]) -> Iterator[None]:
     """Every pass of every loop is run alone meanwhile, not in the kernel that runs them all, and told to ``found``."""
-    run_vector, step = Scope.run_vector, FlowRun.run
+    run_vector, step = scheduler.run_vector, FlowRun.run
 
     def run(scope: Scope, vector: int) -> None:
         started = time.thread_time()
@@ -50,11 +51,13 @@ def watched(found: list[Pass]) -> Iterator[None]:
         variables = [m for m in scope.members.values() if isinstance(m, VariableOperator)]
         found.append(Pass(vector, sum(v.following.n for v in variables), took))
 
-    Scope.run_vector, FlowRun.run = run, lambda steps: steps.root.run_pass(0)  # type: ignore[method-assign, assignment]
+    scheduler.run_vector = run
+    FlowRun.run = lambda steps: scheduler.run_pass(steps.root, 0)  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:
-        Scope.run_vector, FlowRun.run = run_vector, step  # type: ignore[method-assign]
+        scheduler.run_vector = run_vector
+        FlowRun.run = step  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True, slots=True)

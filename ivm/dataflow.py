@@ -16,17 +16,21 @@ from ivm.budget import Budget, Share
 from ivm.counters import Counters
 from ivm.errors import SqlError
 from ivm.graph import NodeId
-from ivm.hydration.feedback_alias import alias_variables
-from ivm.hydration.replay import rank, replay_into
 from ivm.network import Network
 from ivm.operators.arrange import ArrangeOperator, OutputOperator
-from ivm.operators.linear import InputOperator, SourceOperator
+from ivm.operators.feedback_alias import alias_variables
+from ivm.operators.linear import InputOperator
 from ivm.operators.lock import LockOperator
-from ivm.runtime.scheduler import Operator, Scope
+from ivm.operators.trace_import import RecordOperator
+from ivm.runtime.context import Mode
+from ivm.runtime.operator import Operator
+from ivm.runtime.ranks import rank
+from ivm.runtime.replay import replay_into
+from ivm.runtime.root import Root
+from ivm.runtime.scheduler import run_pass
 from ivm.runtime.steps import FlowRun
 from ivm.time import check_ordinal
 from ivm.trace.batch import Batch, Block, Words
-from ivm.trace.root import Root
 from ivm.trace.spine import Spine
 from ivm.trace.trace import Version
 
@@ -42,11 +46,15 @@ class Changes(NamedTuple):
 class Dataflow(Network):
     """Nodes are added dormant and brought to the present by ``hydrate``; ``feed`` and ``step`` move time on."""
 
-    def __init__(self, arena: Arena | None = None, cancel: threading.Event | None = None, once: bool = False) -> None:
-        """``once``: it is hydrated once and thrown away, so that all of its times are one."""
-        super().__init__(arena, cancel, once)
+    def __init__(
+        self, arena: Arena | None = None, cancel: threading.Event | None = None, once: bool = False,
+        beside: Dataflow | None = None,
+    ) -> None:  # fmt: skip
+        """``once``: it is hydrated once and thrown away, so that all of its times are one. ``beside``: a running
+        dataflow into which its nodes are moved later."""
+        mode = Mode.ONCE if once else Mode.MAINTAINED if beside is None else Mode.DETACHED
+        super().__init__(arena, cancel, mode, beside)
         self._steps = FlowRun(self._root)
-        self._ranks = 0
         self._fed = 0
         self._least = 1 << 62
         self._published = Root({}, 0)
@@ -57,37 +65,42 @@ class Dataflow(Network):
     @property
     def cancel(self) -> threading.Event:
         """Set from any thread, it ends running loops at their next round: 57014."""
-        return self._core.cancel
+        return self._context.cancel
 
     def end_loop(self, nodes: Iterable[NodeId], others: Iterable[NodeId]) -> bool:
         """From any thread: ends the loop that runs, if one of ``nodes`` is in it and none of the ``others``. What
         depends on it fails with 57014. Whether it did."""
-        running = self._core.running
+        running = self._context.running
         if running is None or not self._is_in(nodes, running) or self._is_in(others, running):
             return False
-        self._core.abandoned = running
+        self._context.abandoned = running
         return True
 
-    def _is_in(self, nodes: Iterable[NodeId], loop: Scope) -> bool:
+    def _is_in(self, nodes: Iterable[NodeId], loop: object) -> bool:
         operators = (self._operators.get(node) for node in nodes)
         return any(operator is not None and operator.scope.outermost is loop for operator in operators)
 
     @property
+    def newest(self) -> int:
+        """The newest ordinal of what it has been fed and has begun to step."""
+        return self._context.newest
+
+    @property
     def failed(self) -> int:
         """How many operators have failed so far: grows when a step takes something down."""
-        return self._core.failed
+        return self._context.failed
 
     def limit_memory(self, budget: Budget) -> None:
         """53200 where what is hydrated in passing takes more memory (raised), or an operator or a loop in one step (a
         failure of what is downstream)."""
-        self._core.share = Share(budget)
+        self._context.share = Share(budget)
 
     @property
     def counters(self) -> Counters:
         """What kernels have done so far."""
-        stats = self._core.stats
+        stats = self._context.stats
         merged = sum(spine.merged for operator in self._operators.values() for spine in operator.spines())
-        return Counters.of(stats, merged + self._merged_before, self._steps.looked, self._core.called)
+        return Counters.of(stats, merged + self._merged_before, self._steps.looked, self._context.called)
 
     def feed(self, node: NodeId, rows: Words, times: Words | int, diffs: Words) -> None:
         """Feeds an Input: rows int64[n, width], times (ordinals, none below the newest stepped, or one for all) and
@@ -103,7 +116,7 @@ class Dataflow(Network):
         else:
             assert len(times) == count
             least, most = int(times.min()), int(times.max())
-        assert least >= self._core.newest, "updates come in order of ordinals"
+        assert least >= self._context.newest, "updates come in order of ordinals"
         if most >> (63 - self._rounds):
             check_ordinal(most, self._rounds)
         operator.feed(rows, times, diffs)
@@ -123,7 +136,7 @@ class Dataflow(Network):
         assert isinstance(source, InputOperator)
         assert isinstance(own, ArrangeOperator)
         assert own.source is source, "an arrangement of the Input's rows"
-        assert ordinal >= self._core.newest, "updates come in order of ordinals"
+        assert ordinal >= self._context.newest, "updates come in order of ordinals"
         batch.stamp(ordinal)
         others = len(source.consumers) > 1
         block = Block.of(*batch.arrays()) if others or own.consumers else None
@@ -141,33 +154,33 @@ class Dataflow(Network):
         ``until``: a time of ``perf_counter``; False: it came before the end, and the next call, before which nothing
         else may be asked of the dataflow, goes on.
         """
-        core = self._core
-        if not core.paused:
-            core.begin()
+        context = self._context
+        if not context.paused:
+            context.begin()
             self.refresh_arena()
-            core.again = self._least <= core.newest
+            context.again = self._least <= context.newest
             self._least = 1 << 62
-        core.paused, core.deadline = False, until
+        context.paused, context.deadline = False, until
         try:
             self._run()
         finally:
-            core.deadline = math.inf
-        core.again &= core.paused
-        return not core.paused
+            context.deadline = math.inf
+        context.again &= context.paused
+        return not context.paused
 
     def _run(self) -> None:
-        core = self._core
-        core.newest = self._fed
-        if core.hydrating or core.fuel:  # what is called once is not worth compiling
-            self._root.run_pass(0)
+        context = self._context
+        context.newest = self._fed
+        if context.mode is not Mode.MAINTAINED:  # what is called once is not worth compiling
+            run_pass(self._root, 0)
         else:
             self._steps.run()
-        if not core.paused:
-            core.running = core.abandoned = None
-        if not core.paused:
-            core.stepped_word[0] = core.newest
-        if core.failing is not None and not core.paused:
-            error, core.failing = core.failing, None
+        if not context.paused:
+            context.running = context.abandoned = None
+        if not context.paused:
+            context.stepped_word[0] = context.newest
+        if context.failing is not None and not context.paused:
+            error, context.failing = context.failing, None
             raise error
 
     def hydrate(self, nodes: Sequence[NodeId] | None = None) -> None:
@@ -178,15 +191,18 @@ class Dataflow(Network):
         if self._root.heap:
             self.step()
         fresh = self._ranked()
-        restore = replay_into(self._core, fresh)
-        self._core.begin()
-        self._core.hydrating = True
+        restore = replay_into(self._context, fresh)
+        context = self._context
+        context.begin()
+        mode = context.mode
+        if mode is Mode.MAINTAINED:
+            context.mode = Mode.HYDRATING
         try:
             for leave in self._root.leaving:
                 leave.run(0)
             self._root.leaving.clear()
             for operator in fresh:
-                if isinstance(operator, SourceOperator) or (isinstance(operator, InputOperator) and operator.out.n):
+                if operator.starts:
                     operator.wake()
             self._run()
         except SqlError as error:
@@ -194,7 +210,7 @@ class Dataflow(Network):
                 operator.fail(error.with_traceback(None))
             raise
         finally:
-            self._core.hydrating = False
+            context.mode = mode
             for operator, block in restore:
                 operator.out = block
             for operator in fresh:
@@ -236,8 +252,8 @@ class Dataflow(Network):
         beside the dataflow holds its times until it is done."""
         if self._holds:
             ordinal = min(ordinal, *self._holds.values())
-        if ordinal > self._core.since:
-            self._core.compact(ordinal)
+        if ordinal > self._context.since:
+            self._context.compact(ordinal)
 
     @property
     def held(self) -> bool:
@@ -246,7 +262,7 @@ class Dataflow(Network):
 
     def merging(self) -> list[Spine]:
         """The spines with merges in progress, for ``lend``; none in the middle of a step."""
-        if self._core.paused:
+        if self._context.paused:
             return []
         return [spine for operator in self._operators.values() for spine in operator.spines() if spine.merging]
 
@@ -255,8 +271,8 @@ class Dataflow(Network):
 
         Cost: the spines that changed since the last.
         """
-        changed = self._core.changed
-        upper = self._core.newest
+        changed = self._context.changed
+        upper = self._context.newest
         if changed:
             versions: dict[int, Version | None] = {}
             for spine in changed:
@@ -268,6 +284,47 @@ class Dataflow(Network):
         elif upper != self._published.upper:
             self._published = self._published.changed({}, upper)
         return self._published
+
+    # -- for what is hydrated beside it -------------------------------------------------------------------------
+
+    def hold(self, holder: object) -> None:
+        """Keeps times from the present since on apart, until ``drop_hold``."""
+        self._holds[holder] = self._context.since
+
+    def drop_hold(self, holder: object) -> bool:
+        """Ends what ``hold`` began; whether it was held."""
+        return self._holds.pop(holder, None) is not None
+
+    def record(self, operator: Operator) -> RecordOperator:
+        """Gathers what an operator outside of loops emits from now on."""
+        self._ranks += 1
+        record = RecordOperator(self._context, self._root, operator)
+        record.rank = self._ranks
+        self._root.members[record.rank] = record
+        operator.link(record)
+        return record
+
+    def end_record(self, record: RecordOperator) -> None:
+        """Ends what ``record`` began."""
+        record.source.unlink(record)
+        self._root.remove(record)
+
+    def keep(self, node: NodeId) -> bool:
+        """Keeps a node that is in use from being freed, until ``end_keep``; whether it is in use."""
+        used = self._users[node] > 0 or bool(self._operators[node].consumers)
+        if used:
+            self._users[node] += 1
+        return used
+
+    def end_keep(self, nodes: Sequence[NodeId]) -> None:
+        """Ends what ``keep`` began, and frees those of the nodes that nothing uses any more."""
+        for node in nodes:
+            self._users[node] -= 1
+            if not self._users[node]:
+                self._withdraw(node)
+        for node in nodes:
+            if node in self._operators and not self._users[node] and not self._operators[node].consumers:
+                self.release(node)
 
     # -- releasing ----------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import assert_never
 
@@ -40,10 +40,10 @@ from ivm.graph import (
     Threshold,
     Variable,
 )  # fmt: skip
-from ivm.hydration.replay import needs, replay
 from ivm.operators.arrange import ArrangeOperator, OutputOperator, StaticOperator
 from ivm.operators.asof import AsOfOperator
-from ivm.operators.delta_join import Course, DeltaJoinOperator
+from ivm.operators.base import FailingOperator
+from ivm.operators.delta_join import DeltaJoinOperator, DeltaPath
 from ivm.operators.join import JoinOperator, Side
 from ivm.operators.linear import (
     ConcatOperator,
@@ -67,8 +67,10 @@ from ivm.operators.loop import (
 )  # fmt: skip
 from ivm.operators.reduce import ReduceOperator
 from ivm.operators.threshold import ThresholdOperator
-from ivm.runtime.context import Core
-from ivm.runtime.scheduler import Operator, Scope, Watched
+from ivm.runtime.context import FlowContext, Mode
+from ivm.runtime.operator import Operator, Scope
+from ivm.runtime.replay import replay
+from ivm.runtime.watched import Watched
 from ivm.time import all_bits, check_ordinal
 from ivm.trace.batch import Words, address
 from ivm.trace.pages import small_pages
@@ -77,17 +79,19 @@ from ivm.trace.pages import small_pages
 class Network:
     """Nodes by their names, each with its operator, and how many use it from outside."""
 
-    def __init__(self, arena: Arena | None, cancel: threading.Event | None, once: bool) -> None:
-        """``once``: it is hydrated once and thrown away, so that all of its times are one."""
+    def __init__(
+        self, arena: Arena | None, cancel: threading.Event | None, mode: Mode, beside: Network | None = None
+    ) -> None:  # fmt: skip
+        """``beside``: a running network into which the nodes may be moved later (``absorb``); they have ids that are
+        free there, times as there, and its arena."""
         small_pages()
-        self._core = Core(lambda: self.nbytes, lambda: self._values)
-        self._core.fuel = self._core.passing = once
-        self._core.refresh = self.refresh_arena
+        self._context = FlowContext(lambda: self.nbytes, lambda: self._values, mode)
+        self._context.refresh = self.refresh_arena
         if cancel is not None:
-            self._core.cancel = cancel
-        self._root = Scope(self._core, None)
-        if once:
-            self._root.members = Watched(self._core)
+            self._context.cancel = cancel
+        self._root = Scope(self._context, None)
+        if mode is Mode.ONCE:
+            self._root.members = Watched(self._context)
         self._scopes: dict[ScopeId, Scope] = {}
         self._operators: dict[NodeId, Operator] = {}
         self._specs: dict[NodeId, NodeSpec] = {}
@@ -95,8 +99,12 @@ class Network:
         self._enters: dict[tuple[NodeId, int], EnterOperator] = {}
         self._dormant: list[Operator] = []
         self._ids = count(1)
+        self._ranks = 0
         self._rounds = 0
         self._arena = arena
+        if beside is not None:
+            self._context.follow(beside._context)
+            self._ids, self._rounds, self._arena = beside._ids, beside._rounds, beside._arena
         self._cell = np.zeros(2, np.int64)
         self._descriptors: list[Words] = []
         self._merged_before = 0
@@ -107,6 +115,28 @@ class Network:
         """Bytes that it holds, values of its own too."""
         own = self._arena is not None and self._arena.parent is not None
         return self._root.size + (self._values if own else 0)
+
+    def nodes(self) -> dict[NodeId, tuple[NodeSpec, Operator]]:
+        """What every node is, and its operator. A copy, which any thread may ask for."""
+        operators = self._operators.copy()
+        return {n: (spec, operators[n]) for n, spec in self._specs.copy().items() if n in operators}
+
+    def operator(self, node: NodeId) -> Operator:
+        """The operator of a node that was added here. KeyError: there is none."""
+        return self._operators[node]
+
+    def spec(self, node: NodeId) -> NodeSpec:
+        """What a node that was added here is. KeyError: there is none."""
+        return self._specs[node]
+
+    @property
+    def size_counted(self) -> int:
+        """Bytes that it has taken from its memory budget, where all that it holds counts."""
+        return self._context.share.size
+
+    def all_operators(self) -> Iterator[Operator]:
+        """All operators with ranks, those of loops too."""
+        return self._root.all_operators()
 
     @property
     def _values(self) -> int:
@@ -122,10 +152,10 @@ class Network:
         of it has an Overflow; else what depends on it fails with 54001. ``stride``: the rounds of each priority, whose
         limit it is then; 0: there are none. ``width``: the bits of its round. 0A000 when times have no room for it."""
         above = self._root if parent is None else self._scopes[parent]
-        scope = Scope(self._core, above, limit, return_at_limit, stride, width)
+        scope = Scope(self._context, above, limit, return_at_limit, stride, width)
         bits = all_bits(scope.shape)
         if bits > self._rounds:
-            check_ordinal(self._core.newest, bits)
+            check_ordinal(self._context.newest, bits)
             self._rounds = bits
         name = ScopeId(next(self._ids))
         self._scopes[name] = scope
@@ -149,80 +179,81 @@ class Network:
         assert operator.body is None, "a variable has one body"
         source = self._inside(body, operator.scope)
         operator.body = source
-        self._dormant.append(FeedbackOperator(self._core, operator.scope, source, operator))
+        self._dormant.append(FeedbackOperator(self._context, operator.scope, source, operator))
 
     def _render(self, spec: NodeSpec) -> Operator:
-        core = self._core
+        context = self._context
         match spec:
             case Input(width, diff_width):
-                return InputOperator(core, self._root, width, diff_width)
+                return InputOperator(context, self._root, width, diff_width)
             case Constant(width, rows):
                 matrix = np.array(rows, np.int64).reshape(len(rows), width)
-                return SourceOperator(core, self._root, matrix, np.ones(len(rows), np.int64))
+                return SourceOperator(context, self._root, matrix, np.ones(len(rows), np.int64))
             case Rows(matrix, diffs):
-                return SourceOperator(core, self._root, matrix, diffs)
+                return SourceOperator(context, self._root, matrix, diffs)
             case Scan(version, at):
-                return SourceOperator(core, self._root, *version.rows_at(at))
+                return SourceOperator(context, self._root, *version.rows_at(at))
             case Static(version, at):
-                return StaticOperator(core, self._root, version, at)
+                return StaticOperator(context, self._root, version, at)
             case Variable(scope, width):
-                return VariableOperator(core, self._scopes[scope], width)
+                return VariableOperator(context, self._scopes[scope], width)
             case Project(node, gather):
                 source = self._find(node)
-                return ProjectOperator(core, source.scope, source, gather)
+                return ProjectOperator(context, source.scope, source, gather)
             case FlatMap(node, function):
                 source = self._find(node)
-                return FlatMapOperator(core, source.scope, source, function)
+                return FlatMapOperator(context, source.scope, source, function)
             case Errors(node):
                 source = self._failing(node)
-                return ErrorsOperator(core, source.scope, source)
+                assert isinstance(source, FailingOperator), "only a function's rows may fail"
+                return ErrorsOperator(context, source.scope, source)
             case Concat(nodes):
                 inner = self._innermost(nodes)
-                return ConcatOperator(core, inner, [self._inside(node, inner) for node in nodes])
+                return ConcatOperator(context, inner, [self._inside(node, inner) for node in nodes])
             case Negate(node):
                 source = self._find(node)
-                return NegateOperator(core, source.scope, source)
+                return NegateOperator(context, source.scope, source)
             case Consolidate(node):
                 source = self._find(node)
-                return ConsolidateOperator(core, source.scope, source)
+                return ConsolidateOperator(context, source.scope, source)
             case Arrange(node, gather, key_width, order):
                 source = self._find(node)
-                return ArrangeOperator(core, source.scope, source, gather, key_width, self._order(order))
+                return ArrangeOperator(context, source.scope, source, gather, key_width, self._order(order))
             case Join(left, right, gather):
                 inner = self._innermost((left, right))
-                return JoinOperator(core, inner, self._side(left, inner), self._side(right, inner), gather)
+                return JoinOperator(context, inner, self._side(left, inner), self._side(right, inner), gather)
             case AsOf(left, right):
                 inner = self._innermost((left, right))
-                return AsOfOperator(core, inner, self._arranged(left), self._arranged(right), spec)
+                return AsOfOperator(context, inner, self._arranged(left), self._arranged(right), spec)
             case DeltaJoin(paths):
                 inner = self._innermost(spec.nodes)
-                courses = [Course(i, path, self._sides(path, inner)) for i, path in enumerate(paths)]
-                return DeltaJoinOperator(core, inner, courses, len(paths[0].gather.words))
+                arranged = [DeltaPath(i, path, self._sides(path, inner)) for i, path in enumerate(paths)]
+                return DeltaJoinOperator(context, inner, arranged, len(paths[0].gather.words))
             case Lock(left, right):
                 inner = self._innermost((left, right))
-                return LockOperator(core, inner, self._arranged(left), self._arranged(right), spec)
+                return LockOperator(context, inner, self._arranged(left), self._arranged(right), spec)
             case Threshold(node, keep):
                 source = self._arranged(node)
-                return ThresholdOperator(core, source.scope, source, keep)
+                return ThresholdOperator(context, source.scope, source, keep)
             case Reduce(node, reducer):
                 source = self._arranged(node)
-                return ReduceOperator(core, source.scope, source, reducer)
+                return ReduceOperator(context, source.scope, source, reducer)
             case Delay(node):
                 source = self._find(node)
-                return DelayOperator(core, source.scope, source, spec)
+                return DelayOperator(context, source.scope, source, spec)
             case Leave(node):
                 source = self._find(node)
                 assert source.scope.parent is not None, "only a loop can be left"
-                leave = LeaveOperator(core, source.scope.parent, source)
+                leave = LeaveOperator(context, source.scope.parent, source)
                 self._dormant.append(leave.tap)
                 return leave
             case Overflow(node):
                 variable = self._find(node)
                 assert isinstance(variable, VariableOperator)
                 assert variable.scope.parent is not None
-                return OverflowOperator(core, variable.scope.parent, variable)
+                return OverflowOperator(context, variable.scope.parent, variable)
             case Output(node):
-                return OutputOperator(core, self._root, self._find(node))
+                return OutputOperator(context, self._root, self._find(node))
             case _:
                 assert_never(spec)
 
@@ -239,7 +270,7 @@ class Network:
         key = (node, id(scope))
         enter = self._enters.get(key)
         if enter is None:
-            enter = self._enters[key] = EnterOperator(self._core, scope, outside)
+            enter = self._enters[key] = EnterOperator(self._context, scope, outside)
             self._dormant.append(enter)
         return enter
 
@@ -255,11 +286,11 @@ class Network:
         """The node, which is an arrangement, with a spine from now on."""
         operator = self._find(node)
         assert operator.ARRANGED, f"{self._specs[node]} is not an arrangement"
-        if isinstance(operator, ThresholdOperator | ReduceOperator) and operator.spine is None:
-            held = replay(self._core, operator) if operator.rank >= 0 else None
+        if operator.spine is None:
+            held = replay(self._context, operator) if operator.rank >= 0 else None
             operator.arrange()
-            assert operator.spine is not None
             if held is not None:
+                assert operator.spine is not None
                 operator.spine.insert(held)
                 self._watch(operator)
         return operator
@@ -272,10 +303,10 @@ class Network:
         if not self._users.get(operator.id):
             return
         spine.node = operator.id
-        spine.watch = self._core.changed
+        spine.watch = self._context.changed
         if not spine.changed:
             spine.changed = True
-            self._core.changed.append(spine)
+            self._context.changed.append(spine)
 
     def _side(self, node: NodeId, scope: Scope) -> Side:
         return Side(self._arranged(node), self._inside(node, scope))
@@ -325,21 +356,17 @@ class Network:
             if id(operator) in found:
                 continue
             found[id(operator)] = operator
-            waiting += needs(operator)
-            if isinstance(operator, VariableOperator) and operator.body is not None:
-                waiting.append(operator.body)
-            if isinstance(operator, LeaveOperator):
-                waiting.append(operator.tap)
+            waiting += operator.needs()
+            waiting += operator.retained()
         return found
 
     def _free(self, operator: Operator) -> None:
-        for source in operator.feeds():
+        for source in operator.inputs():
             source.unlink(operator)
         for consumer in operator.consumers:
-            if isinstance(consumer, FeedbackOperator | EnterOperator):
+            if consumer.IMPLICIT:
                 self._free(consumer)
-        if isinstance(operator, OverflowOperator):
-            operator.release()
+        operator.release()
         operator.scope.remove(operator)
         self._forget(operator.scope)
         if operator in self._dormant:
@@ -355,3 +382,74 @@ class Network:
         if scope.parent is not None and not scope.members:
             scope.parent.remove(scope)
             self._forget(scope.parent)
+
+    def forget(self) -> None:
+        """Ends it: frees what its operators hold, and refers to nothing any more, so that no memory waits for the
+        garbage collector."""
+        for operator in [*self.all_operators(), *self._dormant]:
+            operator.forget()
+        for scope in (self._root, *self._scopes.values()):
+            scope.forget()
+        self._operators.clear()
+        self._specs.clear()
+        self._enters.clear()
+        self._dormant.clear()
+        self._context.forget()
+        self._arena = None
+
+    # -- taking over another's nodes ----------------------------------------------------------------------------
+
+    def absorb(self, other: Network, fresh: Sequence[Operator], replaced: Mapping[int, Operator]) -> None:
+        """Takes over the nodes of a network beside this one, between the passes of both.
+
+        ``fresh``: the other's operators. ``replaced``: for those that are not taken over, by identity, the operator of
+        this network in whose place they stood. Where such an operator had to keep its rows, this one does from now on.
+        """
+        moved = [operator for operator in fresh if id(operator) not in replaced and operator.rank >= 0]
+        moved += [operator for operator in other._operators.values() if isinstance(operator, DelayedOperator)]
+        for scope in other._scopes.values():
+            scope.context = self._context
+            if scope.parent is other._root:
+                scope.parent = self._root
+            scope.changed()
+        for operator in moved:
+            scope = self._root if operator.scope is other._root else operator.scope
+            operator.move(self._context, scope, self._cell, lambda o: replaced.get(id(o), o))
+        self._rank_behind(other, {operator.rank for operator in fresh if id(operator) in replaced})
+        new = {id(operator) for operator in moved}
+        for operator in moved:
+            for source in operator.inputs():
+                if id(source) not in new:
+                    source.link(operator)
+        self._operators.update(other._operators)
+        self._specs.update(other._specs)
+        self._users.update(other._users)
+        self._scopes.update(other._scopes)
+        self._enters.update({key: enter for key, enter in other._enters.items() if id(enter) not in replaced})
+        self._rounds = max(self._rounds, other._rounds)
+        self._context.stats += other._context.stats
+        for operator in fresh:
+            if id(operator) in replaced:
+                self._keep_rows(replaced[id(operator)], operator)
+        for operator in moved:
+            if operator.spine is not None:
+                operator.spine.changed = False
+            self._watch(operator)
+
+    def _rank_behind(self, other: Network, without: set[int]) -> None:
+        """Gives the members of another network, without those of some ranks there, ranks behind all of this one's."""
+        for rank, item in other._root.members.items():
+            if rank not in without:
+                item.rank = self._ranks + rank
+                self._root.members[item.rank] = item
+                if isinstance(item, Operator):
+                    self._root.changed(item)
+        self._ranks += other._ranks
+
+    def _keep_rows(self, operator: Operator, other: Operator) -> None:
+        """Lets an operator keep its rows from now on, if another one that emits the same has kept them in a spine of
+        its own."""
+        if operator.spine is None and other.spine is not None:
+            other.spine.move(self._context.since_of(other.spine.shape), self._cell)
+            operator.take_spine(other)
+            self._watch(operator)

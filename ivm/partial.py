@@ -16,13 +16,14 @@ from ivm.arena import Arena
 from ivm.dataflow import Dataflow
 from ivm.errors import unsupported
 from ivm.graph import NodeId, ScopeId
-from ivm.hydration.replay import rank, replay_into
 from ivm.operators.lock import LockOperator
-from ivm.operators.partial_input import Owed, PortOperator, enter
-from ivm.operators.reduce import ReduceOperator
-from ivm.operators.threshold import ThresholdOperator
+from ivm.operators.partial_input import Owed, PartialInputOperator, enter
 from ivm.operators.trace_import import RecordOperator
-from ivm.runtime.scheduler import Operator
+from ivm.runtime.context import Mode
+from ivm.runtime.operator import Operator
+from ivm.runtime.ranks import rank
+from ivm.runtime.replay import replay_into
+from ivm.runtime.scheduler import run_pass
 from ivm.time import all_bits
 from ivm.trace.batch import Block
 from ivm.trace.shards import sorted_block
@@ -48,7 +49,7 @@ class Piece(Dataflow):
     def port(self, scope: ScopeId | None, width: int, diff_width: int = 1) -> NodeId:
         """A place where updates enter by ``give``: outside of loops (None), or inside of one."""
         where = self._root if scope is None else self._scopes[scope]
-        operator = PortOperator(self._core, where, width, diff_width)
+        operator = PartialInputOperator(self._context, where, width, diff_width)
         node = operator.id = NodeId(next(self._ids))
         self._operators[node] = operator
         self._users[node] = 1
@@ -65,7 +66,7 @@ class Piece(Dataflow):
             self._taps[node] = self._record(self._find(node))
 
     def _record(self, operator: Operator) -> RecordOperator:
-        found = RecordOperator(self._core, operator.scope, operator)
+        found = RecordOperator(self._context, operator.scope, operator)
         self._dormant.append(found)
         return found
 
@@ -80,12 +81,11 @@ class Piece(Dataflow):
             raise unsupported("taking up a locked join")
         for operator in kept:
             self._kept += self._keep(operator, traces is None and now is None and not operator.scope.depth)
-            if operator.scope.depth and isinstance(operator, ThresholdOperator | ReduceOperator):
-                owing = self._owing[operator.id] = Owed(operator, operator.key_width)
-                operator._later = owing
+            if operator.scope.depth and operator.ARRANGED and operator.later is not None:
+                operator.later = self._owing[operator.id] = Owed(operator, operator.key_width)
         fresh, self._dormant = self._dormant, []
         self._ranks = rank(self._root, fresh, self._ranks)
-        replay_into(self._core, fresh)
+        replay_into(self._context, fresh)
         if traces is None and now is None:
             return
         self.refresh_arena()
@@ -111,7 +111,7 @@ class Piece(Dataflow):
         """Updates for a ``port``, which takes the block over. Inside of a loop all are of one loop vector; outside,
         where it is 0, times are ordinals, none below what traces hold."""
         operator = self._operators[node]
-        assert isinstance(operator, PortOperator)
+        assert isinstance(operator, PartialInputOperator)
         operator.given = block
         if block.n:
             times = block.arrays()[1]
@@ -133,15 +133,15 @@ class Piece(Dataflow):
 
     def run(self) -> None:
         """One pass over all that was fed. Raises what an operator raises; then nothing here is to be used any more."""
-        core = self._core
-        core.newest = self._fed
+        context = self._context
+        context.newest = self._fed
         self.refresh_arena()
-        core.begin()
-        core.hydrating = True
+        context.begin()
+        context.mode = Mode.HYDRATING
         try:
-            self._root.run_pass(0)
+            run_pass(self._root, 0)
         finally:
-            core.hydrating = False
+            context.mode = Mode.MAINTAINED
         for operator in self._operators.values():
             if operator.error is not None:
                 raise operator.error
@@ -161,7 +161,7 @@ class Piece(Dataflow):
 
     def traces(self) -> list[Block]:
         """For each trace all that it holds, in one layer; times as ``layers`` has them."""
-        return [_timeless(kept.spine.contents(self._core.newest), kept.spine) for kept in self._kept]
+        return [_timeless(kept.spine.contents(self._context.newest), kept.spine) for kept in self._kept]
 
     @property
     def size(self) -> int:

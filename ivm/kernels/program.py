@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-# Head: the scope that is at work; whether the row at which it stands was run in Python (AWAY: no, QUIET: it has emitted
-# nothing, LOUD: it has); from how many updates on several threads in Python share an operator's work, by kind of work;
-# how many passes are left before the kernel returns, each operator of the outermost scope counted as one; how many rows
-# it has looked at so far; the queue of the outermost scope's rows that are to run (a binary heap) and those that have
-# emitted, each as where it stands and how many. The words of the outermost scope follow.
+# Head: the scope that is at work; what the call of the row at which it stands came to, if Python was asked to run it
+# (NOT_CALLED, CALLED_SILENT: it has emitted nothing, CALLED_EMITTED); from how many updates on several threads share an
+# operator's work in Python, by kind of work; how many passes are left before the kernel returns, each operator of the
+# outermost scope counted as one; how many rows it has looked at so far; the queue of the outermost scope's rows that
+# are to run (a binary heap) and those that have emitted, each as where it stands and how many. The words of the
+# outermost scope follow.
 F_SCOPE: Final = 0
 F_RETURN: Final = 1
 F_SEARCHED: Final = 2
@@ -22,9 +23,9 @@ F_QUEUE_COUNT: Final = 9
 F_TOUCHED: Final = 10
 F_TOUCHED_COUNT: Final = 11
 PROGRAM_HEAD: Final = 12
-AWAY: Final = 0
-QUIET: Final = 1
-LOUD: Final = 2
+NOT_CALLED: Final = 0
+CALLED_SILENT: Final = 1
+CALLED_EMITTED: Final = 2
 
 # Every scope: the scope around it and its own row there, the shape of its times, its first row and where its rows end
 # (the outermost scope, whose rows may lie anywhere, in rank order: 0), the row at which its pass stands (0: it is

@@ -11,7 +11,7 @@ from ivm.kernels.cache import kernel
 from ivm.kernels.instructions import run_row
 from ivm.kernels.memory import Words, load, store
 from ivm.kernels.program import (
-    AWAY,
+    CALLED_EMITTED,
     DONE,
     E_SCOPE,
     ENTERED,
@@ -24,8 +24,8 @@ from ivm.kernels.program import (
     F_TOUCHED,
     F_TOUCHED_COUNT,
     FINISHED,
-    LOUD,
     NESTED,
+    NOT_CALLED,
     PAUSED,
     PROGRAM_HEAD,
     R_DUE,
@@ -248,14 +248,14 @@ def run_program(program: Words, nothing: Words, again: bool, stats: Words, passe
     inserted. Whoever calls says in ``program[F_RETURN]`` that this has been done.
     """
     program[F_PASSES] = passes
-    if program[F_RETURN] != AWAY:
+    if program[F_RETURN] != NOT_CALLED:
         scope = program[F_SCOPE]
         at = program[scope + S_AT]
         program[at + R_QUEUED] = 0
-        if program[F_RETURN] == LOUD:
+        if program[F_RETURN] == CALLED_EMITTED:
             _hand_on(program, scope, at)
         _behind(program, scope, at)
-        program[F_RETURN] = AWAY
+        program[F_RETURN] = NOT_CALLED
     while True:
         scope = program[F_SCOPE]
         if scope == PROGRAM_HEAD:

@@ -11,10 +11,10 @@ from ivm.kernels.arrange import arrange
 from ivm.kernels.blocks import SAME
 from ivm.kernels.memory import T_LAYERS
 from ivm.kernels.program import ARRANGE, OUTPUT
-from ivm.operators.base import LARGE, check_gather, inverse, is_identity, program
-from ivm.runtime.context import Core
+from ivm.operators.base import LARGE, UnaryOperator, check_gather, inverse, is_identity, program
+from ivm.runtime.context import FlowContext
+from ivm.runtime.operator import Operator, Scope
 from ivm.runtime.program import Instruction, Program
-from ivm.runtime.scheduler import Operator, Scope
 from ivm.trace.batch import Batch, Block, Words, address
 from ivm.trace.shards import copied, gathered, sort_into, sorted_block
 from ivm.trace.spine import Spine
@@ -25,28 +25,27 @@ _COPIED: Final = 1024
 """Up to so many changes are copied when they are drained, so that their block stays where it is."""
 
 
-class ArrangeOperator(Operator):
+class ArrangeOperator(UnaryOperator):
     """Keeps its input as [key | val] in a spine. Cost of a pass: sorting the delta, and the spine's insert."""
 
-    __slots__ = ("_gathered", "_given", "_order", "_program", "_taken", "gather", "kept", "source")
+    __slots__ = ("_gathered", "_given", "_order", "_program", "_taken", "gather", "kept")
 
     ARRANGED = True
 
     def __init__(
         self,
-        core: Core,
+        context: FlowContext,
         scope: Scope,
         source: Operator,
         how: Gather,
         key_width: int,
         order: Words | None = None,
     ) -> None:
-        super().__init__(core, scope, len(how.words), source.diff_width)
+        super().__init__(context, scope, len(how.words), source, source.diff_width)
         check_gather(how, source.width)
-        self.source = source
         self.gather = how
         self.key_width = key_width
-        self.kept = Spine(self.width, key_width, scope.shape, self.diff_width, order, core.since_of(scope.depth))
+        self.kept = Spine(self.width, key_width, scope.shape, self.diff_width, order, context.since_of(scope.depth))
         self.spine = self.kept
         self._order = self.kept.order
         self._program = None if is_identity(how, source.width) else program(how, source.width, 0)
@@ -88,7 +87,7 @@ class ArrangeOperator(Operator):
         if self._given is not None:
             return self._take(*self._given)
         if self._order:
-            self.core.refresh()  # operators before this one may have interned values in this very pass
+            self.context.refresh()  # operators before this one may have interned values in this very pass
         given = self.source.out
         if given.n >= LARGE and given.n > self.out.room and not self._may_take(given.n):
             return False
@@ -119,7 +118,7 @@ class ArrangeOperator(Operator):
 
     def _may_take(self, count: int) -> bool:
         """Whether so many updates may be sorted and kept."""
-        error = None if self.primary else self.core.refusal(16 * count * (self.width + 1 + self.diff_width), 0)
+        error = None if self.primary else self.context.refusal(16 * count * (self.width + 1 + self.diff_width), 0)
         if error is not None:
             self.fail(error)
         return error is None
@@ -140,11 +139,13 @@ class ArrangeOperator(Operator):
         return [self.out, self._gathered]
 
     def recover(self) -> Gather | None:
-        """How to get the input's rows back from the arrangement's, if that is possible."""
         return inverse(self.gather, self.source.width)
 
+    def input_contents(self) -> Block | None:
+        return None if self.recover() is None else self.restored(self.kept.contents(self.context.since))
+
     def restored(self, block: Block) -> Block:
-        """A block of the arrangement's rows as the input has them, which loses nothing; for one more reader."""
+        """A block of the arrangement's rows as its input has them. The arrangement loses nothing (``recover``)."""
         back = self.recover()
         assert back is not None, "an arrangement that loses nothing"
         if is_identity(back, self.width):
@@ -159,9 +160,9 @@ class OutputOperator(ArrangeOperator):
 
     __slots__ = ("_none", "_runs", "drained")
 
-    def __init__(self, core: Core, scope: Scope, source: Operator) -> None:
+    def __init__(self, context: FlowContext, scope: Scope, source: Operator) -> None:
         assert scope.depth == 0, "an Output reads a collection outside of loops"
-        super().__init__(core, scope, source, Gather(tuple(range(source.width))), source.width)
+        super().__init__(context, scope, source, Gather(tuple(range(source.width))), source.width)
         self.drained = Block(self.width)
         self._runs = 0
         self._none = (np.zeros((0, self.width), np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
@@ -218,6 +219,8 @@ class StaticSpine(Spine):
 
     __slots__ = ("_version",)
 
+    READ_ONLY = True
+
     def __init__(self, version: Version, at: int) -> None:
         super().__init__(version.width, version.key_width, 0, 1, version.order_words)
         if version.upper <= at:
@@ -245,8 +248,8 @@ class StaticOperator(Operator):
 
     ARRANGED = True
 
-    def __init__(self, core: Core, scope: Scope, version: Version, at: int) -> None:
-        super().__init__(core, scope, version.width)
+    def __init__(self, context: FlowContext, scope: Scope, version: Version, at: int) -> None:
+        super().__init__(context, scope, version.width)
         self.key_width = version.key_width
         self.spine = StaticSpine(version, at)
         assert self.spine.desc[T_LAYERS] >= 1

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ivm.errors import SqlError
 from ivm.graph import AsOf
 from ivm.kernels.asof import asof_left, asof_right, in_time_order, times_of
 from ivm.operators.base import LARGE, check_gather, program
-from ivm.runtime.context import Core
-from ivm.runtime.scheduler import Operator, Scope
+from ivm.runtime.context import FlowContext
+from ivm.runtime.operator import Operator, Scope
 from ivm.trace.batch import Block, address
 
 
@@ -19,8 +21,8 @@ class AsOfOperator(Operator):
 
     __slots__ = ("_none", "_prefix", "_program", "_strict", "left", "right")
 
-    def __init__(self, core: Core, scope: Scope, left: Operator, right: Operator, spec: AsOf) -> None:
-        super().__init__(core, scope, len(spec.gather.words))
+    def __init__(self, context: FlowContext, scope: Scope, left: Operator, right: Operator, spec: AsOf) -> None:
+        super().__init__(context, scope, len(spec.gather.words))
         if scope.depth:
             raise SqlError("0A000", "an ASOF JOIN of what a recursion changes is not supported", _IN_LOOPS)
         assert left.key_width == right.key_width <= spec.prefix <= min(left.width, right.width)
@@ -34,8 +36,11 @@ class AsOfOperator(Operator):
         self._none = None if spec.none is None else np.array(spec.none, np.int64)
         assert self._none is None or len(self._none) == right.width
 
-    def feeds(self) -> list[Operator]:
+    def inputs(self) -> list[Operator]:
         return [self.left, self.right]
+
+    def rebind(self, find: Callable[[Operator], Operator]) -> None:
+        self.left, self.right = find(self.left), find(self.right)
 
     def run(self, vector: int) -> bool:
         if self.error is None:
@@ -44,7 +49,7 @@ class AsOfOperator(Operator):
         return self.out.n > 0
 
     def _match(self, left: Block, right: Block) -> None:
-        core, out = self.core, self.out
+        context, out = self.context, self.out
         assert self.left.spine is not None
         assert self.right.spine is not None
         for spine in (self.left.spine, self.right.spine):
@@ -56,8 +61,8 @@ class AsOfOperator(Operator):
         done = 0
         while done < left.n:
             done = asof_left(
-                left.d, done, trace, right.d, core.nothing, out.d, self._program, none, self._prefix, self._strict,
-                core.stats,
+                left.d, done, trace, right.d, context.nothing, out.d, self._program, none, self._prefix, self._strict,
+                context.stats,
             )  # fmt: skip
             if done < left.n and not self._grow():
                 return
@@ -69,8 +74,8 @@ class AsOfOperator(Operator):
         done = 0
         while done < len(sequence):
             done = asof_right(
-                right.d, sequence, done, times, not self.ran, self.left.spine.desc, left.d, trace, core.nothing, out.d,
-                self._program, none, self._prefix, self._strict, core.stats,
+                right.d, sequence, done, times, not self.ran, self.left.spine.desc, left.d, trace, context.nothing,
+                out.d, self._program, none, self._prefix, self._strict, context.stats,
             )  # fmt: skip
             if done < len(sequence) and not self._grow():
                 return
@@ -81,7 +86,7 @@ class AsOfOperator(Operator):
         out = self.out
         out.sync()
         if out.room >= LARGE:
-            error = self.core.refusal(2 * out.nbytes, out.nbytes)
+            error = self.context.refusal(2 * out.nbytes, out.nbytes)
             if error is not None:
                 out.clear()
                 self.fail(error)

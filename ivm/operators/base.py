@@ -1,17 +1,55 @@
-"""What operators share: gather programs, and growing blocks around kernels that report a lack of room."""
+"""What operators share: operators of one input, gather programs, and refilling blocks."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, Self
 
 import numpy as np
 
 from ivm.graph import Gather
 from ivm.kernels.memory import B_COUNT
+from ivm.runtime.context import FlowContext
+from ivm.runtime.operator import Operator, Scope
 from ivm.trace.batch import Block, Words
 
 LARGE: Final = 1 << 20
-"""Rows of a block from which on it grows only with leave; a piece where there is fuel."""
+"""Rows of a block from which on it grows only if memory and cancels allow; in a query, where a slice ends."""
+
+
+class UnaryOperator(Operator):
+    """An operator that reads one other."""
+
+    __slots__ = ("source",)
+
+    def __init__(
+        self, context: FlowContext, scope: Scope, width: int, source: Operator, diff_width: int = 1
+    ) -> None:  # fmt: skip
+        super().__init__(context, scope, width, diff_width)
+        self.source = source
+
+    def inputs(self) -> list[Operator]:
+        return [self.source]
+
+    def rebind(self, find: Callable[[Operator], Operator]) -> None:
+        self.source = find(self.source)
+
+
+class FailingOperator(UnaryOperator):
+    """An operator whose function may fail for some rows: ``errors`` holds the error rows (width 1) of the pass."""
+
+    __slots__ = ("errors",)
+
+    def __init__(
+        self, context: FlowContext, scope: Scope, width: int, source: Operator, diff_width: int = 1
+    ) -> None:  # fmt: skip
+        super().__init__(context, scope, width, source, diff_width)
+        self.errors = Block(1)
+
+    def twin(self) -> Self:
+        twin = super().twin()
+        twin.errors = Block(1)
+        return twin
 
 
 def program(gather: Gather, left_width: int, key_width: int) -> Words:

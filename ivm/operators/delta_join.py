@@ -42,11 +42,11 @@ from ivm.kernels.delta_join import (
 from ivm.kernels.memory import where
 from ivm.kernels.program import DELTA_JOIN, K_DELTA, K_HEAD
 from ivm.operators.base import LARGE
-from ivm.operators.emitting import Part, collect, emit
+from ivm.operators.emitting import Shard, collect, emit
 from ivm.operators.join import Side
-from ivm.runtime.context import Core
+from ivm.runtime.context import FlowContext, Mode
+from ivm.runtime.operator import Held, Later, Operator, Scope
 from ivm.runtime.program import Instruction, Program
-from ivm.runtime.scheduler import Later, Operator, Scope
 from ivm.trace.batch import Block, Words, address
 from ivm.trace.shards import even, piece
 from ivm.trace.spine import EVERYTHING
@@ -60,7 +60,7 @@ PARTS: Final = 4
 """For each worker: some updates cost a thousand times what others do, and who has ended takes the next part."""
 
 
-class Course:
+class DeltaPath:
     """One path with its arrangements: ``sides[0]`` is where it starts, which need not be kept, the others are
     looked up; ``inputs`` tells of which input each is."""
 
@@ -98,14 +98,14 @@ class Course:
 class _Task:
     """A path at work on a delta; ``held`` keeps the blocks that ``sources`` names."""
 
-    __slots__ = ("course", "delta", "held", "sources", "state")
+    __slots__ = ("delta", "held", "path", "sources", "state")
 
-    def __init__(self, course: Course, delta: Block) -> None:
-        if not course.cells:
-            course.read()
-        self.course = course
+    def __init__(self, path: DeltaPath, delta: Block) -> None:
+        if not path.cells:
+            path.read()
+        self.path = path
         self.delta = delta
-        self.sources = course.sources.copy()
+        self.sources = path.sources.copy()
         self.sources[R_MINUS::SOURCE_WORDS] = 0  # a compiled loop leaves its own there
         self.held: list[Block] = []
         self.state = np.zeros(1, np.int64)
@@ -119,25 +119,37 @@ class _Task:
 class DeltaJoinOperator(Operator):
     """Cost of a pass: for each update the seeks along its path and the rows bound there."""
 
-    __slots__ = ("_later", "_ran", "_state", "_tasks", "courses")
+    __slots__ = ("_ran", "_state", "_tasks", "paths")
 
-    def __init__(self, core: Core, scope: Scope, courses: list[Course], width: int) -> None:
-        super().__init__(core, scope, width)
-        self.courses = courses
-        self._later = Later(self, width)
+    later: Later
+
+    def __init__(self, context: FlowContext, scope: Scope, paths: list[DeltaPath], width: int) -> None:
+        super().__init__(context, scope, width)
+        self.paths = paths
+        self.later = Later(self, width)
         self._ran = np.zeros(1, np.int64)
         self._state = np.zeros(1, np.int64)
         self._tasks: list[_Task] = []
 
-    def feeds(self) -> list[Operator]:
-        return list({id(course.delta): course.delta for course in self.courses}.values())
+    def inputs(self) -> list[Operator]:
+        return list({id(path.delta): path.delta for path in self.paths}.values())
+
+    def needs(self) -> list[Operator]:
+        return self.inputs() + [side.arrangement for path in self.paths for side in path.sides]
+
+    def rebind(self, find: Callable[[Operator], Operator]) -> None:
+        assert not self._tasks
+        for side in {id(side): side for path in self.paths for side in path.sides}.values():
+            side.arrangement, side.delta = find(side.arrangement), find(side.delta)
+        for path in self.paths:
+            path.cells = False
 
     def resume(self) -> None:
         super().resume()
         self._ran[0] = 1
 
     def run(self, vector: int) -> bool:
-        later = self._later
+        later = self.later
         if self.error is None:
             self._sound()
         if self.error is not None:
@@ -148,7 +160,7 @@ class DeltaJoinOperator(Operator):
             self._tasks = self._begin()
         start = later.block.n
         number = parts(sum(task.delta.n for task in self._tasks), EXTENDED)
-        if number > 1 and not self.core.fuel:
+        if number > 1 and self.context.mode is not Mode.ONCE:
             self._work_in_parts(vector, number * PARTS)
         while self._tasks:
             if not self._work(self._tasks[0], vector):
@@ -161,39 +173,39 @@ class DeltaJoinOperator(Operator):
 
     def _sound(self) -> None:
         """It is woken by the arrangements that paths start from; others may have failed alone."""
-        for course in self.courses:
-            for side in course.sides:
+        for path in self.paths:
+            for side in path.sides:
                 if side.arrangement.error is not None:
                     self.fail(side.arrangement.error)
                     return
 
     def _begin(self) -> list[_Task]:
         """What this pass has to do. When it runs first, deltas are all that there is: one path finds everything."""
-        waiting = [course for course in self.courses if course.delta.out.n]
+        waiting = [path for path in self.paths if path.delta.out.n]
         if not self._ran[0]:
             self._ran[0] = bool(waiting)
-            some = [course for course in waiting if not course.hopeless]
-            least = min(some, key=lambda course: course.delta.out.n, default=None)
+            some = [path for path in waiting if not path.hopeless]
+            least = min(some, key=lambda path: path.delta.out.n, default=None)
             return [] if least is None or len(some) < len(waiting) else [_Task(least, least.delta.out)]
-        fresh = {course.inputs[0] for course in waiting}
+        fresh = {path.inputs[0] for path in waiting}
         tasks = []
-        for course in waiting:
-            task = _Task(course, course.delta.out)
-            for slot in range(1, len(course.sides)):
-                other = course.inputs[slot]
-                if other > course.inputs[0] and other in fresh:
-                    task.without(slot, course.sides[slot].arrangement.out)
+        for path in waiting:
+            task = _Task(path, path.delta.out)
+            for slot in range(1, len(path.sides)):
+                other = path.inputs[slot]
+                if other > path.inputs[0] and other in fresh:
+                    task.without(slot, path.sides[slot].arrangement.out)
             tasks.append(task)
         return tasks
 
     def _work(self, task: _Task, vector: int) -> bool:
         """One path; False when the fuel is used up before its end."""
-        core = self.core
+        context = self.context
         out = self.out
-        later = self._later.block
+        later = self.later.block
         while True:
             result = delta_join(
-                task.delta.d, task.course.program, task.sources, out.d, later.d, task.state, core.stats,
+                task.delta.d, task.path.program, task.sources, out.d, later.d, task.state, context.stats,
                 self.scope.shape, vector, WORK,
             )  # fmt: skip
             if result >= 0:
@@ -202,65 +214,65 @@ class DeltaJoinOperator(Operator):
             later.sync()
             full = out if result == FULL else later
             if result == BUSY:
-                if vector >= 0 and core.cancel.is_set() and not self._may_grow(full):
+                if vector >= 0 and context.cancel.is_set() and not self._may_grow(full):
                     return True
                 continue
             if full.room >= LARGE:
-                if core.fuel and not self.scope.depth and out.n:
+                if context.mode is Mode.ONCE and not self.scope.depth and out.n:
                     return False
                 if vector >= 0 and not self._may_grow(full):
                     return True
             full.grow()
         out.n = result & 0xFFFFFFFF
         later.n = result >> 32
-        self._stands(core.uncounted(vector < 0))
+        self._stands(context.uncounted(vector < 0))
         return True
 
     def instruction(self, program: Program) -> Instruction | None:
         self._sound()
         if self.error is not None:
             return None
-        start = program.put([0] * sum(K_HEAD + 2 * len(course.sides) for course in self.courses))
+        start = program.put([0] * sum(K_HEAD + 2 * len(path.sides) for path in self.paths))
         words: list[int] = []
-        for course in self.courses:
-            if not course.cells:
-                course.read()
+        for path in self.paths:
+            if not path.cells:
+                path.read()
             at = start + len(words)
             words += [
-                program.out(course.delta, at + K_DELTA), address(course.program), len(course.program),
-                address(course.sources), len(course.sides),
+                program.out(path.delta, at + K_DELTA), address(path.program), len(path.program),
+                address(path.sources), len(path.sides),
             ]  # fmt: skip
-            for number, side in zip(course.inputs, course.sides, strict=True):
+            for number, side in zip(path.inputs, path.sides, strict=True):
                 at = start + len(words)
-                if number > course.inputs[0]:
-                    fresh = self.courses[number].delta
+                if number > path.inputs[0]:
+                    fresh = self.paths[number].delta
                     words += [program.out(fresh, at), program.out(side.arrangement, at + 1)]
                 else:
                     words += [0, 0]
         program.fill(start, words)
-        row = [address(self._state), start, len(self.courses), address(self._ran)]
-        return Instruction(DELTA_JOIN, 0, self._later.block, row)
+        row = [address(self._state), start, len(self.paths), address(self._ran)]
+        return Instruction(DELTA_JOIN, 0, self.later.block, row)
 
     def _work_in_parts(self, vector: int, number: int) -> None:
         """All paths, the delta of each cut into parts."""
         tasks = {
-            Part(piece(task.delta, low, high), self.width, (0,)): task
+            Shard(piece(task.delta, low, high), self.width, (0,)): task
             for task in self._tasks
             for low, high in pairwise(even(task.delta.n, number))
             if low < high
         }
 
-        def path(part: Part) -> int:
+        def path(part: Shard) -> int:
             task = tasks[part]
             return delta_join(
-                part.delta, task.course.program, task.sources, part.out.d, part.later.d, part.state, part.stats,
+                part.delta, task.path.program, task.sources, part.out.d, part.later.d, part.state, part.stats,
                 self.scope.shape, vector, WORK,
             )  # fmt: skip
 
         found = list(tasks)
         if emit(found, path, LARGE, EVERYTHING, self._may_take):
-            collect(found, self.out, self._later.block, self.core.stats)
-            self._stands(self.core.uncounted(vector < 0))
+            collect(found, self.out, self.later.block, self.context.stats)
+            self._stands(self.context.uncounted(vector < 0))
         self._tasks = []
 
     def _may_grow(self, block: Block) -> bool:
@@ -269,7 +281,7 @@ class DeltaJoinOperator(Operator):
 
     def _may_take(self, size: int) -> bool:
         """Whether the maintained join's blocks may take so many bytes."""
-        return self._stands(self.core.refusal(size, sum(block.nbytes for block in self.blocks())))
+        return self._stands(self.context.refusal(size, sum(block.nbytes for block in self.blocks())))
 
     def _stands(self, error: SqlError | None) -> bool:
         """Whether nothing is wrong; otherwise the join fails."""
@@ -277,30 +289,21 @@ class DeltaJoinOperator(Operator):
             return True
         self._tasks.clear()
         self.out.clear()
-        self._later = Later(self, self.width)
+        self.later = Later(self, self.width)
         self.fail(error)
         return False
 
-    @property
-    def later(self) -> Later | None:
-        return self._later
-
     def blocks(self) -> list[Block]:
-        return [self.out, self._later.block]
+        return [self.out, self.later.block]
 
-    def replay(self, first: Operator) -> Block:
-        """All updates of the join, on a copy: ``first`` emits the contents of the first path's start."""
-        self._later = Later(self, self.width)
-        self._work(_Task(self.courses[0], first.out), -1)
-        return self._later.block if self.scope.depth else self.out
+    def contents(self, held: Held) -> Block:
+        return self.twin().product(held(self.paths[0].delta))
 
-    def move(self, truly: Callable[[Operator], Operator]) -> None:
-        """Between passes: reads other operators in the place of its own."""
-        assert not self._tasks
-        for side in {id(side): side for course in self.courses for side in course.sides}.values():
-            side.arrangement, side.delta = truly(side.arrangement), truly(side.delta)
-        for course in self.courses:
-            course.cells = False
+    def product(self, first: Block) -> Block:
+        """All updates of the join, where the first path starts from these. On a ``twin`` only."""
+        self.later = Later(self, self.width)
+        self._work(_Task(self.paths[0], first), -1)
+        return self.later.block if self.scope.depth else self.out
 
 
 def _program(path: Path, widths: list[int]) -> Words:

@@ -18,7 +18,7 @@ from ivm.trace.shards import put_together
 from ivm.workers import run
 
 
-class Part:
+class Shard:
     """A piece of a delta (its descriptor), how far it is, and what it has emitted and counted."""
 
     __slots__ = ("delta", "full", "later", "out", "state", "stats")
@@ -31,7 +31,7 @@ class Part:
         self.out, self.later = Block(width, 1, room), Block(width, 1, room)
         self.full: Block | None = None
 
-    def go_on(self, kernel: Callable[[Part], int], large: int, most: int) -> bool:
+    def go_on(self, kernel: Callable[[Shard], int], large: int, most: int) -> bool:
         """Calls the kernel until the part has ended, or is to be seen to. Whether it has ended.
 
         ``large``: rows of a block from which on it does not grow here; ``most``: rows that one call may emit."""
@@ -56,7 +56,7 @@ class Part:
 
 
 def emit(
-    parts: Sequence[Part], kernel: Callable[[Part], int], large: int, most: int, may_take: Callable[[int], bool]
+    parts: Sequence[Shard], kernel: Callable[[Shard], int], large: int, most: int, may_take: Callable[[int], bool]
 ) -> bool:
     """Runs all parts to their ends; False when ``may_take`` refuses the bytes that they would hold."""
     waiting = list(parts)
@@ -71,7 +71,7 @@ def emit(
     return True
 
 
-def collect(parts: Sequence[Part], out: Block, later: Block, stats: Words) -> None:
+def collect(parts: Sequence[Shard], out: Block, later: Block, stats: Words) -> None:
     """Appends what the parts have emitted, in their order, and adds up what they have counted."""
     for part in parts:
         stats += part.stats

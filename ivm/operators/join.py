@@ -6,6 +6,7 @@ trace with the right delta in it, the right delta the left trace without the lef
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -16,10 +17,10 @@ from ivm.kernels.join import J_POSITION, J_RAN, JOIN_WORDS, OUT_FULL, join
 from ivm.kernels.memory import B_ROOM
 from ivm.kernels.program import J_FRESH, JOIN
 from ivm.operators.base import LARGE, check_gather, program
-from ivm.operators.emitting import Part, collect, emit
-from ivm.runtime.context import Core
+from ivm.operators.emitting import Shard, collect, emit
+from ivm.runtime.context import FlowContext, Mode
+from ivm.runtime.operator import Held, Later, Operator, Scope
 from ivm.runtime.program import Instruction, Program
-from ivm.runtime.scheduler import Later, Operator, Scope
 from ivm.trace.batch import Block, Words, address
 from ivm.trace.shards import piece, ranges_of
 from ivm.workers import SEARCHED, parts
@@ -46,14 +47,16 @@ class Side:
 class JoinOperator(Operator):
     """Cost of a pass: a seek for each key of a delta and layer of the other side, and the matches.
 
-    Where the dataflow has fuel, what a pass emits is cut into pieces of that many rows: the scheduler lets everything
-    downstream take a piece in before the next is made, so that a large product never stands in memory.
+    In a query, what a pass emits outside of loops is cut into slices of ``LARGE`` rows (fuel): the scheduler lets
+    everything downstream take a slice in before the next is made, so that a large product never stands in memory.
     """
 
-    __slots__ = ("_halves", "_held", "_last", "_later", "_program", "_state", "left", "right")
+    __slots__ = ("_halves", "_held", "_last", "_program", "_state", "left", "right")
 
-    def __init__(self, core: Core, scope: Scope, left: Side, right: Side, how: Gather) -> None:
-        super().__init__(core, scope, len(how.words))
+    later: Later
+
+    def __init__(self, context: FlowContext, scope: Scope, left: Side, right: Side, how: Gather) -> None:
+        super().__init__(context, scope, len(how.words))
         a, b = left.arrangement, right.arrangement
         assert a.key_width == b.key_width, "joined arrangements have keys of one width"
         assert a.diff_width == 1
@@ -65,13 +68,22 @@ class JoinOperator(Operator):
         self._state = np.array([0, 0, -1, 0], np.int64)
         assert len(self._state) == JOIN_WORDS
         assert (J_POSITION, J_RAN) == (2, 3)
-        self._later = Later(self, self.width)
+        self.later = Later(self, self.width)
         self._last = scope.last_round
         self._halves: list[_Half] = []
         self._held: Block | None = None
 
-    def feeds(self) -> list[Operator]:
+    def inputs(self) -> list[Operator]:
         return [self.left.delta, self.right.delta]
+
+    def needs(self) -> list[Operator]:
+        return self.inputs() + [side.arrangement for side in (self.left, self.right) if not side.delay]
+
+    def rebind(self, find: Callable[[Operator], Operator]) -> None:
+        assert not self._halves
+        self._held = None
+        for side in (self.left, self.right):
+            side.arrangement, side.delta = find(side.arrangement), find(side.delta)
 
     def resume(self) -> None:
         super().resume()
@@ -79,7 +91,7 @@ class JoinOperator(Operator):
 
     def run(self, vector: int) -> bool:
         out = self.out
-        later = self._later
+        later = self.later
         if self.error is not None:
             return False
         if self._halves:
@@ -89,7 +101,7 @@ class JoinOperator(Operator):
         start = later.block.n
         a = self.left.delta.out
         b = self.right.delta.out
-        nothing = self.core.nothing
+        nothing = self.context.nothing
         both = a.n > 0 and b.n > 0
         halves = self._halves
         ran = self._state[J_RAN] != 0
@@ -108,11 +120,6 @@ class JoinOperator(Operator):
         if later.block.n > start:
             later.added(start)
         return out.n > 0
-
-    def let_go_of_deltas(self) -> None:
-        """Between passes: nothing of the last one is kept."""
-        assert not self._halves
-        self._held = None
 
     def _go_on(self, vector: int) -> bool:
         """The halves that are left, until the fuel is used up."""
@@ -141,33 +148,31 @@ class JoinOperator(Operator):
             program.row(self.right.delta), address(self._program), len(self._program), address(self._state), self._last,
             program.out(fresh, program.row(self) + J_FRESH), *sides[0], *sides[1],
         ]  # fmt: skip
-        return Instruction(JOIN, program.row(self.left.delta), self._later.block, words)
-
-    @property
-    def later(self) -> Later | None:
-        return self._later
+        return Instruction(JOIN, program.row(self.left.delta), self.later.block, words)
 
     def blocks(self) -> list[Block]:
-        return [self.out, self._later.block]
+        return [self.out, self.later.block]
 
-    def replay(self, left: Operator) -> Block:
-        """All updates of the join, on a copy: ``left`` emits the left side's contents."""
-        self._later = Later(self, self.width)
+    def contents(self, held: Held) -> Block:
+        return self.twin().product(held(self.left.delta))
+
+    def product(self, left: Block) -> Block:
+        """All updates of the join, whose left side holds these. On a ``twin`` only."""
+        self.later = Later(self, self.width)
         self._state = np.array([0, 0, -1, 0], np.int64)
-        self._half(left.out, self.right, self.core.nothing, True, -1)
-        block = self._later.block
-        return block if self.scope.depth else self.out
+        self._half(left, self.right, self.context.nothing, True, -1)
+        return self.later.block if self.scope.depth else self.out
 
     def _half(self, delta: Block, other: Side, minus: Words, left: bool, vector: int) -> bool:
         """One delta against the other side; False when the fuel is used up before its end."""
-        core = self.core
+        context = self.context
         out = self.out
-        later = self._later.block
+        later = self.later.block
         # What an aliased loop variable emitted in this very pass counts only from the next round on.
-        early = other.arrangement.out.d if other.delay else core.nothing
+        early = other.arrangement.out.d if other.delay else context.nothing
         spine = other.arrangement.spine
         assert spine is not None
-        if parts(delta.n, SEARCHED) > 1 and not core.fuel and self._state[J_POSITION] < 0:
+        if parts(delta.n, SEARCHED) > 1 and context.mode is not Mode.ONCE and self._state[J_POSITION] < 0:
             return self._half_in_parts(delta, other, minus, early, left, vector)
         while True:
             sliced = out.room > SLICE or later.room > SLICE
@@ -175,7 +180,7 @@ class JoinOperator(Operator):
                 for block in (out, later):
                     block.d[B_ROOM] = min(block.room, block.n + SLICE)
             result = join(
-                delta.d, spine.desc, minus, early, out.d, later.d, self._program, self._state, core.stats, left,
+                delta.d, spine.desc, minus, early, out.d, later.d, self._program, self._state, context.stats, left,
                 other.arrangement.scope.shape, self.scope.shape, other.delay, vector, self._last,
             )  # fmt: skip
             if sliced:
@@ -187,40 +192,40 @@ class JoinOperator(Operator):
             out.sync()
             later.sync()
             if full.n < full.room:
-                if vector >= 0 and core.cancel.is_set() and not self._may_grow(full):
+                if vector >= 0 and context.cancel.is_set() and not self._may_grow(full):
                     return True
                 continue
             if full.room >= LARGE:
-                if core.fuel and not self.scope.depth:
+                if context.mode is Mode.ONCE and not self.scope.depth:
                     return False
                 if vector >= 0 and not self._may_grow(full):
                     return True
             full.grow()
         out.n = result & 0xFFFFFFFF
         later.n = result >> 32
-        self._stands(core.uncounted(vector < 0))
+        self._stands(context.uncounted(vector < 0))
         return True
 
     def _half_in_parts(
         self, delta: Block, other: Side, minus: Words, early: Words, left: bool, vector: int
     ) -> bool:  # fmt: skip
         """The same, the delta cut between keys. A part whose blocks are large comes back here before they grow."""
-        core = self.core
+        context = self.context
         spine = other.arrangement.spine
         assert spine is not None
         trace, shapes = spine.desc, (other.arrangement.scope.shape, self.scope.shape)
         ranges = ranges_of(delta, spine.key_width, parts(delta.n, SEARCHED))
-        found = [Part(piece(delta, *ends), self.width, (0, 0, -1, 1)) for ends in ranges]
+        found = [Shard(piece(delta, *ends), self.width, (0, 0, -1, 1)) for ends in ranges]
 
-        def half(part: Part) -> int:
+        def half(part: Shard) -> int:
             return join(
                 part.delta, trace, minus, early, part.out.d, part.later.d, self._program, part.state, part.stats, left,
                 *shapes, other.delay, vector, self._last,
             )  # fmt: skip
 
         if emit(found, half, LARGE, SLICE, lambda size: vector < 0 or self._may_take(size)):
-            collect(found, self.out, self._later.block, core.stats)
-            self._stands(core.uncounted(vector < 0))
+            collect(found, self.out, self.later.block, context.stats)
+            self._stands(context.uncounted(vector < 0))
         return True
 
     def _may_grow(self, block: Block) -> bool:
@@ -229,7 +234,7 @@ class JoinOperator(Operator):
 
     def _may_take(self, size: int) -> bool:
         """Whether the maintained join's blocks may take so many bytes."""
-        return self._stands(self.core.refusal(size, sum(block.nbytes for block in self.blocks())))
+        return self._stands(self.context.refusal(size, sum(block.nbytes for block in self.blocks())))
 
     def _stands(self, error: SqlError | None) -> bool:
         """Whether nothing is wrong; otherwise the join fails."""
@@ -238,7 +243,7 @@ class JoinOperator(Operator):
         self._state[:J_RAN] = (0, 0, -1)
         self._halves.clear()
         self.out.clear()
-        self._later = Later(self, self.width)
+        self.later = Later(self, self.width)
         self.fail(error)
         return False
 

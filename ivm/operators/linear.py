@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, Self
 
 import numpy as np
 
@@ -10,10 +11,10 @@ from ivm.graph import FormulaFunction, Gather, RowFunction
 from ivm.kernels.blocks import SAME
 from ivm.kernels.memory import B_COUNT
 from ivm.kernels.program import CONCAT, CONSOLIDATE, ERRORS, GIVEN, MAP, NEGATE, PROJECT
-from ivm.operators.base import check_gather, program, refill
-from ivm.runtime.context import Core
+from ivm.operators.base import FailingOperator, UnaryOperator, check_gather, program, refill
+from ivm.runtime.context import FlowContext
+from ivm.runtime.operator import Held, Operator, Scope
 from ivm.runtime.program import Instruction, Program
-from ivm.runtime.scheduler import Operator, Scope
 from ivm.trace.batch import Block, Words, address
 from ivm.trace.shards import copied, gathered, mapped, sort_into, sorted_block
 
@@ -28,8 +29,8 @@ class InputOperator(Operator):
 
     __slots__ = ("_given", "fed")
 
-    def __init__(self, core: Core, scope: Scope, width: int, diff_width: int = 1) -> None:
-        super().__init__(core, scope, width, diff_width)
+    def __init__(self, context: FlowContext, scope: Scope, width: int, diff_width: int = 1) -> None:
+        super().__init__(context, scope, width, diff_width)
         self.fed = False
         self._given = False
 
@@ -73,9 +74,6 @@ class InputOperator(Operator):
     def run(self, vector: int) -> bool:
         return self.out.n > 0
 
-    def feeds(self) -> list[Operator]:
-        return []
-
     def instruction(self, program: Program) -> Instruction | None:
         return Instruction(GIVEN)
 
@@ -86,24 +84,39 @@ class InputOperator(Operator):
     def emitted(self) -> None:
         self.clear()
 
+    @property
+    def starts(self) -> bool:
+        return self.out.n > 0
+
+    def contents(self, held: Held) -> Block:
+        assert not self.fed, "an Input that was fed has an Arrange from which its rows can be recovered"
+        return Block(self.width)
+
 
 class SourceOperator(Operator):
     """Rows that hold at every time: delivered once, when the node is hydrated."""
 
     __slots__ = ("_diffs", "_rows")
 
-    def __init__(self, core: Core, scope: Scope, rows: Words, diffs: Words) -> None:
-        super().__init__(core, scope, rows.shape[1])
+    def __init__(self, context: FlowContext, scope: Scope, rows: Words, diffs: Words) -> None:
+        super().__init__(context, scope, rows.shape[1])
         self._rows = rows
         self._diffs = diffs
 
     def block(self) -> Block:
         """The rows as updates at the dataflow's since."""
-        times = np.full(len(self._rows), self.core.since, np.int64)
+        times = np.full(len(self._rows), self.context.since, np.int64)
         return Block.of(self._rows, times, self._diffs)
 
-    def feeds(self) -> list[Operator]:
-        return []
+    @property
+    def starts(self) -> bool:
+        return True
+
+    def contents(self, held: Held) -> Block:
+        return self.block()
+
+    def words(self) -> list[Words]:
+        return [*super().words(), self._rows]
 
     def run(self, vector: int) -> bool:
         self.out = self.block()
@@ -117,15 +130,16 @@ class SourceOperator(Operator):
         self._rows, self._diffs = np.empty((0, self.width), np.int64), np.empty((0, self.diff_width), np.int64)
 
 
-class ProjectOperator(Operator):
+class ProjectOperator(UnaryOperator):
     """Each row through a gather."""
 
-    __slots__ = ("_program", "source")
+    __slots__ = ("_program",)
 
-    def __init__(self, core: Core, scope: Scope, source: Operator, how: Gather) -> None:
-        super().__init__(core, scope, len(how.words), source.diff_width)
+    LINEAR = True
+
+    def __init__(self, context: FlowContext, scope: Scope, source: Operator, how: Gather) -> None:
+        super().__init__(context, scope, len(how.words), source, source.diff_width)
         check_gather(how, source.width)
-        self.source = source
         self._program = program(how, source.width, 0)
 
     def moved(self, given: Block) -> Block:
@@ -147,23 +161,23 @@ class ProjectOperator(Operator):
         return Instruction(PROJECT, program.row(self.source), None, [address(how), len(how)])
 
 
-class FlatMapOperator(Operator):
+class FlatMapOperator(FailingOperator):
     """Each row through a row function; ``errors`` holds the error rows of the pass.
 
     Where the function is a formula, a kernel does it, but for deltas in which a row fails.
     """
 
-    __slots__ = ("_asked", "_formula", "_function", "_own", "errors", "source")
+    __slots__ = ("_asked", "_formula", "_function", "_own")
 
-    def __init__(self, core: Core, scope: Scope, source: Operator, function: RowFunction) -> None:
+    LINEAR = True
+
+    def __init__(self, context: FlowContext, scope: Scope, source: Operator, function: RowFunction) -> None:
         assert source.diff_width == 1, "a weighed collection only feeds an arrangement for a Reduce"
-        super().__init__(core, scope, function.out_width, function.diff_width)
-        self.source = source
+        super().__init__(context, scope, function.out_width, source, function.diff_width)
         self._function = function
         self._formula: Words | None = None
         self._asked = False
         self._own = self.out
-        self.errors = Block(1)
 
     def _ask(self) -> Words | None:
         """The function's formula, had when it is needed: what runs once has no use for one."""
@@ -275,24 +289,31 @@ def _joined(parts: list[Block]) -> Block:
     return out
 
 
-class ErrorsOperator(Operator):
+class ErrorsOperator(UnaryOperator):
     """The error rows of a flat map or a reduce."""
 
-    __slots__ = ("source",)
+    __slots__ = ()
 
-    def __init__(self, core: Core, scope: Scope, source: Operator) -> None:
-        super().__init__(core, scope, 1)
-        self.source = source
+    source: FailingOperator
+
+    def __init__(self, context: FlowContext, scope: Scope, source: FailingOperator) -> None:
+        super().__init__(context, scope, 1, source)
+
+    def contents(self, held: Held) -> Block:
+        twin = self.twin()
+        twin.source = self.source.rerun(held)
+        twin.run(0)
+        return twin.out
 
     def run(self, vector: int) -> bool:
-        given: Block = self.source.errors  # type: ignore[attr-defined]
+        given = self.source.errors
         out = self.out
         out.reserve(given.n)
         out.n = copied(given, out, 1, SAME, 0, 0)
         return out.n > 0
 
     def instruction(self, program: Program) -> Instruction | None:
-        return Instruction(ERRORS, own=self.source.errors)  # type: ignore[attr-defined]
+        return Instruction(ERRORS, own=self.source.errors)
 
 
 class ConcatOperator(Operator):
@@ -300,14 +321,24 @@ class ConcatOperator(Operator):
 
     __slots__ = ("_own", "sources")
 
-    def __init__(self, core: Core, scope: Scope, sources: list[Operator]) -> None:
-        super().__init__(core, scope, sources[0].width, sources[0].diff_width)
+    LINEAR = True
+
+    def __init__(self, context: FlowContext, scope: Scope, sources: list[Operator]) -> None:
+        super().__init__(context, scope, sources[0].width, sources[0].diff_width)
         assert all(s.width == self.width and s.diff_width == self.diff_width for s in sources)
         self.sources = sources
         self._own = self.out
 
-    def feeds(self) -> list[Operator]:
+    def inputs(self) -> list[Operator]:
         return self.sources
+
+    def rebind(self, find: Callable[[Operator], Operator]) -> None:
+        self.sources = [find(source) for source in self.sources]
+
+    def twin(self) -> Self:
+        twin = super().twin()
+        twin._own = twin.out
+        return twin
 
     def run(self, vector: int) -> bool:
         given = [source for source in self.sources if source.out.n]
@@ -341,14 +372,15 @@ class ConcatOperator(Operator):
         self.out.clear()
 
 
-class NegateOperator(Operator):
+class NegateOperator(UnaryOperator):
     """The collection with every diff negated."""
 
-    __slots__ = ("source",)
+    __slots__ = ()
 
-    def __init__(self, core: Core, scope: Scope, source: Operator) -> None:
-        super().__init__(core, scope, source.width, source.diff_width)
-        self.source = source
+    LINEAR = True
+
+    def __init__(self, context: FlowContext, scope: Scope, source: Operator) -> None:
+        super().__init__(context, scope, source.width, source, source.diff_width)
 
     def run(self, vector: int) -> bool:
         given = self.source.out
@@ -361,14 +393,15 @@ class NegateOperator(Operator):
         return Instruction(NEGATE, program.row(self.source))
 
 
-class ConsolidateOperator(Operator):
+class ConsolidateOperator(UnaryOperator):
     """Equal updates of one pass added up."""
 
-    __slots__ = ("source",)
+    __slots__ = ()
 
-    def __init__(self, core: Core, scope: Scope, source: Operator) -> None:
-        super().__init__(core, scope, source.width, source.diff_width)
-        self.source = source
+    LINEAR = True
+
+    def __init__(self, context: FlowContext, scope: Scope, source: Operator) -> None:
+        super().__init__(context, scope, source.width, source, source.diff_width)
 
     def run(self, vector: int) -> bool:
         given = self.source.out

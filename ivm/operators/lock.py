@@ -6,6 +6,8 @@ keeps it too, and gives it to ``load`` when the dataflow is made anew.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ivm.errors import SqlError
@@ -16,8 +18,8 @@ from ivm.kernels.lock import lock
 from ivm.kernels.memory import T_KEY_WIDTH
 from ivm.kernels.read import lookup
 from ivm.operators.base import LARGE
-from ivm.runtime.context import Core
-from ivm.runtime.scheduler import Operator, Scope
+from ivm.runtime.context import FlowContext, Mode
+from ivm.runtime.operator import Operator, Scope
 from ivm.trace.batch import Block, Words, address
 from ivm.trace.shards import sorted_block
 from ivm.trace.spine import Spine
@@ -30,13 +32,13 @@ class LockOperator(Operator):
     not depend on when it was looked at. Cost of a pass: for each left update a few seeks and its matches.
     """
 
-    __slots__ = ("_at", "_emitted", "_held", "_kept", "_none", "_waiting", "_words", "filling", "left", "right")
+    __slots__ = ("_at", "_emitted", "_held", "_kept", "_none", "_waiting", "_words", "left", "right")
 
     ARRANGED = True
 
-    def __init__(self, core: Core, scope: Scope, left: Operator, right: Operator, spec: Lock) -> None:
+    def __init__(self, context: FlowContext, scope: Scope, left: Operator, right: Operator, spec: Lock) -> None:
         self._words = left.width - left.key_width
-        super().__init__(core, scope, self._words + 2 + right.width - right.key_width)
+        super().__init__(context, scope, self._words + 2 + right.width - right.key_width)
         if scope.depth:
             raise SqlError("0A000", "FOR SYSTEM_TIME AS OF PROCTIME() in a recursion is not supported")
         assert left.key_width == right.key_width
@@ -44,13 +46,11 @@ class LockOperator(Operator):
         self.left = left
         self.right = right
         self.key_width = self._words
-        self.spine = Spine(self.width, self._words, 0, 1, None, core.since_of(0))
+        self.spine = Spine(self.width, self._words, 0, 1, None, context.since_of(0))
         self._at = -1
         self._kept = Block(left.width)
         self._emitted = Block(self.width)
         self._waiting = spec.waiting
-        self.filling = False
-        """While it is made beside the dataflow: every left row still has what is there now."""
         self._none = np.array(spec.none, np.int64)
         assert len(spec.none) == right.width - right.key_width
         self._held: tuple[Words, Words] | None = None
@@ -61,16 +61,20 @@ class LockOperator(Operator):
         self._waiting = False
         self.wake()
 
-    def feeds(self) -> list[Operator]:
+    def inputs(self) -> list[Operator]:
         return [self.left, self.right]
+
+    def rebind(self, find: Callable[[Operator], Operator]) -> None:
+        self.left, self.right = find(self.left), find(self.right)
 
     def run(self, vector: int) -> bool:
         if self.error is not None or self._waiting:
             return False
-        first = self._held is not None or (self.core.hydrating and not self.ran)
+        mode = self.context.mode
+        first = self._held is not None or (mode is not Mode.MAINTAINED and not self.ran)
         if first:
             parts = self._begin()
-        elif self.filling:
+        elif mode is Mode.DETACHED:  # until it is attached, every left row has what is on the right now
             parts = [self._fill()]
         else:
             parts = [self._pass(*given) for given in self._given()]
@@ -93,9 +97,9 @@ class LockOperator(Operator):
         """All that is on the left locks now, but for what was loaded."""
         assert self.left.spine is not None
         assert self.spine is not None
-        at = self.core.newest
+        at = self.context.newest
         held, self._held = self._held, None
-        rows, _, diffs = self.left.spine.contents(self.core.since).arrays()
+        rows, _, diffs = self.left.spine.contents(self.context.since).arrays()
         found = []
         if held is not None:
             old = sorted_block(Block.of(held[0], np.full(len(held[1]), at), held[1].reshape(-1, 1)))
@@ -104,7 +108,7 @@ class LockOperator(Operator):
             markers = held[0][:, self._words + 1] == MARKER
             rows, diffs = self._without(rows, diffs, held[0][markers][:, : self._words], held[1][markers])
         delta = sorted_block(Block.of(rows, np.full(len(rows), at), diffs))
-        made = self._locked(delta, at, self.core.nothing)
+        made = self._locked(delta, at, self.context.nothing)
         self.spine.insert(made)
         return [*found, made]
 
@@ -113,7 +117,7 @@ class LockOperator(Operator):
 
         Cost: the left rows of the right side's changed keys, whatever is read of them.
         """
-        at, key = self.core.newest, self.left.key_width
+        at, key = self.context.newest, self.left.key_width
         left, right = self.left.out, self.right.out
         touched = _distinct(right.rows[: right.n, :key])
         concerned = _distinct(np.concatenate([left.rows[: left.n], self._present(touched, at)[0]]))
@@ -127,7 +131,7 @@ class LockOperator(Operator):
     def _change(self, delta: Block, at: int) -> Block:
         """What left updates do, which the state has afterwards."""
         assert self.spine is not None
-        made = self._locked(delta, at, self.core.nothing)
+        made = self._locked(delta, at, self.context.nothing)
         if made.n:
             self.spine.insert(made)
         return made
@@ -167,14 +171,14 @@ class LockOperator(Operator):
             made = self._locked(delta, at, self._emitted.d)
             change = _sum(self.width, [made, _negated(self._emitted)])
         else:
-            change = made = self._locked(delta, at, self.core.nothing)
+            change = made = self._locked(delta, at, self.context.nothing)
         self._at, self._kept, self._emitted = at, _copy(delta), _copy(made)
         if change.n:
             self.spine.insert(change)
         return change
 
     def _locked(self, delta: Block, at: int, minus: Words) -> Block:
-        core, left, right = self.core, self.left, self.right
+        context, left, right = self.context, self.left, self.right
         assert self.spine is not None
         assert right.spine is not None
         for spine in (self.spine, right.spine):
@@ -184,12 +188,12 @@ class LockOperator(Operator):
         done = 0
         while done < delta.n:
             done = lock(
-                delta.d, done, left.key_width, self.spine.desc, minus, right.spine.desc, right.out.d, core.nothing,
-                out.d, address(self._none), at, core.stats,
+                delta.d, done, left.key_width, self.spine.desc, minus, right.spine.desc, right.out.d, context.nothing,
+                out.d, address(self._none), at, context.stats,
             )  # fmt: skip
             out.sync()
             if done < delta.n:
-                error = core.refusal(3 * out.nbytes, 0) if out.room >= LARGE else None
+                error = context.refusal(3 * out.nbytes, 0) if out.room >= LARGE else None
                 if error is not None:
                     self.fail(error)
                     return Block(self.width)

@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
-from ivm.errors import SqlError
+from ivm.errors import SqlError, unsupported
 from ivm.graph import Delay
 from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME
 from ivm.kernels.delay import delay
 from ivm.kernels.program import DELAY, ENTERING, FEEDBACK, LEAVING, R_SOURCE, TAP, VARIABLE
 from ivm.kernels.times import all_bits
+from ivm.operators.base import UnaryOperator
 from ivm.rows import Mask
-from ivm.runtime.context import Core
+from ivm.runtime.context import FlowContext
+from ivm.runtime.operator import IN_RUNNING_LOOP, Held, Later, Operator, Scope
 from ivm.runtime.program import Instruction, Program
-from ivm.runtime.scheduler import Later, Operator, Scope
 from ivm.trace.batch import BIG, Block, Words, address
-from ivm.trace.shards import copied, sort_into
+from ivm.trace.shards import copied, sort_into, sorted_block
 
 
-class EnterOperator(Operator):
+class EnterOperator(UnaryOperator):
     """A collection of the parent scope inside a loop, at round 0. An arrangement's updates keep their order."""
 
-    __slots__ = ("source",)
+    __slots__ = ()
 
-    def __init__(self, core: Core, scope: Scope, source: Operator) -> None:
-        super().__init__(core, scope, source.width, source.diff_width)
+    IMPLICIT = True
+
+    def __init__(self, context: FlowContext, scope: Scope, source: Operator) -> None:
+        super().__init__(context, scope, source.width, source, source.diff_width)
         assert source.scope is scope.parent
-        self.source = source
         self.key_width = source.key_width
+
+    def read_running(self, held: Held, is_new: Callable[[Operator], bool]) -> list[Operator]:
+        return [source for source in self.inputs() if not is_new(source)]
+
+    def contents(self, held: Held) -> Block:
+        return _changed(held(self.source), ENTER, self.source.scope.shape, self.scope.shape)
 
     def wake(self) -> None:
         """Woken by the parent's pass: the loop is entered at round 0 of its vector."""
@@ -58,16 +67,22 @@ class VariableOperator(Operator):
 
     __slots__ = ("body", "following", "overflow")
 
-    def __init__(self, core: Core, scope: Scope, width: int) -> None:
-        super().__init__(core, scope, width)
+    LINEAR = True
+
+    def __init__(self, context: FlowContext, scope: Scope, width: int) -> None:
+        super().__init__(context, scope, width)
         self.overflow: OverflowOperator | None = None
         """Who gets what its body emits in the last round."""
         # Invariant: of one loop vector, since the next round comes before everything else that is due in the loop.
         self.following = Block(width)
         self.body: Operator | None = None
 
-    def feeds(self) -> list[Operator]:
-        return []
+    @property
+    def feedback(self) -> Operator | None:
+        return self.body
+
+    def retained(self) -> list[Operator]:
+        return [] if self.body is None else [self.body]
 
     @property
     def leavers(self) -> list[Operator]:
@@ -99,24 +114,24 @@ class VariableOperator(Operator):
         super().forget()
         self.body = self.overflow = None
 
-    def later_by_a_round(self, body: Block) -> Block:
-        """What it is when the body's updates are these: those of a last round go no further."""
-        rows, times, diffs = body.arrays()
+    def contents(self, held: Held) -> Block:
+        """The body's contents, a round later; those of a last round go no further."""
+        assert self.body is not None
+        rows, times, diffs = held(self.body).arrays()
         go_on = ~_of_last_round(times, self.scope)
         return Block.of(rows[go_on], times[go_on] + 1, diffs[go_on])
 
 
-class DelayedOperator(Operator):
+class DelayedOperator(UnaryOperator):
     """Stands for an arrangement of a variable that is not kept: its body's spine holds the same, a round earlier.
 
     It never runs; joins read the variable and the body.
     """
 
-    __slots__ = ("source",)
+    __slots__ = ()
 
     def __init__(self, source: VariableOperator, key_width: int) -> None:
-        super().__init__(source.core, source.scope, source.width)
-        self.source = source
+        super().__init__(source.context, source.scope, source.width, source)
         self.key_width = key_width
 
     def run(self, vector: int) -> bool:
@@ -126,22 +141,23 @@ class DelayedOperator(Operator):
 ROOM: Final = 512
 
 
-class DelayOperator(Operator):
+class DelayOperator(UnaryOperator):
     """Rows from the round of their priority on (PrioritizedFP's ingress, CIDR 2013, section 4.2). An insertion and its
     retraction are of one row and so of one priority: what is gone before its round comes is never seen.
 
     Cost: the delta, and for each round that is due all that waits.
     """
 
-    __slots__ = ("_how", "_later", "source")
+    __slots__ = ("_how",)
 
-    def __init__(self, core: Core, scope: Scope, source: Operator, spec: Delay) -> None:
-        super().__init__(core, scope, source.width, source.diff_width)
+    later: Later
+
+    def __init__(self, context: FlowContext, scope: Scope, source: Operator, spec: Delay) -> None:
+        super().__init__(context, scope, source.width, source, source.diff_width)
         assert scope.depth, "only in a loop"
         assert 0 <= spec.word < source.width
         assert spec.stride > 0
-        self.source = source
-        self._later = Later(self, self.width, self.diff_width)
+        self.later = Later(self, self.width, self.diff_width)
         words = [spec.word, spec.priority.value, spec.stride, scope.last_round, scope.return_at_limit]
         self._how = np.array(words, np.int64)
         for block in self.blocks():
@@ -149,7 +165,7 @@ class DelayOperator(Operator):
 
     def run(self, vector: int) -> bool:
         out = self.out
-        later = self._later
+        later = self.later
         if later.due == vector:
             later.take(vector, out)
         given = self.source.out
@@ -167,33 +183,29 @@ class DelayOperator(Operator):
         out.sync()
         later.sync()
 
-    def replay(self, given: Block) -> Block:
-        """The collection of what the source holds."""
+    def contents(self, held: Held) -> Block:
         block = Block(self.width, self.diff_width)
-        self._delay(given, Block(self.width, self.diff_width), block, -1)
+        self._delay(held(self.source), Block(self.width, self.diff_width), block, -1)
         return block
 
     def instruction(self, program: Program) -> Instruction | None:
-        return Instruction(DELAY, program.row(self.source), self._later.block, [address(self._how)])
-
-    @property
-    def later(self) -> Later | None:
-        return self._later
+        return Instruction(DELAY, program.row(self.source), self.later.block, [address(self._how)])
 
     def blocks(self) -> list[Block]:
-        return [self.out, self._later.block]
+        return [self.out, self.later.block]
 
 
-class FeedbackOperator(Operator):
+class FeedbackOperator(UnaryOperator):
     """Brings a body's updates to its variable, one round later; watches the loop's limit."""
 
-    __slots__ = ("_mask", "source", "variable")
+    __slots__ = ("_mask", "variable")
 
-    def __init__(self, core: Core, scope: Scope, source: Operator, variable: VariableOperator) -> None:
-        super().__init__(core, scope, 0)
+    IMPLICIT = True
+
+    def __init__(self, context: FlowContext, scope: Scope, source: Operator, variable: VariableOperator) -> None:
+        super().__init__(context, scope, 0, source)
         assert source.width == variable.width, "a variable's body has the variable's width"
         assert source.scope is variable.scope, "a variable's body is in the variable's scope"
-        self.source = source
         self.variable = variable
         self._mask = (1 << scope.width) - 1
 
@@ -242,20 +254,34 @@ class FeedbackOperator(Operator):
                 self.variable.overflow.fail(error)
 
 
-class LeavingOperator(Operator):
+class LeavingOperator(UnaryOperator):
     """Outside of a loop, what is gathered inside it over all rounds of a run: the round is dropped, equal updates are
     added up."""
 
-    __slots__ = ("gathered", "source")
+    __slots__ = ("gathered",)
 
-    def __init__(self, core: Core, scope: Scope, source: Operator) -> None:
-        super().__init__(core, scope, source.width, source.diff_width)
+    def __init__(self, context: FlowContext, scope: Scope, source: Operator) -> None:
+        super().__init__(context, scope, source.width, source, source.diff_width)
         assert source.scope.parent is scope
-        self.source = source
         self.gathered = Block(source.width, source.diff_width)
 
-    def feeds(self) -> list[Operator]:
+    def inputs(self) -> list[Operator]:
         return []
+
+    def needs(self) -> list[Operator]:
+        return [self.source]
+
+    def contents(self, held: Held) -> Block:
+        return sorted_block(_changed(held(self.source), LEAVE, self.source.scope.shape, 0))
+
+    def leave_again(self, held: Block) -> None:
+        """Lets updates, already without their round, leave a loop that runs already when the dataflow is hydrated."""
+        if self.scope.depth:
+            raise unsupported(IN_RUNNING_LOOP)
+        waiting = self.gathered
+        waiting.reserve(held.n)
+        waiting.n = copied(held, waiting, 1, SAME, 0, 0)
+        self.scope.leaving.append(self)
 
     def collect(self, given: Block, loop: Scope) -> None:
         """Takes updates of the loop's pass."""
@@ -290,15 +316,19 @@ class LeavingOperator(Operator):
         return [self.out, self.gathered]
 
 
-class LeaveTap(Operator):
+class LeaveTap(UnaryOperator):
     """Collects a loop's collection for its Leave."""
 
-    __slots__ = ("leave", "source")
+    __slots__ = ("leave",)
 
-    def __init__(self, core: Core, scope: Scope, source: Operator, leave: LeaveOperator) -> None:
-        super().__init__(core, scope, 0)
-        self.source = source
+    def __init__(self, context: FlowContext, scope: Scope, source: Operator, leave: LeaveOperator) -> None:
+        super().__init__(context, scope, 0, source)
         self.leave = leave
+
+    def read_running(self, held: Held, is_new: Callable[[Operator], bool]) -> list[Operator]:
+        if not is_new(self.source):
+            self.leave.leave_again(_changed(held(self.source), LEAVE, self.source.scope.shape, 0))
+        return []
 
     def run(self, vector: int) -> bool:
         if self.source.out.n:
@@ -330,9 +360,12 @@ class LeaveOperator(LeavingOperator):
 
     __slots__ = ("tap",)
 
-    def __init__(self, core: Core, scope: Scope, source: Operator) -> None:
-        super().__init__(core, scope, source)
-        self.tap = LeaveTap(core, source.scope, source, self)
+    def __init__(self, context: FlowContext, scope: Scope, source: Operator) -> None:
+        super().__init__(context, scope, source)
+        self.tap = LeaveTap(context, source.scope, source, self)
+
+    def retained(self) -> list[Operator]:
+        return [self.tap]
 
     def forget(self) -> None:
         super().forget()
@@ -344,14 +377,13 @@ class OverflowOperator(LeavingOperator):
 
     __slots__ = ()
 
-    def __init__(self, core: Core, scope: Scope, source: VariableOperator) -> None:
-        super().__init__(core, scope, source)
+    def __init__(self, context: FlowContext, scope: Scope, source: VariableOperator) -> None:
+        super().__init__(context, scope, source)
         assert source.overflow is None, "a variable has one overflow"
         source.overflow = self
         source.scope.overflows += 1
 
     def release(self) -> None:
-        """To be called when it is freed."""
         self.variable.overflow = None
         self.source.scope.overflows -= 1
 
@@ -361,11 +393,25 @@ class OverflowOperator(LeavingOperator):
         assert isinstance(self.source, VariableOperator)
         return self.source
 
-    def last_round(self, body: Block) -> Block:
+    def read_running(self, held: Held, is_new: Callable[[Operator], bool]) -> list[Operator]:
+        if not is_new(self.variable):
+            self.leave_again(self.contents(held))
+        return []
+
+    def contents(self, held: Held) -> Block:
         """Those of the body's updates that are of the last round, or of a priority's last."""
-        rows, times, diffs = body.arrays()
-        last = _of_last_round(times, self.source.scope)
-        return Block.of(rows[last], times[last], diffs[last])
+        assert self.variable.body is not None
+        rows, times, diffs = held(self.variable.body).arrays()
+        loop = self.source.scope
+        last = _of_last_round(times, loop)
+        return sorted_block(_changed(Block.of(rows[last], times[last], diffs[last]), LEAVE, loop.shape, 0))
+
+
+def _changed(given: Block, change: int, shape: int, to_shape: int) -> Block:
+    """A copy of a block with its times changed (``ivm.kernels.blocks.transfer``)."""
+    block = Block(given.width, given.diff_width, max(given.n, 1))
+    block.n = copied(given, block, 1, change, shape, to_shape)
+    return block
 
 
 def _of_last_round(times: Words, loop: Scope) -> Mask:

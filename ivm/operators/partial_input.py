@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from ivm.runtime.context import Core
-from ivm.runtime.scheduler import Later, Operator, Scope
+from ivm.runtime.context import FlowContext
+from ivm.runtime.operator import Later, Operator, Scope
 from ivm.trace.batch import Block
 
 
-class PortOperator(Operator):
+class PartialInputOperator(Operator):
     """Emits what it is given; in a loop that is all of one loop vector, when it is due."""
 
     __slots__ = ("given",)
 
-    def __init__(self, core: Core, scope: Scope, width: int, diff_width: int) -> None:
-        super().__init__(core, scope, width, diff_width)
+    def __init__(self, context: FlowContext, scope: Scope, width: int, diff_width: int) -> None:
+        super().__init__(context, scope, width, diff_width)
         self.given = Block(width, diff_width)
-
-    def feeds(self) -> list[Operator]:
-        return []
 
     def run(self, vector: int) -> bool:
         self.out, self.given = self.given, Block(self.width, self.diff_width)

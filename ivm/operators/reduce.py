@@ -32,11 +32,11 @@ from ivm.kernels.reduce import (
     segments_total,
 )  # fmt: skip
 from ivm.kernels.windows import changes_total, windows_total
-from ivm.operators.base import refill
+from ivm.operators.base import FailingOperator, refill
 from ivm.operators.picking import EVERYTHING, Picking, pick
-from ivm.runtime.context import Core
+from ivm.runtime.context import FlowContext, Mode
+from ivm.runtime.operator import Later, Operator, Scope
 from ivm.runtime.program import Instruction, Program
-from ivm.runtime.scheduler import Later, Operator, Scope
 from ivm.trace.batch import Block, Words, address
 from ivm.trace.shards import copied, in_parts, put_together, sort_into, sorted_block
 from ivm.trace.spine import Spine
@@ -47,7 +47,7 @@ FIRST_DEPTH: Final = 4
 """How deep loops are nested in which first values need no call of Python."""
 
 
-class ReduceOperator(Operator):
+class ReduceOperator(FailingOperator):
     """Output [key | out vals], itself an arrangement; ``errors`` holds the error rows of the pass.
 
     Outside loops what stood before is computed anew from the input's trace, so that no output has to be kept. In
@@ -57,15 +57,15 @@ class ReduceOperator(Operator):
     """
 
     __slots__ = (
-        "_asked", "_counts", "_error_spine", "_first", "_formula", "_heads", "_later", "_limit", "_offsets", "_ordered",
-        "_owed", "_picking", "_picks", "_reducer", "_unsorted", "_vals", "errors", "keyed_errors", "source",
+        "_asked", "_counts", "_error_spine", "_first", "_formula", "_heads", "_limit", "_offsets", "_ordered", "_owed",
+        "_picking", "_picks", "_reducer", "_unsorted", "_vals", "keyed_errors",
     )  # fmt: skip
 
     ARRANGED = True
+    later: Later
 
-    def __init__(self, core: Core, scope: Scope, source: Operator, reducer: Reducer) -> None:
-        super().__init__(core, scope, source.key_width + reducer.out_width)
-        self.source = source
+    def __init__(self, context: FlowContext, scope: Scope, source: Operator, reducer: Reducer) -> None:
+        super().__init__(context, scope, source.key_width + reducer.out_width, source)
         self.key_width = source.key_width
         self._reducer = reducer.watched(self._look) if isinstance(reducer, WatchedReducer) else reducer
         self._limit = -1 if reducer.limit is None else reducer.limit
@@ -84,10 +84,9 @@ class ReduceOperator(Operator):
         searched = self._picking is not None and not scope.depth
         self._vals = Block(source.width - source.key_width, WINDOW_DIFFS if searched else source.diff_width)
         self._unsorted = Block(self.width)
-        self._later = Later(self, self.key_width)
+        self.later = Later(self, self.key_width)
         self._owed = Block(self.key_width)
         self._ordered = Block(self.key_width)
-        self.errors = Block(1)
         self.keyed_errors = Block(self.key_width + 1)
         self._error_spine: Spine | None = None
         if scope.depth:
@@ -97,13 +96,13 @@ class ReduceOperator(Operator):
 
     def _look(self) -> None:
         """Raises 57014 where a query or hydration was cancelled; a step of what is maintained goes on."""
-        if self.core.hydrating or self.core.fuel:
-            self.core.look()
+        if self.context.mode is not Mode.MAINTAINED:
+            self.context.look()
 
     def _make_room(self, count: int) -> None:
         """For as many keys in a program, which leaves its work to Python where it has less."""
         self.out.reserve((2 << self.scope.depth) * count)
-        self._later.block.reserve((2 << self.scope.depth) * count)
+        self.later.block.reserve((2 << self.scope.depth) * count)
         for block in (self._owed, self._ordered):
             block.reserve(count)
 
@@ -125,7 +124,7 @@ class ReduceOperator(Operator):
                 self._error_spine = self._spine(self.key_width + 1)
 
     def _spine(self, width: int) -> Spine:
-        since = self.core.since_of(self.scope.depth)
+        since = self.context.since_of(self.scope.depth)
         return Spine(width, self.key_width, self.scope.shape, 1, self._order(width), since)
 
     def _order(self, width: int) -> Words | None:
@@ -197,8 +196,8 @@ class ReduceOperator(Operator):
         self._prepare(2 * delta.n)
         if source.width == source.key_width and self._limit < 0:
             counts_total(
-                source.spine.desc, delta.d, self.core.nothing, self._heads.d, self._offsets.d, self._vals.d,
-                not self.ran, self.core.stats,
+                source.spine.desc, delta.d, self.context.nothing, self._heads.d, self._offsets.d, self._vals.d,
+                not self.ran, self.context.stats,
             )  # fmt: skip
         else:
             self._gather(delta, source.spine)
@@ -210,7 +209,7 @@ class ReduceOperator(Operator):
             assert reduced.error_segment is not None
             unsorted = Block(self.key_width + 1)
             self._emit(reduced.error_segment, reduced.errors, full, unsorted, self.keyed_errors, 0)
-            self._port()
+            self._show_errors()
         self._release()
 
     def _ask(self) -> Words | None:
@@ -225,7 +224,9 @@ class ReduceOperator(Operator):
         """All of it in one kernel; False where a group fails."""
         out = self.out
         out.reserve(2 * delta.n)
-        done = accumulate_total(trace.desc, delta.d, self.core.nothing, out.d, formula, not self.ran, self.core.stats)
+        done = accumulate_total(
+            trace.desc, delta.d, self.context.nothing, out.d, formula, not self.ran, self.context.stats
+        )
         out.sync()
         return bool(done)
 
@@ -237,8 +238,8 @@ class ReduceOperator(Operator):
         if parts(delta.n, SEARCHED) > 1:
             ordered = self._count_in_parts(delta, trace)
         else:
-            core = self.core
-            ordered = count_differences(trace.desc, delta.d, core.nothing, out.d, not self.ran, core.stats)
+            context = self.context
+            ordered = count_differences(trace.desc, delta.d, context.nothing, out.d, not self.ran, context.stats)
         if out.sync() and not ordered:
             unsorted.n = copied(out, unsorted, 1, SAME, 0, 0)
             out.reset()
@@ -247,15 +248,15 @@ class ReduceOperator(Operator):
 
     def _count_in_parts(self, delta: Block, trace: Spine) -> bool:
         """``count_differences``, the delta cut between keys."""
-        core = self.core
+        context = self.context
 
         def count(given: Words, stats: Words) -> tuple[Block, bool]:
             made = Block(self.width, 1, 2 * int(given[B_COUNT]))
-            ordered = count_differences(trace.desc, given, core.nothing, made.d, not self.ran, stats)
+            ordered = count_differences(trace.desc, given, context.nothing, made.d, not self.ran, stats)
             made.sync()
             return made, ordered
 
-        found = in_parts(delta, self.key_width, count, core.stats)
+        found = in_parts(delta, self.key_width, count, context.stats)
         put_together([made for made, _ in found], self.out)
         return all(ordered for _, ordered in found)
 
@@ -264,27 +265,27 @@ class ReduceOperator(Operator):
             self._search(delta, trace, self._picking)
             return
         while not segments_total(
-            trace.desc, delta.d, self.core.nothing, self._heads.d, self._offsets.d, self._vals.d, self._limit,
-            not self.ran, self.core.stats,
+            trace.desc, delta.d, self.context.nothing, self._heads.d, self._offsets.d, self._vals.d, self._limit,
+            not self.ran, self.context.stats,
         ):  # fmt: skip
             self._grow()
 
     def _search(self, delta: Block, trace: Spine, picking: Picking) -> None:
         if not trace.ranked:
             trace.rank()
-        core = self.core
+        context = self.context
         if self.ran and picking.by_changes(delta.n):
             window = picking.only
             last = EVERYTHING if window.last is None else window.last
             while not changes_total(
-                trace.desc, delta.d, core.nothing, self._heads.d, self._offsets.d, self._vals.d, window.first, last,
-                core.stats,
+                trace.desc, delta.d, context.nothing, self._heads.d, self._offsets.d, self._vals.d, window.first, last,
+                context.stats,
             ):  # fmt: skip
                 self._grow()
             return
         while not windows_total(
-            trace.desc, delta.d, core.nothing, self._heads.d, self._offsets.d, self._vals.d, picking.windows,
-            picking.fractions, picking.picks.flagged, not self.ran, core.stats,
+            trace.desc, delta.d, context.nothing, self._heads.d, self._offsets.d, self._vals.d, picking.windows,
+            picking.fractions, picking.picks.flagged, not self.ran, context.stats,
         ):  # fmt: skip
             self._grow()
 
@@ -312,7 +313,7 @@ class ReduceOperator(Operator):
         """Whether the spine has ``out`` already."""
         source = self.source
         delta = source.out
-        later = self._later
+        later = self.later
         owed = self._owed
         assert source.spine is not None
         assert self.spine is not None
@@ -321,7 +322,7 @@ class ReduceOperator(Operator):
             owed = sorted_block(owed, source.spine.order)
         if not delta.n and not owed.n:
             return False
-        if (self._first is not None or self._formula is not None) and not self.core.again:
+        if (self._first is not None or self._formula is not None) and not self.context.again:
             placed = self._in_one(delta, owed, vector)
             if placed is not None:
                 return placed
@@ -329,8 +330,8 @@ class ReduceOperator(Operator):
         self._prepare(delta.n + owed.n)
         later.block.reserve(start + delta.n + owed.n + 8)
         while not segments_partial(
-            source.spine.desc, delta.d, owed.d, self.core.nothing, self._heads.d, self._offsets.d, self._vals.d,
-            later.block.d, self._limit, vector, self.core.stats,
+            source.spine.desc, delta.d, owed.d, self.context.nothing, self._heads.d, self._offsets.d, self._vals.d,
+            later.block.d, self._limit, vector, self.context.stats,
         ):  # fmt: skip
             self._grow()
             later.block.grow()
@@ -345,13 +346,13 @@ class ReduceOperator(Operator):
         self._correct(error_segment, errors, full, self._error_spine, self.keyed_errors)
         if self.keyed_errors.n:
             self._error_spine.insert(self.keyed_errors)
-            self._port()
+            self._show_errors()
         self._release()
         return False
 
     def _in_one(self, delta: Block, owed: Block, vector: int) -> bool | None:
         """The pass in one kernel, which inserts a small ``out`` itself; whether it has. None where a group fails."""
-        later = self._later
+        later = self.later
         out = self.out
         start = later.block.n
         room = (2 << self.scope.depth) * (delta.n + owed.n + start) + 8  # as much as a program asks for
@@ -380,8 +381,8 @@ class ReduceOperator(Operator):
         """See ``ivm.kernels.first`` and ``ivm.kernels.accumulate``."""
         assert self.source.spine is not None
         assert self.spine is not None
-        given = (self.source.spine.desc, delta.d, owed.d, self.spine.desc, self.core.nothing, self.out.d)
-        later, stats = self._later.block.d, self.core.stats
+        given = (self.source.spine.desc, delta.d, owed.d, self.spine.desc, self.context.nothing, self.out.d)
+        later, stats = self.later.block.d, self.context.stats
         if self._first is not None:
             return int(first_partial(*given, later, self._first, self._complements, vector, stats))
         assert self._formula is not None
@@ -404,7 +405,7 @@ class ReduceOperator(Operator):
             words = self._formula
             self._make_room(ROOM)
         if words is None:
-            return Instruction(CALL, own=self._later.block)
+            return Instruction(CALL, own=self.later.block)
         assert self.spine is not None
         row = [
             address(self.source.spine.cell), address(self.spine.cell), 0, address(self._owed.d),
@@ -412,7 +413,7 @@ class ReduceOperator(Operator):
         ]  # fmt: skip
         kind = ACCUMULATE if self._first is None else FIRST
         row.append(address(self.errors.d) if self._first is None else int(self._complements))
-        return Instruction(kind, program.row(self.source), self._later.block, row)
+        return Instruction(kind, program.row(self.source), self.later.block, row)
 
     def _sums(self, program: Program) -> Instruction:
         """What accumulates outside of loops."""
@@ -423,12 +424,8 @@ class ReduceOperator(Operator):
         row = [address(self.source.spine.cell), kept, 0, 0, 0, address(formula), len(formula), address(self.errors.d)]
         return Instruction(ACCUMULATE_TOTAL, program.row(self.source), None, row)
 
-    @property
-    def later(self) -> Later | None:
-        return self._later
-
     def blocks(self) -> list[Block]:
-        return [self.out, self._later.block, self._owed, self._ordered]
+        return [self.out, self.later.block, self._owed, self._ordered]
 
     def _correct(self, segment: Words, vals: Words, full: Words, spine: Spine, out: Block) -> None:
         """Appends f(input) minus what was emitted to ``out``, sorted."""
@@ -437,13 +434,13 @@ class ReduceOperator(Operator):
         heads = np.ascontiguousarray(full[segment][ascending], np.int64)
         rows = _matrix(_matrix(vals, count)[ascending], count)
         unsorted = Block(spine.width, 1, 2 * count + 32)
-        while not differences_partial(self._heads.d, heads, rows, spine.desc, self.core.nothing, unsorted.d):
+        while not differences_partial(self._heads.d, heads, rows, spine.desc, self.context.nothing, unsorted.d):
             unsorted.grow()
         out.reserve(unsorted.sync())
         out.n = sort_into(unsorted, out, spine.order)
 
-    def _port(self) -> None:
-        """The error rows without their keys."""
+    def _show_errors(self) -> None:
+        """Puts the error rows, without their keys, into ``errors``."""
         rows, times, diffs = self.keyed_errors.arrays()
         refill(self.errors, rows[:, -1:], times, diffs)
         self.keyed_errors.reset()

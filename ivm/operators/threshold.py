@@ -6,30 +6,31 @@ from ivm.graph import Keep
 from ivm.kernels.memory import B_COUNT, T_ROOM
 from ivm.kernels.program import THRESHOLD, THRESHOLD_TOTAL
 from ivm.kernels.threshold import DISTINCT, POSITIVE, threshold_partial, threshold_total
-from ivm.runtime.context import Core
+from ivm.operators.base import UnaryOperator
+from ivm.runtime.context import FlowContext
+from ivm.runtime.operator import Later, Operator, Scope
 from ivm.runtime.program import Instruction, Program
-from ivm.runtime.scheduler import Later, Operator, Scope
 from ivm.trace.batch import Block, Words, address
 from ivm.trace.shards import in_parts, in_parts_of_both, put_together, sort_into
 from ivm.trace.spine import Spine
 from ivm.workers import CORRECTED, SEARCHED, parts
 
 
-class ThresholdOperator(Operator):
+class ThresholdOperator(UnaryOperator):
     """Cost of a pass: the histories of the touched rows."""
 
-    __slots__ = ("_keep", "_later", "_ordered", "_owed", "source")
+    __slots__ = ("_keep", "_ordered", "_owed")
 
     ARRANGED = True
+    later: Later
 
-    def __init__(self, core: Core, scope: Scope, source: Operator, keep: Keep) -> None:
-        super().__init__(core, scope, source.width)
+    def __init__(self, context: FlowContext, scope: Scope, source: Operator, keep: Keep) -> None:
+        super().__init__(context, scope, source.width, source)
         assert source.diff_width == 1
         assert source.key_width == source.width, "Threshold reads an arrangement without values"
-        self.source = source
         self.key_width = source.key_width
         self._keep = DISTINCT if keep is Keep.DISTINCT else POSITIVE
-        self._later = Later(self, self.width)
+        self.later = Later(self, self.width)
         self._owed = Block(self.width)
         self._ordered = Block(self.width)
         if scope.depth:
@@ -41,14 +42,13 @@ class ThresholdOperator(Operator):
             given = self.source.spine
             assert given is not None
             self.scope.changed(self)
-            self.spine = Spine(
-                self.width, self.key_width, self.scope.shape, 1, given.order_words, self.core.since_of(self.scope.depth)
-            )
+            since = self.context.since_of(self.scope.depth)
+            self.spine = Spine(self.width, self.key_width, self.scope.shape, 1, given.order_words, since)
 
     def instruction(self, program: Program) -> Instruction | None:
         if not self.scope.depth:
             return Instruction(THRESHOLD_TOTAL, program.row(self.source), None, self._cells())
-        return Instruction(THRESHOLD, program.row(self.source), self._later.block, self._cells())
+        return Instruction(THRESHOLD, program.row(self.source), self.later.block, self._cells())
 
     def _cells(self) -> list[int]:
         assert self.source.spine is not None
@@ -57,12 +57,8 @@ class ThresholdOperator(Operator):
             address(self.source.spine.cell), kept, self._keep, address(self._owed.d), address(self._ordered.d)
         ]  # fmt: skip
 
-    @property
-    def later(self) -> Later | None:
-        return self._later
-
     def blocks(self) -> list[Block]:
-        return [self.out, self._later.block, self._owed, self._ordered]
+        return [self.out, self.later.block, self._owed, self._ordered]
 
     def run(self, vector: int) -> bool:
         given = self.source
@@ -77,22 +73,22 @@ class ThresholdOperator(Operator):
         return out.n > 0
 
     def _total(self, delta: Block, trace: Spine) -> None:
-        core = self.core
+        context = self.context
         out = self.out
         if parts(delta.n, SEARCHED) == 1:
             out.reserve(delta.n)
-            out.n = threshold_total(trace.desc, delta.d, core.nothing, out.d, self._keep, core.stats)
+            out.n = threshold_total(trace.desc, delta.d, context.nothing, out.d, self._keep, context.stats)
             return
 
         def total(given: Words, stats: Words) -> Block:
             made = Block(self.width, 1, int(given[B_COUNT]))
-            made.n = threshold_total(trace.desc, given, core.nothing, made.d, self._keep, stats)
+            made.n = threshold_total(trace.desc, given, context.nothing, made.d, self._keep, stats)
             return made
 
-        put_together(in_parts(delta, self.width, total, core.stats), out)
+        put_together(in_parts(delta, self.width, total, context.stats), out)
 
     def _partial(self, delta: Block, trace: Spine, vector: int) -> None:
-        later = self._later
+        later = self.later
         owed = self._owed
         assert self.spine is not None
         if later.due == vector and later.take(vector, owed) > 1:
@@ -113,7 +109,7 @@ class ThresholdOperator(Operator):
 
     def _partial_at_once(self, delta: Block, owed: Block, trace: Spine, vector: int) -> None:
         out = self.out
-        later = self._later
+        later = self.later
         assert self.spine is not None
         start = later.block.n
         room = 2 * (delta.n + owed.n + start) + 8  # as much as a program asks for
@@ -122,8 +118,8 @@ class ThresholdOperator(Operator):
                 block.reserve(room)
         while True:
             counts = threshold_partial(
-                trace.desc, delta.d, owed.d, self.spine.desc, self.core.nothing, out.d, later.block.d, self._keep,
-                vector, self.core.again, self.core.stats,
+                trace.desc, delta.d, owed.d, self.spine.desc, self.context.nothing, out.d, later.block.d, self._keep,
+                vector, self.context.again, self.context.stats,
             )  # fmt: skip
             if counts >= 0:
                 break
@@ -138,7 +134,7 @@ class ThresholdOperator(Operator):
 
     def _partial_in_parts(self, delta: Block, owed: Block, trace: Spine, vector: int) -> None:
         """The same, cut between rows. No part may insert what it emits: to each the output's spine is full."""
-        core = self.core
+        context = self.context
         assert self.spine is not None
         full = self.spine.desc.copy()
         full[T_ROOM] = 0
@@ -149,7 +145,8 @@ class ThresholdOperator(Operator):
             counts = -1
             while counts < 0:
                 counts = threshold_partial(
-                    trace.desc, given, due, full, core.nothing, out.d, later.d, self._keep, vector, core.again, stats
+                    trace.desc, given, due, full, context.nothing, out.d, later.d, self._keep, vector, context.again,
+                    stats,
                 )  # fmt: skip
                 if counts < 0:
                     out.grow()
@@ -158,8 +155,8 @@ class ThresholdOperator(Operator):
             later.sync()
             return out, later
 
-        found = in_parts_of_both(delta, owed, self.width, trace.order, correct, core.stats)
+        found = in_parts_of_both(delta, owed, self.width, trace.order, correct, context.stats)
         put_together([out for out, _ in found], self.out)
-        put_together([later for _, later in found], self._later.block)
+        put_together([later for _, later in found], self.later.block)
         if self.out.n:
             self.spine.insert(self.out)

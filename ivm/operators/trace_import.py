@@ -10,23 +10,22 @@ from ivm.graph import Gather
 from ivm.kernels.blocks import LEAVE, SAME, gather, transfer
 from ivm.kernels.memory import HEAD, L_COUNT, LAYER_WORDS, T_LAYERS, T_ORDER, T_SINCE
 from ivm.kernels.read import collect
-from ivm.operators.base import program
+from ivm.operators.base import UnaryOperator, program
 from ivm.operators.linear import SourceOperator
-from ivm.runtime.context import Core
-from ivm.runtime.scheduler import Operator, Scope
+from ivm.runtime.context import FlowContext
+from ivm.runtime.operator import Operator, Scope
 from ivm.trace.batch import Block, Words, address
 from ivm.trace.shards import sorted_block
 from ivm.trace.spine import EVERYTHING, Spine
 
 
-class RecordOperator(Operator):
+class RecordOperator(UnaryOperator):
     """In the running dataflow: gathers what ``source`` emits."""
 
-    __slots__ = ("block", "source")
+    __slots__ = ("block",)
 
-    def __init__(self, core: Core, scope: Scope, source: Operator) -> None:
-        super().__init__(core, scope, 0)
-        self.source = source
+    def __init__(self, context: FlowContext, scope: Scope, source: Operator) -> None:
+        super().__init__(context, scope, 0, source)
         self.block = Block(source.width, source.diff_width)
 
     def run(self, vector: int) -> bool:
@@ -48,6 +47,8 @@ class FrozenSpine(Spine):
     """
 
     __slots__ = ()
+
+    READ_ONLY = True
 
     def __init__(self, spine: Spine, since_word: Words, cell: Words) -> None:
         order = spine.order_words
@@ -86,7 +87,7 @@ class FrozenSpine(Spine):
         return 0
 
 
-class StandInOperator(SourceOperator):
+class TraceImportOperator(SourceOperator):
     """Beside the dataflow: emits what ``real`` holds, then what it has emitted since, each time up to ``advance``.
 
     ``base`` is the spine that tells what it holds: its own (then it is an arrangement here too), or one inside of the
@@ -98,10 +99,10 @@ class StandInOperator(SourceOperator):
     ARRANGED = True
 
     def __init__(
-        self, core: Core, scope: Scope, real: Operator, record: RecordOperator, base: Operator | None, cell: Words,
-        back: Gather | None,
+        self, context: FlowContext, scope: Scope, real: Operator, record: RecordOperator, base: Operator | None,
+        cell: Words, back: Gather | None,
     ) -> None:  # fmt: skip
-        super().__init__(core, scope, np.empty((0, real.width), np.int64), np.empty(0, np.int64))
+        super().__init__(context, scope, np.empty((0, real.width), np.int64), np.empty(0, np.int64))
         self.diff_width = real.diff_width
         self.key_width = real.key_width
         self.real = real
@@ -113,7 +114,7 @@ class StandInOperator(SourceOperator):
         self._frozen: FrozenSpine | None = None
         if base is not None:
             assert base.spine is not None
-            self._frozen = FrozenSpine(base.spine, core.since_of(base.spine.shape), cell)
+            self._frozen = FrozenSpine(base.spine, context.since_of(base.spine.shape), cell)
         if base is real:
             self.spine = self._frozen
 
@@ -146,7 +147,7 @@ class StandInOperator(SourceOperator):
         frozen = self._frozen
         if frozen is None:
             return Block(self.width, self.diff_width)
-        held = frozen.contents(self.core.since)
+        held = frozen.contents(self.context.since)
         if self.spine is not None:
             return held
         if self._back is not None:

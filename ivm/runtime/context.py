@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
+from enum import Enum
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -14,28 +15,51 @@ from ivm.budget import NO_BUDGET, Share, out_of_memory
 from ivm.errors import SqlError
 from ivm.kernels.join import S_OVERFLOWS, STATS
 from ivm.trace.batch import Block, Words
-
-if TYPE_CHECKING:
-    from ivm.runtime.scheduler import Scope
-    from ivm.trace.spine import Spine
+from ivm.trace.spine import Spine
 
 LOOK_SECONDS: Final = 0.02
-"""Between two looks at the memory that a loop or a query takes, which cost a microsecond or so an operator."""
+"""Time between two checks of the memory that a loop or a query takes. A check costs about 1 µs for each operator."""
 
 
-class Core:
-    """What all operators of a dataflow share. ``held``: the bytes that they hold; ``values``: those of the values that
-    they have interned, and of others."""
+class Mode(Enum):
+    """What a dataflow is doing, which decides how it runs, what a failure takes down, and which memory counts.
+
+    Only in ``MAINTAINED`` do steps run as compiled programs, and does a failing operator take down just what is
+    downstream of it. In every other mode the scheduler calls operators one by one, and a failure is raised at once.
+    """
+
+    MAINTAINED = 0
+    """A step of what is maintained. The memory limit holds for what one operator or loop takes in one step."""
+    HYDRATING = 1
+    """New nodes are brought to the present inside a maintained dataflow."""
+    DETACHED = 2
+    """New nodes in a dataflow of their own, to be moved into another one later. Everything it holds counts."""
+    ONCE = 3
+    """A query that is computed once and thrown away: all times are one, so joins outside of loops may emit in slices
+    (*fuel*), and loops run as compiled programs. Everything it holds counts."""
+
+    @property
+    def counts_everything(self) -> bool:
+        """Whether the memory limit holds for all that the dataflow holds: nothing in it is maintained yet."""
+        return self is Mode.DETACHED or self is Mode.ONCE
+
+
+class FlowContext:
+    """What all operators of a dataflow share.
+
+    ``held``: the bytes that they hold. ``values``: the bytes of interned values, theirs and others'.
+    """
 
     __slots__ = (
-        "abandoned", "again", "before", "called", "cancel", "changed", "deadline", "failed", "failing", "fuel", "held",
-        "hydrating", "look_at", "newest", "nothing", "passing", "paused", "refresh", "running", "share",
-        "since", "since_word", "stats", "stepped_word", "values",
+        "abandoned", "again", "before", "called", "cancel", "changed", "deadline", "failed", "failing", "held",
+        "look_at", "mode", "newest", "nothing", "paused", "refresh", "running", "share", "since", "since_word",
+        "stats", "stepped_word", "values",
     )  # fmt: skip
 
-    def __init__(self, held: Callable[[], int], values: Callable[[], int]) -> None:
+    def __init__(self, held: Callable[[], int], values: Callable[[], int], mode: Mode = Mode.MAINTAINED) -> None:
         self.held = held
         self.values = values
+        self.mode = mode
         self.stats = np.zeros(STATS, np.int64)
         self.nothing = Block(1, 1, 1).d
         self.since = 0
@@ -46,15 +70,15 @@ class Core:
         """The newest ordinal whose step is complete."""
         self.changed: list[Spine] = []
         self.called = 0
-        """How often programs have left an operator to Python so far, insertions of large deltas aside."""
+        """How often programs have left an operator to Python so far, not counting insertions of large deltas."""
         self.newest = 0
         self.again = False
         """Whether the step has updates at an ordinal that was stepped before (a transaction's tentative one)."""
         self.cancel = threading.Event()
-        self.running: Scope | None = None
-        """The outermost loop that was entered last."""
-        self.abandoned: Scope | None = None
-        """A loop that is not to run to its end, set by any thread."""
+        self.running: object | None = None
+        """The outermost loop that was entered last, by identity."""
+        self.abandoned: object | None = None
+        """An outermost loop that is to stop before its end; any thread may set it."""
         self.failing: SqlError | None = None
         self.failed = 0
         """Operators that have failed so far."""
@@ -63,66 +87,70 @@ class Core:
         self.refresh: Callable[[], None] = nothing_new
         """Lets ordered spines see what was interned."""
         self.paused = False
-        self.fuel = False
-        """Whether joins outside of loops emit in pieces: allowed where all times are one."""
-        self.hydrating = False
-        self.passing = False
-        """Whether nothing in it is maintained yet: all that it holds is of the one query or hydration."""
         self.share = Share(NO_BUDGET)
         self.before = -1
-        """Bytes of the loop that runs when it was looked at first; -1: it was not."""
+        """Bytes of the running loop at its first check; -1: not checked yet."""
         self.look_at = 0.0
-        """When to look next, on ``perf_counter``'s clock."""
+        """When to check next, on ``perf_counter``'s clock."""
+
+    def follow(self, other: FlowContext) -> None:
+        """Takes the times and the memory budget of the dataflow beside which this one is made."""
+        self.newest = other.newest
+        self.share = Share(other.share.budget)
+        self.compact(other.since)
+        self.stepped_word[0] = other.stepped_word[0]
 
     @property
     def interrupted(self) -> bool:
-        """Whether the loop that runs is to end now."""
+        """Whether the running loop is to stop now."""
         return self.cancel.is_set() or (self.abandoned is not None and self.abandoned is self.running)
 
     def begin(self) -> None:
-        """A step begins: there is time until the first look."""
+        """Starts a step: the first check is due after ``LOOK_SECONDS``."""
         self.look_at = perf_counter() + LOOK_SECONDS
 
-    def look(self, loop: Scope | None = None) -> SqlError | None:
-        """Now and then, why no more memory may be taken, by a ``loop`` where something is maintained; a cancel at
-        once."""
+    def look(self, loop: Callable[[], int] | None = None) -> SqlError | None:
+        """Now and then, the reason why no more memory may be taken; a cancel at once. None: go on.
+
+        ``loop``: the bytes that the running outermost loop holds, where what it takes in this step is limited.
+        """
         grown = 0
         if not self.interrupted:
             now = perf_counter()
             if now < self.look_at:
                 return None
             self.look_at = now + LOOK_SECONDS
-            if loop is not None and not self.passing:
-                size = loop.outermost.size + self.values()
+            if loop is not None and not self.mode.counts_everything:
+                size = loop() + self.values()
                 if self.before < 0:
                     self.before = size
                 grown = size - self.before
         return self.refusal(0, grown)
 
     def refusal(self, more: int, own: int) -> SqlError | None:
-        """Why no ``more`` bytes may be taken, if so, where the caller has taken its ``own`` in this step; raised at
-        once where nothing is maintained yet, and all that is held counts.
+        """The reason why a caller that has taken ``own`` bytes in this step may take no ``more``; None: it may.
 
-        Where something is, the caller fails, and for a cancel the step ends with 57014.
+        In ``MAINTAINED`` the caller is to fail, and a cancel ends the step with 57014. In all other modes the error is
+        raised.
         """
         error = None
         if self.interrupted:
             error = SqlError("57014", "canceling statement due to user request")
-            if not self.hydrating:
+            if self.mode is Mode.MAINTAINED:
                 self.failing = error
         else:
             limit = self.share.budget.limit
-            if limit and self.passing:
+            if limit and self.mode.counts_everything:
                 error = self.share.hold(self.held() + more)
             elif limit and own + more > limit:
                 error = out_of_memory(limit)
-        if error is not None and (self.hydrating or self.fuel):
+        if error is not None and self.mode is not Mode.MAINTAINED:
             raise error
         return error
 
     def uncounted(self, replayed: bool) -> SqlError | None:
-        """Why what a join has emitted cannot stand, if so: a row more often than 2^60 times. Raised at once where
-        nothing is maintained yet, or an operator's copy is ``replayed`` for new ones."""
+        """22003 if a join has given a row more than 2^60 times since the last call. Raised, except in ``MAINTAINED``
+        where the join is not ``replayed`` for new operators."""
         if not self.stats[S_OVERFLOWS]:
             return None
         self.stats[S_OVERFLOWS] = 0
@@ -130,24 +158,30 @@ class Core:
             "22003", "number of equal rows out of range", "A join gives a row more than 2^60 times.",
             "Group before joining, or join on more columns.",
         )  # fmt: skip
-        if replayed or self.hydrating or self.fuel:
+        if replayed or self.mode is not Mode.MAINTAINED:
             raise error
         return error
 
     def since_of(self, depth: int) -> Words:
-        """Where spines at a depth of loops read up to which ordinal times may become it: nobody reads the past of a
-        loop's inside, so that there it is all that has been stepped."""
+        """The cell from which spines at a depth of loops read their since. Nobody reads the past of a loop's inside, so
+        there it is the newest ordinal that has been stepped."""
         return self.stepped_word if depth else self.since_word
 
     def compact(self, ordinal: int) -> None:
         """Moves the since on."""
         self.since = self.since_word[0] = ordinal
 
+    def forget(self) -> None:
+        """Ends it: it no longer refers to its dataflow, and gives its share of the budget back."""
+        self.changed.clear()
+        self.refresh, self.held, self.values = nothing_new, nothing_held, nothing_held
+        self.share.release()
+
 
 def nothing_held() -> int:
-    """For a dataflow that has ended."""
+    """The bytes of a dataflow that has ended."""
     return 0
 
 
 def nothing_new() -> None:
-    """For a dataflow without an arena."""
+    """The refresh of a dataflow without an arena."""

@@ -1,23 +1,23 @@
 """Running programs: the calls of the kernel, and what it leaves to Python.
 
-A step of a maintained dataflow is a run of one program (``ivm.runtime.steps``). Where all is hydrated at once and
-thrown away,
-only the loops have programs, and the operators around them are called one by one (``ivm.runtime.scheduler``).
+A step of a maintained dataflow is a run of one program (``ivm.runtime.steps``). In a query, which is hydrated once and
+thrown away, only the outermost loops have programs (``LoopRun``), and the scheduler calls the operators around them.
 
-While a program runs, it is what counts; the scheduler's own structures say what is due when it begins, and take up what
-an operator says that is run in Python. Such a run is a return of the kernel and a call: everything stands where it
-stood.
+While a program runs, what it says is due counts. The scheduler's own structures say what is due when it begins, and
+take up what operators that run in Python say. For such an operator the kernel returns, and is called again: it goes on
+where it stood.
 """
 
 from __future__ import annotations
 
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ivm.kernels.memory import where
 from ivm.kernels.program import (
-    AWAY,
     CALL,
+    CALLED_EMITTED,
+    CALLED_SILENT,
     F_CORRECTED,
     F_EXTENDED,
     F_QUEUE,
@@ -28,10 +28,9 @@ from ivm.kernels.program import (
     F_SORTED,
     F_TOUCHED_COUNT,
     FINISHED,
-    LOUD,
+    NOT_CALLED,
     PAUSED,
     PROGRAM_HEAD,
-    QUIET,
     R_DUE,
     R_OPERATOR,
     R_OUT,
@@ -43,24 +42,22 @@ from ivm.kernels.program import (
     S_VECTOR,
 )  # fmt: skip
 from ivm.kernels.run import run_program
-from ivm.runtime.program import Program
+from ivm.runtime.compile import Compiled
+from ivm.runtime.operator import Operator, Scope
 from ivm.workers import CORRECTED, EXTENDED, SEARCHED, SORTED, Workers, workers
 
-if TYPE_CHECKING:
-    from ivm.runtime.scheduler import Operator, Scope
-
 PASSES: Final = 16
-"""How many run before it is looked whether the step was cancelled, or is to pause."""
+"""How many run between two checks whether the step was cancelled, or is to pause."""
 
 
 class Run:
-    """A program, and who was called in this run of it, by row: their blocks may not be as the program has them."""
+    """A program, and by row the operators that this run of it has called: their blocks may not be as it has them."""
 
-    __slots__ = ("_called", "_core", "_outside", "_workers", "program")
+    __slots__ = ("_called", "_context", "_outside", "_workers", "program")
 
     def __init__(self, scope: Scope) -> None:
-        self._core = scope.core
-        self.program = Program()
+        self._context = scope.context
+        self.program = Compiled()
         self._called: dict[int, Operator] = {}
         self._workers: Workers | None = None
         self._outside: Scope | None = None
@@ -78,25 +75,25 @@ class Run:
 
     def _go_on(self) -> bool:
         """Runs what is due, until nothing is; False: the step is to pause, and the next call goes on."""
-        core, program = self._core, self.program
+        context, program = self._context, self.program
         while True:
-            found = run_program(program.words, core.nothing, core.again, core.stats, PASSES)
+            found = run_program(program.words, context.nothing, context.again, context.stats, PASSES)
             if found == FINISHED:
                 return True
             if found != PAUSED:
                 self._serve(found >> 1, bool(found & 1))
             if program.view[F_SCOPE] != PROGRAM_HEAD:
                 self._look(program.scopes[program.view[F_SCOPE]].outermost)
-            if perf_counter() > core.deadline:
-                core.paused = True
+            if perf_counter() > context.deadline:
+                context.paused = True
                 return False
 
     def _look(self, loop: Scope) -> None:
         """Ends the loop that is at work if it was cancelled, takes too much memory, or has failed."""
-        core = self._core
-        if core.running is not loop:
-            core.running, core.before = loop, -1
-        refused = core.look(loop)
+        context = self._context
+        if context.running is not loop:
+            context.running, context.before = loop, -1
+        refused = context.look(loop.held)
         if refused is not None:
             loop.fail(refused)
         if loop.error is not None:
@@ -116,20 +113,20 @@ class Run:
         except Exception as error:
             self._broke(member, error)
             return
-        self.program.view[F_RETURN] = LOUD if emits else QUIET
+        self.program.view[F_RETURN] = CALLED_EMITTED if emits else CALLED_SILENT
 
     def _call(self, member: Operator, at: int) -> bool:
         """Runs an operator in Python; whether it has emitted anything."""
         view = self.program.view
         self._called[at] = member
-        self._core.called += 1
+        self._context.called += 1
         inside = member.scope.depth > 0
         if view[at + R_OPERATOR] != CALL or inside:
             if view[at + R_OPERATOR] == CALL:
                 member.clear()
             for block in member.blocks():
                 block.sync()
-        for source in member.feeds():
+        for source in member.inputs():
             source.out.sync()
         later = member.later
         if later is not None:
@@ -141,8 +138,8 @@ class Run:
             self._take_up(member.scope)
             if member.scope.error is not None and member.scope is not member.scope.outermost:
                 self._quieten(member.scope)
-        elif self._core.refresh is not None:
-            self._core.refresh()
+        else:
+            self._context.refresh()
         return emits
 
     def _take_up(self, scope: Scope) -> None:
@@ -189,7 +186,7 @@ class Run:
         view = self.program.view
         view[F_SCOPE] = PROGRAM_HEAD
         view[PROGRAM_HEAD + S_AT] = 0
-        view[F_RETURN] = AWAY
+        view[F_RETURN] = NOT_CALLED
 
     def _settle_called(self) -> None:
         """Lets those that were called take in what has come of it."""

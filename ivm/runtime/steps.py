@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from ivm.kernels.program import (
+    CALLED_SILENT,
     F_LOOKED,
     F_QUEUE,
     F_QUEUE_COUNT,
     F_RETURN,
     F_TOUCHED,
     F_TOUCHED_COUNT,
-    QUIET,
     R_QUEUED,
 )
-from ivm.runtime.program import Program
+from ivm.runtime.compile import Compiled
+from ivm.runtime.operator import Operator, Scope
 from ivm.runtime.program_run import Run
-from ivm.runtime.scheduler import Operator, Scope
+from ivm.runtime.scheduler import broke
 
 CROWDED: Final = 2
 """How many times its size when it was new a program may have before it is made anew."""
@@ -29,7 +30,7 @@ class FlowRun(Run):
 
     def __init__(self, root: Scope) -> None:
         super().__init__(root)
-        root.flow = self
+        root.on_remove = self._forget
         self.root = root
         self._running = False
         self._looked = 0
@@ -83,7 +84,7 @@ class FlowRun(Run):
         if everything:
             self._looked = self.looked
             self._workers = None
-            self.program = Program()
+            self.program = Compiled()
             stale = [root.members[rank] for rank in sorted(root.members)]
         else:
             present = [member for member in root.stale.values() if root.members.get(member.rank) is member]
@@ -106,14 +107,18 @@ class FlowRun(Run):
         if everything:
             self._new = program.size
 
+    def _forget(self, member: Operator | Scope, loop: Scope) -> None:
+        """A member of the dataflow, or of an outermost loop in it, is freed."""
+        self.program.forget(member, loop)
+
     def _broke(self, member: Operator, error: Exception) -> None:
         root = self.root
         if member.scope.depth:
             self._end(member.scope.outermost)
-            root.broke(member.scope.outermost, error)
+            broke(root, member.scope.outermost, error)
         else:
-            root.broke(member, error)
-            self.program.view[F_RETURN] = QUIET
+            broke(root, member, error)
+            self.program.view[F_RETURN] = CALLED_SILENT
 
     def _abandon(self) -> None:
         """After an exception nothing is left to do, and the program is given up."""
@@ -130,4 +135,4 @@ class FlowRun(Run):
                 operator.clear()
         for operator in root.operators():
             operator.clear()
-        root.abandon()
+        root.give_up()

@@ -159,6 +159,8 @@ class Spine:
     """
 
     FUEL: ClassVar[int] = 20
+    READ_ONLY: ClassVar[bool] = False
+    """Whether its batches are another spine's, which merges them."""
 
     __slots__ = (
         "_head", "_levels", "_paid", "_small", "_unpaid", "cell", "changed", "desc", "diff_width", "fenced",
@@ -271,10 +273,12 @@ class Spine:
         """Times up to this ordinal may become it."""
         return int(self.since_word[0])
 
-    def share(self, since_word: Words) -> None:
-        """Takes another cell for its since."""
+    def move(self, since_word: Words, cell: Words) -> None:
+        """Belongs to another dataflow from now on: reads its since, and its arena's descriptor, from these cells."""
         self.since_word = since_word
         self.desc[T_SINCE] = address(since_word)
+        if self.order_words is not None:
+            self.order_words[0] = address(cell)
 
     def touched(self, count: int) -> None:
         """Notes that a kernel has put so many updates into the small layer, or that they are about to come there.

@@ -13,7 +13,7 @@ from ivm import graph
 from ivm.dataflow import Dataflow
 from ivm.graph import NodeId, NodeSpec
 from ivm.inspect import nodes
-from ivm.runtime.scheduler import Operator
+from ivm.runtime.operator import Operator
 from planner.render.dataflow import Stored
 
 Nodes = Mapping[NodeId, tuple[NodeSpec, Operator]]

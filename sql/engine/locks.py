@@ -9,7 +9,7 @@ import numpy as np
 from ivm.dataflow import Changes, Dataflow
 from ivm.graph import NodeId
 from ivm.rows import Words
-from ivm.trace.root import Root
+from ivm.runtime.root import Root
 from planner import gathers
 from planner.render.dataflow import Renderer
 from sql.catalog.catalog import Relation

@@ -10,7 +10,7 @@ import numpy as np
 from ivm.errors import SqlError, unsupported
 from ivm.graph import NodeId
 from ivm.rows import Words
-from ivm.trace.root import Root
+from ivm.runtime.root import Root
 from ivm.trace.trace import Version
 from planner import gathers
 from planner.logical.nodes import Rel

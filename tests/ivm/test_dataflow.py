@@ -11,7 +11,7 @@ import pytest
 from ivm.dataflow import Dataflow
 from ivm.graph import Arrange, Concat, FlatMap, Gather, Input, Mapped, Order, Project
 from ivm.operators import loop
-from ivm.runtime import scheduler
+from ivm.runtime import operator
 from ivm.trace import batch, spine
 from ivm.trace.batch import BIG, Block, Words, address
 from ivm.trace.spine import Spine
@@ -71,7 +71,7 @@ def test_random_prioritised_loops(seed: int, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("seed", range(30))
 def test_large_blocks(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """They go, or become layers, before the pass is over: here all but the smallest are large."""
-    for module in (batch, scheduler, spine, loop):
+    for module in (batch, operator, spine, loop):
         monkeypatch.setattr(module, "BIG", 2)
     monkeypatch.setattr(spine, "_DIRECT", 2)
     run(Pair(900 + seed), 8, seed % 3, negative=seed % 2 == 0)

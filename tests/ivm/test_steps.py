@@ -36,8 +36,9 @@ from ivm.kernels.program import R_OUT
 from ivm.operators.reduce import ReduceOperator
 from ivm.operators.threshold import ThresholdOperator
 from ivm.runtime import program_run as running
-from ivm.runtime.program import Program
-from ivm.runtime.scheduler import Operator
+from ivm.runtime.compile import Compiled
+from ivm.runtime.operator import Operator
+from ivm.runtime.scheduler import run_pass
 from ivm.runtime.steps import FlowRun
 from ivm.trace.batch import address
 from tests.ivm.test_dataflow import run
@@ -48,7 +49,7 @@ from tests.support.ivm_model import Words
 
 def called(steps: FlowRun) -> None:
     """A step without a program."""
-    steps.root.run_pass(0)
+    run_pass(steps.root, 0)
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -152,13 +153,13 @@ def test_a_step_touches_what_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
     step(inputs[7])  # counts have an instruction when they have run
     step(inputs[7])
     made: list[Operator] = []
-    real = Program.make
+    real = Compiled.make
 
-    def make(program: Program, operator: Operator) -> None:
+    def make(program: Compiled, operator: Operator) -> None:
         made.append(operator)
         real(program, operator)
 
-    monkeypatch.setattr(Program, "make", make)
+    monkeypatch.setattr(Compiled, "make", make)
     assert step(inputs[7]) == first
     assert not made
     views = grouped(flow, inputs[7])

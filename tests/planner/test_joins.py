@@ -11,7 +11,7 @@ import pytest
 
 from ivm.graph import Arrange, DeltaJoin, Join
 from ivm.operators.delta_join import DeltaJoinOperator
-from ivm.runtime.scheduler import Operator
+from ivm.runtime.operator import Operator
 from ivm.words import INT8
 from planner.expr.scalar import Column
 from planner.lower.join_graph import Attributes, stages

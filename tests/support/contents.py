@@ -7,7 +7,7 @@ import numpy as np
 from ivm.graph import NodeId
 from ivm.hydration.adopt import keeping
 from ivm.hydration.detached import Detached
-from ivm.runtime.scheduler import Operator
+from ivm.runtime.operator import Operator
 from ivm.time import all_bits
 from ivm.trace.batch import Block
 from ivm.trace.shards import sorted_block

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from ivm.errors import SqlError
-from ivm.runtime.scheduler import Operator
+from ivm.runtime.operator import Operator
 from tests.support.sessions import Client, Server
 
 TABLES = (

@@ -218,7 +218,7 @@ def test_a_view_that_runs_away_is_dropped_at_once(server: Server, a: Client) -> 
     engine = server.coordinator.engine
     insert = threading.Thread(target=lambda: b.run("INSERT INTO e VALUES (1, 1)"))
     insert.start()
-    while engine.dataflow._core.running is None:
+    while engine.dataflow._context.running is None:
         sleep(0.01)
     failed = engine.dataflow.failed
     assert c.run("DROP MATERIALIZED VIEW m") == "DROP MATERIALIZED VIEW"

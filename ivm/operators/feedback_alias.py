@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ivm.hydration.replay import needs
 from ivm.operators.arrange import ArrangeOperator
 from ivm.operators.base import is_identity
 from ivm.operators.join import JoinOperator
 from ivm.operators.loop import DelayedOperator, VariableOperator
-from ivm.runtime.scheduler import Operator
+from ivm.runtime.operator import Operator
 
 
 def alias_variables(fresh: Sequence[Operator]) -> dict[int, DelayedOperator]:
-    """What takes the place of which new arrangement, by the arrangement's identity; the joins are changed already."""
+    """Changes joins of new operators to read bodies' spines. Returns what takes the place of the arrangements that they
+    no longer read, by the arrangement's identity."""
     readers: dict[int, list[Operator]] = {}
     for operator in fresh:
-        for need in needs(operator):
+        for need in operator.needs():
             readers.setdefault(id(need), []).append(operator)
     replaced: dict[int, DelayedOperator] = {}
     for operator in fresh:

@@ -1,0 +1,113 @@
+"""Compiling operators to the rows of a program.
+
+An operator of the outermost scope keeps its row for as long as it lives, so that linking and freeing others costs
+nothing there. The rows of a loop, and of the loops in it, are made together, and made again when anything in it was
+linked, freed or has failed. Rows of the outermost scope lie in rank order.
+"""
+
+from __future__ import annotations
+
+from ivm.kernels.program import CALL, NESTED, PROGRAM_HEAD, R_ENTERS, ROW_WORDS, TAP
+from ivm.runtime.operator import Operator, Scope
+from ivm.runtime.program import Instruction, Program
+from ivm.trace.batch import address
+
+
+class Section:
+    """A loop in a program, with the loops in it that have not failed, outer ones first."""
+
+    __slots__ = ("arranged", "operators", "scopes", "taps")
+
+    def __init__(self, loop: Scope) -> None:
+        self.scopes = [loop]
+        self.operators: list[Operator] = []
+        self.arranged: list[Operator] = []
+        self.taps: list[Operator] = []
+
+    def emitted(self) -> None:
+        """Gives merges the fuel for what a kernel has put into the loop's arrangements."""
+        for operator in self.arranged:
+            if operator.spine is not None:
+                operator.spine.placed()
+
+
+class Compiled(Program):
+    """A program, and which operators and loops its rows and words belong to."""
+
+    __slots__ = ("operators", "scopes", "sections", "told")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operators: dict[int, Operator] = {}
+        """By row."""
+        self.scopes: dict[int, Scope] = {}
+        """The loops, by where their words are."""
+        self.sections: dict[int, Section] = {}
+        """By the outermost loop's identity."""
+        self.told: dict[int, Operator | Section] = {}
+        """By row, what is told at the end of a step in which the row has emitted something."""
+
+    def make_loop(self, loop: Scope) -> None:
+        """Makes the rows in an outermost loop, and the loop's own row, which has a place."""
+        self._forget_section(loop)
+        section = self.sections[id(loop)] = Section(loop)
+        for scope in section.scopes:
+            section.operators += scope.operators()
+            section.scopes += [inner for inner in scope.loops() if inner.error is None]
+            at, first, end = self.place_loop(scope, scope.living())
+            self.scopes[at] = scope
+            around = PROGRAM_HEAD if scope is loop else self.scope(scope.around)
+            self.fill(at, [around, self.row(scope), scope.shape, first, end, 0, 0, 0])
+        for operator in section.operators:
+            self.make(operator)
+        for scope in section.scopes:
+            self._make_nested(scope)
+        self.told[self.row(loop)] = section
+        section.arranged = [operator for operator in section.operators if operator.ARRANGED]
+        section.taps = [o for o in section.operators if self.words[self.row(o)] == TAP]
+
+    def make(self, operator: Operator) -> None:
+        """Makes the row of an operator that has a place."""
+        at = self.row(operator)
+        told = not operator.scope.depth and operator.told
+        self.operators[at] = operator
+        if told:
+            self.told[at] = operator
+        self.fill(at, [*self._row(operator), int(told)])
+
+    def _row(self, operator: Operator) -> list[int]:
+        instruction = None if operator.error is not None else operator.instruction(self)
+        if instruction is None:
+            later = operator.later
+            instruction = Instruction(CALL, own=None if later is None else later.block)
+        own = 0 if instruction.own is None else address(instruction.own.d)
+        row = [instruction.operator, -1, 0, address(operator.out.d), instruction.source, own]
+        row += [*self.listed(operator.inside), *instruction.words]
+        row += [0] * (R_ENTERS - len(row))
+        return [*row, *self.listed(operator.entering)]
+
+    def _make_nested(self, loop: Scope) -> None:
+        """Makes a loop's own row."""
+        leaving = self.listed([leave for operator in loop.operators() for leave in operator.leavers])
+        row = [NESTED, -1, 0, address(loop.context.nothing), self.scope(loop), 0, *leaving]
+        row += [0] * (ROW_WORDS - 1 - len(row))
+        self.fill(self.row(loop), [*row, int(loop.depth == 1)])
+
+    def forget(self, member: Operator | Scope, loop: Scope) -> None:
+        """Forgets a member that is freed or has failed, and everything in its outermost loop, if it is in one. What
+        links to it is to be made again."""
+        at = self.free(member)
+        self.operators.pop(at, None)
+        self.told.pop(at, None)
+        self._forget_section(loop)
+
+    def _forget_section(self, loop: Scope) -> None:
+        section = self.sections.pop(id(loop), None)
+        if section is None:
+            return
+        for scope in section.scopes:
+            self.scopes.pop(self.free_loop(scope))
+            if scope is not section.scopes[0]:
+                self.free(scope)
+        for operator in section.operators:
+            self.operators.pop(self.free(operator), None)

@@ -1,0 +1,64 @@
+"""Ranks: the topological order in which the members of each scope run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ivm.runtime.operator import Operator, Scope
+
+
+def rank(root: Scope, fresh: Sequence[Operator], counter: int) -> int:
+    """Gives new operators and loops ranks in topological order, each loop counting as one item of its parent.
+
+    Ranks are greater than ``counter``; returns the greatest. New nodes never come before old ones.
+    """
+    inside: dict[int, list[Operator]] = {}
+    for operator in fresh:
+        scope: Scope | None = operator.scope
+        while scope is not None:
+            inside.setdefault(id(scope), []).append(operator)
+            scope = scope.parent
+
+    def place(level: Scope) -> None:
+        done: set[int] = set()
+
+        def visit(item: Operator | Scope) -> None:
+            nonlocal counter
+            if id(item) in done:
+                return
+            done.add(id(item))
+            members = inside.get(id(item), []) if isinstance(item, Scope) else [item]
+            for member in members:
+                for need in member.needs():
+                    above = _lift(need, level)
+                    if above is not None and above is not item and (above.rank < 0 or id(above) in inside):
+                        visit(above)
+            if item.rank < 0:
+                counter += 1
+                item.rank = counter
+                level.members[counter] = item
+            for member in members:
+                for need in member.needs():
+                    above = _lift(need, level)
+                    assert above is None or above is item or above.rank < item.rank, "a loop that is entered again"
+            if isinstance(item, Scope):
+                place(item)
+
+        for operator in inside.get(id(level), []):
+            item = _lift(operator, level)
+            assert item is not None
+            visit(item)
+
+    place(root)
+    inside.clear()  # the functions above refer to themselves and to this: operators must not wait for the collector
+    return counter
+
+
+def _lift(operator: Operator, level: Scope) -> Operator | Scope | None:
+    """The member of ``level`` that is or contains the operator; None when the operator is outside of that scope."""
+    if operator.scope is level:
+        return operator
+    scope = operator.scope
+    while scope.parent is not None and scope.parent is not level:
+        scope = scope.parent
+    return scope if scope.parent is level else None
