@@ -140,8 +140,11 @@ def _run_loop(loop: Scope, outer: int) -> None:
 
 
 def _compiled(loop: Scope) -> LoopRun | None:
-    """An outermost loop of a query, with the loops in it, as a kernel runs it; None: it runs pass by pass."""
-    if loop.depth != 1 or loop.context.mode is not Mode.ONCE:
+    """An outermost loop, with the loops in it, as a kernel runs it; None: it runs pass by pass.
+
+    That is so where new nodes are hydrated among running ones, which do not emit what is theirs meanwhile.
+    """
+    if loop.depth != 1 or not loop.context.mode.counts_everything:
         return None
     if not isinstance(loop.compiled, LoopRun):
         loop.compiled = LoopRun(loop)
