@@ -87,7 +87,7 @@ class Dataflow(Network):
 
     @property
     def failed(self) -> int:
-        """How many operators have failed so far: grows when a step takes something down."""
+        """How many operators have failed so far."""
         return self._context.failed
 
     def limit_memory(self, budget: Budget) -> None:
@@ -97,7 +97,7 @@ class Dataflow(Network):
 
     @property
     def counters(self) -> Counters:
-        """What kernels have done so far."""
+        """How much work kernels have done so far."""
         stats = self._context.stats
         merged = sum(spine.merged for operator in self._operators.values() for spine in operator.spines())
         return Counters.of(stats, merged + self._merged_before, self._steps.looked, self._context.called)
@@ -217,7 +217,7 @@ class Dataflow(Network):
                 self._watch(operator)
 
     def _ranked(self) -> list[Operator]:
-        """The new operators, in ranks of their own, not linked to anything yet."""
+        """The operators that were added since the last hydration, ranked but not linked yet."""
         self.refresh_arena()
         fresh = self._dormant
         self._dormant = []
@@ -288,7 +288,7 @@ class Dataflow(Network):
     # -- for what is hydrated beside it -------------------------------------------------------------------------
 
     def hold(self, holder: object) -> None:
-        """Keeps times from the present since on apart, until ``drop_hold``."""
+        """Keeps the since where it is until ``drop_hold``: ``holder`` reads at times from it on."""
         self._holds[holder] = self._context.since
 
     def drop_hold(self, holder: object) -> bool:
@@ -345,7 +345,7 @@ class Dataflow(Network):
         self._release_unused(self._operators[node])
 
     def _withdraw(self, node: NodeId) -> None:
-        """Publishes an arrangement no more."""
+        """Stops publishing an arrangement."""
         spine = self._operators[node].spine
         if spine is not None:
             spine.watch = None

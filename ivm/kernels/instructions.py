@@ -52,13 +52,9 @@ from ivm.kernels.program import (
     DONE,
     ENTERING,
     ERRORS,
-    F_CORRECTED,
-    F_EXTENDED,
     F_IDLE,
     F_LAST,
     F_LAST_OF_PRIORITY,
-    F_SEARCHED,
-    F_SORTED,
     F_STRIDE,
     F_VARIABLE,
     FEEDBACK,
@@ -98,6 +94,7 @@ from ivm.kernels.program import (
     R_DUE,
     R_OPERATOR,
     R_OWN,
+    R_SHARED,
     R_SOURCE,
     TAP,
     THRESHOLD,
@@ -249,6 +246,14 @@ def _threshold(
 
 
 @kernel
+def _owe(program: Words, at: int, due: int, start: int, shape: int) -> None:
+    """Says when an operator is due next: at ``due`` (-1: never), or at the least vector of what it owes from ``start``
+    on, which is new."""
+    found = least_vector(block_at(program[at + R_OWN]), start, shape)
+    program[at + R_DUE] = found if due < 0 or 0 <= found < due else due
+
+
+@kernel
 def _delay(program: Words, at: int, vector: int, shape: int) -> int:
     given = out_of(program, program[at + R_SOURCE])
     out = out_of(program, at)
@@ -262,8 +267,7 @@ def _delay(program: Words, at: int, vector: int, shape: int) -> int:
     start = later[B_COUNT]
     if given[B_COUNT] != 0:
         delay(given, out, later, words_at(program[at + P_DELAY], DELAY_WORDS), vector, shape)
-    found = least_vector(later, start, shape)
-    program[at + R_DUE] = found if due < 0 or 0 <= found < due else due
+    _owe(program, at, due, start, shape)
     return DONE
 
 
@@ -328,8 +332,7 @@ def _join(program: Words, at: int, vector: int, shape: int, nothing: Words, stat
         state[:J_POSITION] = 0
         state[J_POSITION] = -1
         return UNDONE
-    least = least_vector(later, start, shape)
-    program[at + R_DUE] = least if due < 0 or 0 <= least < due else due
+    _owe(program, at, due, start, shape)
     return DONE
 
 
@@ -357,8 +360,12 @@ def _course(
 
 
 @kernel
-def _extended(program: Words, at: int) -> int:
-    """How many updates the paths of a delta join start from."""
+def _updates(program: Words, at: int) -> int:
+    """How many updates an operator's work begins with."""
+    operator = program[at + R_OPERATOR]
+    if operator != DELTA_JOIN:
+        count = out_of(program, program[at + R_SOURCE])[B_COUNT]
+        return int(max(count, out_of(program, program[at + J_RIGHT])[B_COUNT]) if operator == JOIN else count)
     updates = 0
     course = program[at + M_COURSES]
     for _ in range(program[at + M_COUNT]):
@@ -373,8 +380,6 @@ def _delta_join(program: Words, at: int, vector: int, shape: int, stats: Words) 
     later = block_at(program[at + R_OWN])
     if load(program[at + M_RAN]) == 0 or out[B_COUNT] + later[B_COUNT] > out[B_ROOM]:
         return UNDONE
-    if shape == 0 and _extended(program, at) >= program[F_EXTENDED]:
-        return UNDONE
     due = program[at + R_DUE]
     if due == vector:
         due = extract(later, out, vector, shape)
@@ -388,8 +393,7 @@ def _delta_join(program: Words, at: int, vector: int, shape: int, stats: Words) 
             later[B_COUNT] = start
             return UNDONE
         course += K_HEAD + 2 * program[course + K_COUNT]
-    least = least_vector(later, start, shape)
-    program[at + R_DUE] = least if due < 0 or 0 <= least < due else due
+    _owe(program, at, due, start, shape)
     return DONE
 
 
@@ -411,22 +415,6 @@ def _feed_back(program: Words, at: int, vector: int, shape: int) -> int:
 
 
 @kernel
-def _is_large(program: Words, at: int) -> bool:
-    """Whether an operator that can be cut into parts has a delta for several threads."""
-    operator = program[at + R_OPERATOR]
-    if operator not in (JOIN, THRESHOLD, THRESHOLD_TOTAL, COUNT, ARRANGE, OUTPUT, CONSOLIDATE):
-        return False
-    count = out_of(program, program[at + R_SOURCE])[B_COUNT]
-    if operator == JOIN:
-        count = max(count, out_of(program, program[at + J_RIGHT])[B_COUNT])
-    if operator == THRESHOLD:
-        return bool(count >= program[F_CORRECTED])
-    if operator in (ARRANGE, OUTPUT, CONSOLIDATE):
-        return bool(count >= program[F_SORTED])
-    return bool(count >= program[F_SEARCHED])
-
-
-@kernel
 def _leave(program: Words, at: int) -> int:
     gathered = block_at(program[at + R_OWN])
     out = out_of(program, at)
@@ -440,7 +428,8 @@ def _leave(program: Words, at: int) -> int:
 @kernel
 def run_row(program: Words, at: int, vector: int, shape: int, nothing: Words, again: bool, stats: Words) -> int:
     """One operator in the pass at a vector."""
-    if _is_large(program, at):
+    shared = program[at + R_SHARED]
+    if shared != 0 and _updates(program, at) >= program[shared]:
         return UNDONE
     operator = program[at + R_OPERATOR]
     if operator == THRESHOLD:

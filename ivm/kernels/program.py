@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 # Head: the scope that is at work; what the call of the row at which it stands came to, if Python was asked to run it
-# (NOT_CALLED, CALLED_SILENT: it has emitted nothing, CALLED_EMITTED); from how many updates on several threads share an
-# operator's work in Python, by kind of work; how many passes are left before the kernel returns, each operator of the
+# (NOT_CALLED, CALLED_SILENT: it has emitted nothing, CALLED_EMITTED); for each of KINDS kinds of work, from how many
+# updates on threads share it in Python; how many passes are left before the kernel returns, each operator of the
 # outermost scope counted as one; how many rows it has looked at so far; the queue of the outermost scope's rows that
 # are to run (a binary heap) and those that have emitted, each as where it stands and how many. The words of the
 # outermost scope follow.
 F_SCOPE: Final = 0
 F_RETURN: Final = 1
-F_SEARCHED: Final = 2
-F_CORRECTED: Final = 3
-F_SORTED: Final = 4
-F_EXTENDED: Final = 5
+F_LEAST: Final = 2
+KINDS: Final = 4
 F_PASSES: Final = 6
 F_LOOKED: Final = 7
 F_QUEUE: Final = 8
@@ -43,8 +41,9 @@ SCOPE_WORDS: Final = 8
 # Every row: the operator, the vector at which it is due (-1: none), whether it is to run in this pass, its out, the
 # row of its source (its address where the source is not in the program), its own block (what waits for later vectors;
 # a variable's following, a tap's gathered, what an output is drained of), and where in the lists the rows of its
-# consumers are, and how many; last the same for what brings its out into loops, and whether Python is told at the end
-# that it has emitted. A nested loop's source is its scope, its consumers are what leaves it.
+# consumers are, and how many; the same for what brings its out into loops; whether Python is told at the end that it
+# has emitted; and the head's word that says from how many updates on threads share its work (0: they never do). A
+# nested loop's source is its scope, its consumers are what leaves it.
 R_OPERATOR: Final = 0
 R_DUE: Final = 1
 R_QUEUED: Final = 2
@@ -56,7 +55,8 @@ R_LINK_COUNT: Final = 7
 R_ENTERS: Final = 22
 R_ENTER_COUNT: Final = 23
 R_NOTED: Final = 24
-ROW_WORDS: Final = 25
+R_SHARED: Final = 25
+ROW_WORDS: Final = 26
 
 # Arrange, output: its trace, the order, the gather's program (0: none) and its words, the gathered block.
 A_TRACE: Final = 8

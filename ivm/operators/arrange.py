@@ -126,7 +126,7 @@ class ArrangeOperator(UnaryOperator):
     def instruction(self, program: Program) -> Instruction | None:
         if self._given is not None:
             return None
-        return Instruction(ARRANGE, program.row(self.source), None, self._words())
+        return Instruction(ARRANGE, program.row(self.source), None, self._words(), SORTED)
 
     def _words(self) -> list[int]:
         how = self._program
@@ -179,7 +179,7 @@ class OutputOperator(ArrangeOperator):
         return True
 
     def instruction(self, program: Program) -> Instruction | None:
-        return Instruction(OUTPUT, program.row(self.source), self.drained, self._words())
+        return Instruction(OUTPUT, program.row(self.source), self.drained, self._words(), SORTED)
 
     def blocks(self) -> list[Block]:
         return [*super().blocks(), self.drained]

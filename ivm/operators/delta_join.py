@@ -172,7 +172,7 @@ class DeltaJoinOperator(Operator):
         return self.out.n > 0
 
     def _sound(self) -> None:
-        """It is woken by the arrangements that paths start from; others may have failed alone."""
+        """Fails if an arrangement has failed that it only looks up, and which does not wake it."""
         for path in self.paths:
             for side in path.sides:
                 if side.arrangement.error is not None:
@@ -199,7 +199,7 @@ class DeltaJoinOperator(Operator):
         return tasks
 
     def _work(self, task: _Task, vector: int) -> bool:
-        """One path; False when the fuel is used up before its end."""
+        """Works on one path. False when the slice is full before its end."""
         context = self.context
         out = self.out
         later = self.later.block
@@ -251,10 +251,10 @@ class DeltaJoinOperator(Operator):
                     words += [0, 0]
         program.fill(start, words)
         row = [address(self._state), start, len(self.paths), address(self._ran)]
-        return Instruction(DELTA_JOIN, 0, self.later.block, row)
+        return Instruction(DELTA_JOIN, 0, self.later.block, row, 0 if self.scope.depth else EXTENDED)
 
     def _work_in_parts(self, vector: int, number: int) -> None:
-        """All paths, the delta of each cut into parts."""
+        """Works on all paths, the delta of each cut into shards."""
         tasks = {
             Shard(piece(task.delta, low, high), self.width, (0,)): task
             for task in self._tasks
@@ -276,15 +276,15 @@ class DeltaJoinOperator(Operator):
         self._tasks = []
 
     def _may_grow(self, block: Block) -> bool:
-        """Whether a block of the maintained join may double; raises instead where nothing is maintained yet."""
+        """Whether a block may double its room. If not, a maintained join fails; in other modes the error is raised."""
         return self._may_take(2 * block.nbytes)
 
     def _may_take(self, size: int) -> bool:
-        """Whether the maintained join's blocks may take so many bytes."""
+        """Whether the join's blocks may take so many bytes more."""
         return self._stands(self.context.refusal(size, sum(block.nbytes for block in self.blocks())))
 
     def _stands(self, error: SqlError | None) -> bool:
-        """Whether nothing is wrong; otherwise the join fails."""
+        """Whether there is no error; otherwise the join fails."""
         if error is None:
             return True
         self._tasks.clear()

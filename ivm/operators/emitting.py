@@ -1,4 +1,4 @@
-"""Joins in parts: a delta is cut, each part runs in a worker with blocks of its own, which are put together in order.
+"""Sharing a join over threads: its delta is cut into shards, each with blocks of its own, which are then concatenated.
 
 A part whose blocks are large, or that has worked for long, comes back before it goes on: then the thread that owns the
 dataflow looks whether it was cancelled, and whether there is memory.
@@ -19,7 +19,7 @@ from ivm.workers import run
 
 
 class Shard:
-    """A piece of a delta (its descriptor), how far it is, and what it has emitted and counted."""
+    """A range of a delta (its descriptor), how far the kernel has come in it, and what it has emitted and counted."""
 
     __slots__ = ("delta", "full", "later", "out", "state", "stats")
 
@@ -32,9 +32,9 @@ class Shard:
         self.full: Block | None = None
 
     def go_on(self, kernel: Callable[[Shard], int], large: int, most: int) -> bool:
-        """Calls the kernel until the part has ended, or is to be seen to. Whether it has ended.
+        """Calls the kernel until the shard has ended, or needs memory or a check. Whether it has ended.
 
-        ``large``: rows of a block from which on it does not grow here; ``most``: rows that one call may emit."""
+        ``large``: rows from which on a block is not enlarged here. ``most``: rows that one call may emit."""
         while True:
             for block in (self.out, self.later):
                 block.d[B_ROOM] = min(block.room, block.n + most)
@@ -50,7 +50,7 @@ class Shard:
 
     @property
     def growth(self) -> int:
-        """Bytes that it holds, and those that it takes more when it goes on."""
+        """Bytes that it holds and will take when it goes on."""
         more = 0 if self.full is None else 2 * self.full.nbytes
         return self.out.nbytes + self.later.nbytes + more
 
@@ -58,7 +58,7 @@ class Shard:
 def emit(
     parts: Sequence[Shard], kernel: Callable[[Shard], int], large: int, most: int, may_take: Callable[[int], bool]
 ) -> bool:
-    """Runs all parts to their ends; False when ``may_take`` refuses the bytes that they would hold."""
+    """Runs all shards to their ends. False when ``may_take`` refuses the bytes that they would hold."""
     waiting = list(parts)
     while waiting:
         ended = run([partial(part.go_on, kernel, large, most) for part in waiting])
@@ -72,7 +72,7 @@ def emit(
 
 
 def collect(parts: Sequence[Shard], out: Block, later: Block, stats: Words) -> None:
-    """Appends what the parts have emitted, in their order, and adds up what they have counted."""
+    """Appends what the shards have emitted, in their order, and adds up what they have counted."""
     for part in parts:
         stats += part.stats
     put_together([part.out for part in parts], out)

@@ -122,7 +122,7 @@ class JoinOperator(Operator):
         return out.n > 0
 
     def _go_on(self, vector: int) -> bool:
-        """The halves that are left, until the fuel is used up."""
+        """Works on the remaining halves until the slice is full. Whether ``out`` has something."""
         halves = self._halves
         while halves:
             if not self._half(*halves[0], vector):
@@ -148,7 +148,7 @@ class JoinOperator(Operator):
             program.row(self.right.delta), address(self._program), len(self._program), address(self._state), self._last,
             program.out(fresh, program.row(self) + J_FRESH), *sides[0], *sides[1],
         ]  # fmt: skip
-        return Instruction(JOIN, program.row(self.left.delta), self.later.block, words)
+        return Instruction(JOIN, program.row(self.left.delta), self.later.block, words, SEARCHED)
 
     def blocks(self) -> list[Block]:
         return [self.out, self.later.block]
@@ -164,7 +164,7 @@ class JoinOperator(Operator):
         return self.later.block if self.scope.depth else self.out
 
     def _half(self, delta: Block, other: Side, minus: Words, left: bool, vector: int) -> bool:
-        """One delta against the other side; False when the fuel is used up before its end."""
+        """One delta against the other side. False when the slice is full before its end."""
         context = self.context
         out = self.out
         later = self.later.block
@@ -209,7 +209,7 @@ class JoinOperator(Operator):
     def _half_in_parts(
         self, delta: Block, other: Side, minus: Words, early: Words, left: bool, vector: int
     ) -> bool:  # fmt: skip
-        """The same, the delta cut between keys. A part whose blocks are large comes back here before they grow."""
+        """The same, the delta cut between keys. Large blocks of a shard grow only if memory and cancels allow."""
         context = self.context
         spine = other.arrangement.spine
         assert spine is not None
@@ -229,15 +229,15 @@ class JoinOperator(Operator):
         return True
 
     def _may_grow(self, block: Block) -> bool:
-        """Whether a block of the maintained join may double; raises instead where nothing is maintained yet."""
+        """Whether a block may double its room. If not, a maintained join fails; in other modes the error is raised."""
         return self._may_take(2 * block.nbytes)
 
     def _may_take(self, size: int) -> bool:
-        """Whether the maintained join's blocks may take so many bytes."""
+        """Whether the join's blocks may take so many bytes more."""
         return self._stands(self.context.refusal(size, sum(block.nbytes for block in self.blocks())))
 
     def _stands(self, error: SqlError | None) -> bool:
-        """Whether nothing is wrong; otherwise the join fails."""
+        """Whether there is no error; otherwise the join fails."""
         if error is None:
             return True
         self._state[:J_RAN] = (0, 0, -1)

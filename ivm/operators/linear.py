@@ -17,15 +17,16 @@ from ivm.runtime.operator import Held, Operator, Scope
 from ivm.runtime.program import Instruction, Program
 from ivm.trace.batch import Block, Words, address
 from ivm.trace.shards import copied, gathered, mapped, sort_into, sorted_block
+from ivm.workers import SORTED
 
 ROOM: Final = 512
-"""For how many rows a map in a loop has room from the start; where it has less, Python makes more."""
+"""Rows for which a map by a formula has room from the start; for more, Python enlarges the block."""
 AT_ONCE: Final = 1 << 17
-"""Rows that a function gets at once."""
+"""Rows that one call of a row function gets."""
 
 
 class InputOperator(Operator):
-    """Fed from outside; ``out`` gathers what was fed until the next step."""
+    """Fed from outside. ``out`` collects what is fed until the next step."""
 
     __slots__ = ("_given", "fed")
 
@@ -180,7 +181,7 @@ class FlatMapOperator(FailingOperator):
         self._own = self.out
 
     def _ask(self) -> Words | None:
-        """The function's formula, had when it is needed: what runs once has no use for one."""
+        """The function's formula, made on first use: an operator that runs once needs none."""
         if not self._asked:
             self._asked = True
             function = self._function
@@ -210,7 +211,7 @@ class FlatMapOperator(FailingOperator):
         return emits
 
     def _apply(self, given: Block, formula: Words) -> int:
-        """How many rows the kernel has made; -1 where a row fails."""
+        """Applies the formula: how many rows it has made, -1 where a row fails."""
         out = self.out = self._own
         out.reserve(given.n)
         made = mapped(given, out, formula)
@@ -219,9 +220,9 @@ class FlatMapOperator(FailingOperator):
         return made
 
     def _evaluate(self, given: Block) -> bool:
-        """A large block part by part: what the function needs on its way, weights above all, is large beside the rows.
+        """Calls the function on at most ``AT_ONCE`` rows at a time, since its intermediate arrays are large.
 
-        Weighed rows are added up part by part too, where that leaves less than half: groups have many rows, or few.
+        Weighed rows are consolidated after each call as long as that leaves less than half of them.
         """
         rows, times, diffs = given.arrays()
         parts: list[Block] = []
@@ -240,7 +241,7 @@ class FlatMapOperator(FailingOperator):
         return bool(wrong) or self.out.n > 0
 
     def _part(self, rows: Words, times: Words, diffs: Words, wrong: list[tuple[Words, Words, Words]]) -> Block:
-        """What the function makes of these; rows that fail come to ``wrong``."""
+        """What the function makes of these rows. The errors of rows that fail are appended to ``wrong``."""
         mapped = self._function(rows)
         origin = mapped.source
         assert mapped.rows.shape[1] == self.width
@@ -412,4 +413,4 @@ class ConsolidateOperator(UnaryOperator):
         return out.n > 0
 
     def instruction(self, program: Program) -> Instruction | None:
-        return Instruction(CONSOLIDATE, program.row(self.source))
+        return Instruction(CONSOLIDATE, program.row(self.source), shared=SORTED)

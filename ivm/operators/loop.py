@@ -1,8 +1,8 @@
-"""Into, around and out of a loop: enter, variable and its feedback, leave."""
+"""Entering, repeating and leaving a loop: enter, variable, feedback, delay, leave, overflow."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Collection
 from typing import Final
 
 import numpy as np
@@ -34,8 +34,8 @@ class EnterOperator(UnaryOperator):
         assert source.scope is scope.parent
         self.key_width = source.key_width
 
-    def read_running(self, held: Held, is_new: Callable[[Operator], bool]) -> list[Operator]:
-        return [source for source in self.inputs() if not is_new(source)]
+    def read_running(self, held: Held, new: Collection[int]) -> list[Operator]:
+        return [source for source in self.inputs() if id(source) not in new]
 
     def contents(self, held: Held) -> Block:
         return _changed(held(self.source), ENTER, self.source.scope.shape, self.scope.shape)
@@ -63,7 +63,7 @@ class EnterOperator(UnaryOperator):
 
 
 class VariableOperator(Operator):
-    """What its body emitted a round ago."""
+    """A loop's variable: emits what its body emitted one round earlier."""
 
     __slots__ = ("body", "following", "overflow")
 
@@ -72,7 +72,7 @@ class VariableOperator(Operator):
     def __init__(self, context: FlowContext, scope: Scope, width: int) -> None:
         super().__init__(context, scope, width)
         self.overflow: OverflowOperator | None = None
-        """Who gets what its body emits in the last round."""
+        """Gets what its body emits in the last round."""
         # Invariant: of one loop vector, since the next round comes before everything else that is due in the loop.
         self.following = Block(width)
         self.body: Operator | None = None
@@ -196,7 +196,7 @@ class DelayOperator(UnaryOperator):
 
 
 class FeedbackOperator(UnaryOperator):
-    """Brings a body's updates to its variable, one round later; watches the loop's limit."""
+    """Hands a body's updates to its variable, for the next round, and enforces the loop's limit of rounds."""
 
     __slots__ = ("_mask", "variable")
 
@@ -233,7 +233,7 @@ class FeedbackOperator(UnaryOperator):
 
     @property
     def _is_idle(self) -> bool:
-        """Whether what comes in the last round is nobody's: the loop returns there, or another's overflow tells."""
+        """Whether what comes in the last round is dropped: the loop returns there, or another overflow tells."""
         return self.variable.overflow is None and (self.scope.return_at_limit or self.scope.overflows > 0)
 
     def instruction(self, program: Program) -> Instruction | None:
@@ -255,8 +255,7 @@ class FeedbackOperator(UnaryOperator):
 
 
 class LeavingOperator(UnaryOperator):
-    """Outside of a loop, what is gathered inside it over all rounds of a run: the round is dropped, equal updates are
-    added up."""
+    """Emits, outside of a loop, what is gathered inside it over a run, consolidated without the round."""
 
     __slots__ = ("gathered",)
 
@@ -293,7 +292,7 @@ class LeavingOperator(UnaryOperator):
         gathered.n = copied(given, gathered, 1, LEAVE, loop.shape, 0)
 
     def run(self, vector: int) -> bool:
-        """Called by the loop when it has run; hands on to the parent's pass."""
+        """Called when the loop has run: emits in the pass around it."""
         if not self.run_called(vector):
             return False
         self.scope.touched.append(self)
@@ -325,8 +324,8 @@ class LeaveTap(UnaryOperator):
         super().__init__(context, scope, 0, source)
         self.leave = leave
 
-    def read_running(self, held: Held, is_new: Callable[[Operator], bool]) -> list[Operator]:
-        if not is_new(self.source):
+    def read_running(self, held: Held, new: Collection[int]) -> list[Operator]:
+        if id(self.source) not in new:
             self.leave.leave_again(_changed(held(self.source), LEAVE, self.source.scope.shape, 0))
         return []
 
@@ -393,8 +392,8 @@ class OverflowOperator(LeavingOperator):
         assert isinstance(self.source, VariableOperator)
         return self.source
 
-    def read_running(self, held: Held, is_new: Callable[[Operator], bool]) -> list[Operator]:
-        if not is_new(self.variable):
+    def read_running(self, held: Held, new: Collection[int]) -> list[Operator]:
+        if id(self.variable) not in new:
             self.leave_again(self.contents(held))
         return []
 

@@ -398,7 +398,7 @@ class ReduceOperator(FailingOperator):
         if self._counts and self.ran:
             kept = 0 if self.spine is None else address(self.spine.cell)
             cells = [address(self.source.spine.cell), kept, address(self._unsorted.d)]
-            return Instruction(COUNT, program.row(self.source), None, cells)
+            return Instruction(COUNT, program.row(self.source), None, cells, SEARCHED)
         if not self.scope.depth and self.ran and self._ask() is not None:
             return self._sums(program)
         if words is None and 0 < self.scope.depth <= FIRST_DEPTH and self._ask() is not None:

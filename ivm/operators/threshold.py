@@ -47,8 +47,8 @@ class ThresholdOperator(UnaryOperator):
 
     def instruction(self, program: Program) -> Instruction | None:
         if not self.scope.depth:
-            return Instruction(THRESHOLD_TOTAL, program.row(self.source), None, self._cells())
-        return Instruction(THRESHOLD, program.row(self.source), self.later.block, self._cells())
+            return Instruction(THRESHOLD_TOTAL, program.row(self.source), None, self._cells(), SEARCHED)
+        return Instruction(THRESHOLD, program.row(self.source), self.later.block, self._cells(), CORRECTED)
 
     def _cells(self) -> list[int]:
         assert self.source.spine is not None

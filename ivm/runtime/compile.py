@@ -7,10 +7,17 @@ linked, freed or has failed. Rows of the outermost scope lie in rank order.
 
 from __future__ import annotations
 
-from ivm.kernels.program import CALL, NESTED, PROGRAM_HEAD, R_ENTERS, ROW_WORDS, TAP
+from typing import Final
+
+from ivm.kernels.program import CALL, F_LEAST, KINDS, NESTED, PROGRAM_HEAD, R_ENTERS, R_NOTED, TAP
 from ivm.runtime.operator import Operator, Scope
 from ivm.runtime.program import Instruction, Program
 from ivm.trace.batch import address
+from ivm.workers import CORRECTED, EXTENDED, SEARCHED, SORTED, Workers
+
+SHARED: Final = (SEARCHED, CORRECTED, SORTED, EXTENDED)
+"""The kinds of work that threads share, in the order in which a program has them."""
+assert len(SHARED) == KINDS
 
 
 class Section:
@@ -73,9 +80,13 @@ class Compiled(Program):
         self.operators[at] = operator
         if told:
             self.told[at] = operator
-        self.fill(at, [*self._row(operator), int(told)])
+        self.fill(at, self._row(operator, told))
 
-    def _row(self, operator: Operator) -> list[int]:
+    def share(self, present: Workers) -> None:
+        """Says from how many updates on these threads share work."""
+        self.fill(F_LEAST, [present.least(kind) for kind in SHARED])
+
+    def _row(self, operator: Operator, told: bool) -> list[int]:
         instruction = None if operator.error is not None else operator.instruction(self)
         if instruction is None:
             later = operator.later
@@ -84,14 +95,15 @@ class Compiled(Program):
         row = [instruction.operator, -1, 0, address(operator.out.d), instruction.source, own]
         row += [*self.listed(operator.inside), *instruction.words]
         row += [0] * (R_ENTERS - len(row))
-        return [*row, *self.listed(operator.entering)]
+        shared = F_LEAST + SHARED.index(instruction.shared) if instruction.shared else 0
+        return [*row, *self.listed(operator.entering), int(told), shared]
 
     def _make_nested(self, loop: Scope) -> None:
         """Makes a loop's own row."""
         leaving = self.listed([leave for operator in loop.operators() for leave in operator.leavers])
         row = [NESTED, -1, 0, address(loop.context.nothing), self.scope(loop), 0, *leaving]
-        row += [0] * (ROW_WORDS - 1 - len(row))
-        self.fill(self.row(loop), [*row, int(loop.depth == 1)])
+        row += [0] * (R_NOTED - len(row))
+        self.fill(self.row(loop), [*row, int(loop.depth == 1), 0])
 
     def forget(self, member: Operator | Scope, loop: Scope) -> None:
         """Forgets a member that is freed or has failed, and everything in its outermost loop, if it is in one. What

@@ -8,7 +8,7 @@ due, or to be compiled again is noted here.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from heapq import heappush
 from typing import ClassVar, Self
 
@@ -267,10 +267,11 @@ class Operator:
         """Whether it has something to emit when it is hydrated, though no input wakes it."""
         return False
 
-    def read_running(self, held: Held, is_new: Callable[[Operator], bool]) -> list[Operator]:
+    def read_running(self, held: Held, new: Collection[int]) -> list[Operator]:
         """Called once, when it is new and about to be linked: which running operators are to offer it what they hold
-        through their ``out``. 0A000 where it stands in a loop that runs already."""
-        running = [source for source in self.inputs() if not is_new(source)]
+        through their ``out``. ``new``: the identities of all new operators. 0A000 where it is in a loop that runs
+        already."""
+        running = [source for source in self.inputs() if id(source) not in new]
         if running and self.scope.depth:
             raise unsupported(IN_RUNNING_LOOP)
         return running

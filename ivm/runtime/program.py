@@ -24,15 +24,22 @@ class Emitting(Protocol):
 
 
 class Instruction:
-    """One operator's row: the kernel that it runs, its source's row, its own block, and words of its own kind."""
+    """One operator's row: the kernel that it runs, its source's row, its own block, and words of its own kind.
 
-    __slots__ = ("operator", "own", "source", "words")
+    ``shared``: the kind of work (``ivm.workers``) that the operator lets threads share: from as many updates on as that
+    says, the kernel leaves the work to ``Operator.run_called``. 0: it never does.
+    """
 
-    def __init__(self, operator: int, source: int = 0, own: Block | None = None, words: Sequence[int] = ()) -> None:
+    __slots__ = ("operator", "own", "shared", "source", "words")
+
+    def __init__(
+        self, operator: int, source: int = 0, own: Block | None = None, words: Sequence[int] = (), shared: int = 0
+    ) -> None:  # fmt: skip
         self.operator = operator
         self.source = source
         self.own = own
         self.words = words
+        self.shared = shared
 
 
 class Program:

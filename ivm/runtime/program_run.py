@@ -18,14 +18,10 @@ from ivm.kernels.program import (
     CALL,
     CALLED_EMITTED,
     CALLED_SILENT,
-    F_CORRECTED,
-    F_EXTENDED,
     F_QUEUE,
     F_QUEUE_COUNT,
     F_RETURN,
     F_SCOPE,
-    F_SEARCHED,
-    F_SORTED,
     F_TOUCHED_COUNT,
     FINISHED,
     NOT_CALLED,
@@ -44,7 +40,7 @@ from ivm.kernels.program import (
 from ivm.kernels.run import run_program
 from ivm.runtime.compile import Compiled
 from ivm.runtime.operator import Operator, Scope
-from ivm.workers import CORRECTED, EXTENDED, SEARCHED, SORTED, Workers, workers
+from ivm.workers import Workers, workers
 
 PASSES: Final = 16
 """How many run between two checks whether the step was cancelled, or is to pause."""
@@ -61,20 +57,17 @@ class Run:
         self._called: dict[int, Operator] = {}
         self._workers: Workers | None = None
         self._outside: Scope | None = None
-        """The loop that is left by the scheduler's own structures, not by the program."""
+        """The outermost loop of a ``LoopRun``: the scheduler, not the program, hands on what leaves it."""
 
     def _share(self) -> None:
-        """Says from how many updates on work is shared by threads."""
+        """Tells the program from how many updates on the present workers share work."""
         present = workers()
         if present is not self._workers:
             self._workers = present
-            for place, kind in (
-                (F_SEARCHED, SEARCHED), (F_CORRECTED, CORRECTED), (F_SORTED, SORTED), (F_EXTENDED, EXTENDED)
-            ):  # fmt: skip
-                self.program.view[place] = present.least(kind)
+            self.program.share(present)
 
     def _go_on(self) -> bool:
-        """Runs what is due, until nothing is; False: the step is to pause, and the next call goes on."""
+        """Runs what is due, until nothing is. False: the step is to pause; the next call goes on."""
         context, program = self._context, self.program
         while True:
             found = run_program(program.words, context.nothing, context.again, context.stats, PASSES)
@@ -89,7 +82,7 @@ class Run:
                 return False
 
     def _look(self, loop: Scope) -> None:
-        """Ends the loop that is at work if it was cancelled, takes too much memory, or has failed."""
+        """Ends the running outermost loop if it was cancelled, takes too much memory, or has failed."""
         context = self._context
         if context.running is not loop:
             context.running, context.before = loop, -1
@@ -100,7 +93,7 @@ class Run:
             self._end(loop)
 
     def _serve(self, at: int, unplaced: bool) -> None:
-        """Runs the operator in whose row the kernel has returned, or inserts what it has emitted."""
+        """Runs the operator at whose row the kernel has returned; if ``unplaced``, only inserts what it emitted."""
         member = self.program.operators[at]
         try:
             if unplaced:
@@ -116,7 +109,7 @@ class Run:
         self.program.view[F_RETURN] = CALLED_EMITTED if emits else CALLED_SILENT
 
     def _call(self, member: Operator, at: int) -> bool:
-        """Runs an operator in Python; whether it has emitted anything."""
+        """Runs an operator in Python. Whether it has emitted anything."""
         view = self.program.view
         self._called[at] = member
         self._context.called += 1
@@ -143,7 +136,7 @@ class Run:
         return emits
 
     def _take_up(self, scope: Scope) -> None:
-        """What the agendas of a loop, and of those around it, say is due."""
+        """Moves what the agendas of a loop, and of the loops around it, say is due into the program."""
         program, view = self.program, self.program.view
         while scope.depth:
             for vector, items in scope.agenda.items():
@@ -161,11 +154,11 @@ class Run:
             scope = scope.around
 
     def _broke(self, member: Operator, error: Exception) -> None:
-        """What comes of an operator that has raised."""
+        """Called when an operator has raised."""
         raise error
 
     def _quieten(self, loop: Scope) -> None:
-        """Lets nothing of a loop be due any more."""
+        """Takes everything in a loop off the program's agenda."""
         view = self.program.view
         at = self.program.scope(loop)
         for row in range(view[at + S_FIRST], view[at + S_END], ROW_WORDS):
@@ -174,7 +167,7 @@ class Run:
         view[at + S_AT] = 0
 
     def _end(self, loop: Scope) -> None:
-        """After a failure nothing is left to do in an outermost loop that is at work: the scope around it goes on."""
+        """Ends a running outermost loop after a failure; the scope around it goes on."""
         section = self.program.sections[id(loop)]
         for scope in section.scopes:
             self._quieten(scope)
@@ -189,7 +182,7 @@ class Run:
         view[F_RETURN] = NOT_CALLED
 
     def _settle_called(self) -> None:
-        """Lets those that were called take in what has come of it."""
+        """Lets the operators that were called take up what the program has left in their blocks since."""
         view = self.program.view
         for at, member in self._called.items():
             member.settle()
@@ -204,7 +197,7 @@ class Run:
 
 
 class LoopRun(Run):
-    """A loop whose surroundings are called one by one."""
+    """The program of one outermost loop; the scheduler calls the operators around it."""
 
     __slots__ = ("_loop", "_section")
 
@@ -216,7 +209,7 @@ class LoopRun(Run):
         self._section = self.program.sections[id(loop)]
 
     def run(self) -> None:
-        """Runs what the loop's agenda says is due, until nothing is."""
+        """Runs what the loop's agenda says is due, until nothing is. Raises what an operator raises."""
         program = self.program
         self._share()
         for scope in self._section.scopes:

@@ -30,11 +30,15 @@ def replay_into(context: FlowContext, fresh: Sequence[Operator]) -> list[tuple[O
     memo: Memo = {}
     offered: dict[int, tuple[Operator, Block]] = {}
     links: list[tuple[Operator, Operator]] = []
+
+    def held(operator: Operator) -> Block:
+        return replay(context, operator, memo)
+
     for operator in fresh:
         links += [(source, operator) for source in operator.inputs()]
-        for source in operator.read_running(lambda o: replay(context, o, memo), lambda o: id(o) in new):
+        for source in operator.read_running(held, new):
             if id(source) not in offered:
-                block = replay(context, source, memo)
+                block = held(source)
                 offered[id(source)] = (source, source.out)
                 source.out = block
     for source, operator in links:

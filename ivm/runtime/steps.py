@@ -20,11 +20,11 @@ from ivm.runtime.program_run import Run
 from ivm.runtime.scheduler import broke
 
 CROWDED: Final = 2
-"""How many times its size when it was new a program may have before it is made anew."""
+"""A program that has grown to so many times its first size is made again from scratch."""
 
 
 class FlowRun(Run):
-    """A whole dataflow, step by step. Cost of a step: what is fed and what that reaches."""
+    """The program of a whole dataflow. Cost of a step: what is fed, and the operators that this reaches."""
 
     __slots__ = ("_looked", "_new", "_running", "root")
 
@@ -38,11 +38,11 @@ class FlowRun(Run):
 
     @property
     def looked(self) -> int:
-        """How many rows kernels have looked at so far."""
+        """How many rows the kernel has looked at so far."""
         return self._looked + self.program.view[F_LOOKED]
 
     def run(self) -> None:
-        """A step; or, if the last one has paused, the rest of it."""
+        """Runs a step, or the rest of one that has paused. Raises where an operator's failure ends the step."""
         try:
             if not self._running:
                 self._load()
@@ -60,7 +60,7 @@ class FlowRun(Run):
             program.told[at].emitted()
 
     def _load(self) -> None:
-        """Brings the program up to date, and queues what is awake."""
+        """Compiles what has changed, and queues what is awake."""
         root = self.root
         while root.stale or not self._new:
             self._renew()
@@ -78,7 +78,7 @@ class FlowRun(Run):
         root.heap.clear()
 
     def _renew(self) -> None:
-        """Makes the rows of what was linked or has changed. Cost: that; now and then, all rows."""
+        """Compiles the members that were linked or have changed. Cost: those; now and then, all members."""
         root = self.root
         everything = not self._new or self.program.size > CROWDED * self._new
         if everything:
@@ -121,7 +121,7 @@ class FlowRun(Run):
             self.program.view[F_RETURN] = CALLED_SILENT
 
     def _abandon(self) -> None:
-        """After an exception nothing is left to do, and the program is given up."""
+        """After an exception: drops all work, and the program with it."""
         root = self.root
         self._running = False
         self._called.clear()
