@@ -14,8 +14,8 @@ from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
 from ivm.graph import NodeId
 from ivm.rows import Words
-from ivm.trace.batch import Batch as ArrangedBatch
 from ivm.runtime.root import Root
+from ivm.trace.batch import Batch as ArrangedBatch
 from ivm.trace.trace import Version
 from planner.expr.context import Context
 from planner.physical.key_checks import Guard
