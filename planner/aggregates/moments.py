@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from planner.aggregates.exact_sums import Total
 from planner.aggregates.table import Family
-from planner.expr.functions.division import divide, division_scale
+from planner.expr.functions.numbers.division import divide, division_scale
 from storage.types.numeric import from_parts
 
 _SAMPLE = (Family.VAR_SAMP, Family.STDDEV_SAMP)

@@ -17,7 +17,10 @@ from planner.aggregates.percentile import Percentile
 from planner.aggregates.result_formulas import finishing
 from planner.aggregates.results import Groups, finish
 from planner.aggregates.table import AGGREGATES, AggregateKind, Family, without_filter
-from planner.expr.functions.table import needs_order_bytes
+from planner.expr.functions.boolean import IS_NOT_NULL, IS_NOT_TRUE, IS_NULL
+from planner.expr.functions.casts.registry import CAST
+from planner.expr.functions.compare import ORDER_BYTES, ORDER_PREFIX
+from planner.expr.ordering import needs_order_bytes
 from planner.expr.python_function import PythonFunction
 from planner.expr.python_values import OutOfRangeError, to_python
 from planner.expr.row_errors import error_words
@@ -273,7 +276,7 @@ _FALSE: Final = Literal(False, BOOL)
 
 def is_null(expr: Scalar) -> Scalar:
     """0/1: the expression is NULL."""
-    return Call("is null", (expr,), BOOL, False)
+    return Call(IS_NULL, (expr,), BOOL, False)
 
 
 def order_words(key: SortKey) -> list[tuple[Scalar, Order]]:
@@ -281,7 +284,7 @@ def order_words(key: SortKey) -> list[tuple[Scalar, Order]]:
     words: list[tuple[Scalar, Order]] = []
     expr = key.expr
     if expr.nullable:
-        placed = "is not null" if key.nulls_first else "is null"
+        placed = IS_NOT_NULL if key.nulls_first else IS_NULL
         words.append((Call(placed, (expr,), BOOL, False), Order.WORD))
     return words + value_words(key)
 
@@ -290,13 +293,13 @@ def value_words(key: SortKey) -> list[tuple[Scalar, Order]]:
     """The words that sort rows as an ORDER BY key does where it is not NULL, each with its order."""
     words: list[tuple[Scalar, Order]] = []
     expr = key.expr
-    prefix: Scalar = Call("order_prefix", (expr,), INT8, expr.nullable)
+    prefix: Scalar = Call(ORDER_PREFIX, (expr,), INT8, expr.nullable)
     if key.descending:
         prefix = Call("~(int8)", (prefix,), INT8, expr.nullable)
     words.append((prefix, Order.WORD))
     if needs_order_bytes(expr.type):
         order = Order.BYTES_DESCENDING if key.descending else Order.BYTES
-        words.append((Call("order_bytes", (expr,), BYTEA, expr.nullable), order))
+        words.append((Call(ORDER_BYTES, (expr,), BYTEA, expr.nullable), order))
     return words
 
 
@@ -307,7 +310,7 @@ def ordered_layout(aggregate: Aggregate) -> GroupLayout:
     assert function.kind is AggregateKind.ORDERED, aggregate.function
     expr = aggregate.args[0]
     if expr.type.storage is not aggregate.type.storage:
-        expr = Call("cast", (expr,), aggregate.type, expr.nullable)
+        expr = Call(CAST, (expr,), aggregate.type, expr.nullable)
     words = order_words(SortKey(expr, function.family is Family.MAX))
     if expr.nullable:
         null: int | None = 0
@@ -330,7 +333,7 @@ def dropped(aggregate: Aggregate, not_null: Sequence[Scalar]) -> Scalar:
     """0 where the row counts: it passes the FILTER, and none of ``not_null`` is NULL."""
     arms: list[tuple[Scalar, Scalar]] = []
     if aggregate.filter is not None:
-        arms.append((Call("is not true", (aggregate.filter,), BOOL, False), _TRUE))
+        arms.append((Call(IS_NOT_TRUE, (aggregate.filter,), BOOL, False), _TRUE))
     arms += [(is_null(arg), _TRUE) for arg in not_null if arg.nullable]
     return Case(tuple(arms), _FALSE, BOOL, False) if arms else _FALSE
 

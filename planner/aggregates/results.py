@@ -23,7 +23,7 @@ from planner.aggregates.moments import (
     pair_moment,
 )
 from planner.aggregates.table import BITS, COUNTS, PAIRS, Family
-from planner.expr.functions.intervals import scale_interval
+from planner.expr.functions.datetime.intervals import scale_interval
 from storage.dictionary import Dictionary
 from storage.types import codec
 from storage.types.numeric import from_parts

@@ -70,6 +70,7 @@ from ivm.words import (
     Kind,
     SqlType,
 )  # fmt: skip
+from planner.expr.functions.boolean import IS_NOT_NULL
 from planner.expr.functions.table import ANY, ANYARRAY, ANYELEMENT, ANYENUM, ANYNONARRAY, ArgumentType, function_key
 from planner.expr.scalar import Aggregate, Call, Case, Literal, Scalar
 
@@ -188,7 +189,7 @@ def of_pairs(aggregate: Aggregate) -> Aggregate:
 
 
 def _present(value: Scalar) -> Scalar:
-    return Call("is not null", (value,), BOOL, False)
+    return Call(IS_NOT_NULL, (value,), BOOL, False)
 
 
 PAIRS: Final = (

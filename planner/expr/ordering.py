@@ -32,6 +32,16 @@ def comparable(type: SqlType) -> bool:
     return type.kind is not Kind.VOID and all(comparable(t) for _, t in type.fields)
 
 
+def needs_order_bytes(type: SqlType) -> bool:
+    """Whether values with equal ``order_prefix`` may differ in order, so that ``order_bytes`` must decide."""
+    return type.storage is not Storage.DIRECT
+
+
+def is_its_own_order(type: SqlType) -> bool:
+    """Whether values compare as their words do, as integers."""
+    return type.storage is Storage.DIRECT and not type.has_equality_class and type.kind is not Kind.NUMERIC
+
+
 def equality_class(type: SqlType, words: Words, dictionary: Dictionary) -> Words:
     """The canonical word of each value's equality class, a word of the same type."""
     if not type.has_equality_class:

@@ -1,28 +1,16 @@
-"""Which expressions can raise an error on a row. Conservative: what is not known to be safe may raise."""
+"""Which expressions can raise an error on a row, by what the table of functions says. Conservative: the table's default
+is that a function may raise anything."""
 
 from __future__ import annotations
 
-from typing import Final
-
-from ivm.words import Kind, SqlType, Storage
-from planner.expr.functions.table import FUNCTIONS
+from ivm.words import SqlType
+from planner.expr.functions.library import RAISING_CASTS, TRY_CAST, called_function, is_volatile
+from planner.expr.functions.table import Raises
 from planner.expr.scalar import Call, Exists, Quantified, Scalar, ScalarSubquery, children
 from planner.logical.nodes import Rel
 from planner.logical.traversal import children as inputs
 from planner.logical.traversal import scalars, walk
 from planner.memo import by_identity
-
-_SAFE_NAMES: Final = frozenset(
-    {
-        "=", "<>", "<", "<=", ">", ">=", "is distinct from", "is not distinct from", "is null", "is not null", "not",
-        "is true", "is not true", "is false", "is not false", "is unknown", "is not unknown", "equality_class",
-        "order_prefix", "order_bytes", "upper", "lower", "length", "char_length", "greatest", "least", "nullif", "||",
-        "row", "field of row", "row is null", "row is not null", "btrim", "ltrim", "rtrim", "starts_with", "position",
-        "strpos",
-    }
-)  # fmt: skip
-_INTEGERS: Final = (Kind.INT2, Kind.INT4, Kind.INT8)
-_TEXTS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.NAME, Kind.BPCHAR)
 
 
 def can_raise(expr: Scalar) -> bool:
@@ -31,7 +19,7 @@ def can_raise(expr: Scalar) -> bool:
         return True
     if isinstance(expr, Exists | Quantified):
         return rel_can_raise(expr.rel)
-    if isinstance(expr, Call) and not _safe_call(expr):
+    if isinstance(expr, Call) and _raises(expr) is not Raises.NEVER:
         return True
     return any(can_raise(part) for part in children(expr))
 
@@ -40,12 +28,13 @@ def error_of(expr: Scalar) -> str | None:
     """The one error that an expression can raise, by the name of the type that overflows; None: it may raise others."""
     found: set[str] = set()
     for part in walk(expr):
-        if isinstance(part, Call) and not _safe_call(part):
-            if part.function[0] not in "+-*" or part.type.kind not in _INTEGERS:
-                return None
-            found.add(part.type.kind.value)
-        elif isinstance(part, Exists | Quantified | ScalarSubquery):
+        if isinstance(part, Exists | Quantified | ScalarSubquery):
             return None
+        if not isinstance(part, Call) or (raises := _raises(part)) is Raises.NEVER:
+            continue
+        if raises is not Raises.OVERFLOW:
+            return None
+        found.add(part.type.kind.value)
     return found.pop() if len(found) == 1 else None
 
 
@@ -58,34 +47,22 @@ def rel_can_raise(rel: Rel) -> bool:
 @by_identity
 def rel_is_volatile(rel: Rel) -> bool:
     """Whether a plan calls a volatile function: computing fewer of its rows would be seen."""
-    return any(_is_volatile(part) for e in scalars(rel) for part in walk(e)) or any(map(rel_is_volatile, inputs(rel)))
+    return any(is_volatile(part) for e in scalars(rel) for part in walk(e)) or any(map(rel_is_volatile, inputs(rel)))
 
 
-def _is_volatile(part: Scalar) -> bool:
-    function = FUNCTIONS.get(part.function) if isinstance(part, Call) else None
-    return function is not None and function.volatility == "volatile"
+def _raises(call: Call) -> Raises:
+    """What the call itself may raise, whatever its arguments raise."""
+    source = call.args[0].type if call.args else None
+    if call.function == TRY_CAST or (call.function in RAISING_CASTS and source == call.type):
+        return Raises.NEVER
+    function = called_function(call)
+    if function is None:
+        return Raises.ANYTHING
+    if function.raises is Raises.TYPMOD:
+        return Raises.ANYTHING if _has_typmod(call.type) else Raises.NEVER
+    return function.raises
 
 
-def _safe_call(call: Call) -> bool:
-    name = call.function.partition("(")[0] or call.function
-    if name == "cast":
-        return _safe_cast(call.args[0].type, call.type)
-    if name == "try_cast":
-        return True
-    if name == "||":
-        return call.type.kind in _TEXTS
-    return name in _SAFE_NAMES
-
-
-def _safe_cast(source: SqlType, target: SqlType) -> bool:
-    if source == target:
-        return True
-    if source.kind in _INTEGERS and target.kind in _INTEGERS:
-        return _INTEGERS.index(source.kind) <= _INTEGERS.index(target.kind)
-    if source.kind in _INTEGERS and target.kind in (Kind.FLOAT8, Kind.NUMERIC):
-        return target.storage is not Storage.DIRECT or target.kind is Kind.FLOAT8
-    if source.kind is Kind.NUMERIC and target.kind is Kind.NUMERIC:
-        return target.precision is None
-    if target.kind is Kind.TEXT:
-        return True
-    return source.kind in _TEXTS and target.kind in _TEXTS and target.precision is None
+def _has_typmod(type_: SqlType) -> bool:
+    """Whether values may not fit the type's length, precision or scale."""
+    return type_.precision is not None

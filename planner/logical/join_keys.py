@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from ivm.words import NUMERIC, TIMESTAMP, Kind, Schema, SqlType
-from planner.expr.functions.subquery import SAME_WORD
+from planner.expr.functions.compare import EQUALITY_CLASS, NOT_DISTINCT
+from planner.expr.functions.internal.subquery import SAME_WORD
+from planner.expr.functions.library import CAST, is_equality
 from planner.expr.scalar import Call, Literal, Parameter, Scalar
 from planner.logical.traversal import columns_of, conjuncts, has_subquery, shift
 
@@ -15,8 +17,6 @@ _INTEGERS: Final = frozenset(
 )
 _TEXTS: Final = frozenset({Kind.TEXT, Kind.VARCHAR, Kind.NAME})
 _FLOATS: Final = frozenset({Kind.FLOAT4, Kind.FLOAT8})
-EQUAL: Final = "="
-SAME: Final = "is not distinct from"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +69,12 @@ def as_type(expr: Scalar, target: SqlType) -> Scalar:
     if source.kind is target.kind:
         same = same or source.kind is not Kind.NUMERIC
         same = same or (source.storage is target.storage and source.scale == target.scale)
-    return expr if same else Call("cast", (expr,), target, expr.nullable)
+    return expr if same else Call(CAST, (expr,), target, expr.nullable)
 
 
 def comparable(call: Scalar) -> tuple[Scalar, Scalar, bool] | None:
     """An equality's two arguments in one representation, and whether it is null-safe; None if it is no equality."""
-    name = operator(call)
-    if name not in (EQUAL, SAME) or not isinstance(call, Call) or len(call.args) != 2:
+    if not isinstance(call, Call) or not (is_equality(call) or call.function in (NOT_DISTINCT, SAME_WORD)):
         return None
     left, right = call.args
     if call.function == SAME_WORD:
@@ -83,12 +82,12 @@ def comparable(call: Scalar) -> tuple[Scalar, Scalar, bool] | None:
     target = common_type(left.type, right.type)
     if target is None:
         return None
-    return by_class(as_type(left, target)), by_class(as_type(right, target)), name == SAME
+    return by_class(as_type(left, target)), by_class(as_type(right, target)), call.function == NOT_DISTINCT
 
 
 def by_class(expr: Scalar) -> Scalar:
     """The expression by which equal values have equal words."""
-    return Call("equality_class", (expr,), expr.type, expr.nullable) if expr.type.has_equality_class else expr
+    return Call(EQUALITY_CLASS, (expr,), expr.type, expr.nullable) if expr.type.has_equality_class else expr
 
 
 def has_classes(row: Schema) -> bool:

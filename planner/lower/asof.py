@@ -14,6 +14,7 @@ from ivm.graph import Gather, NodeId, Order
 from ivm.words import BOOL, INT8, ColumnType, Kind, Schema, Storage
 from planner import gathers
 from planner.aggregates.reducers import order_words, value_words
+from planner.expr.functions.boolean import IS_NULL
 from planner.expr.scalar import Call, Column, Literal, Or, Scalar, SortKey
 from planner.gathers import Cell
 from planner.logical.nodes import AsOf, schema
@@ -61,7 +62,7 @@ def _arranged(
     front: Words = []
     for column, null_safe in keys:
         if null_safe:
-            front.append((Call("is null", (own[column],), BOOL, False), Order.WORD))
+            front.append((Call(IS_NULL, (own[column],), BOOL, False), Order.WORD))
         front.append((own[column], Order.WORD))
     front = front or [(Literal(0, INT8), Order.WORD)]
     at = value_words(SortKey(own[point], later)) if later or not _is_plain(own[point]) else [(own[point], Order.WORD)]
@@ -116,7 +117,7 @@ def _without_key(low: Lowering, left: Flow, rel: AsOf) -> Flow | None:
     """The left rows whose key or point is NULL, if there may be such."""
     own = own_columns(left.schema)
     used = [own[a] for a, _, same in rel.keys if not same] + [own[rel.points[0]]]
-    nulls = tuple(dict.fromkeys(Call("is null", (c,), BOOL, False) for c in used if c.nullable))
+    nulls = tuple(dict.fromkeys(Call(IS_NULL, (c,), BOOL, False) for c in used if c.nullable))
     if not nulls:
         return None
     return low.compute(left, (nulls[0] if len(nulls) == 1 else Or(nulls),), None)

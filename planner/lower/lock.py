@@ -10,7 +10,8 @@ from ivm.graph import Gather, NodeId
 from ivm.kernels.codes import ALONE, MATCH
 from ivm.words import BOOL, INT8, Schema
 from planner import gathers
-from planner.expr.functions.subquery import SAME_WORD
+from planner.expr.functions.boolean import IS_NOT_NULL, IS_NULL
+from planner.expr.functions.internal.subquery import SAME_WORD
 from planner.expr.scalar import Call, Column, Literal, Or, Scalar
 from planner.gathers import Cell
 from planner.logical.locked_joins import kept_schema, nullable
@@ -62,17 +63,17 @@ def _arranged(low: Lowering, flow: Flow, keys: tuple[tuple[int, bool], ...], lef
     """[whether a key is NULL | key | row]; right rows with a NULL key are left out, left ones meet nothing."""
     own = own_columns(flow.schema)
     plain = [own[column] for column, null_safe in keys if not null_safe and own[column].nullable]
-    nulls = tuple(Call("is null", (c,), BOOL, False) for c in dict.fromkeys(plain))
+    nulls = tuple(Call(IS_NULL, (c,), BOOL, False) for c in dict.fromkeys(plain))
     flag: Scalar = Literal(0, INT8)
     if left and nulls:
         flag = nulls[0] if len(nulls) == 1 else Or(nulls)
     elif nulls:
-        tests = tuple(Call("is not null", (c,), BOOL, False) for c in dict.fromkeys(plain))
+        tests = tuple(Call(IS_NOT_NULL, (c,), BOOL, False) for c in dict.fromkeys(plain))
         flow = low.compute(flow, tests, None)
     words: list[Scalar] = [flag]
     for column, null_safe in keys:
         if null_safe:
-            words.append(Call("is null", (own[column],), BOOL, False))
+            words.append(Call(IS_NULL, (own[column],), BOOL, False))
         words.append(own[column])
     flow = low.coerce(flow, nullable(flow.schema))
     raw, gather = in_front(low, flow, tuple(words))

@@ -18,6 +18,7 @@ from typing import assert_never
 from ivm.graph import Priority
 from ivm.words import INT2, INT4, INT8, Schema
 from planner.aggregates.table import AGGREGATES, AggregateKind, Family
+from planner.expr.functions.library import called_function
 from planner.expr.scalar import Aggregate, Call, Column, Scalar
 from planner.logical.nodes import (
     AsOf,
@@ -46,7 +47,6 @@ from planner.logical.traversal import bottom_up, columns_of, own_columns, rewrit
 Labels = frozenset[int]
 _NONE: Labels = frozenset()
 _INTEGERS = (INT2, INT4, INT8)
-_CASTS = ("cast", "assignment_cast")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +177,8 @@ def _carries(expr: Scalar, labels: Labels, grows: bool) -> bool:
         case Column():
             return True
         case Call() if expr.type in _INTEGERS and all(a.type in _INTEGERS for a in expr.args):
-            name = expr.function.partition("(")[0]
-            if (name == "+" and grows) or name in _CASTS:
+            function = called_function(expr)
+            if function is not None and function.monotone and (grows or len(expr.args) == 1):
                 carried = [_carries(a, labels, grows) for a in expr.args]  # all of them: any may be wrong
                 return any(carried)
     raise _UnsoundError
@@ -225,7 +225,8 @@ def _settled(expr: Scalar, row: Schema) -> Scalar:
     def change(part: Scalar) -> Scalar | None:
         if isinstance(part, Column):
             return replace(part, nullable=row[part.index].nullable)
-        if isinstance(part, Call) and (part.function.startswith("+(") or part.function in _CASTS):
+        function = called_function(part)
+        if isinstance(part, Call) and function is not None and function.null_if_null_only:
             args = tuple(_settled(a, row) for a in part.args)
             return replace(part, args=args, nullable=any(a.nullable for a in args))
         return None

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from ivm.words import Schema
 from planner import gathers
+from planner.expr.functions.library import is_equality
 from planner.expr.scalar import Column, Scalar
-from planner.logical.join_keys import is_constant, operator, take_apart
+from planner.logical.join_keys import is_constant, take_apart
 from planner.logical.nodes import Filter, Get, Join, Project, Rel, schema
 from planner.logical.traversal import conjuncts, own_columns
 from planner.lower.delta_paths import Paths, Source, by_size, source
@@ -105,7 +106,7 @@ def _is_pointed(rel: Rel) -> bool:
 
 
 def _is_point(predicate: Scalar) -> bool:
-    return operator(predicate) == "=" and any(is_constant(a) for a in getattr(predicate, "args", ()))
+    return is_equality(predicate) and any(is_constant(a) for a in predicate.args)
 
 
 def _size(low: Lowering, rel: Rel) -> int:

@@ -12,6 +12,7 @@ from ivm.errors import SqlError
 from ivm.graph import Delay, Priority
 from ivm.words import INT8
 from planner import gathers
+from planner.expr.functions.internal.recursion import ROW_PRIORITY
 from planner.expr.scalar import Call, Coalesce, Literal, Scalar
 from planner.logical.nodes import LetRec
 from planner.logical.traversal import own_columns
@@ -47,7 +48,7 @@ class Priorities:
             return flow
         own = own_columns(flow.schema)
         given = Coalesce((expr, Literal(-1, INT8)), INT8)
-        checked = Call("row_priority", (given, Literal(self.count, INT8)), INT8, False)
+        checked = Call(ROW_PRIORITY, (given, Literal(self.count, INT8)), INT8, False)
         computed = low.compute(flow, (), (*own, checked))
         width = gathers.width(computed.schema)
         delayed = low.builder.add(Delay(low.builder.force(computed), len(own), Priority.VALUE, self.stride), width)

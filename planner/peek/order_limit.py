@@ -10,7 +10,8 @@ from planner import gathers
 from planner.aggregates.row_reducers import slice_bound
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluate
-from planner.expr.functions.table import needs_order_bytes
+from planner.expr.functions.compare import ORDER_BYTES, ORDER_PREFIX
+from planner.expr.ordering import needs_order_bytes
 from planner.expr.scalar import Call, Scalar, SortKey
 from planner.logical.nodes import Finishing
 
@@ -54,10 +55,10 @@ def sort_order(rowset: RowSet, order: tuple[SortKey, ...], context: Context) -> 
 
 def _sort_words(key: SortKey, columns: list[Vector], count: int, context: Context) -> list[Words]:
     """Words by which an ascending sort gives the key's order: where NULLs stand, prefix, rank among equal prefixes."""
-    prefix: Scalar = Call("order_prefix", (key.expr,), INT8, True)
+    prefix: Scalar = Call(ORDER_PREFIX, (key.expr,), INT8, True)
     exprs: tuple[Scalar, ...] = (key.expr, prefix)
     if needs_order_bytes(key.expr.type):
-        exprs = (*exprs, Call("order_bytes", (key.expr,), BYTEA, True))
+        exprs = (*exprs, Call(ORDER_BYTES, (key.expr,), BYTEA, True))
     vectors, failures = evaluate(exprs, columns, count, context)
     if failures is not None and len(failures.rows):
         raise failures.errors[0]

@@ -14,7 +14,8 @@ from ivm.words import Kind, Schema, Storage
 from planner import gathers
 from planner.aggregates.accumulable import Accumulation, Component, Part
 from planner.expr.context import Context
-from planner.expr.evaluate.formulas import Beyond, Steps
+from planner.expr.evaluate.formulas import Steps
+from planner.expr.functions.formula import Beyond
 from planner.expr.scalar import Scalar
 from planner.logical.traversal import column_types
 from planner.physical.arrangement_programs import Keyed, Repeat, Weigh, Weight

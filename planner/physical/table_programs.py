@@ -12,8 +12,8 @@ from ivm.rows import Vector, pack, unpack
 from ivm.words import Kind, Schema, SqlType
 from planner import gathers
 from planner.expr.context import Context
-from planner.expr.functions.concat import flatten
 from planner.expr.functions.table_functions import TABLE_FUNCTIONS, Expansion
+from planner.expr.functions.text.concat import flatten
 from planner.expr.scalar import Call, Coalesce, Literal, Parameter, Scalar
 from planner.physical.row_programs import Stage, Work
 from storage.types.codec import encode

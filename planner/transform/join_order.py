@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ivm.words import BOOL
+from planner.expr.functions.compare import NOT_DISTINCT
+from planner.expr.functions.library import is_equality
 from planner.expr.scalar import Call, Column, Scalar
 from planner.logical.fallibility import can_raise
 from planner.logical.join_keys import is_constant, operator
@@ -76,7 +78,7 @@ def _flatten(rel: Rel, top: bool = True) -> tuple[tuple[Rel, ...], tuple[Scalar,
 
 def column_equality(predicate: Scalar) -> tuple[Column, Column] | None:
     """Two columns of one type whose equality is a predicate, where equality is their words' one."""
-    if operator(predicate) != "=" or not isinstance(predicate, Call) or len(predicate.args) != 2:
+    if not is_equality(predicate):
         return None
     left, right = predicate.args
     if isinstance(left, Column) and isinstance(right, Column) and left.type == right.type:
@@ -89,7 +91,7 @@ def _constants(predicates: tuple[Scalar, ...]) -> list[Scalar]:
     pairs = [p for e in predicates if (p := column_equality(e)) is not None]
     known: dict[tuple[int, Scalar], Call] = {}
     for predicate in predicates:
-        if operator(predicate) == "=" and isinstance(predicate, Call) and len(predicate.args) == 2:
+        if is_equality(predicate):
             for column, value in (predicate.args, predicate.args[::-1]):
                 if isinstance(column, Column) and is_constant(value) and not can_raise(value):
                     equality = Call(predicate.function, (column, value), BOOL, predicate.nullable)
@@ -134,7 +136,7 @@ def _needs(region: Region, owner: list[int]) -> list[frozenset[int]]:
 
 
 def _is_equality(predicate: Scalar, owner: list[int]) -> bool:
-    if operator(predicate) not in ("=", "is not distinct from") or not isinstance(predicate, Call):
+    if not isinstance(predicate, Call) or not (is_equality(predicate) or operator(predicate) == NOT_DISTINCT):
         return False
     sides = [frozenset(owner[c] for c in columns_of(a)) for a in predicate.args]
     return len(sides) == 2 and all(sides) and not sides[0] & sides[1]
@@ -171,7 +173,7 @@ def _rank(rel: Rel) -> int:
 
 
 def _is_point(predicate: Scalar) -> bool:
-    equal = operator(predicate) == "=" and isinstance(predicate, Call)
+    equal = is_equality(predicate)
     return equal and isinstance(predicate, Call) and any(is_constant(a) for a in predicate.args)
 
 

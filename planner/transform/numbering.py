@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ivm.words import INT8
+from planner.expr.comparison import Comparison
+from planner.expr.functions.library import comparison_of
 from planner.expr.scalar import Call, Column, Literal, Scalar
 from planner.logical.nodes import TopK, schema
-
-_TURNED = {"<": ">", "<=": ">=", "=": "=", ">": "<", ">=": "<="}
 
 
 def limited(rel: TopK, predicates: Iterable[Scalar]) -> TopK:
@@ -30,14 +30,14 @@ def limited(rel: TopK, predicates: Iterable[Scalar]) -> TopK:
 
 def _bound(predicate: Scalar) -> list[tuple[int, int]]:
     """(a column, the greatest integer that it may be)."""
-    if not isinstance(predicate, Call) or len(predicate.args) != 2:
+    comparison = comparison_of(predicate)
+    if comparison is None or not isinstance(predicate, Call):
         return []
-    symbol = predicate.function.partition("(")[0]
     left, right = predicate.args
     if isinstance(left, Literal):
-        left, right, symbol = right, left, _TURNED.get(symbol, "")
+        left, right, comparison = right, left, comparison.commutator
     if not isinstance(left, Column) or not isinstance(right, Literal) or not isinstance(right.value, int):
         return []
-    if symbol in ("<=", "="):
+    if comparison in (Comparison.NOT_GREATER, Comparison.EQUAL):
         return [(left.index, right.value)]
-    return [(left.index, right.value - 1)] if symbol == "<" else []
+    return [(left.index, right.value - 1)] if comparison is Comparison.LESS else []

@@ -10,9 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
+from planner.expr.functions.boolean import IS_FALSE, IS_NOT_NULL, IS_TRUE
+from planner.expr.functions.library import called_function, is_equality
 from planner.expr.scalar import And, Call, Column, Or, Scalar
 from planner.logical.fallibility import can_raise
-from planner.logical.join_keys import has_classes, operator
+from planner.logical.join_keys import has_classes
 from planner.logical.nodes import (
     AsOf,
     Distinct,
@@ -241,7 +243,7 @@ def _padded(rel: Reduce) -> tuple[Scalar, ...]:
 
 
 def _may_be_key(predicate: Scalar) -> bool:
-    return operator(predicate) == "=" and isinstance(predicate, Call) and all(columns_of(a) for a in predicate.args)
+    return is_equality(predicate) and all(columns_of(a) for a in predicate.args)
 
 
 def _never(predicate: Scalar) -> bool:
@@ -268,9 +270,6 @@ def _strengthened(rel: Join, predicates: Predicates) -> JoinKind:
             assert_never(rel.kind)
 
 
-_STRICT = frozenset({"=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "not", "~~", "!~~"})
-
-
 def rejects_null(predicate: Scalar, chosen: object) -> bool:
     """Whether the predicate is not true when all chosen columns are NULL."""
     assert callable(chosen)
@@ -279,7 +278,7 @@ def rejects_null(predicate: Scalar, chosen: object) -> bool:
             return any(rejects_null(a, chosen) for a in predicate.args)
         case Or():
             return all(rejects_null(a, chosen) for a in predicate.args)
-        case Call() if operator(predicate) in ("is not null", "is true", "is false"):
+        case Call() if predicate.function in (IS_NOT_NULL, IS_TRUE, IS_FALSE):
             return _null_if_null(predicate.args[0], chosen)
         case _:
             return _null_if_null(predicate, chosen)
@@ -289,6 +288,7 @@ def _null_if_null(expr: Scalar, chosen: object) -> bool:
     assert callable(chosen)
     if isinstance(expr, Column):
         return bool(chosen(expr.index))
-    if isinstance(expr, Call) and (operator(expr) in _STRICT or operator(expr) == "cast"):
-        return any(_null_if_null(a, chosen) for a in expr.args)
-    return False
+    function = called_function(expr)
+    if not isinstance(expr, Call) or function is None or not function.strict:
+        return False
+    return any(_null_if_null(a, chosen) for a in expr.args)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import INT4, Kind, SqlType
-from planner.expr.functions.table import overloads
+from planner.expr.functions.library import overloads
 from planner.expr.scalar import Call, Literal, Scalar
 from sql.bind.coerce import cast, common_type, resolve_unknown, type_name
 from sql.bind.environment import Binder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ivm.errors import SqlError, unsupported
 from planner.aggregates.table import aggregate_overloads
-from planner.expr.functions.table import overloads
+from planner.expr.functions.library import overloads
 from planner.expr.scalar import Scalar
 from sql.bind import conditional, ordered_sets, routines, table_functions, windows
 from sql.bind.aggregates import aggregate

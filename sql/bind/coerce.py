@@ -10,7 +10,8 @@ from typing import Final
 
 from ivm.errors import SqlError
 from ivm.words import BOOL, TEXT, Kind, SqlType
-from planner.expr.functions.casts import CastContext, cast_context
+from planner.expr.functions.casts.registry import CastContext, cast_context
+from planner.expr.functions.library import find_cast
 from planner.expr.scalar import Call, Case, Coalesce, Literal, Parameter, Scalar
 from sql.bind.environment import Environment
 from sql.bind.literals import typed_literal
@@ -82,9 +83,8 @@ def _call(expr: Scalar, target: SqlType, context: CastContext, attempt: bool) ->
     if attempt:
         return Call("try_cast", (expr,), target, True)
     key = "assignment_cast" if context == "assignment" else "cast"
-    # the time of day of an infinite timestamp is NULL
-    lost = target.kind is Kind.TIME and expr.type.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
-    return Call(key, (expr,), target, expr.nullable or lost)
+    function = find_cast(expr.type, target)
+    return Call(key, (expr,), target, expr.nullable or (function is not None and function.makes_null))
 
 
 def _from_unknown(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ivm.errors import SqlError
 from ivm.words import UNKNOWN, Kind
-from planner.expr.functions.table import overloads
+from planner.expr.functions.library import overloads
 from planner.expr.scalar import Call, Case, Coalesce, Literal, Scalar
 from sql.bind.coerce import cast, common_type, resolve_unknown, to_boolean
 from sql.bind.environment import Binder

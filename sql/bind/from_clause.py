@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL
-from planner.expr.functions.table import overloads
+from planner.expr.functions.library import overloads
 from planner.expr.functions.table_functions import table_overloads
 from planner.expr.scalar import Column, Scalar
 from planner.logical.levels import relevel_rel

@@ -11,7 +11,7 @@ from typing import Final
 
 from ivm.errors import SqlError
 from ivm.words import INT4, INT8, INTERVAL, NUMERIC, TEXT, Kind, SqlType
-from planner.expr.functions.casts import CastContext
+from planner.expr.functions.casts.registry import CastContext
 from planner.expr.scalar import Call, Literal, Scalar
 from sql.syntax.nodes.queries import TypeName
 from storage.types.text import DEFAULT_STYLE, TextStyle, parse_datum

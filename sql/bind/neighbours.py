@@ -11,8 +11,8 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, INT4, INT8, Kind
+from planner.expr.functions.compare import NOT_DISTINCT
 from planner.expr.scalar import And, Call, Case, Column, Literal, Scalar, SortKey
-from planner.logical.join_keys import SAME
 from planner.logical.nodes import Join, JoinKind, Numbering, Project, Rel, TopK, schema
 from planner.logical.traversal import own_columns, rewrite
 from sql.bind.coerce import cast, castable, resolve_unknown, try_common_type
@@ -91,7 +91,7 @@ def with_first(
 
 def _same(partition: tuple[Scalar, ...], width: int) -> list[Scalar]:
     """That the rows of both sides are of one partition."""
-    return [Call(SAME, (e, _shifted(e, width)), BOOL, False) for e in partition]
+    return [Call(NOT_DISTINCT, (e, _shifted(e, width)), BOOL, False) for e in partition]
 
 
 def _all(conditions: list[Scalar]) -> Scalar:

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, Kind
-from planner.expr.functions.table import overloads
+from planner.expr.functions.library import overloads
 from planner.expr.scalar import Call, Scalar
 from sql.bind.coerce import cast_arguments
 from sql.bind.environment import Environment
 from sql.bind.overloads import no_operator, resolve_operator, result_type
 from sql.bind.rows import check_comparable
 
-NEVER_NULL = frozenset(
-    """
-    + - * / % ^ = <> < <= > >= || ~~ !~~ ~~* !~~* ~ ~* !~ !~* & | # << >> not abs length char_length upper lower
-    round floor ceil ceiling trunc concat md5 substr substring btrim ltrim rtrim lpad rpad replace position
-    strpos mod sign now current_timestamp mz_now date_trunc
-    """.split()  # noqa: SIM905
-)
-"""Strict functions and operators whose result is NULL for a NULL argument only."""
 _NEGATED = {"!~~": "~~", "!~~*": "~~*", "!~": "~", "!~*": "~*"}
 
 
@@ -41,7 +33,7 @@ def operator(env: Environment, symbol: str, args: list[Scalar], at: int) -> Scal
     if len(args) == 2:
         check_comparable(types[0], types[1], at)
     cast_args = cast_arguments(env, args, choice.args, at)
-    nullable = not (function.strict and symbol in NEVER_NULL) or any(a.nullable for a in cast_args)
+    nullable = not function.null_if_null_only or any(a.nullable for a in cast_args)
     return Call(function.key, cast_args, result_type(function.result, choice), nullable)
 
 

@@ -11,7 +11,8 @@ from typing import Final
 from ivm.errors import SqlError, unsupported
 from ivm.words import FLOAT8, Kind, SqlType
 from planner.aggregates.table import AGGREGATES
-from planner.expr.functions.table import ANYELEMENT, FUNCTIONS, ArgumentType, overloads
+from planner.expr.functions.library import FUNCTIONS, overloads
+from planner.expr.functions.table import ANYELEMENT, ArgumentType
 from planner.expr.scalar import (
     Aggregate,
     Call,

@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from ivm.errors import SqlError
 from ivm.words import TEXT, UNKNOWN, Kind, SqlType
-from planner.expr.functions.casts import cast_context
+from planner.expr.functions.casts.registry import cast_context
 from planner.expr.functions.table import (
     ANY,
     ANYARRAY,

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from ivm.errors import SqlError
 from ivm.words import Kind
-from planner.expr.functions.table import Function, overloads
+from planner.expr.functions.library import overloads
 from planner.expr.scalar import Call, Scalar
 from sql.bind import operator_functions, sequences
 from sql.bind.coerce import cast, cast_arguments, castable, plain
 from sql.bind.environment import Environment
-from sql.bind.operators import NEVER_NULL, operator
+from sql.bind.operators import operator
 from sql.bind.overloads import no_function, resolve, result_type
 from sql.catalog.column_types import is_type_name, type_from_name
-
-_INTERNAL = frozenset({
-    "equality_class", "order_prefix", "order_bytes", "cast", "try_cast", "assignment_cast", "row_priority",
-})  # fmt: skip
 
 
 def apply_function(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar:
@@ -23,9 +19,8 @@ def apply_function(env: Environment, name: str, args: list[Scalar], at: int) -> 
     if name in sequences.FUNCTIONS and args:
         args = [sequences.resolved(env, args[0], at), *args[1:]]
     types = tuple(a.type for a in args)
-    found: tuple[Function, ...] = () if name in _INTERNAL else overloads(name)
     try:
-        choice = resolve(found, types)
+        choice = resolve(tuple(f for f in overloads(name) if not f.internal), types)
     except SqlError:
         raise no_function(name, types, at, ambiguous=True) from None
     if choice is None:
@@ -35,8 +30,7 @@ def apply_function(env: Environment, name: str, args: list[Scalar], at: int) -> 
         raise no_function(name, types, at)
     function = choice.overload
     bound = cast_arguments(env, args, choice.args, at)
-    sure = function.strict and name in NEVER_NULL and function.key != "substring(text,text)"
-    nullable = not sure or any(a.nullable for a in bound)
+    nullable = not function.null_if_null_only or any(a.nullable for a in bound)
     return Call(function.key, bound, result_type(function.result, choice), nullable)
 
 

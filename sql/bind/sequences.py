@@ -6,7 +6,7 @@ from typing import Final
 
 from ivm.errors import SqlError
 from ivm.words import INT8, REGCLASS, Kind
-from planner.expr.functions.sequence import NEXTVAL
+from planner.expr.functions.system.sequence import NEXTVAL
 from planner.expr.scalar import Call, Literal, Scalar
 from planner.identifiers import split_name
 from sql.bind.environment import Environment

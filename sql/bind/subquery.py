@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ivm.words import TEXT, Kind, SqlType
-from planner.expr.functions.casts import CastContext
+from planner.expr.functions.casts.registry import CastContext
 from planner.expr.scalar import Column, Scalar, SortKey
 from planner.logical.nodes import Distinct, Project, Rel, SetOperation, Values, schema
 from sql.bind.bound_query import BoundQuery, NamedRel, finished, sliced, values_rel

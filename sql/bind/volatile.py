@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ivm.words import BOOL, Kind
-from planner.expr.functions.table import FUNCTIONS
+from planner.expr.functions.library import FUNCTIONS
 from planner.expr.scalar import Call, Column, Literal, Parameter, Scalar
 from planner.logical.nodes import Project, schema
 from planner.logical.traversal import renumber, walk

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.expr.functions.table import FUNCTIONS
+from planner.expr.functions.library import FUNCTIONS
 from planner.expr.scalar import (
     Call,
     Exists,

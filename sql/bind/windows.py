@@ -15,10 +15,10 @@ from typing import Final, assert_never
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, INT8, ColumnType
 from planner.aggregates.table import AGGREGATES, COUNTS, aggregate_overloads
-from planner.expr.functions.table import overloads
+from planner.expr.functions.compare import NOT_DISTINCT
+from planner.expr.functions.library import overloads
 from planner.expr.scalar import Aggregate, And, Call, Column, Literal, Scalar, SortKey
 from planner.logical.fallibility import rel_is_volatile
-from planner.logical.join_keys import SAME
 from planner.logical.levels import relevel
 from planner.logical.nodes import Join, JoinKind, Numbering, Reduce, Rel, TopK, schema
 from planner.logical.traversal import aggregate_scalars, with_aggregate_scalars
@@ -200,7 +200,7 @@ def _beside(rel: Rel, groups: Reduce) -> Rel:
         raise unsupported(_READ_AGAIN)
     width = len(schema(rel))
     keys = [Column(width + i, e.type, e.nullable) for i, e in enumerate(groups.keys)]
-    same = tuple(Call(SAME, (e, k), BOOL, False) for e, k in zip(groups.keys, keys, strict=True))
+    same = tuple(Call(NOT_DISTINCT, (e, k), BOOL, False) for e, k in zip(groups.keys, keys, strict=True))
     condition = And(same) if len(same) > 1 else same[0] if same else Literal(True, BOOL)
     return Join(JoinKind.INNER, rel, groups, condition)
 

@@ -16,7 +16,7 @@ from ivm.rows import RowSet, Vector, pack
 from ivm.words import ColumnType, Kind, Schema, SqlType
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluate
-from planner.expr.functions.sequence import NEXTVAL
+from planner.expr.functions.system.sequence import NEXTVAL
 from planner.expr.scalar import Call, Column, Literal, Parameter, Scalar
 from planner.logical.nodes import Project, Rel, TableFunction, Values
 from planner.logical.traversal import has_subquery

@@ -7,8 +7,8 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import Kind, SqlType
-from planner.expr.functions.casts import CASTS
-from planner.expr.functions.table import FUNCTIONS, Volatility
+from planner.expr.functions.library import CASTS, FUNCTIONS
+from planner.expr.functions.table import Volatility
 from planner.expr.scalar import Aggregate, Call, Literal
 from planner.logical.nodes import Get, LetRec, Reduce, Rel, TableFunction
 from planner.logical.traversal import children, scalars, subqueries, walk

@@ -10,7 +10,7 @@ import numpy as np
 from ivm.rows import Vector, Words
 from ivm.words import Kind, SqlType
 from planner.expr.evaluate.calls import Run
-from planner.expr.evaluate.rows import Batch
+from planner.expr.rows import Batch
 from storage.types.arrays import elements, nest, shape
 from storage.types.codec import decode, encode
 

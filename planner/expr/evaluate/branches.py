@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ivm.rows import Mask, Vector, Words
-from planner.expr.evaluate.rows import Batch, equals, nulls_of, put, some
+from planner.expr.rows import Batch, equals, nulls_of, put, some
 
 Run = Callable[[Batch], Vector]
 

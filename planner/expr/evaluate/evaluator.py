@@ -22,17 +22,18 @@ from planner.expr.context import Context, SessionFunctions
 from planner.expr.evaluate.array_casts import array_cast
 from planner.expr.evaluate.branches import run_and, run_case, run_coalesce, run_or, run_try
 from planner.expr.evaluate.calls import Run, call_runner
-from planner.expr.evaluate.rows import Batch, Failures
-from planner.expr.functions.casts import find_cast
-from planner.expr.functions.table import (
-    ANYCOMPATIBLE,
-    ANYELEMENT,
-    ANYNONARRAY,
+from planner.expr.functions.library import (
+    ASSIGNMENT_CAST,
+    CAST,
     FUNCTIONS,
-    ArgumentType,
-    Function,
-    constant_vector,
+    RAISING_CASTS,
+    TRY,
+    TRY_CAST,
+    find_cast,
+    is_volatile,
 )  # fmt: skip
+from planner.expr.functions.table import ANYCOMPATIBLE, ANYELEMENT, ANYNONARRAY, ArgumentType, Function
+from planner.expr.rows import Batch, Failures, constant_vector
 from planner.expr.scalar import (
     And,
     Call,
@@ -181,20 +182,20 @@ class _Compiler:
         key = call.function
         nodes = [self.compile(a) for a in call.args]
         types = tuple(a.type for a in call.args)
-        if key in ("cast", "assignment_cast"):
+        if key in RAISING_CASTS:
             return cast_node(nodes[0], types[0], call.type, key)
-        if key == "try_cast":
-            return _tried(cast_node(nodes[0], types[0], call.type, "cast"))
-        if key == "try":
+        if key == TRY_CAST:
+            return _tried(cast_node(nodes[0], types[0], call.type, CAST))
+        if key == TRY:
             return _tried(nodes[0])
         function = FUNCTIONS.get(key)
         assert function is not None, f"no function {key}"
-        wanted = _declared(function, types)
+        wanted = declared_types(function, types)
         nodes = [_fitted(n, have, want) for n, have, want in zip(nodes, types, wanted, strict=True)]
         return call_node(function, nodes, wanted, call.type)
 
 
-def _declared(function: Function, types: tuple[SqlType, ...]) -> tuple[SqlType, ...]:
+def declared_types(function: Function, types: tuple[SqlType, ...]) -> tuple[SqlType, ...]:
     """The types that the implementation gets: numerics lose their typmod but where it is declared with ANY."""
     declared = list(function.args)
     if function.variadic:
@@ -222,13 +223,13 @@ def cast_node(arg: _Node, source: SqlType, target: SqlType, key: str) -> _Node:
     if source == target:
         return arg
     if source.element is not None and target.element is not None:
-        run, immutable = array_cast(arg.run, source, target, key == "assignment_cast", _element_cast)
+        run, immutable = array_cast(arg.run, source, target, key == ASSIGNMENT_CAST, _element_cast)
         return _finished(run, [arg], immutable, False)
     function = find_cast(source, target)
     if function is None:
         raise unsupported(f"the cast from {format_type(source)} to {format_type(target)}")
     if function.needs_assignment:
-        implementation, strictly = function.implementation, key == "assignment_cast"
+        implementation, strictly = function.implementation, key == ASSIGNMENT_CAST
         function = replace(
             function,
             key=f"{function.key} {key}",
@@ -239,7 +240,7 @@ def cast_node(arg: _Node, source: SqlType, target: SqlType, key: str) -> _Node:
 
 
 def _element_cast(run: Run, source: SqlType, target: SqlType, assignment: bool) -> tuple[Run, bool]:
-    node = cast_node(_Node(run, False, False, True), source, target, "assignment_cast" if assignment else "cast")
+    node = cast_node(_Node(run, False, False, True), source, target, ASSIGNMENT_CAST if assignment else CAST)
     function = find_cast(source, target)
     return node.run, function is None or function.volatility == "immutable"
 
@@ -252,7 +253,7 @@ def _fitted(node: _Node, have: SqlType, want: SqlType) -> _Node:
         return node
     if have.storage is want.storage and have.scale == want.scale:
         return node
-    return cast_node(node, have, want, "cast")
+    return cast_node(node, have, want, CAST)
 
 
 def _finished(run: Run, parts: Sequence[_Node], immutable: bool, safe: bool, volatile: bool = False) -> _Node:
@@ -316,11 +317,7 @@ def _shared(run: Run, number: int) -> Run:
 
 
 def _repeatable(expr: Scalar) -> bool:
-    if isinstance(expr, Call):
-        function = FUNCTIONS.get(expr.function)
-        if function is not None and function.volatility == "volatile":
-            return False
-    return all(_repeatable(part) for part in children(expr))
+    return not is_volatile(expr) and all(_repeatable(part) for part in children(expr))
 
 
 def _null_vector(count: int) -> Vector:

@@ -1,15 +1,15 @@
 """Scalar expressions as formulas (``ivm.kernels.formula``), which the engine computes without a call of Python.
 
-``planner/expr/evaluate/evaluator.py`` stays the one place that says what an expression is worth: a formula covers
-integers and their
-like, three-valued logic, branches and equality, and where a row would fail, or leaves what is covered, the evaluator
-gets all of the rows. What cannot be told in steps at all is ``Beyond``. Constants that are ids are beyond: a sweep may
-take their values away.
+``planner/expr/evaluate/evaluator.py`` defines what an expression is worth. A formula covers integers, three-valued
+logic, branches and equality; a function is covered by the rule of its entry (``planner/expr/functions/formula.py``).
+Where a row would fail, or has a value that the formula does not cover, the evaluator computes all of the rows. An
+expression that no formula covers raises ``Beyond``, and so does a constant that is an id: a sweep may take its value
+away.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ivm.formula import (
@@ -47,28 +47,98 @@ from ivm.kernels.codes import (
 )  # fmt: skip
 from ivm.words import NUMERIC, Kind, Schema, SqlType, Storage
 from planner import gathers
+from planner.expr.comparison import Comparison
 from planner.expr.context import Context
-from planner.expr.evaluate.evaluator import compile_expressions
-from planner.expr.functions.casts import find_cast
-from planner.expr.functions.integer import BITS, INTEGERS
-from planner.expr.functions.table import FUNCTIONS, Function
+from planner.expr.evaluate.evaluator import compile_expressions, declared_types
+from planner.expr.functions.formula import Beyond, Truth
+from planner.expr.functions.library import FUNCTIONS, RAISING_CASTS, find_cast
+from planner.expr.functions.numbers.integer import BITS
 from planner.expr.scalar import And, Call, Case, Coalesce, Column, Literal, Or, Scalar, children
 from planner.gathers import Cell
 
-_INTEGERS: Final = tuple(type_.kind for type_ in INTEGERS)
-_ARITHMETIC: Final = {"+": ADD, "-": SUBTRACT, "*": MULTIPLY, "/": DIVIDE, "%": REMAINDER, "mod": REMAINDER}
-_BITWISE: Final = {"&": BITS_AND, "|": BITS_OR, "#": BITS_XOR}
 _COMPARISONS: Final = {
-    "<": LESS, "=": EQUAL, "<=": NOT_GREATER, ">": GREATER, "<>": NOT_EQUAL, ">=": NOT_LESS,
+    Comparison.LESS: LESS, Comparison.EQUAL: EQUAL, Comparison.NOT_GREATER: NOT_GREATER, Comparison.GREATER: GREATER,
+    Comparison.NOT_EQUAL: NOT_EQUAL, Comparison.NOT_LESS: NOT_LESS,
 }  # fmt: skip
 _TESTS: Final = {
-    "is null": NULL, "is not null": NOT_NULL, "is true": TRUE, "is not true": NOT_TRUE, "is false": FALSE,
-    "is not false": NOT_FALSE, "is unknown": NULL, "is not unknown": NOT_NULL,
+    Truth.TRUE: TRUE, Truth.FALSE: FALSE, Truth.NULL: NULL, Truth.NOT_TRUE: NOT_TRUE, Truth.NOT_FALSE: NOT_FALSE,
+    Truth.NOT_NULL: NOT_NULL,
 }  # fmt: skip
 
 
-class Beyond(Exception):
-    """What no formula covers."""
+@dataclass(frozen=True, slots=True)
+class CallSteps:
+    """The steps of one call, ``planner.expr.functions.formula.FormulaSite``. Only rows where ``mask`` is 1 may fail."""
+
+    formula: Formula
+    mask: Register
+    args: tuple[SqlType, ...]
+    result: SqlType
+
+    def constant(self, word: int | None) -> Register:
+        return self.formula.constant(word)
+
+    def add(self, a: Register, b: Register) -> Register:
+        return self._integer(ADD, a, b)
+
+    def subtract(self, a: Register, b: Register) -> Register:
+        return self._integer(SUBTRACT, a, b)
+
+    def multiply(self, a: Register, b: Register) -> Register:
+        return self._integer(MULTIPLY, a, b)
+
+    def divide(self, a: Register, b: Register) -> Register:
+        return self._integer(DIVIDE, a, b)
+
+    def remainder(self, a: Register, b: Register) -> Register:
+        return self._integer(REMAINDER, a, b)
+
+    def _integer(self, opcode: int, a: Register, b: Register) -> Register:
+        return self.formula.step(opcode, a, b, self.mask, BITS[self.result.kind])
+
+    def bits_and(self, a: Register, b: Register) -> Register:
+        return self.formula.step(BITS_AND, a, b)
+
+    def bits_or(self, a: Register, b: Register) -> Register:
+        return self.formula.step(BITS_OR, a, b)
+
+    def bits_xor(self, a: Register, b: Register) -> Register:
+        return self.formula.step(BITS_XOR, a, b)
+
+    def fit(self, a: Register) -> Register:
+        return self.formula.step(FIT, a, None, self.mask, BITS[self.result.kind])
+
+    def to_decimal(self, a: Register, scale: int) -> Register:
+        return self.formula.step(TO_DECIMAL, a, None, self.mask, scale)
+
+    def from_decimal(self, a: Register) -> Register:
+        return self.formula.step(FROM_DECIMAL, a, None, self.mask, BITS[self.result.kind])
+
+    def compare(self, comparison: Comparison, a: Register, b: Register) -> Register:
+        return self.formula.compare(a, b, _COMPARISONS[comparison])
+
+    def distinct(self, a: Register, b: Register) -> Register:
+        return self.formula.step(DISTINCT, a, b, nullable=False)
+
+    def not_distinct(self, a: Register, b: Register) -> Register:
+        return self.formula.step(DISTINCT, a, b, constant=1, nullable=False)
+
+    def test(self, a: Register, truth: Truth) -> Register:
+        return self.formula.test(a, _TESTS[truth])
+
+    def choose(self, condition: Register, a: Register, b: Register) -> Register:
+        return self.formula.choose(condition, a, b)
+
+    def where(self, condition: Register) -> CallSteps:
+        return replace(self, mask=self.formula.both(self.mask, condition))
+
+    def equal_words(self, a: Register, b: Register) -> tuple[Register, Register]:
+        if self.args == (NUMERIC, NUMERIC):
+            # inline numerics of one scale compare as their words do, too
+            return self.formula.step(SAME_SCALE, a, b, self.mask, nullable=self.formula.is_nullable(a)), b
+        if any(t.has_equality_class for t in self.args):
+            raise Beyond
+        return a, b
 
 
 class Steps:
@@ -159,103 +229,24 @@ class Steps:
         return self._cast(register, have, want, mask)
 
     def _call(self, call: Call, mask: Register) -> Register:
-        if call.function in ("cast", "assignment_cast"):
+        if call.function in RAISING_CASTS:
             source = call.args[0].type
             register = self.take(call.args[0], mask)
             return register if source == call.type else self._cast(register, source, call.type, mask)
         function = FUNCTIONS.get(call.function)
-        if function is None:
+        if function is None or function.formula is None:
             raise Beyond
-        if call.function in _TESTS:
-            return self.formula.test(self.take(call.args[0], mask), _TESTS[call.function])
-        types = tuple(NUMERIC if a.type.kind is Kind.NUMERIC else a.type for a in call.args)
         if call.type.kind is Kind.NUMERIC and call.type != NUMERIC:
             raise Beyond
+        types = declared_types(function, tuple(a.type for a in call.args))
         given = [self._fitted(a, t, mask) for a, t in zip(call.args, types, strict=True)]
-        return self._applied(function, given, types, mask)
-
-    def _applied(
-        self, function: Function, given: Sequence[Register], types: tuple[SqlType, ...], mask: Register
-    ) -> Register:
-        name, step = function.name, self.formula.step
-        if name == "not":
-            return step(BITS_XOR, given[0], self.formula.constant(1))
-        if name == "order_prefix" and _is_plain(types[0]):
-            return given[0]
-        if name in ("is distinct from", "is not distinct from"):
-            a, b = self._equals(given[0], given[1], types, mask)
-            return step(DISTINCT, a, b, constant=int(name != "is distinct from"), nullable=False)
-        if name == "nullif":
-            a, b = self._equals(given[0], given[1], types, mask)
-            same = self.formula.test(self.formula.compare(a, b, EQUAL), TRUE)
-            return self.formula.choose(same, self.formula.constant(None), given[0])
-        if name in _COMPARISONS:
-            if name in ("=", "<>") or NUMERIC in types:
-                a, b = self._equals(given[0], given[1], types, mask)
-            elif all(_is_plain(t) for t in types):
-                a, b = given
-            else:
-                raise Beyond
-            return self.formula.compare(a, b, _COMPARISONS[name])
-        if all(t.kind in _INTEGERS for t in types):
-            return self._integers(name, given, types, mask)
-        raise Beyond
-
-    def _equals(
-        self, a: Register, b: Register, types: tuple[SqlType, ...], mask: Register
-    ) -> tuple[Register, Register]:
-        """Two registers whose words are equal where the values are; those of decimals compare as these do, too."""
-        if types == (NUMERIC, NUMERIC):
-            return self.formula.step(SAME_SCALE, a, b, mask, nullable=self.formula.is_nullable(a)), b
-        if any(t.has_equality_class for t in types):
-            raise Beyond
-        return a, b
-
-    def _integers(self, name: str, given: Sequence[Register], types: tuple[SqlType, ...], mask: Register) -> Register:
-        formula = self.formula
-        bits = max(BITS[t.kind] for t in types)
-        zero = formula.constant(0)
-        if len(given) == 2 and name in _ARITHMETIC:
-            return formula.step(_ARITHMETIC[name], given[0], given[1], mask, bits)
-        if len(given) == 2 and name in _BITWISE:
-            return formula.step(_BITWISE[name], given[0], given[1])
-        if name == "+":
-            return given[0]
-        if name == "-":
-            return formula.step(SUBTRACT, zero, given[0], mask, bits)
-        if name == "~":
-            return formula.step(BITS_XOR, given[0], formula.constant(-1))
-        if name in ("abs", "@"):
-            negative = formula.test(formula.compare(given[0], zero, LESS), TRUE)
-            return self.formula.choose(
-                negative, formula.step(SUBTRACT, zero, given[0], formula.both(mask, negative), bits), given[0]
-            )
-        raise Beyond
+        return function.formula(CallSteps(self.formula, mask, types, call.type), *given)
 
     def _cast(self, register: Register, source: SqlType, target: SqlType, mask: Register) -> Register:
-        formula = self.formula
-        have, want = source.kind, target.kind
-        if have in _INTEGERS and want in _INTEGERS:
-            if BITS[have] <= BITS[want]:
-                return register
-            return formula.step(FIT, register, None, mask, BITS[want])
-        if have is Kind.NUMERIC and want in _INTEGERS and source.storage is Storage.NUMERIC:
-            return formula.step(FROM_DECIMAL, register, None, mask, BITS[want])
-        if target == NUMERIC:
-            if have in _INTEGERS:
-                return formula.step(TO_DECIMAL, register, None, mask)
-            if source.storage is Storage.DIRECT and 0 <= (source.scale or 0) <= 31:
-                return formula.step(TO_DECIMAL, register, None, mask, source.scale or 0)
-        if (have, want) == (Kind.INT4, Kind.BOOL):
-            return formula.compare(register, formula.constant(0), NOT_EQUAL)
-        if (have, want) == (Kind.BOOL, Kind.INT4):
-            return register
-        raise Beyond
-
-
-def _is_plain(type_: SqlType) -> bool:
-    """Whether values compare as their words do, as integers."""
-    return type_.storage is Storage.DIRECT and not type_.has_equality_class and type_.kind is not Kind.NUMERIC
+        function = find_cast(source, target)
+        if function is None or function.formula is None:
+            raise Beyond
+        return function.formula(CallSteps(self.formula, mask, (source,), target), register)
 
 
 def _is_constant(expr: Scalar) -> bool:
@@ -263,7 +254,7 @@ def _is_constant(expr: Scalar) -> bool:
     match expr:
         case Literal():
             return True
-        case Call(function="cast" | "assignment_cast", args=(arg,), type=target):
+        case Call(function=key, args=(arg,), type=target) if key in RAISING_CASTS:
             if not _is_constant(arg) or arg.type.element is not None or target.element is not None:
                 return False
             cast = None if arg.type == target else find_cast(arg.type, target)

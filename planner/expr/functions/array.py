@@ -6,8 +6,16 @@ from typing import Any
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, INT4, TEXT, Kind, SqlType
-from planner.expr.functions.concat import flatten
-from planner.expr.functions.table import ANY, ANYARRAY, ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYELEMENT, Site, per_value
+from planner.expr.functions.table import (
+    ANY,
+    ANYARRAY,
+    ANYCOMPATIBLE,
+    ANYCOMPATIBLEARRAY,
+    ANYELEMENT,
+    CallSite,
+    per_value,
+)
+from planner.expr.functions.text.concat import flatten
 from storage.types.order import canonical
 from storage.types.text_array import array_shape, leaf_test
 
@@ -29,7 +37,7 @@ def _class(type_: SqlType, item: Any) -> Any:
 
 
 @per_value("array", (ANY,), ANYARRAY, strict=False, variadic=True, needs_site=True)
-def make_array(site: Site, *items: Any) -> Array:
+def make_array(site: CallSite, *items: Any) -> Array:
     """ARRAY[…]; arrays as items make one more dimension."""
     if site.args and site.args[0].kind is Kind.ARRAY:
         shapes = {_shape(item or (), site.args[0]) for item in items}
@@ -41,7 +49,7 @@ def make_array(site: Site, *items: Any) -> Array:
 
 
 @per_value("array_subscript", (ANYARRAY, INT4), ANYELEMENT, variadic=True, needs_site=True)
-def array_subscript(site: Site, array: Array, *places: int) -> Any:
+def array_subscript(site: CallSite, array: Array, *places: int) -> Any:
     shape = _shape(array, site.args[0])
     if len(shape) != len(places) or not all(1 <= p <= n for p, n in zip(places, shape, strict=True)):
         return None
@@ -58,53 +66,59 @@ def array_slice(array: Array, low: int, high: int) -> Array:
 
 @per_value("array_length", (ANYARRAY, INT4), INT4, needs_site=True)
 @per_value("array_upper", (ANYARRAY, INT4), INT4, needs_site=True)
-def array_length(site: Site, array: Array, dimension: int) -> int | None:
+def array_length(site: CallSite, array: Array, dimension: int) -> int | None:
     shape = _shape(array, site.args[0])
     return shape[dimension - 1] if 1 <= dimension <= len(shape) else None
 
 
 @per_value("array_lower", (ANYARRAY, INT4), INT4, needs_site=True)
-def array_lower(site: Site, array: Array, dimension: int) -> int | None:
+def array_lower(site: CallSite, array: Array, dimension: int) -> int | None:
     return None if array_length(site, array, dimension) is None else 1
 
 
 @per_value("array_ndims", (ANYARRAY,), INT4, needs_site=True)
-def array_ndims(site: Site, array: Array) -> int | None:
+def array_ndims(site: CallSite, array: Array) -> int | None:
     return len(_shape(array, site.args[0])) or None
 
 
 @per_value("array_dims", (ANYARRAY,), TEXT, needs_site=True)
-def array_dims(site: Site, array: Array) -> str | None:
+def array_dims(site: CallSite, array: Array) -> str | None:
     return "".join(f"[1:{n}]" for n in _shape(array, site.args[0])) or None
 
 
 @per_value("cardinality", (ANYARRAY,), INT4, needs_site=True)
-def cardinality(site: Site, array: Array) -> int:
+def cardinality(site: CallSite, array: Array) -> int:
     return len(flatten(array, _element(site.args[0]).kind))
 
 
-def _one_dimension(site: Site, array: Array, type_: SqlType) -> None:
+def _one_dimension(site: CallSite, array: Array, type_: SqlType) -> None:
     if len(_shape(array, type_)) > 1:
         raise SqlError("22000", "argument must be empty or one-dimensional array")
 
 
 @per_value("array_append", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLE), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)
 @per_value("||", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLE), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)
-def array_append(site: Site, array: Array | None, item: Any) -> Array:
+def array_append(site: CallSite, array: Array | None, item: Any) -> Array:
     _one_dimension(site, array or (), site.args[0])
     return (*(array or ()), item)
 
 
 @per_value("array_prepend", (ANYCOMPATIBLE, ANYCOMPATIBLEARRAY), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)
 @per_value("||", (ANYCOMPATIBLE, ANYCOMPATIBLEARRAY), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)
-def array_prepend(site: Site, item: Any, array: Array | None) -> Array:
+def array_prepend(site: CallSite, item: Any, array: Array | None) -> Array:
     _one_dimension(site, array or (), site.args[1])
     return (item, *(array or ()))
 
 
 @per_value("array_cat", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLEARRAY), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)
-@per_value("||", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLEARRAY), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)
-def array_cat(site: Site, left: Array | None, right: Array | None) -> Array | None:
+@per_value(
+    "||",
+    (ANYCOMPATIBLEARRAY, ANYCOMPATIBLEARRAY),
+    ANYCOMPATIBLEARRAY,
+    strict=False,
+    needs_site=True,
+)
+def array_cat(site: CallSite, left: Array | None, right: Array | None) -> Array | None:
     if left is None or right is None:
         return left if right is None else right
     if not left or not right:
@@ -120,12 +134,12 @@ def array_cat(site: Site, left: Array | None, right: Array | None) -> Array | No
 
 
 @per_value("array_position", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLE), INT4, strict=False, needs_site=True)
-def array_position(site: Site, array: Array | None, item: Any) -> int | None:
+def array_position(site: CallSite, array: Array | None, item: Any) -> int | None:
     return array_position_from(site, array, item, 1)
 
 
 @per_value("array_position", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLE, INT4), INT4, strict=False, needs_site=True)
-def array_position_from(site: Site, array: Array | None, item: Any, start: int | None) -> int | None:
+def array_position_from(site: CallSite, array: Array | None, item: Any, start: int | None) -> int | None:
     if array is None:
         return None
     if start is None:
@@ -138,11 +152,11 @@ def array_position_from(site: Site, array: Array | None, item: Any, start: int |
     "array_positions", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLE), SqlType(Kind.ARRAY, element=INT4), strict=False,
     needs_site=True,
 )  # fmt: skip
-def array_positions(site: Site, array: Array | None, item: Any) -> Array | None:
+def array_positions(site: CallSite, array: Array | None, item: Any) -> Array | None:
     return None if array is None else tuple(_positions(site, array, item))
 
 
-def _positions(site: Site, array: Array, item: Any) -> list[int]:
+def _positions(site: CallSite, array: Array, item: Any) -> list[int]:
     element = _element(site.args[0])
     if len(_shape(array, site.args[0])) > 1:
         raise unsupported("searching for elements in multidimensional arrays")
@@ -151,7 +165,7 @@ def _positions(site: Site, array: Array, item: Any) -> list[int]:
 
 
 @per_value("array_remove", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLE), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)
-def array_remove(site: Site, array: Array | None, item: Any) -> Array | None:
+def array_remove(site: CallSite, array: Array | None, item: Any) -> Array | None:
     if array is None:
         return None
     gone = set(_positions(site, array, item))
@@ -162,7 +176,7 @@ def array_remove(site: Site, array: Array | None, item: Any) -> Array | None:
     "array_replace", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLE, ANYCOMPATIBLE), ANYCOMPATIBLEARRAY, strict=False,
     needs_site=True,
 )  # fmt: skip
-def array_replace(site: Site, array: Array | None, old: Any, new: Any) -> Array | None:
+def array_replace(site: CallSite, array: Array | None, old: Any, new: Any) -> Array | None:
     if array is None:
         return None
     changed = set(_positions(site, array, old))
@@ -176,26 +190,26 @@ def trim_array(array: Array, count: int) -> Array:
     return array[: len(array) - count]
 
 
-def _classes(site: Site, array: Array, at: int) -> set[Any]:
+def _classes(site: CallSite, array: Array, at: int) -> set[Any]:
     # NULL elements equal nothing
     element = _element(site.args[at])
     return {_class(element, item) for item in flatten(array, element.kind) if item is not None}
 
 
 @per_value("@>", (ANYARRAY, ANYARRAY), BOOL, needs_site=True)
-def array_contains(site: Site, left: Array, right: Array) -> bool:
+def array_contains(site: CallSite, left: Array, right: Array) -> bool:
     if None in flatten(right, _element(site.args[1]).kind):
         return False
     return _classes(site, right, 1) <= _classes(site, left, 0)
 
 
 @per_value("<@", (ANYARRAY, ANYARRAY), BOOL, needs_site=True)
-def array_contained(site: Site, left: Array, right: Array) -> bool:
+def array_contained(site: CallSite, left: Array, right: Array) -> bool:
     if None in flatten(left, _element(site.args[0]).kind):
         return False
     return _classes(site, left, 0) <= _classes(site, right, 1)
 
 
 @per_value("&&", (ANYARRAY, ANYARRAY), BOOL, needs_site=True)
-def array_overlaps(site: Site, left: Array, right: Array) -> bool:
+def array_overlaps(site: CallSite, left: Array, right: Array) -> bool:
     return not _classes(site, left, 0).isdisjoint(_classes(site, right, 1))

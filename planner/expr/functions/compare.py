@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -32,9 +32,29 @@ from ivm.words import (
     Storage,
 )  # fmt: skip
 from planner.expr import ordering
-from planner.expr.functions.table import ANY, ANYARRAY, ANYCOMPATIBLE, ANYENUM, ArgumentType, Site, vectorised
+from planner.expr.comparison import Comparison
+from planner.expr.functions.formula import Beyond, FormulaRule, FormulaSite, Truth
+from planner.expr.functions.table import (
+    ANY,
+    ANYARRAY,
+    ANYCOMPATIBLE,
+    ANYENUM,
+    ArgumentType,
+    CallSite,
+    Raises,
+    vectorised,
+)
+from planner.expr.ordering import is_its_own_order
 from storage.types.numeric import SCALE_BITS, aligned, inline_parts
 
+if TYPE_CHECKING:
+    from ivm.formula import Register
+
+DISTINCT: Final = "is distinct from"
+NOT_DISTINCT: Final = "is not distinct from"
+EQUALITY_CLASS: Final = "equality_class"
+ORDER_PREFIX: Final = "order_prefix"
+ORDER_BYTES: Final = "order_bytes"
 BPCHAR: Final = SqlType(Kind.BPCHAR)
 JSONB: Final = SqlType(Kind.JSONB)
 RECORD: Final = SqlType(Kind.RECORD)
@@ -52,22 +72,24 @@ _PAIRS: Final[tuple[tuple[ArgumentType, ArgumentType], ...]] = (
     (TEXT, NAME),
 )
 Compare = Callable[[Any, Any], Mask]
-_OPERATORS: Final[dict[str, Compare]] = {
-    "=": np.equal, "<>": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
+_OPERATORS: Final[dict[Comparison, Compare]] = {
+    Comparison.EQUAL: np.equal, Comparison.NOT_EQUAL: np.not_equal, Comparison.LESS: np.less,
+    Comparison.NOT_GREATER: np.less_equal, Comparison.GREATER: np.greater, Comparison.NOT_LESS: np.greater_equal,
 }  # fmt: skip
+_EQUALITY: Final = (Comparison.EQUAL, Comparison.NOT_EQUAL)
 
 
-def _plain(operator: Compare) -> Callable[[Site, Words, Words], Words]:
+def _plain(operator: Compare) -> Callable[[CallSite, Words, Words], Words]:
     """Of DIRECT types: words compare as values do (but -0.0 and 0.0, see ``_floats``)."""
 
-    def implementation(_site: Site, left: Words, right: Words) -> Words:
+    def implementation(_site: CallSite, left: Words, right: Words) -> Words:
         return operator(left, right).astype(np.int64)
 
     return implementation
 
 
-def _floats(operator: Compare) -> Callable[[Site, Words, Words], Words]:
-    def implementation(site: Site, left: Words, right: Words) -> Words:
+def _floats(operator: Compare) -> Callable[[CallSite, Words, Words], Words]:
+    def implementation(site: CallSite, left: Words, right: Words) -> Words:
         dictionary = site.context.dictionary
         a, b = (ordering.equality_class(FLOAT8, w, dictionary) for w in (left, right))
         return operator(a, b).astype(np.int64)
@@ -75,10 +97,10 @@ def _floats(operator: Compare) -> Callable[[Site, Words, Words], Words]:
     return implementation
 
 
-def _identical(operator: Compare) -> Callable[[Site, Words, Words], Words]:
+def _identical(operator: Compare) -> Callable[[CallSite, Words, Words], Words]:
     """Equality of interned types: of the words of the equality classes."""
 
-    def implementation(site: Site, left: Words, right: Words) -> Words:
+    def implementation(site: CallSite, left: Words, right: Words) -> Words:
         dictionary = site.context.dictionary
         a = ordering.equality_class(site.args[0], left, dictionary)
         b = ordering.equality_class(site.args[1], right, dictionary)
@@ -87,18 +109,18 @@ def _identical(operator: Compare) -> Callable[[Site, Words, Words], Words]:
     return implementation
 
 
-def _ordered(operator: Compare) -> Callable[[Site, Words, Words], Words]:
-    def implementation(site: Site, left: Words, right: Words) -> Words:
+def _ordered(operator: Compare) -> Callable[[CallSite, Words, Words], Words]:
+    def implementation(site: CallSite, left: Words, right: Words) -> Words:
         signs = ordering.compare(site.args[0], left, right, site.context.dictionary)
         return operator(signs, 0).astype(np.int64)
 
     return implementation
 
 
-def _numerics(operator: Compare) -> Callable[[Site, Words, Words], Words]:
+def _numerics(operator: Compare) -> Callable[[CallSite, Words, Words], Words]:
     slow = _ordered(operator)
 
-    def implementation(site: Site, left: Words, right: Words) -> Words:
+    def implementation(site: CallSite, left: Words, right: Words) -> Words:
         if np.count_nonzero((left | right) & 1):
             return slow(site, left, right)
         if not np.count_nonzero((left ^ right) & SCALE_BITS):
@@ -112,21 +134,46 @@ def _numerics(operator: Compare) -> Callable[[Site, Words, Words], Words]:
     return implementation
 
 
-def _implementation(type: ArgumentType, name: str) -> Callable[[Site, Words, Words], Words]:
-    operator = _OPERATORS[name]
+def _implementation(type: ArgumentType, comparison: Comparison) -> Callable[[CallSite, Words, Words], Words]:
+    operator = _OPERATORS[comparison]
     if type in _FLOATS:
         return _floats(operator)
     if type == NUMERIC:
         return _numerics(operator)
     if type is ANYENUM or (isinstance(type, SqlType) and type.storage is Storage.DIRECT):
         return _plain(operator)
-    return _identical(operator) if name in ("=", "<>") else _ordered(operator)
+    return _identical(operator) if comparison in _EQUALITY else _ordered(operator)
+
+
+def _compared(comparison: Comparison) -> FormulaRule:
+    def rule(f: FormulaSite, a: Register, b: Register) -> Register:
+        if comparison in _EQUALITY or NUMERIC in f.args:
+            a, b = f.equal_words(a, b)
+        elif not all(is_its_own_order(t) for t in f.args):
+            raise Beyond
+        return f.compare(comparison, a, b)
+
+    return rule
 
 
 for _left, _right in _PAIRS:
     _direct = _left is ANYENUM or (isinstance(_left, SqlType) and _left.storage is Storage.DIRECT)
-    for _name in _OPERATORS:
-        vectorised(_name, (_left, _right), BOOL, total=_direct)(_implementation(_left, _name))
+    for _comparison in Comparison:
+        vectorised(
+            _comparison.value, (_left, _right), BOOL, total=_direct, raises=Raises.NEVER, makes_null=False,
+            comparison=_comparison, formula=_compared(_comparison),
+        )(_implementation(_left, _comparison))  # fmt: skip
+
+
+def _nullif_formula(f: FormulaSite, a: Register, b: Register) -> Register:
+    same = f.compare(Comparison.EQUAL, *f.equal_words(a, b))
+    return f.choose(f.test(same, Truth.TRUE), f.constant(None), a)
+
+
+def _order_formula(f: FormulaSite, a: Register) -> Register:
+    if not is_its_own_order(f.args[0]):
+        raise Beyond
+    return a
 
 
 def _both(left: Vector, right: Vector) -> tuple[Mask, Mask]:
@@ -137,7 +184,7 @@ def _both(left: Vector, right: Vector) -> tuple[Mask, Mask]:
     return a & b, a ^ b
 
 
-def _distinct(site: Site, left: Vector, right: Vector) -> Mask:
+def _distinct(site: CallSite, left: Vector, right: Vector) -> Mask:
     both, one = _both(left, right)
     result = one.copy()
     rows = np.flatnonzero(~(both | one))
@@ -146,18 +193,27 @@ def _distinct(site: Site, left: Vector, right: Vector) -> Mask:
     return result
 
 
-@vectorised("is distinct from", (ANYCOMPATIBLE, ANYCOMPATIBLE), BOOL, strict=False, key_is_name=True)
-def is_distinct_from(site: Site, left: Vector, right: Vector) -> Words:
+@vectorised(
+    DISTINCT, (ANYCOMPATIBLE, ANYCOMPATIBLE), BOOL, strict=False, key_is_name=True, raises=Raises.NEVER,
+    commutative=True, formula=lambda f, a, b: f.distinct(*f.equal_words(a, b)),
+)  # fmt: skip
+def is_distinct_from(site: CallSite, left: Vector, right: Vector) -> Words:
     return _distinct(site, left, right).astype(np.int64)
 
 
-@vectorised("is not distinct from", (ANYCOMPATIBLE, ANYCOMPATIBLE), BOOL, strict=False, key_is_name=True)
-def is_not_distinct_from(site: Site, left: Vector, right: Vector) -> Words:
+@vectorised(
+    NOT_DISTINCT, (ANYCOMPATIBLE, ANYCOMPATIBLE), BOOL, strict=False, key_is_name=True, raises=Raises.NEVER,
+    commutative=True, formula=lambda f, a, b: f.not_distinct(*f.equal_words(a, b)),
+)  # fmt: skip
+def is_not_distinct_from(site: CallSite, left: Vector, right: Vector) -> Words:
     return (~_distinct(site, left, right)).astype(np.int64)
 
 
-@vectorised("nullif", (ANYCOMPATIBLE, ANYCOMPATIBLE), ANYCOMPATIBLE, strict=False, key_is_name=True)
-def nullif(site: Site, left: Vector, right: Vector) -> Vector:
+@vectorised(
+    "nullif", (ANYCOMPATIBLE, ANYCOMPATIBLE), ANYCOMPATIBLE, strict=False, key_is_name=True, raises=Raises.NEVER,
+    formula=_nullif_formula,
+)  # fmt: skip
+def nullif(site: CallSite, left: Vector, right: Vector) -> Vector:
     """NULL where the two are equal, else the first."""
     both, one = _both(left, right)
     nulls = both.copy() if left.nulls is None else left.nulls.copy()
@@ -166,7 +222,7 @@ def nullif(site: Site, left: Vector, right: Vector) -> Vector:
     return Vector(np.where(nulls, 0, left.words), nulls)
 
 
-def _extreme(site: Site, vectors: tuple[Vector, ...], sign: int) -> Vector:
+def _extreme(site: CallSite, vectors: tuple[Vector, ...], sign: int) -> Vector:
     words = vectors[0].words.copy()
     nulls = np.zeros(len(words), np.bool_) if vectors[0].nulls is None else vectors[0].nulls.copy()
     for vector in vectors[1:]:
@@ -181,31 +237,35 @@ def _extreme(site: Site, vectors: tuple[Vector, ...], sign: int) -> Vector:
     return Vector(words, nulls if np.count_nonzero(nulls) else None)
 
 
-@vectorised("greatest", (ANYCOMPATIBLE,), ANYCOMPATIBLE, strict=False, variadic=True, key_is_name=True)
-def greatest(site: Site, *vectors: Vector) -> Vector:
+@vectorised(
+    "greatest", (ANYCOMPATIBLE,), ANYCOMPATIBLE, strict=False, variadic=True, key_is_name=True, raises=Raises.NEVER
+)
+def greatest(site: CallSite, *vectors: Vector) -> Vector:
     """The largest that is not NULL; the first of equals."""
     return _extreme(site, vectors, 1)
 
 
-@vectorised("least", (ANYCOMPATIBLE,), ANYCOMPATIBLE, strict=False, variadic=True, key_is_name=True)
-def least(site: Site, *vectors: Vector) -> Vector:
+@vectorised(
+    "least", (ANYCOMPATIBLE,), ANYCOMPATIBLE, strict=False, variadic=True, key_is_name=True, raises=Raises.NEVER
+)
+def least(site: CallSite, *vectors: Vector) -> Vector:
     """The smallest that is not NULL; the first of equals."""
     return _extreme(site, vectors, -1)
 
 
-@vectorised("equality_class", (ANY,), ANY, key_is_name=True)
-def equality_class(site: Site, words: Words) -> Words:
+@vectorised(EQUALITY_CLASS, (ANY,), ANY, key_is_name=True, raises=Raises.NEVER, internal=True)
+def equality_class(site: CallSite, words: Words) -> Words:
     """The canonical word of x's equality class, of x's type."""
     return ordering.equality_class(site.args[0], words, site.context.dictionary)
 
 
-@vectorised("order_prefix", (ANY,), INT8, key_is_name=True)
-def order_prefix(site: Site, words: Words) -> Words:
+@vectorised(ORDER_PREFIX, (ANY,), INT8, key_is_name=True, raises=Raises.NEVER, internal=True, formula=_order_formula)
+def order_prefix(site: CallSite, words: Words) -> Words:
     """An order-preserving word; x itself for DIRECT types."""
     return ordering.order_prefix(site.args[0], words, site.context.dictionary)
 
 
-@vectorised("order_bytes", (ANY,), BYTEA, key_is_name=True)
-def order_bytes(site: Site, words: Words) -> Words:
+@vectorised(ORDER_BYTES, (ANY,), BYTEA, key_is_name=True, raises=Raises.NEVER, internal=True)
+def order_bytes(site: CallSite, words: Words) -> Words:
     """The id of bytes that decide among equal prefixes."""
     return ordering.order_bytes(site.args[0], words, site.context.dictionary)

@@ -6,8 +6,8 @@ from typing import Any
 
 from ivm.errors import SqlError
 from ivm.words import BOOL, INT4, TEXT, Kind, SqlType
-from planner.expr.functions.regex import TEXTS
 from planner.expr.functions.table import per_value
+from planner.expr.functions.text.regex import TEXTS
 from storage.types.text_json import format_json, parse_json
 
 JSONB = SqlType(Kind.JSONB)

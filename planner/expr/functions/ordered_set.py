@@ -13,8 +13,8 @@ from typing import Any, Final, TypeVar
 
 from ivm.errors import SqlError
 from ivm.words import FLOAT8, INTERVAL, Kind, SqlType
+from planner.expr.functions.datetime.operators import interval_minus, interval_plus, interval_times
 from planner.expr.functions.table import ANYARRAY, ANYELEMENT, per_value
-from planner.expr.functions.time import interval_minus, interval_plus, interval_times
 
 T = TypeVar("T")
 _FLOATS: Final = SqlType(Kind.ARRAY, element=FLOAT8)

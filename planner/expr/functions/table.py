@@ -1,59 +1,64 @@
-"""The one table of scalar functions: name, types, null rule, volatility, implementation.
+"""The table of scalar functions: the form of an entry, and the decorators by which families add theirs.
 
-How to add a function: write it in a module ``planner/expr/functions/<family>.py``; all modules of the folder
-are collected here.
-Operators are functions named by their symbol (``"||"``, ``"~~"`` is LIKE); prefix operators have one argument.
+An entry is the only place that says anything about a function: its types, NULL rule, volatility, whether it may raise,
+what the planner may do with it, and its implementation. Families of functions are the modules of this folder; they
+import this module. ``planner.expr.functions.library`` imports all families: whoever needs the complete table imports
+``FUNCTIONS`` and ``overloads`` from there.
 
-1. One value at a time, over *datums* (see ``planner/expr/scalar.py`` for each type's Python form)::
+How to add a function: write it with a decorator in the module of its family. (A new module goes into the list in
+``library.py``.) Operators are functions named by their symbol (``"||"``, ``"~~"`` is LIKE); prefix operators have one
+argument. There are two calling conventions.
+
+1. Per value, over *datums* (see ``planner/expr/scalar.py`` for each type's Python form)::
 
        @per_value("upper", (TEXT,), TEXT)
        def upper(value: str) -> str:
            return value.upper()
 
-   The evaluator decodes, calls it once per distinct combination of arguments (and remembers, if immutable), encodes.
-   Raise ``SqlError`` for a row that fails, return None for NULL. Strict (the default): never called with NULL.
-   ``strict=False``: NULL comes as None. ``needs_site=True``: the first argument is the ``Site`` (context, types).
+   The evaluator decodes the arguments, calls the implementation once per distinct combination of arguments (and
+   remembers the result if the function is immutable), and encodes. Raise ``SqlError`` for a row that fails, return None
+   for NULL. A strict function (the default) is never called with NULL; with ``strict=False`` NULL comes as None.
+   ``needs_site=True``: the first argument is the ``CallSite`` (context, types).
 
 2. Vectorised, over words::
 
        @vectorised("+", (INT8, INT8), INT8)
-       def add(site: Site, left: Words, right: Words) -> Words:
+       def add(site: CallSite, left: Words, right: Words) -> Words:
            total = left + right
            site.fail_where(overflows(left, right, total), SqlError("22003", "bigint out of range"))
            return total
 
-   Strict: takes ``Words`` of the rows without NULL (so ids are always valid), returns ``Words``, or a ``Vector`` where
-   it makes NULLs. ``strict=False``: takes and returns ``Vector``. Argument arrays may be read-only and of stride 0
-   (constants): never write into them. Failing rows get any word. ``total=True`` promises that it never fails and
-   that 0 is a legal word, so that it is run on NULL rows too (cheaper).
+   A strict implementation takes the ``Words`` of the rows without NULL (so ids are always valid) and returns ``Words``,
+   or a ``Vector`` where it makes NULLs. With ``strict=False`` it takes and returns ``Vector``. Argument arrays may be
+   read-only and have stride 0 (constants): never write into them. Failing rows get any word. ``total=True``: it never
+   fails on any word, and 0 is a legal word of its argument types, so the evaluator runs it on NULL rows too (cheaper).
 
-Both decorators return the Python function, so they can be stacked for several signatures. Argument types: a SqlType
-without typmod, or a polymorphic marker (ANY, ANYELEMENT, ANYARRAY, ...); ``site.args`` and ``site.result`` are the
-concrete types of the call. ``variadic=True``: the last argument repeats, once or more.
-A numeric(p, s) argument of a function declared with NUMERIC is brought to NUMERIC by the evaluator.
-Only "immutable" functions are folded and remembered. "settings" are those of Postgres's stable ones that depend on
-TimeZone, DateStyle and IntervalStyle alone; "stable" ones depend on more (the clock, the catalog); "volatile" ones run
-once for each row.
+A function that is also computed inside the engine has a formula rule (``planner/expr/functions/formula.py``)::
 
-Keys: ``"+(int4,int4)"``; functions that exist once for all types are keyed by their bare name: ``"is null"``,
-``"is distinct from"``, ``"cast"``, ``"equality_class"``, ... (``key_is_name=True``).
+       vectorised("&", (INT8, INT8), INT8, total=True, formula=lambda f, a, b: f.bits_and(a, b))(…)
+
+Both decorators return the Python function, so that several signatures can be stacked. Argument types are SqlTypes
+without typmod or polymorphic markers (ANY, ANYELEMENT, ANYARRAY, …); ``site.args`` and ``site.result`` are the concrete
+types of the call. The evaluator brings a numeric(p, s) argument of a function declared with NUMERIC to NUMERIC.
+
+Keys: ``"+(int4,int4)"``. Functions that exist once for all types are keyed by their bare name (``key_is_name=True``):
+``"is null"``, ``"is distinct from"``, ``"cast"``, ``"equality_class"``, ….
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
-import planner.expr.functions
 from ivm.errors import SqlError
-from ivm.rows import Mask, Vector, Words
-from ivm.words import Kind, SqlType, Storage
+from ivm.rows import Mask, Words
+from ivm.words import SqlType
+from planner.expr.comparison import Comparison
+from planner.expr.functions.formula import FormulaRule
 
 if TYPE_CHECKING:
     from planner.expr.context import Context, SessionFunctions
@@ -81,16 +86,30 @@ ANYCOMPATIBLEARRAY: Final = Polymorphic.ANYCOMPATIBLEARRAY
 
 ArgumentType = SqlType | Polymorphic
 Volatility = Literal["immutable", "settings", "stable", "volatile"]
+"""Only "immutable" functions are folded and remembered. "settings" are those of Postgres's stable functions that depend
+on TimeZone, DateStyle and IntervalStyle alone; "stable" ones depend on more (the clock, the catalog); "volatile" ones
+run once for each row."""
 
 
-class Form(Enum):
-    """What an implementation takes: words of whole columns, or one row's datums."""
+class CallingConvention(Enum):
+    """What an implementation takes: one row's datums, or the words of whole columns."""
 
-    VECTOR = "vector"
-    VALUE = "value"
+    PER_VALUE = "per value"
+    VECTORISED = "vectorised"
 
 
-class Site(Protocol):
+class Raises(Enum):
+    """Which errors a function can raise on a row whose arguments have not failed."""
+
+    NEVER = "never"
+    TYPMOD = "typmod"
+    """Only because a value does not fit the result type's typmod: never where it has none."""
+    OVERFLOW = "overflow"
+    """Only 22003, that the result type (an integer) is out of range."""
+    ANYTHING = "anything"
+
+
+class CallSite(Protocol):
     """What an implementation sees of the call that it computes."""
 
     @property
@@ -119,24 +138,62 @@ class Site(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A scalar function; see the module's text for the fields."""
+    """A scalar function. The module's text tells what an implementation gets and returns."""
 
     key: str
     name: str
     args: tuple[ArgumentType, ...]
     result: ArgumentType
     implementation: Callable[..., Any]
-    form: Form
-    strict: bool = True
-    volatility: Volatility = "immutable"
-    variadic: bool = False
-    total: bool = False
+    convention: CallingConvention
     needs_site: bool = False
+    """The implementation's first argument is the CallSite; always so if it is vectorised."""
+    total: bool = False
+    """Vectorised: it never fails on any word, and 0 is a legal word of its argument types."""
     needs_assignment: bool = False
     """Only of casts: the implementation's keyword ``assignment`` tells "assignment_cast" from "cast"."""
+    strict: bool = True
+    """NULL where an argument is NULL, without a call of the implementation."""
+    makes_null: bool = True
+    """Whether it may give NULL where no argument is NULL."""
+    raises: Raises = Raises.ANYTHING
+    volatility: Volatility = "immutable"
+    variadic: bool = False
+    """The last argument repeats, once or more."""
+    internal: bool = False
+    """Only the planner writes calls of it; SQL cannot name it."""
+    comparison: Comparison | None = None
+    """The comparison operator that it is."""
+    commutative: bool = False
+    """``f(a, b)`` and ``f(b, a)`` give the same word, or the same error."""
+    monotone: bool = False
+    """Of integers: a greater argument never gives a lesser result."""
+    formula: FormulaRule | None = None
+    """How the engine computes it (``planner.expr.functions.formula``); None: it cannot."""
+
+    @property
+    def null_if_null_only(self) -> bool:
+        """Whether it gives NULL exactly where an argument is NULL."""
+        return self.strict and not self.makes_null
+
+
+class Facts(TypedDict, total=False):
+    """The fields of an entry that the decorators pass on."""
+
+    strict: bool
+    makes_null: bool
+    raises: Raises
+    volatility: Volatility
+    variadic: bool
+    internal: bool
+    comparison: Comparison | None
+    commutative: bool
+    monotone: bool
+    formula: FormulaRule | None
 
 
 FUNCTIONS: Final[dict[str, Function]] = {}
+"""The entries of the families imported so far; ``planner.expr.functions.library`` has imported all."""
 _BY_NAME: Final[dict[str, list[Function]]] = {}
 _Implementation = TypeVar("_Implementation", bound=Callable[..., Any])
 
@@ -160,39 +217,20 @@ def function_key(name: str, args: tuple[ArgumentType, ...]) -> str:
     return f"{name}({','.join(type_key(a) for a in args)})"
 
 
-def session_of(site: Site) -> SessionFunctions:
-    """The session whose statement it is. 0A000: there is none, as on Spark's executors."""
-    session = site.context.session
-    if session is None:
-        raise SqlError("0A000", "this function needs a session")
-    return session
-
-
-def array_of(element: SqlType) -> SqlType:
-    """The array type of an element type."""
-    return SqlType(Kind.ARRAY, element=element)
-
-
 def per_value(
     name: str,
     args: tuple[ArgumentType, ...],
     result: ArgumentType,
     *,
-    strict: bool = True,
-    volatility: Volatility = "immutable",
-    variadic: bool = False,
     needs_site: bool = False,
     key_is_name: bool = False,
+    **facts: Unpack[Facts],
 ) -> Callable[[_Implementation], _Implementation]:
-    """Registers a function of datums."""
+    """Adds a function of datums."""
 
     def decorate(implementation: _Implementation) -> _Implementation:
         key = name if key_is_name else function_key(name, args)
-        register(
-            Function(
-                key, name, args, result, implementation, Form.VALUE, strict, volatility, variadic, False, needs_site
-            )
-        )
+        register(Function(key, name, args, result, implementation, CallingConvention.PER_VALUE, needs_site, **facts))
         return implementation
 
     return decorate
@@ -203,19 +241,17 @@ def vectorised(
     args: tuple[ArgumentType, ...],
     result: ArgumentType,
     *,
-    strict: bool = True,
-    volatility: Volatility = "immutable",
-    variadic: bool = False,
     total: bool = False,
     key_is_name: bool = False,
+    **facts: Unpack[Facts],
 ) -> Callable[[_Implementation], _Implementation]:
-    """Registers a function of words."""
+    """Adds a function of words."""
+    if total:
+        facts["raises"] = Raises.NEVER
 
     def decorate(implementation: _Implementation) -> _Implementation:
         key = name if key_is_name else function_key(name, args)
-        register(
-            Function(key, name, args, result, implementation, Form.VECTOR, strict, volatility, variadic, total, True)
-        )
+        register(Function(key, name, args, result, implementation, CallingConvention.VECTORISED, True, total, **facts))
         return implementation
 
     return decorate
@@ -228,25 +264,14 @@ def register(function: Function) -> None:
     _BY_NAME.setdefault(function.name, []).append(function)
 
 
-def needs_order_bytes(type: SqlType) -> bool:
-    """Whether values with equal ``order_prefix`` may differ in order, so that ``order_bytes`` must decide."""
-    return type.storage is not Storage.DIRECT
+def session_of(site: CallSite) -> SessionFunctions:
+    """The session whose statement it is. 0A000: there is none, as on Spark's executors."""
+    session = site.context.session
+    if session is None:
+        raise SqlError("0A000", "this function needs a session")
+    return session
 
 
 def indices(mask: Mask) -> Words:
     """The rows where a mask holds, int64."""
     return np.flatnonzero(mask)
-
-
-def constant_vector(word: int, count: int) -> Vector:
-    """``count`` times the same word, without storing it ``count`` times (stride 0, read-only)."""
-    single = np.array([word], np.int64)
-    return Vector(single if count == 1 else np.broadcast_to(single, count))
-
-
-def _collect() -> None:
-    for module in pkgutil.iter_modules(planner.expr.functions.__path__):
-        importlib.import_module(f"planner.expr.functions.{module.name}")
-
-
-_collect()

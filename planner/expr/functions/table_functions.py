@@ -32,11 +32,11 @@ from ivm.words import (
     SqlType,
 )
 from planner.expr.context import Context
-from planner.expr.evaluate.rows import Failures
-from planner.expr.functions.concat import flatten
-from planner.expr.functions.intervals import estimate, is_infinite, plus_interval, plus_interval_zoned
-from planner.expr.functions.regex import TEXTS, all_matches, regexp_split, string_to_array_null
+from planner.expr.functions.datetime.intervals import estimate, is_infinite, plus_interval, plus_interval_zoned
 from planner.expr.functions.table import ANYARRAY, ArgumentType, function_key
+from planner.expr.functions.text.concat import flatten
+from planner.expr.functions.text.regex import TEXTS, all_matches, regexp_split, string_to_array_null
+from planner.expr.rows import Failures
 from storage.types import codec
 from storage.types.text_array import array_shape, leaf_test
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ivm.words import BOOL, INT8, ColumnType, Schema
-from planner.expr.functions.subquery import SAME_WORD
+from planner.expr.functions.internal.subquery import SAME_WORD
 from planner.expr.scalar import Call, Column, Scalar
 from planner.logical.nodes import Rel, Values
 

@@ -7,7 +7,7 @@ from functools import reduce
 
 from ivm.words import BOOL, INT8, ColumnType, Schema
 from planner.expr import scalar
-from planner.expr.functions.subquery import SINGLE_ROW
+from planner.expr.functions.internal.subquery import SINGLE_ROW
 from planner.expr.scalar import (
     Aggregate,
     And,

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 from ivm.words import BOOL
+from planner.expr.functions.boolean import IS_NULL, NOT
+from planner.expr.functions.library import comparison_of
 from planner.expr.scalar import (
     And,
     Call,
@@ -26,7 +28,6 @@ from planner.logical.traversal import children, conjunction, scalars, walk
 from planner.memo import by_identity
 
 parts = walk
-_COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
 
 
 @by_identity
@@ -102,7 +103,7 @@ def exactly_one(rel: Rel) -> bool:
 
 def negation(expr: Scalar) -> Scalar:
     """NOT expr."""
-    return Call("not", (expr,), BOOL, expr.nullable)
+    return Call(NOT, (expr,), BOOL, expr.nullable)
 
 
 def test(name: str, expr: Scalar) -> Scalar:
@@ -114,7 +115,7 @@ def existence(expr: Scalar) -> tuple[bool, Rel] | None:
     """(negated, plan) of an EXISTS or NOT EXISTS."""
     if isinstance(expr, Exists):
         return False, expr.rel
-    if operator(expr) == "not" and isinstance(expr, Call) and isinstance(expr.args[0], Exists):
+    if operator(expr) == NOT and isinstance(expr, Call) and isinstance(expr.args[0], Exists):
         return True, expr.args[0].rel
     return None
 
@@ -127,13 +128,13 @@ def simplify_truth(expr: Scalar) -> Scalar:
         if expr.every:
             return negation(Exists(Filter(expr.rel, test("is not true", expr.comparison))))
         return Exists(Filter(expr.rel, expr.comparison))
-    if operator(expr) == "not" and isinstance(expr, Call):
+    if operator(expr) == NOT and isinstance(expr, Call):
         return _simplify_not(expr, expr.args[0])
     return expr
 
 
 def _simplify_not(expr: Scalar, inner: Scalar) -> Scalar:
-    if operator(inner) == "not" and isinstance(inner, Call):
+    if operator(inner) == NOT and isinstance(inner, Call):
         return simplify_truth(inner.args[0])
     if isinstance(inner, Or):
         return conjunction(tuple(simplify_truth(negation(a)) for a in inner.args))
@@ -149,7 +150,7 @@ def _none(part: Scalar) -> Scalar:
     """NOT part, for a part that is never NULL."""
     if isinstance(part, And):
         return Or(tuple(_none(a) for a in part.args))
-    if operator(part) == "is null" and isinstance(part, Call):
+    if operator(part) == IS_NULL and isinstance(part, Call):
         return test("is not null", part.args[0])
     return negation(part)
 
@@ -172,7 +173,7 @@ def _null_parts(expr: Quantified) -> tuple[Scalar, ...]:
     comparison = expr.comparison
     if not comparison.nullable:
         return ()
-    if operator(comparison) in _COMPARISONS and isinstance(comparison, Call) and len(comparison.args) == 2:
+    if isinstance(comparison, Call) and comparison_of(comparison) is not None:
         sides = sorted(comparison.args, key=_is_inner)
         outer, inner = sides
         if not _is_inner(outer) and _is_inner(inner) and not outer_columns_of(inner):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ivm.words import BOOL
-from planner.expr.functions.subquery import SAME_WORD
-from planner.expr.functions.table import FUNCTIONS
+from planner.expr.functions.internal.subquery import SAME_WORD
+from planner.expr.functions.library import FUNCTIONS, is_equality
 from planner.expr.scalar import Call, Column, Or, Scalar
 from planner.logical.fallibility import can_raise
-from planner.logical.join_keys import as_type, common_type, is_constant, operator
+from planner.logical.join_keys import as_type, common_type, is_constant
 from planner.logical.nodes import Distinct, Filter, Join, JoinKind, Project, Recursive, Reference, Rel, schema
 from planner.logical.traversal import TRUE, conjuncts, keeps_types, own_columns, shift, substitute
 from planner.transform.decorrelate.mentions import references
@@ -110,7 +110,7 @@ def constants(predicates: Predicates) -> Wanted:
 
 def _constant(predicate: Scalar) -> tuple[int, Scalar] | None:
     """(column, constant) of an equality of the two, in one representation."""
-    if operator(predicate) != "=" or not isinstance(predicate, Call) or len(predicate.args) != 2:
+    if not is_equality(predicate):
         return None
     for column, value in (predicate.args, predicate.args[::-1]):
         if not isinstance(column, Column) or not is_constant(value) or can_raise(value):
@@ -132,7 +132,7 @@ def equality(left: Column, right: Column) -> Scalar:
 def says_nothing(predicate: Scalar) -> bool:
     """Whether a predicate is a column's equality with itself, where ``equality`` in a join keeps NULLs out anyway."""
     pair = column_equality(predicate)
-    return pair is not None and pair[0] == pair[1] and operator(equality(*pair)) == "="
+    return pair is not None and pair[0] == pair[1] and is_equality(equality(*pair))
 
 
 def product(inputs: tuple[Rel, ...]) -> Rel:

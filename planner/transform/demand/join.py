@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ivm.words import BOOL, Schema
+from planner.expr.functions.library import is_equality
 from planner.expr.scalar import Call, Column, Parameter, Scalar
-from planner.logical.join_keys import operator
 from planner.logical.nodes import Join, JoinKind, LetRec, Project, Recursive, Reference, Rel, schema
 from planner.logical.traversal import children, conjunction, conjuncts, own_columns
 from planner.memo import by_identity
@@ -93,7 +93,7 @@ def joined_demand(rel: Recursive, asked: Meeting, entered: Entered, fresh: Calla
 def _mark(column: Column) -> Scalar | None:
     """A condition on a column that stands for "is one of these"."""
     found = equality(column, column)
-    if not isinstance(found, Call) or operator(found) != "=":
+    if not is_equality(found):
         return None
     return Call(found.function, (column, Parameter(_MARK + column.index, column.type)), BOOL)
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import product as combinations
 
 from ivm.words import ColumnType, Schema
+from planner.expr.functions.library import is_equality
 from planner.expr.scalar import Column
 from planner.logical.fallibility import can_raise
-from planner.logical.join_keys import operator
 from planner.logical.linearity import empty_without
 from planner.logical.nodes import Filter, Join, JoinKind, Project, Recursive, Reference, Rel, Values, schema
 from planner.logical.traversal import columns_of, conjunction, exchange, renumber
@@ -93,7 +93,7 @@ class _Rule:
             grew = False
             for condition in self.conditions:
                 owners = {self.owner(i) for i in columns_of(condition)}
-                if operator(condition) == "=" and owners & found and not owners <= found:
+                if is_equality(condition) and owners & found and not owners <= found:
                     found |= owners
                     grew = True
         return found

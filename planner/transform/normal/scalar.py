@@ -8,11 +8,13 @@ is told.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from ivm.words import Kind, SqlType
-from planner.expr.functions.subquery import SAME_WORD
-from planner.expr.functions.table import FUNCTIONS
+from planner.expr.comparison import Comparison
+from planner.expr.functions.boolean import NOT
+from planner.expr.functions.library import FUNCTIONS
+from planner.expr.functions.table import Function
 from planner.expr.scalar import (
     And,
     Call,
@@ -32,14 +34,6 @@ from planner.logical.traversal import columns_of
 
 Order = tuple[Any, ...]
 """Comparable with every other one: first a number for the kind of expression, then what that kind has."""
-
-_TURNED: Final = {
-    "=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<=", "is distinct from": "is distinct from",
-    "is not distinct from": "is not distinct from",
-}  # fmt: skip
-_NEGATED: Final = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-_STRICT: Final = frozenset(_TURNED) - {"is distinct from", "is not distinct from"}
-_INTEGERS: Final = (Kind.INT2, Kind.INT4, Kind.INT8)
 
 
 def normal(expr: Scalar) -> Scalar:
@@ -88,37 +82,45 @@ def _ordered(expr: And | Or) -> Scalar:
 
 def _call(call: Call) -> Scalar:
     name = operator(call)
-    if name == "not" and isinstance(call.args[0], Call) and operator(call.args[0]) == "not":
-        return call.args[0].args[0]
-    if name == "not" and isinstance(inner := call.args[0], Call) and (turned := _NEGATED.get(operator(inner) or "")):
-        function = turned + inner.function[len(operator(inner) or "") :]
-        if function in FUNCTIONS:
-            return _call(Call(function, inner.args, call.type, call.nullable))
+    if name == NOT and isinstance(inner := call.args[0], Call):
+        if operator(inner) == NOT:
+            return inner.args[0]
+        if (negated := _negated(inner)) is not None:
+            return _call(Call(negated, inner.args, call.type, call.nullable))
     if len(call.args) != 2 or name is None:
         return call
     left, right = call.args
-    if name in _STRICT and left.type.kind is not Kind.RECORD:
+    function = FUNCTIONS.get(call.function)
+    if function is not None and function.comparison is not None and left.type.kind is not Kind.RECORD:
         call = Call(call.function, call.args, call.type, left.nullable or right.nullable)
     one, two = order(left), order(right)
-    if one < two or (one == two and name not in (">", ">=")) or not orderless((left, right)):
+    descending = function is not None and function.comparison in (Comparison.GREATER, Comparison.NOT_LESS)
+    if one < two or (one == two and not descending) or not orderless((left, right)):
         return call
-    swapped = _swapped(call, name, left.type, right.type)
+    swapped = _swapped(function, name, call)
     return call if swapped is None else Call(swapped, (right, left), call.type, call.nullable)
 
 
-def _swapped(call: Call, name: str, left: SqlType, right: SqlType) -> str | None:
-    """The function that gives the same with its arguments changed round; None: there is none."""
-    if call.function == SAME_WORD:
-        return SAME_WORD
-    exact = name in ("+", "*") and left.kind in _INTEGERS and right.kind in _INTEGERS
-    turned = name if exact else _TURNED.get(name)
-    if turned is None:
+def _negated(call: Call) -> str | None:
+    """The key of the comparison that holds where this one does not; None: the call is no comparison."""
+    function = FUNCTIONS.get(call.function)
+    if function is None or function.comparison is None:
         return None
+    key = function.comparison.negator.value + call.function[len(function.name) :]
+    return key if key in FUNCTIONS else None
+
+
+def _swapped(function: Function | None, name: str, call: Call) -> str | None:
+    """The key of the function that gives the same with its arguments exchanged; None: there is none."""
+    if function is None or not (function.commutative or function.comparison is not None):
+        return None
+    turned = name if function.comparison is None else function.comparison.commutator.value
     signature = call.function[len(name) :]
-    if signature:
-        one, _, two = signature[1:-1].partition(",")
-        signature = f"({two},{one})"
-    return turned + signature if turned + signature in FUNCTIONS else None
+    if call.function == function.name:
+        return call.function
+    one, _, two = signature[1:-1].partition(",")
+    key = f"{turned}({two},{one})"
+    return key if key in FUNCTIONS else None
 
 
 def order(expr: Scalar) -> Order:

@@ -14,8 +14,10 @@ from ivm.errors import SqlError
 from ivm.words import BOOL, FLOAT8, INT4, INT8, NUMERIC, TEXT, Kind, SqlType
 from planner.expr.evaluate.evaluator import Context, compile_expressions, constant, evaluate
 from planner.expr.functions import table as functions
-from planner.expr.functions.casts import cast_context
-from planner.expr.functions.table import FUNCTIONS, needs_order_bytes, overloads, per_value
+from planner.expr.functions.casts.registry import cast_context
+from planner.expr.functions.library import FUNCTIONS, overloads
+from planner.expr.functions.table import per_value
+from planner.expr.ordering import needs_order_bytes
 from planner.expr.scalar import And, Call, Case, Coalesce, Column, Literal, Or, Parameter, Scalar
 from storage.dictionary import Dictionary
 from storage.types.codec import decode, encode

@@ -18,7 +18,8 @@ from planner.aggregates.reducers import Accumulate, basic_layout, ordered_layout
 from planner.aggregates.table import AGGREGATES, AggregateKind, aggregate_overloads
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluate
-from planner.expr.functions.table import FUNCTIONS, Polymorphic, function_key, overloads
+from planner.expr.functions.library import FUNCTIONS, overloads
+from planner.expr.functions.table import Polymorphic, function_key
 from planner.expr.functions.table_functions import table_overloads
 from planner.expr.row_errors import decode_error
 from planner.expr.scalar import Aggregate, Call, Column, Literal

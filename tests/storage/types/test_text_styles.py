@@ -8,7 +8,7 @@ import pytest
 
 from ivm.errors import SqlError
 from ivm.words import DATE, INTERVAL, TIMESTAMP, TIMESTAMPTZ
-from planner.expr.functions.format_number import format_number, parse_number
+from planner.expr.functions.formatting.number import format_number, parse_number
 from sql.settings.date_style import date_style
 from sql.settings.settings import Settings
 from storage.types.text import TextStyle, format_datum, parse_datum

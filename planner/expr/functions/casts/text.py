@@ -1,0 +1,139 @@
+"""Casts among strings, and between strings and everything else by the types' text forms (``storage.types.text``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from ivm.errors import SqlError
+from ivm.rows import Vector, Words
+from ivm.words import Kind, SqlType
+from planner.expr.functions.casts.registry import cast_per_value, cast_vectorised
+from planner.expr.functions.table import CallSite, Raises, Volatility
+from storage.types.text import TextStyle, format_text, parse_rows
+from storage.types.text_char import format_char1, parse_char1
+
+STRINGS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME)
+_PLAIN: Final = (Kind.TEXT, Kind.VARCHAR, Kind.UNKNOWN)
+"""Strings whose words are those of text with the same characters."""
+_LABELS: Final = {Kind.VARCHAR: "character varying", Kind.BPCHAR: "character"}
+_OTHERS: Final = (
+    Kind.BOOL, Kind.INT2, Kind.INT4, Kind.INT8, Kind.FLOAT4, Kind.FLOAT8, Kind.NUMERIC, Kind.BYTEA,
+    Kind.UUID, Kind.JSONB, Kind.OID,
+)  # fmt: skip
+# what these read and print depends on the time zone, the present, or the catalog
+_BY_SETTINGS: Final = (Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL, Kind.ARRAY)
+_BY_CATALOG: Final = (Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC, Kind.REGNAMESPACE)
+_NAME_BYTES: Final = 63
+
+
+def style_of(site: CallSite) -> TextStyle:
+    """What text depends on, from the context."""
+    context = site.context
+    return TextStyle(context.timezone, context.now, context.session, context.formats)
+
+
+def fit_string(value: str, target: SqlType, assignment: bool) -> str:
+    """A string by a target's length: an explicit cast cuts, an assignment may cut spaces only; char(n) is padded."""
+    if target.kind is Kind.NAME:
+        return value.encode()[:_NAME_BYTES].decode(errors="ignore")
+    limit = target.precision
+    if limit is None:
+        return value
+    if len(value) > limit:
+        if assignment and value[limit:].strip(" "):
+            raise SqlError("22001", f"value too long for type {_LABELS[target.kind]}({limit})")
+        return value[:limit]
+    return value.ljust(limit) if target.kind is Kind.BPCHAR else value
+
+
+@cast_per_value((Kind.BPCHAR, Kind.NAME), STRINGS, needs_assignment=True, raises=Raises.TYPMOD)
+@cast_per_value(_PLAIN, (Kind.VARCHAR, Kind.BPCHAR, Kind.NAME), needs_assignment=True, raises=Raises.TYPMOD)
+def string_to_string(site: CallSite, value: str, assignment: bool) -> str:
+    if site.args[0].kind is Kind.BPCHAR and site.result.kind is not Kind.BPCHAR:
+        value = value.rstrip(" ")
+    return fit_string(value, site.result, assignment)
+
+
+@cast_vectorised(_PLAIN, (Kind.TEXT,), total=True)
+def same_text(_site: CallSite, words: Words) -> Words:
+    return words
+
+
+def _strings(site: CallSite, texts: Sequence[bytes | None], assignment: bool) -> Words:
+    """The words of texts as the result type."""
+    target = site.result
+    dictionary = site.context.dictionary
+    present = [t or b"" for t in texts]
+    if target.precision is None and target.kind is not Kind.NAME:
+        return dictionary.intern(present)
+    fitted: list[bytes] = []
+    for row, text in enumerate(present):
+        try:
+            fitted.append(fit_string(text.decode(), target, assignment).encode())
+        except SqlError as error:
+            site.fail(np.array([row]), error)
+            fitted.append(b"")
+    return dictionary.intern(fitted)
+
+
+def _output(site: CallSite, words: Words, assignment: bool) -> Words:
+    source = site.args[0]
+    if source.kind is Kind.BOOL:
+        # the cast says true and false, the output function t and f
+        yes, no = (b"t", b"f") if site.result.kind is Kind.NAME else (b"true", b"false")
+        return _strings(site, [yes if w else no for w in words.tolist()], assignment)
+    texts = format_text(source, Vector(words), site.context.dictionary, style_of(site))
+    return _strings(site, texts, assignment)
+
+
+def _input(site: CallSite, words: Words) -> Vector:
+    dictionary = site.context.dictionary
+    texts = [b.decode() for b in dictionary.lookup(words)]
+    if site.args[0].kind is Kind.BPCHAR:
+        texts = [t.rstrip(" ") for t in texts]
+    vector, failures = parse_rows(site.result, texts, dictionary, style_of(site))
+    for row, error in failures:
+        site.fail(np.array([row]), error)
+    return vector
+
+
+def _register(kinds: tuple[Kind, ...], volatility: Volatility) -> None:
+    cast_vectorised(kinds, STRINGS, volatility=volatility, needs_assignment=True, raises=Raises.TYPMOD)(_output)
+    cast_vectorised((*STRINGS, Kind.UNKNOWN), kinds, volatility=volatility)(_input)
+
+
+# a label that is missing may be added; those that are there stay (what is renamed, no view depends on)
+cast_vectorised((Kind.ENUM,), STRINGS, needs_assignment=True, raises=Raises.TYPMOD)(_output)
+cast_vectorised((*STRINGS, Kind.UNKNOWN), (Kind.ENUM,), volatility="stable")(_input)
+_register(_OTHERS, "immutable")
+_register(_BY_SETTINGS, "settings")
+_register(_BY_CATALOG, "stable")
+
+
+@cast_per_value(STRINGS, (Kind.CHAR1,))
+def to_char1(value: str) -> str:
+    return parse_char1(value)
+
+
+@cast_per_value((Kind.UNKNOWN,), (Kind.CHAR1,))
+def unknown_to_char1(value: str) -> str:
+    return parse_char1(value)
+
+
+@cast_per_value((Kind.CHAR1,), STRINGS, needs_assignment=True, raises=Raises.TYPMOD)
+def from_char1(site: CallSite, value: str, assignment: bool) -> str:
+    return fit_string(format_char1(value), site.result, assignment)
+
+
+@cast_vectorised((Kind.INT4,), (Kind.CHAR1,))
+def integer_to_char1(site: CallSite, words: Words) -> Words:
+    site.fail_where((words < -128) | (words > 127), SqlError("22003", '"char" out of range'))
+    return words & 255
+
+
+@cast_vectorised((Kind.CHAR1,), (Kind.INT4,), total=True)
+def char1_to_integer(_site: CallSite, words: Words) -> Words:
+    return (words ^ 128) - 128

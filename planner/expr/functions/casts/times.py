@@ -1,0 +1,119 @@
+"""Casts among date, time, timestamp, timestamptz and interval, and their fractional digits (typmods)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.errors import SqlError
+from ivm.rows import Mask, Vector, Words
+from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind
+from planner.expr.functions.casts.registry import cast_per_value, cast_vectorised
+from planner.expr.functions.table import CallSite
+from storage.types.calendar import to_local, to_utc
+from storage.types.order import DAY
+from storage.types.text_time import round_micros
+
+_STAMPS = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+# 4714-11-24 BC and 294277-01-01, what Postgres's timestamps end before
+_FIRST_STAMP = -211813488000000000
+_END_STAMP = 9223371331200000000
+
+
+def _infinite(words: Words) -> Mask:
+    infinite: Mask = (words == NEGATIVE_INFINITY) | (words == POSITIVE_INFINITY)
+    return infinite
+
+
+def _rounded(site: CallSite, words: Words) -> Words:
+    """Fractional digits cut to the result's typmod, half away from zero."""
+    precision = site.result.precision
+    if precision is None or precision >= 6:
+        return words
+    unit = np.int64(10 ** (6 - precision))
+    size = (np.abs(words) + unit // 2) // unit * unit
+    return np.where(_infinite(words), words, np.where(words < 0, -size, size))
+
+
+@cast_vectorised((Kind.TIMESTAMP,), (Kind.TIMESTAMP,))
+@cast_vectorised((Kind.TIMESTAMPTZ,), (Kind.TIMESTAMPTZ,))
+@cast_vectorised((Kind.TIME,), (Kind.TIME,))
+def same_with_precision(site: CallSite, words: Words) -> Words:
+    return _rounded(site, words)
+
+
+@cast_vectorised((Kind.DATE,), (Kind.TIMESTAMP,))
+def date_to_timestamp(site: CallSite, words: Words) -> Words:
+    infinite = _infinite(words)
+    late = ~infinite & (words >= _END_STAMP // DAY)
+    site.fail_where(late, SqlError("22008", "date out of range for timestamp"))
+    return np.where(infinite, words, np.where(late | infinite, 0, words) * DAY)
+
+
+@cast_vectorised((Kind.TIMESTAMP,), (Kind.DATE,))
+def timestamp_to_date(_site: CallSite, words: Words) -> Words:
+    return np.where(_infinite(words), words, words // DAY)
+
+
+@cast_vectorised((Kind.TIMESTAMP,), (Kind.TIME,), makes_null=True)
+def timestamp_to_time(site: CallSite, words: Words) -> Vector:
+    infinite = _infinite(words)
+    micros = _rounded(site, np.where(infinite, 0, words) % DAY)
+    return Vector(micros, infinite) if np.count_nonzero(infinite) else Vector(micros)
+
+
+@cast_per_value((Kind.DATE,), (Kind.TIMESTAMPTZ,), volatility="settings", needs_site=True)
+def date_to_timestamptz(site: CallSite, days: int) -> int:
+    if days in (NEGATIVE_INFINITY, POSITIVE_INFINITY):
+        return days
+    if days >= _END_STAMP // DAY:
+        raise SqlError("22008", "date out of range for timestamp")
+    return _checked(to_utc(days * DAY, site.context.timezone))
+
+
+@cast_per_value((Kind.TIMESTAMP,), (Kind.TIMESTAMPTZ,), volatility="settings", needs_site=True)
+def timestamp_to_timestamptz(site: CallSite, stamp: int) -> int:
+    if stamp in (NEGATIVE_INFINITY, POSITIVE_INFINITY):
+        return stamp
+    return _checked(to_utc(round_micros(stamp, site.result.precision), site.context.timezone))
+
+
+@cast_per_value((Kind.TIMESTAMPTZ,), (Kind.TIMESTAMP,), volatility="settings", needs_site=True)
+def timestamptz_to_timestamp(site: CallSite, stamp: int) -> int:
+    if stamp in (NEGATIVE_INFINITY, POSITIVE_INFINITY):
+        return stamp
+    return _checked(to_local(round_micros(stamp, site.result.precision), site.context.timezone))
+
+
+@cast_per_value((Kind.TIMESTAMPTZ,), (Kind.DATE,), volatility="settings", needs_site=True)
+def timestamptz_to_date(site: CallSite, stamp: int) -> int:
+    if stamp in (NEGATIVE_INFINITY, POSITIVE_INFINITY):
+        return stamp
+    return to_local(stamp, site.context.timezone) // DAY
+
+
+@cast_per_value((Kind.TIMESTAMPTZ,), (Kind.TIME,), makes_null=True, volatility="settings", needs_site=True)
+def timestamptz_to_time(site: CallSite, stamp: int) -> int | None:
+    if stamp in (NEGATIVE_INFINITY, POSITIVE_INFINITY):
+        return None
+    return round_micros(to_local(stamp, site.context.timezone) % DAY, site.result.precision)
+
+
+def _checked(stamp: int) -> int:
+    if not _FIRST_STAMP <= stamp < _END_STAMP:
+        raise SqlError("22008", "timestamp out of range")
+    return stamp
+
+
+@cast_per_value((Kind.TIME,), (Kind.INTERVAL,), needs_site=True)
+def time_to_interval(site: CallSite, micros: int) -> tuple[int, int, int]:
+    return 0, 0, round_micros(micros, site.result.precision)
+
+
+@cast_per_value((Kind.INTERVAL,), (Kind.TIME,), needs_site=True)
+def interval_to_time(site: CallSite, value: tuple[int, int, int]) -> int:
+    return round_micros(value[2] % DAY, site.result.precision)
+
+
+@cast_per_value((Kind.INTERVAL,), (Kind.INTERVAL,), needs_site=True)
+def interval_with_precision(site: CallSite, value: tuple[int, int, int]) -> tuple[int, int, int]:
+    return value[0], value[1], round_micros(value[2], site.result.precision)

@@ -1,0 +1,76 @@
+"""What time it is: the transaction's, the statement's and the wall clock's."""
+
+from __future__ import annotations
+
+import time as clock
+
+from ivm.words import DATE, INT4, INT8, INTERVAL, TIME, TIMESTAMP, TIMESTAMPTZ
+from planner.expr.functions.datetime.intervals import age
+from planner.expr.functions.datetime.operators import age_between_zoned
+from planner.expr.functions.table import CallSite, per_value
+from storage.types.calendar import DAY, EPOCH_DAYS, to_local, to_utc
+from storage.types.text_interval import Interval
+from storage.types.time_output import round_micros
+
+_UNIX: int = EPOCH_DAYS * DAY
+
+
+def _today(site: CallSite) -> int:
+    return to_local(site.context.now, site.context.timezone) // DAY
+
+
+@per_value("age", (TIMESTAMP,), INTERVAL, volatility="stable", needs_site=True)
+def age_today(site: CallSite, stamp: int) -> Interval:
+    return age(_today(site) * DAY, stamp)
+
+
+@per_value("age", (TIMESTAMPTZ,), INTERVAL, volatility="stable", needs_site=True)
+def age_today_zoned(site: CallSite, stamp: int) -> Interval:
+    return age_between_zoned(site, to_utc(_today(site) * DAY, site.context.timezone), stamp)
+
+
+@per_value("now", (), TIMESTAMPTZ, volatility="stable", needs_site=True, makes_null=False)
+@per_value("transaction_timestamp", (), TIMESTAMPTZ, volatility="stable", needs_site=True)
+@per_value("current_timestamp", (), TIMESTAMPTZ, volatility="stable", needs_site=True, makes_null=False)
+def now(site: CallSite) -> int:
+    return site.context.now
+
+
+@per_value("current_timestamp", (INT4,), TIMESTAMPTZ, volatility="stable", needs_site=True, makes_null=False)
+def now_rounded(site: CallSite, precision: int) -> int:
+    return round_micros(site.context.now, precision)
+
+
+@per_value("statement_timestamp", (), TIMESTAMPTZ, volatility="stable", needs_site=True)
+def statement_timestamp(site: CallSite) -> int:
+    return site.context.statement_now or site.context.now
+
+
+@per_value("mz_now", (), INT8, volatility="stable", needs_site=True, makes_null=False)
+def mz_now(site: CallSite) -> int:
+    return site.context.epoch
+
+
+@per_value("clock_timestamp", (), TIMESTAMPTZ, volatility="volatile")
+def clock_timestamp() -> int:
+    return clock.time_ns() // 1000 - _UNIX
+
+
+@per_value("localtimestamp", (), TIMESTAMP, volatility="stable", needs_site=True)
+def localtimestamp(site: CallSite) -> int:
+    return to_local(site.context.now, site.context.timezone)
+
+
+@per_value("localtimestamp", (INT4,), TIMESTAMP, volatility="stable", needs_site=True)
+def localtimestamp_rounded(site: CallSite, precision: int) -> int:
+    return round_micros(localtimestamp(site), precision)
+
+
+@per_value("current_date", (), DATE, volatility="stable", needs_site=True)
+def current_date(site: CallSite) -> int:
+    return _today(site)
+
+
+@per_value("localtime", (), TIME, volatility="stable", needs_site=True)
+def localtime(site: CallSite) -> int:
+    return localtimestamp(site) % DAY

@@ -1,0 +1,337 @@
+"""Functions and operators of dates, times, timestamps and intervals."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+import numpy as np
+
+from ivm.errors import SqlError
+from ivm.rows import Mask, Words
+from ivm.words import (
+    BOOL,
+    DATE,
+    FLOAT8,
+    INT4,
+    INTERVAL,
+    NEGATIVE_INFINITY,
+    NUMERIC,
+    POSITIVE_INFINITY,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+)  # fmt: skip
+from planner.expr.functions.datetime.fields import (
+    extract_date,
+    extract_interval,
+    extract_stamp,
+    extract_time,
+    truncate_interval,
+    truncate_stamp,
+)  # fmt: skip
+from planner.expr.functions.datetime.intervals import (
+    age,
+    checked_stamp,
+    difference,
+    estimate,
+    is_infinite,
+    plus_interval,
+    plus_interval_zoned,
+    scale_interval,
+    wrapped_time,
+)  # fmt: skip
+from planner.expr.functions.table import CallSite, indices, per_value, vectorised
+from storage.types.calendar import (
+    DAY,
+    EPOCH_DAYS,
+    MAX_DATE,
+    MIN_DATE,
+    SECOND,
+    to_local,
+    to_utc,
+    utc_offset,
+)  # fmt: skip
+from storage.types.text_interval import Interval, checked_interval
+
+_UNIX: int = EPOCH_DAYS * DAY
+
+
+def _infinite(words: Words) -> Mask:
+    infinite: Mask = (words == POSITIVE_INFINITY) | (words == NEGATIVE_INFINITY)
+    return infinite
+
+
+def _shift_date(site: CallSite, days: Words, count: Words) -> Words:
+    infinite = _infinite(days)
+    moved = np.where(infinite, days, np.where(infinite, 0, days) + count)
+    site.fail_where(~infinite & ((moved < MIN_DATE) | (moved > MAX_DATE)), SqlError("22008", "date out of range"))
+    return moved
+
+
+@vectorised("+", (DATE, INT4), DATE, makes_null=False)
+def date_plus(site: CallSite, days: Words, count: Words) -> Words:
+    return _shift_date(site, days, count)
+
+
+@vectorised("+", (INT4, DATE), DATE, makes_null=False)
+def plus_date(site: CallSite, count: Words, days: Words) -> Words:
+    return _shift_date(site, days, count)
+
+
+@vectorised("-", (DATE, INT4), DATE, makes_null=False)
+def date_minus(site: CallSite, days: Words, count: Words) -> Words:
+    return _shift_date(site, days, -count)
+
+
+@vectorised("-", (DATE, DATE), INT4, makes_null=False)
+def date_difference(site: CallSite, left: Words, right: Words) -> Words:
+    infinite = _infinite(left) | _infinite(right)
+    site.fail(indices(infinite), SqlError("22008", "cannot subtract infinite dates"))
+    return np.where(infinite, 0, left - np.where(infinite, 0, right))
+
+
+def _stamp_of_date(days: int) -> int:
+    return days if is_infinite(days) else checked_stamp(days * DAY)
+
+
+@per_value("+", (DATE, INTERVAL), TIMESTAMP, makes_null=False)
+def date_plus_interval(days: int, interval: Interval) -> int:
+    return plus_interval(_stamp_of_date(days), interval)
+
+
+@per_value("+", (INTERVAL, DATE), TIMESTAMP, makes_null=False)
+def interval_plus_date(interval: Interval, days: int) -> int:
+    return plus_interval(_stamp_of_date(days), interval)
+
+
+@per_value("-", (DATE, INTERVAL), TIMESTAMP, makes_null=False)
+def date_minus_interval(days: int, interval: Interval) -> int:
+    return plus_interval(_stamp_of_date(days), interval, -1)
+
+
+@per_value("+", (DATE, TIME), TIMESTAMP, makes_null=False)
+def date_plus_time(days: int, time: int) -> int:
+    return days if is_infinite(days) else checked_stamp(days * DAY + time)
+
+
+@per_value("+", (TIME, DATE), TIMESTAMP, makes_null=False)
+def time_plus_date(time: int, days: int) -> int:
+    return date_plus_time(days, time)
+
+
+@per_value("+", (TIMESTAMP, INTERVAL), TIMESTAMP, makes_null=False)
+def stamp_plus(stamp: int, interval: Interval) -> int:
+    return plus_interval(stamp, interval)
+
+
+@per_value("+", (INTERVAL, TIMESTAMP), TIMESTAMP, makes_null=False)
+def plus_stamp(interval: Interval, stamp: int) -> int:
+    return plus_interval(stamp, interval)
+
+
+@per_value("-", (TIMESTAMP, INTERVAL), TIMESTAMP, makes_null=False)
+def stamp_minus(stamp: int, interval: Interval) -> int:
+    return plus_interval(stamp, interval, -1)
+
+
+@per_value("+", (TIMESTAMPTZ, INTERVAL), TIMESTAMPTZ, volatility="settings", needs_site=True, makes_null=False)
+def zoned_plus(site: CallSite, stamp: int, interval: Interval) -> int:
+    return plus_interval_zoned(stamp, interval, site.context.timezone)
+
+
+@per_value("+", (INTERVAL, TIMESTAMPTZ), TIMESTAMPTZ, volatility="settings", needs_site=True, makes_null=False)
+def plus_zoned(site: CallSite, interval: Interval, stamp: int) -> int:
+    return plus_interval_zoned(stamp, interval, site.context.timezone)
+
+
+@per_value("-", (TIMESTAMPTZ, INTERVAL), TIMESTAMPTZ, volatility="settings", needs_site=True, makes_null=False)
+def zoned_minus(site: CallSite, stamp: int, interval: Interval) -> int:
+    return plus_interval_zoned(stamp, interval, site.context.timezone, -1)
+
+
+@per_value("-", (TIMESTAMP, TIMESTAMP), INTERVAL, makes_null=False)
+@per_value("-", (TIMESTAMPTZ, TIMESTAMPTZ), INTERVAL, makes_null=False)
+def stamp_difference(left: int, right: int) -> Interval:
+    return difference(left, right)
+
+
+@per_value("+", (INTERVAL, INTERVAL), INTERVAL, makes_null=False)
+def interval_plus(left: Interval, right: Interval) -> Interval:
+    return checked_interval(left[0] + right[0], left[1] + right[1], left[2] + right[2])
+
+
+@per_value("-", (INTERVAL, INTERVAL), INTERVAL, makes_null=False)
+def interval_minus(left: Interval, right: Interval) -> Interval:
+    return checked_interval(left[0] - right[0], left[1] - right[1], left[2] - right[2])
+
+
+@per_value("-", (INTERVAL,), INTERVAL, makes_null=False)
+def interval_negated(value: Interval) -> Interval:
+    return checked_interval(-value[0], -value[1], -value[2])
+
+
+@per_value("+", (INTERVAL,), INTERVAL, makes_null=False)
+def interval_same(value: Interval) -> Interval:
+    return value
+
+
+@per_value("*", (INTERVAL, FLOAT8), INTERVAL, makes_null=False)
+def interval_times(value: Interval, factor: float) -> Interval:
+    if not math.isfinite(factor):
+        raise SqlError("22008", "interval out of range")
+    return scale_interval(value, lambda part: part * factor)
+
+
+@per_value("*", (FLOAT8, INTERVAL), INTERVAL, makes_null=False)
+def times_interval(factor: float, value: Interval) -> Interval:
+    return interval_times(value, factor)
+
+
+@per_value("/", (INTERVAL, FLOAT8), INTERVAL, makes_null=False)
+def interval_divided(value: Interval, divisor: float) -> Interval:
+    if divisor == 0:
+        raise SqlError("22012", "division by zero")
+    if math.isnan(divisor):
+        raise SqlError("22008", "interval out of range")
+    return scale_interval(value, lambda part: part / divisor)
+
+
+@per_value("+", (TIME, INTERVAL), TIME, makes_null=False)
+def time_plus(time: int, interval: Interval) -> int:
+    return wrapped_time(time, interval)
+
+
+@per_value("+", (INTERVAL, TIME), TIME, makes_null=False)
+def plus_time(interval: Interval, time: int) -> int:
+    return wrapped_time(time, interval)
+
+
+@per_value("-", (TIME, INTERVAL), TIME, makes_null=False)
+def time_minus(time: int, interval: Interval) -> int:
+    return wrapped_time(time, interval, -1)
+
+
+@per_value("-", (TIME, TIME), INTERVAL, makes_null=False)
+def time_difference(left: int, right: int) -> Interval:
+    return 0, 0, left - right
+
+
+@per_value("extract", (TEXT, DATE), NUMERIC)
+def extract_of_date(unit: str, days: int) -> Decimal | None:
+    return extract_date(unit, days)
+
+
+@per_value("extract", (TEXT, TIMESTAMP), NUMERIC)
+def extract_of_stamp(unit: str, stamp: int) -> Decimal | None:
+    return extract_stamp(unit, stamp, stamp, None)
+
+
+@per_value("extract", (TEXT, TIMESTAMPTZ), NUMERIC, volatility="settings", needs_site=True)
+def extract_of_zoned(site: CallSite, unit: str, stamp: int) -> Decimal | None:
+    offset = 0 if is_infinite(stamp) else utc_offset(stamp, site.context.timezone)
+    return extract_stamp(unit, stamp + offset * SECOND, stamp, offset)
+
+
+@per_value("extract", (TEXT, TIME), NUMERIC)
+def extract_of_time(unit: str, time: int) -> Decimal | None:
+    return extract_time(unit, time)
+
+
+@per_value("extract", (TEXT, INTERVAL), NUMERIC)
+def extract_of_interval(unit: str, interval: Interval) -> Decimal | None:
+    return extract_interval(unit, interval)
+
+
+def _as_float(value: Decimal | None) -> float | None:
+    return None if value is None else float(value)
+
+
+@per_value("date_part", (TEXT, DATE), FLOAT8)
+def date_part_of_date(unit: str, days: int) -> float | None:
+    return date_part_of_stamp(unit, _stamp_of_date(days))
+
+
+@per_value("date_part", (TEXT, TIMESTAMP), FLOAT8)
+def date_part_of_stamp(unit: str, stamp: int) -> float | None:
+    return _as_float(extract_stamp(unit, stamp, stamp, None))
+
+
+@per_value("date_part", (TEXT, TIMESTAMPTZ), FLOAT8, volatility="settings", needs_site=True)
+def date_part_of_zoned(site: CallSite, unit: str, stamp: int) -> float | None:
+    return _as_float(extract_of_zoned(site, unit, stamp))
+
+
+@per_value("date_part", (TEXT, TIME), FLOAT8)
+def date_part_of_time(unit: str, time: int) -> float | None:
+    return _as_float(extract_time(unit, time))
+
+
+@per_value("date_part", (TEXT, INTERVAL), FLOAT8)
+def date_part_of_interval(unit: str, interval: Interval) -> float | None:
+    return _as_float(extract_interval(unit, interval))
+
+
+@per_value("date_trunc", (TEXT, TIMESTAMP), TIMESTAMP, makes_null=False)
+def date_trunc(unit: str, stamp: int) -> int:
+    return truncate_stamp(unit, stamp, "timestamp without time zone")
+
+
+def _trunc_zoned(unit: str, stamp: int, timezone: str) -> int:
+    if is_infinite(stamp):
+        return truncate_stamp(unit, stamp, "timestamp with time zone")
+    return to_utc(truncate_stamp(unit, to_local(stamp, timezone), "timestamp with time zone"), timezone)
+
+
+@per_value("date_trunc", (TEXT, TIMESTAMPTZ), TIMESTAMPTZ, volatility="settings", needs_site=True, makes_null=False)
+def date_trunc_zoned(site: CallSite, unit: str, stamp: int) -> int:
+    return _trunc_zoned(unit, stamp, site.context.timezone)
+
+
+@per_value("date_trunc", (TEXT, TIMESTAMPTZ, TEXT), TIMESTAMPTZ, makes_null=False)
+def date_trunc_in(unit: str, stamp: int, timezone: str) -> int:
+    return _trunc_zoned(unit, stamp, timezone)
+
+
+@per_value("date_trunc", (TEXT, INTERVAL), INTERVAL, makes_null=False)
+def date_trunc_interval(unit: str, interval: Interval) -> Interval:
+    return truncate_interval(unit, interval)
+
+
+@per_value("date_bin", (INTERVAL, TIMESTAMP, TIMESTAMP), TIMESTAMP)
+@per_value("date_bin", (INTERVAL, TIMESTAMPTZ, TIMESTAMPTZ), TIMESTAMPTZ)
+def date_bin(stride: Interval, stamp: int, origin: int) -> int:
+    if is_infinite(stamp):
+        return stamp
+    if is_infinite(origin):
+        raise SqlError("22008", "origin out of range")
+    if stride[0]:
+        raise SqlError("0A000", "timestamps cannot be binned into intervals containing months or years")
+    width = stride[1] * DAY + stride[2]
+    if width <= 0:
+        raise SqlError("22008", "stride must be greater than zero")
+    return checked_stamp(origin + (stamp - origin) // width * width)
+
+
+@per_value("age", (TIMESTAMP, TIMESTAMP), INTERVAL)
+def age_between(left: int, right: int) -> Interval:
+    return age(left, right)
+
+
+@per_value("age", (TIMESTAMPTZ, TIMESTAMPTZ), INTERVAL, volatility="settings", needs_site=True)
+def age_between_zoned(site: CallSite, left: int, right: int) -> Interval:
+    zone = site.context.timezone
+    return age(*(stamp if is_infinite(stamp) else to_local(stamp, zone) for stamp in (left, right)))
+
+
+@per_value("isfinite", (DATE,), BOOL)
+@per_value("isfinite", (TIMESTAMP,), BOOL)
+@per_value("isfinite", (TIMESTAMPTZ,), BOOL)
+def isfinite(value: int) -> bool:
+    return not is_infinite(value)
+
+
+@per_value("isfinite", (INTERVAL,), BOOL)
+def isfinite_interval(value: Interval) -> bool:
+    return estimate(value) is not None

@@ -1,0 +1,246 @@
+"""to_char for timestamps and intervals, to_date and to_timestamp, after PostgreSQL's ``formatting.c``, in English."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from ivm.errors import SqlError, unsupported
+from planner.expr.functions.datetime.fields import date_field, iso_week
+from planner.expr.functions.datetime.intervals import truncate
+from planner.expr.functions.formatting.number import ordinal
+from storage.types.calendar import DAY, HOUR, MINUTE, SECOND, civil_from_days, days_from_civil
+from storage.types.text_interval import Interval
+from storage.types.time_output import format_offset
+
+MONTHS: Final = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+                 "November", "December")  # fmt: skip
+DAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+_ROMAN: Final = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
+# longest first among those with a common start
+_KEYS: Final = (
+    "A.D.", "A.M.", "AD", "AM", "B.C.", "BC", "CC", "DAY", "DDD", "DD", "DY", "D", "FF1", "FF2", "FF3", "FF4", "FF5",
+    "FF6", "FX", "HH24", "HH12", "HH", "IDDD", "ID", "IW", "IYYY", "IYY", "IY", "I", "J", "MI", "MM", "MONTH", "MON",
+    "MS", "OF", "P.M.", "PM", "Q", "RM", "SSSSS", "SSSS", "SS", "TZH", "TZM", "TZ", "US", "WW", "W", "Y,YYY", "YYYY",
+    "YYY", "YY", "Y",
+)  # fmt: skip
+_TOKEN: Final = re.compile(
+    r'(?P<prefix>FM|TM)|"(?P<quoted>(?:[^"\\]|\\.)*)"?|(?P<key>' + "|".join(re.escape(k) for k in _KEYS)
+    + r")(?P<suffix>TH|SP)?|(?P<plain>\\.|.)", re.IGNORECASE | re.DOTALL
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A pattern (``key`` upper case, ``text`` as written), or text to copy (``key`` empty)."""
+
+    key: str
+    text: str
+    fill: bool = False
+    suffix: str = ""
+
+
+@lru_cache(1024)
+def tokens(template: str) -> tuple[Token, ...]:
+    """A template's patterns and texts."""
+    out: list[Token] = []
+    fill = False
+    for match in _TOKEN.finditer(template):
+        if match["prefix"]:
+            fill = match["prefix"].upper() == "FM"
+            continue
+        if match["key"]:
+            out.append(Token(match["key"].upper(), match["key"], fill, match["suffix"] or ""))
+        elif match["quoted"] is not None:
+            out.append(Token("", re.sub(r"\\(.)", r"\1", match["quoted"])))
+        else:
+            plain = match["plain"]
+            out.append(Token("", plain[1:] if len(plain) == 2 and plain[1] == '"' else plain))
+        fill = False
+    return tuple(out)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A broken-down time; ``days`` None for an interval, ``offset`` seconds east, None without a zone."""
+
+    year: int
+    month: int
+    day: int
+    micros: int
+    days: int | None
+    offset: int | None = None
+    zone: str = ""
+
+
+def moment_of_stamp(local: int, offset: int | None, zone: str) -> Moment:
+    """The fields of a wall-clock timestamp."""
+    days, micros = divmod(local, DAY)
+    year, month, day = civil_from_days(days)
+    return Moment(year, month, day, micros, days, offset, zone)
+
+
+def moment_of_interval(interval: Interval) -> Moment:
+    """The fields of an interval; they have no calendar."""
+    months, days, micros = interval
+    years = truncate(months, 12)
+    return Moment(years, months - years * 12, days, micros, None)
+
+
+def format_moment(moment: Moment, template: str) -> str:
+    """The template with its patterns filled in; 22007 for a pattern that an interval has no value for."""
+    return "".join(_write(moment, token) if token.key else token.text for token in tokens(template))
+
+
+def _write(m: Moment, token: Token) -> str:
+    if m.days is None and token.key in _CALENDAR:
+        raise SqlError("22007", "invalid format specification for an interval value",
+                       hint="Intervals are not tied to specific calendar dates.")  # fmt: skip
+    named = _name(m, token)
+    if named is not None:
+        return named
+    value, width = _number(m, token.key)
+    shown = str(value) if token.fill else f"{value:0{width}d}"
+    if token.key in ("MS", "US") or token.key.startswith("FF"):
+        shown = f"{value:0{width}d}"
+    if token.key == "Y,YYY":
+        text = f"{value // 1000},{value % 1000:03d}"
+        shown = text
+    if token.suffix.upper() == "TH":
+        ending = ordinal(abs(value))
+        shown += ending if token.suffix == "th" else ending.upper()
+    return shown
+
+
+_CALENDAR: Final = frozenset({"DAY", "DY", "D", "ID", "IW", "WW", "W", "DDD", "IDDD", "J", "AD", "BC", "A.D.", "B.C.",
+                              "IYYY", "IYY", "IY", "I", "TZ", "OF", "TZH", "TZM", "MONTH", "MON"})  # fmt: skip
+
+
+def _cased(name: str, text: str, fill: bool, width: int) -> str:
+    if text.isupper():
+        name = name.upper()
+    elif text[:1].islower():
+        name = name.lower()
+    return name if fill else name.ljust(width)
+
+
+def _name(m: Moment, token: Token) -> str | None:
+    key, text = token.key, token.text
+    match key:
+        case "AM" | "PM" | "A.M." | "P.M.":
+            name = "PM" if truncate_remainder(truncate(m.micros, HOUR), 24) >= 12 else "AM"
+            name = f"{name[0]}.{name[1]}." if "." in key else name
+            return name.lower() if text[0].islower() else name
+        case "AD" | "BC" | "A.D." | "B.C.":
+            name = "BC" if m.year <= 0 else "AD"
+            name = f"{name[0]}.{name[1]}." if "." in key else name
+            return name.lower() if text[0].islower() else name
+        case "MONTH" | "MON":
+            if m.month == 0:
+                return ""
+            name = MONTHS[m.month - 1]
+            return _cased(name, text, token.fill, 9) if key == "MONTH" else _cased(name[:3], text, True, 3)
+        case "DAY" | "DY":
+            name = DAYS[((m.days or 0) + 6) % 7]
+            return _cased(name, text, token.fill, 9) if key == "DAY" else _cased(name[:3], text, True, 3)
+        case "RM":
+            if m.month == 0 and not m.year:
+                return ""
+            # of an interval of whole years: the last month of it, the first one of a negative
+            at = (-1 if (m.year or 0) > 0 else 0) if m.month == 0 else m.month - (m.month > 0)
+            roman = _ROMAN[at]
+            roman = roman.lower() if text[0].islower() else roman
+            return roman if token.fill else roman.ljust(4)
+        case "TZ":
+            zone = m.zone
+            return zone.lower() if text[0].islower() else zone.upper()
+        case "OF":
+            return format_offset(m.offset or 0)
+        case "TZH":
+            return f"{'-' if (m.offset or 0) < 0 else '+'}{abs(m.offset or 0) // 3600:02d}"
+        case "TZM":
+            return f"{abs(m.offset or 0) % 3600 // 60:02d}"
+        case "FX":
+            return ""
+    return None
+
+
+def _number(m: Moment, key: str) -> tuple[int, int]:
+    hours = truncate(m.micros, HOUR)
+    rest = abs(m.micros) % HOUR
+    sign = -1 if m.micros < 0 else 1
+    match key:
+        case "HH" | "HH12":
+            return (12 if hours % 12 == 0 else truncate_remainder(hours, 12)), 2 if hours >= 0 else 3
+        case "HH24":
+            return hours, 2 if hours >= 0 else 3
+        case "MI":
+            return sign * (rest // MINUTE), 2 if sign > 0 else 3
+        case "SS":
+            return sign * (rest % MINUTE // SECOND), 2 if sign > 0 else 3
+        case "MS" | "FF3":
+            return sign * (rest % SECOND // 1000), 3
+        case "US" | "FF6":
+            return sign * (rest % SECOND), 6
+        case "FF1" | "FF2" | "FF4" | "FF5":
+            digits = int(key[2])
+            return sign * (rest % SECOND // 10 ** (6 - digits)), digits
+        case "SSSS" | "SSSSS":
+            return truncate(m.micros, SECOND), 1
+        case "MM":
+            return m.month, 2 if m.month >= 0 else 3
+        case "DD":
+            return m.day, 2
+        case "Q":
+            return (m.month - 1) // 3 + 1, 1
+        case "CC":
+            century = _century(m)
+            return century, 2 if century >= 0 else 3
+    return _year_or_calendar(m, key)
+
+
+def truncate_remainder(value: int, unit: int) -> int:
+    """The remainder with the value's sign, as C has it."""
+    return value - truncate(value, unit) * unit
+
+
+def _century(m: Moment) -> int:
+    if m.days is None:
+        return truncate(m.year, 100)
+    return (m.year + 99) // 100 if m.year > 0 else -((99 - (m.year - 1)) // 100)
+
+
+def _year_or_calendar(m: Moment, key: str) -> tuple[int, int]:
+    shown = m.year if m.days is None or m.year > 0 else 1 - m.year
+    if key in ("Y,YYY", "YYYY", "YYY", "YY", "Y"):
+        width = 4 if key == "Y,YYY" else len(key)
+        value = shown if width == 4 else shown % 10**width
+        return value, width if value >= 0 else width + 1
+    assert m.days is not None
+    iso_year, week = iso_week(m.days)
+    match key:
+        case "IYYY" | "IYY" | "IY" | "I":
+            value = iso_year if iso_year > 0 else 1 - iso_year
+            return (value if len(key) == 4 else value % 10 ** len(key)), len(key)
+        case "IW":
+            return week, 2
+        case "DDD":
+            return m.days - days_from_civil(m.year, 1, 1) + 1, 3
+        case "IDDD":
+            weekday = (m.days + 5) % 7
+            return (week - 1) * 7 + weekday + 1, 3
+        case "D":
+            return (m.days + 6) % 7 + 1, 1
+        case "ID":
+            return (m.days + 5) % 7 + 1, 1
+        case "WW":
+            return (m.days - days_from_civil(m.year, 1, 1)) // 7 + 1, 2
+        case "W":
+            return (m.day - 1) // 7 + 1, 1
+        case "J":
+            julian = date_field("julian", m.days)
+            assert julian is not None
+            return julian, 1
+    raise unsupported(f'the template pattern "{key}"')

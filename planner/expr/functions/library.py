@@ -1,0 +1,80 @@
+"""The complete table of scalar functions and casts: this module imports all families.
+
+Whoever looks functions up imports ``FUNCTIONS``, ``overloads`` and ``find_cast`` from here. A family imports only
+``planner.expr.functions.table`` (or ``casts.registry``) and the families that it computes with.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeGuard
+
+from planner.expr.comparison import Comparison
+from planner.expr.functions import array, boolean, compare, enum, json, json_building, ordered_set, row, uuid, values
+from planner.expr.functions.casts import json as json_casts
+from planner.expr.functions.casts import numbers as number_casts
+from planner.expr.functions.casts import registry as casts
+from planner.expr.functions.casts import text as text_casts
+from planner.expr.functions.casts import times as time_casts
+from planner.expr.functions.casts.registry import ASSIGNMENT_CAST, CAST, CASTS, RAISING_CASTS, TRY, TRY_CAST, find_cast
+from planner.expr.functions.datetime import clock, construction, zones
+from planner.expr.functions.datetime import operators as time_operators
+from planner.expr.functions.formatting import to_char
+from planner.expr.functions.internal import recursion, subquery
+from planner.expr.functions.numbers import float as floats
+from planner.expr.functions.numbers import integer, numeric
+from planner.expr.functions.system import (
+    catalog,
+    definitions,
+    locks,
+    privileges,
+    sequence,
+    server,
+    session,
+    sizes,
+    visibility,
+)
+from planner.expr.functions.table import FUNCTIONS, Function, overloads
+from planner.expr.functions.text import concat, encoding, regex, string
+from planner.expr.scalar import Call, Scalar
+
+__all__ = [
+    "ASSIGNMENT_CAST", "CAST", "CASTS", "FAMILIES", "FUNCTIONS", "RAISING_CASTS", "TRY", "TRY_CAST",
+    "called_function", "comparison_of", "find_cast", "is_equality", "is_volatile", "overloads",
+]  # fmt: skip
+
+FAMILIES: Final = (
+    array, boolean, casts, catalog, clock, compare, concat, construction, definitions, encoding, enum, floats, integer,
+    json, json_building, json_casts, locks, number_casts, numeric, ordered_set, privileges, recursion, regex, row,
+    sequence, server, session, sizes, string, subquery, text_casts, time_casts, time_operators, to_char, uuid, values,
+    visibility, zones,
+)  # fmt: skip
+"""The modules that have added their functions to the table."""
+
+
+def called_function(expr: Scalar) -> Function | None:
+    """The entry of a call, of a cast's own where it is one; None for anything else and for casts of arrays."""
+    if not isinstance(expr, Call):
+        return None
+    if expr.function not in RAISING_CASTS:
+        return FUNCTIONS.get(expr.function)
+    source, target = expr.args[0].type, expr.type
+    if source.element is not None and target.element is not None and source != target:
+        return None
+    return find_cast(source, target)
+
+
+def comparison_of(expr: Scalar) -> Comparison | None:
+    """The comparison operator that the expression is a call of."""
+    function = FUNCTIONS.get(expr.function) if isinstance(expr, Call) else None
+    return None if function is None else function.comparison
+
+
+def is_equality(expr: Scalar) -> TypeGuard[Call]:
+    """Whether the expression is ``a = b``."""
+    return comparison_of(expr) is Comparison.EQUAL
+
+
+def is_volatile(expr: Scalar) -> bool:
+    """Whether the expression is itself a call of a volatile function."""
+    function = FUNCTIONS.get(expr.function) if isinstance(expr, Call) else None
+    return function is not None and function.volatility == "volatile"

@@ -1,0 +1,220 @@
+"""numeric: addition, subtraction and multiplication on inline words at once, the rest value by value.
+
+A numeric(p, s) argument has been brought to unconstrained NUMERIC words before (``planner.expr.evaluate.evaluator``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import Final
+
+import numpy as np
+
+from ivm.errors import SqlError
+from ivm.rows import Words
+from ivm.words import INT4, NUMERIC
+from planner.expr.functions.numbers import numeric_math as maths
+from planner.expr.functions.table import CallSite, per_value, vectorised
+from storage.types.numeric import (
+    INLINE_LIMIT,
+    INLINE_SCALE,
+    SCALE_BITS,
+    WIDE,
+    aligned,
+    decode_numeric,
+    encode_numeric,
+    inline_parts,
+    inline_words,
+    scale_of,
+)  # fmt: skip
+from storage.types.order import canonical_numeric
+
+_Pair = Callable[[Decimal, Decimal], Decimal]
+_SAFE_PRODUCT: Final = float(2**56)
+
+
+def by_value(site: CallSite, rows: Words, result: Words, operation: _Pair, left: Words, right: Words) -> None:
+    """Writes ``operation`` of the rows' values into ``result``, once for each distinct pair."""
+    dictionary = site.context.dictionary
+    known: dict[tuple[int, int], int | SqlError] = {}
+    for row, a, b in zip(rows.tolist(), left[rows].tolist(), right[rows].tolist(), strict=True):
+        found = known.get((a, b))
+        if found is None:
+            try:
+                value = operation(decode_numeric(a, dictionary), decode_numeric(b, dictionary))
+                found = encode_numeric(maths.checked(value), dictionary)
+            except SqlError as error:
+                found = error
+            known[a, b] = found
+        if isinstance(found, SqlError):
+            site.fail(np.array([row]), found)
+        else:
+            result[row] = found
+
+
+def _sum(site: CallSite, left: Words, right: Words, sign: int) -> Words:
+    if not np.count_nonzero((left ^ right) & SCALE_BITS | (left & 1)):
+        # inline and of one scale: the words add up as their mantissas do, and overflow where they do
+        moved = right & ~SCALE_BITS
+        total = left + moved if sign > 0 else left - moved
+        lost = (left ^ total) & ((moved if sign > 0 else ~moved) ^ total)
+        if not np.count_nonzero(lost < 0):
+            return total
+    return _general_sum(site, left, right, sign)
+
+
+def _general_sum(site: CallSite, left: Words, right: Words, sign: int) -> Words:
+    (m1, s1), (m2, s2) = inline_parts(left), inline_parts(right)
+    wide = ((left | right) & 1) != 0
+    if np.count_nonzero(s1 != s2):
+        scale = np.maximum(s1, s2)
+        (m1, lost1), (m2, lost2) = aligned(m1, scale - s1), aligned(m2, scale - s2)
+        wide |= lost1 | lost2
+    else:
+        scale = s1
+    total = m1 + m2 if sign > 0 else m1 - m2
+    wide |= (total >= INLINE_LIMIT) | (total < -INLINE_LIMIT)
+    result = inline_words(total, scale)
+    if np.count_nonzero(wide):
+        by_value(site, np.flatnonzero(wide), result, WIDE.add if sign > 0 else WIDE.subtract, left, right)
+    return result
+
+
+@vectorised("+", (NUMERIC, NUMERIC), NUMERIC, makes_null=False)
+def add(site: CallSite, left: Words, right: Words) -> Words:
+    return _sum(site, left, right, 1)
+
+
+@vectorised("-", (NUMERIC, NUMERIC), NUMERIC, makes_null=False)
+def subtract(site: CallSite, left: Words, right: Words) -> Words:
+    return _sum(site, left, right, -1)
+
+
+@vectorised("*", (NUMERIC, NUMERIC), NUMERIC, makes_null=False)
+def multiply(site: CallSite, left: Words, right: Words) -> Words:
+    (m1, s1), (m2, s2) = inline_parts(left), inline_parts(right)
+    scale = s1 + s2
+    size = np.abs(m1.astype(np.float64) * m2)
+    wide = (((left | right) & 1) != 0) | (scale > INLINE_SCALE) | (size > _SAFE_PRODUCT)
+    result = inline_words(m1 * m2, scale)
+    if np.count_nonzero(wide):
+        by_value(site, np.flatnonzero(wide), result, WIDE.multiply, left, right)
+    return result
+
+
+def _unary(
+    site: CallSite, words: Words, inline: Callable[[Words], Words], operation: Callable[[Decimal], Decimal]
+) -> Words:
+    mantissa, scale = inline_parts(words)
+    changed = inline(mantissa)
+    wide = ((words & 1) != 0) | (changed >= INLINE_LIMIT)
+    result = inline_words(changed, scale)
+    if np.count_nonzero(wide):
+        by_value(site, np.flatnonzero(wide), result, lambda a, _: operation(a), words, words)
+    return result
+
+
+@vectorised("-", (NUMERIC,), NUMERIC, makes_null=False)
+def negate(site: CallSite, words: Words) -> Words:
+    return _unary(site, words, np.negative, lambda v: v.copy_negate())
+
+
+@vectorised("+", (NUMERIC,), NUMERIC, total=True, makes_null=False)
+def plus(_site: CallSite, words: Words) -> Words:
+    return words
+
+
+@vectorised("@", (NUMERIC,), NUMERIC)
+@vectorised("abs", (NUMERIC,), NUMERIC, makes_null=False)
+def absolute(site: CallSite, words: Words) -> Words:
+    return _unary(site, words, np.abs, lambda v: v.copy_abs())
+
+
+for _name, _operation in (
+    ("/", maths.divide), ("%", maths.modulo), ("mod", maths.modulo), ("div", maths.whole_quotient),
+    ("^", maths.power), ("pow", maths.power), ("power", maths.power), ("gcd", maths.greatest_divisor),
+    ("lcm", maths.least_multiple), ("log", maths.logarithm),
+):  # fmt: skip
+    per_value(_name, (NUMERIC, NUMERIC), NUMERIC, makes_null=False)(_operation)
+
+for _name, _function in (
+    ("sqrt", maths.square_root), ("exp", maths.exponential), ("ln", maths.natural_logarithm),
+    ("trim_scale", canonical_numeric),
+):  # fmt: skip
+    per_value(_name, (NUMERIC,), NUMERIC)(_function)
+
+
+@per_value("log", (NUMERIC,), NUMERIC)
+@per_value("log10", (NUMERIC,), NUMERIC)
+def common_logarithm(value: Decimal) -> Decimal:
+    return maths.logarithm(Decimal(10), value)
+
+
+@per_value("round", (NUMERIC, INT4), NUMERIC, makes_null=False)
+def round_digits(value: Decimal, digits: int) -> Decimal:
+    return maths.round_to(value, digits)
+
+
+@per_value("round", (NUMERIC,), NUMERIC, makes_null=False)
+def round_whole(value: Decimal) -> Decimal:
+    return maths.round_to(value, 0)
+
+
+@per_value("trunc", (NUMERIC, INT4), NUMERIC, makes_null=False)
+def truncate_digits(value: Decimal, digits: int) -> Decimal:
+    return maths.truncate_to(value, digits)
+
+
+@per_value("trunc", (NUMERIC,), NUMERIC, makes_null=False)
+def truncate_whole(value: Decimal) -> Decimal:
+    return maths.truncate_to(value, 0)
+
+
+@per_value("ceil", (NUMERIC,), NUMERIC, makes_null=False)
+@per_value("ceiling", (NUMERIC,), NUMERIC, makes_null=False)
+def ceiling(value: Decimal) -> Decimal:
+    return value.to_integral_value(ROUND_CEILING, WIDE)
+
+
+@per_value("floor", (NUMERIC,), NUMERIC, makes_null=False)
+def floor(value: Decimal) -> Decimal:
+    return value.to_integral_value(ROUND_FLOOR, WIDE)
+
+
+@per_value("sign", (NUMERIC,), NUMERIC, makes_null=False)
+def sign(value: Decimal) -> Decimal:
+    return value if value.is_nan() else Decimal((value > 0) - (value < 0))
+
+
+@per_value("scale", (NUMERIC,), INT4)
+def display_scale(value: Decimal) -> int | None:
+    """How many fractional digits are shown; NULL for NaN and infinities."""
+    return scale_of(value) if value.is_finite() else None
+
+
+@per_value("min_scale", (NUMERIC,), INT4)
+def least_scale(value: Decimal) -> int | None:
+    """How many fractional digits are needed; NULL for NaN and infinities."""
+    return scale_of(canonical_numeric(value)) if value.is_finite() else None
+
+
+@per_value("width_bucket", (NUMERIC, NUMERIC, NUMERIC, INT4), INT4)
+def width_bucket(value: Decimal, low: Decimal, high: Decimal, count: int) -> int:
+    """The number of the equal-width bucket; 0 and count + 1 are outside."""
+    if count <= 0:
+        raise SqlError("2201G", "count must be greater than zero")
+    if value.is_nan() or low.is_nan() or high.is_nan():
+        raise SqlError("2201G", "operand, lower bound, and upper bound cannot be NaN")
+    if low.is_infinite() or high.is_infinite():
+        raise SqlError("2201G", "lower and upper bounds must be finite")
+    if low == high:
+        raise SqlError("2201G", "lower bound cannot equal upper bound")
+    if low > high:
+        value, low, high = value.copy_negate(), low.copy_negate(), high.copy_negate()
+    if value < low:
+        return 0
+    if value >= high:
+        return count + 1
+    position = WIDE.multiply(WIDE.subtract(value, low), count)
+    return int(maths.whole_quotient(position, WIDE.subtract(high, low))) + 1

@@ -1,0 +1,77 @@
+"""Names, object identifiers and comments of catalog objects."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ivm.errors import SqlError
+from ivm.words import BOOL, INT4, NAME, OID, REGCLASS, REGNAMESPACE, REGPROC, REGTYPE, TEXT, SqlType
+from planner.expr.functions.table import CallSite, per_value, session_of
+from storage.types.type_names import format_type, type_from_oid
+
+_OWNER: Final = 10
+"""The OID of the one role."""
+
+
+@per_value("format_type", (OID, INT4), TEXT, strict=False, volatility="stable", needs_site=True)
+def format_type_of(site: CallSite, oid: int | None, modifier: int | None) -> str | None:
+    if oid is None:
+        return None
+    if oid == 0:
+        return "-"
+    if site.context.session is not None:
+        return site.context.session.format_type(oid, modifier)
+    found = type_from_oid(oid, -1 if modifier is None else modifier)
+    return "???" if found is None else format_type(found, modifier is not None)
+
+
+@per_value("pg_get_userbyid", (OID,), NAME, volatility="stable", needs_site=True)
+def pg_get_userbyid(site: CallSite, oid: int) -> str:
+    return session_of(site).session_user() if oid == _OWNER else f"unknown (OID={oid})"
+
+
+def _registered(site: CallSite, type_: SqlType, name: str) -> int | None:
+    try:
+        return session_of(site).reg_in(type_, name)
+    except SqlError as error:
+        if error.sqlstate in ("42P01", "42704", "42883", "3F000", "42602"):
+            return None
+        raise
+
+
+@per_value("to_regclass", (TEXT,), REGCLASS, volatility="stable", needs_site=True)
+def to_regclass(site: CallSite, name: str) -> int | None:
+    return _registered(site, REGCLASS, name)
+
+
+@per_value("to_regtype", (TEXT,), REGTYPE, volatility="stable", needs_site=True)
+def to_regtype(site: CallSite, name: str) -> int | None:
+    return _registered(site, REGTYPE, name)
+
+
+@per_value("to_regproc", (TEXT,), REGPROC, volatility="stable", needs_site=True)
+def to_regproc(site: CallSite, name: str) -> int | None:
+    return _registered(site, REGPROC, name)
+
+
+@per_value("to_regnamespace", (TEXT,), REGNAMESPACE, volatility="stable", needs_site=True)
+def to_regnamespace(site: CallSite, name: str) -> int | None:
+    return _registered(site, REGNAMESPACE, name)
+
+
+@per_value("obj_description", (OID,), TEXT, volatility="stable")
+@per_value("obj_description", (OID, NAME), TEXT, volatility="stable")
+@per_value("shobj_description", (OID, NAME), TEXT, volatility="stable")
+@per_value("col_description", (OID, INT4), TEXT, volatility="stable")
+@per_value("pg_get_ruledef", (OID, BOOL), TEXT, volatility="stable")
+@per_value("pg_get_triggerdef", (OID, BOOL), TEXT, volatility="stable")
+@per_value("pg_get_statisticsobjdef_columns", (OID,), TEXT, volatility="stable")
+def no_description(*args: object) -> None:
+    """There are no comments, rules, triggers or statistics to tell of."""
+    return
+
+
+@per_value("pg_tablespace_location", (OID,), TEXT, volatility="stable")
+def pg_tablespace_location(oid: int) -> str:
+    """Every tablespace is the data folder."""
+    return ""

@@ -1,0 +1,84 @@
+"""Who and where a session is, its settings, and signals to other sessions (``Context.session`` answers)."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from ivm.errors import SqlError
+from ivm.words import BOOL, INT4, INT8, NAME, TEXT, Kind, SqlType
+from planner.expr.functions.table import CallSite, per_value, session_of
+
+_NAMES: Final = SqlType(Kind.ARRAY, element=NAME)
+
+
+@per_value("current_user", (), NAME, volatility="stable", needs_site=True)
+@per_value("current_role", (), NAME, volatility="stable", needs_site=True)
+@per_value("user", (), NAME, volatility="stable", needs_site=True)
+def current_user(site: CallSite) -> str:
+    return session_of(site).current_user()
+
+
+@per_value("session_user", (), NAME, volatility="stable", needs_site=True)
+def session_user(site: CallSite) -> str:
+    return session_of(site).session_user()
+
+
+@per_value("current_database", (), NAME, volatility="stable", needs_site=True)
+@per_value("current_catalog", (), NAME, volatility="stable", needs_site=True)
+def current_database(site: CallSite) -> str:
+    return session_of(site).current_database()
+
+
+@per_value("current_schema", (), NAME, volatility="stable", needs_site=True)
+def current_schema(site: CallSite) -> str | None:
+    return session_of(site).current_schema()
+
+
+@per_value("current_schemas", (BOOL,), _NAMES, volatility="stable", needs_site=True)
+def current_schemas(site: CallSite, implicit: bool) -> tuple[str, ...]:
+    return tuple(session_of(site).current_schemas(implicit))
+
+
+@per_value("current_setting", (TEXT,), TEXT, volatility="stable", needs_site=True)
+def current_setting(site: CallSite, name: str) -> str:
+    value = session_of(site).setting(name)
+    if value is None:
+        raise SqlError("42704", f'unrecognized configuration parameter "{name}"')
+    return value
+
+
+@per_value("current_setting", (TEXT, BOOL), TEXT, volatility="stable", needs_site=True)
+def current_setting_or_null(site: CallSite, name: str, missing_ok: bool) -> str | None:
+    return session_of(site).setting(name) if missing_ok else current_setting(site, name)
+
+
+@per_value("set_config", (TEXT, TEXT, BOOL), TEXT, strict=False, volatility="volatile", needs_site=True)
+def set_config(site: CallSite, name: str | None, value: str | None, local: bool | None) -> str:
+    """SET as a function; gives the new value."""
+    session = site.context.session
+    assert session is not None, "a session evaluates this"
+    if name is None:
+        raise SqlError("22004", "SET requires parameter name")
+    return session.set_setting(name, "default" if value is None else value, bool(local))
+
+
+@per_value("txid_current", (), INT8, volatility="stable", needs_site=True)
+def txid_current(site: CallSite) -> int:
+    return site.context.epoch
+
+
+@per_value("pg_backend_pid", (), INT4, volatility="stable", needs_site=True)
+def pg_backend_pid(site: CallSite) -> int:
+    backend = getattr(site.context.session, "backend_pid", None)
+    return int(backend()) if callable(backend) else os.getpid()
+
+
+@per_value("pg_cancel_backend", (INT4,), BOOL, volatility="volatile", needs_site=True)
+def pg_cancel_backend(site: CallSite, pid: int) -> bool:
+    return session_of(site).signal_backend(pid, terminate=False)
+
+
+@per_value("pg_terminate_backend", (INT4,), BOOL, volatility="volatile", needs_site=True)
+def pg_terminate_backend(site: CallSite, pid: int) -> bool:
+    return session_of(site).signal_backend(pid, terminate=True)

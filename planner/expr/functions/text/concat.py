@@ -1,0 +1,159 @@
+"""Text from values of any type: concat, concat_ws, ||, format, quote_*, array_to_string."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ivm.errors import SqlError
+from ivm.words import TEXT, Kind, SqlType
+from planner.expr.functions.casts.text import style_of
+from planner.expr.functions.table import ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY, CallSite, Raises, per_value
+from planner.identifiers import quoted
+from storage.types.text import format_datum
+from storage.types.text_array import leaf_test
+
+_FORMAT: Final = re.compile(r"%(?:(\d+)\$)?(-)?(\*(?:\d+\$)?|\d+)?(.?)", re.DOTALL)
+
+
+def to_text(site: CallSite, type_: SqlType, value: Any) -> str:
+    """A value by its type's output function; in PostgreSQL's concat and format a boolean is t or f."""
+    return format_datum(type_, value, style_of(site))
+
+
+def cast_to_text(site: CallSite, type_: SqlType, value: Any) -> str:
+    """A value cast to text: as ``to_text``, but a boolean is true or false, and character(n) loses its padding."""
+    if type_.kind is Kind.BOOL:
+        return "true" if value else "false"
+    text = to_text(site, type_, value)
+    return text.rstrip(" ") if type_.kind is Kind.BPCHAR else text
+
+
+@per_value("concat", (ANY,), TEXT, strict=False, volatility="settings", variadic=True, needs_site=True)
+def concat(site: CallSite, *values: Any) -> str:
+    return "".join(to_text(site, t, v) for t, v in zip(site.args, values, strict=True) if v is not None)
+
+
+@per_value("concat_ws", (TEXT, ANY), TEXT, strict=False, volatility="settings", variadic=True, needs_site=True)
+def concat_ws(site: CallSite, separator: str | None, *values: Any) -> str | None:
+    if separator is None:
+        return None
+    return separator.join(to_text(site, t, v) for t, v in zip(site.args[1:], values, strict=True) if v is not None)
+
+
+@per_value(
+    "||", (TEXT, ANYNONARRAY), TEXT, volatility="settings", needs_site=True, makes_null=False, raises=Raises.NEVER
+)
+def append_any(site: CallSite, left: str, right: Any) -> str:
+    return left + cast_to_text(site, site.args[1], right)
+
+
+@per_value(
+    "||", (ANYNONARRAY, TEXT), TEXT, volatility="settings", needs_site=True, makes_null=False, raises=Raises.NEVER
+)
+def prepend_any(site: CallSite, left: Any, right: str) -> str:
+    return cast_to_text(site, site.args[0], left) + right
+
+
+@per_value("quote_ident", (TEXT,), TEXT)
+def quote_ident(value: str) -> str:
+    return quoted(value)
+
+
+@per_value("quote_literal", (TEXT,), TEXT)
+def quote_literal(value: str) -> str:
+    prefix = "E" if "\\" in value else ""
+    return prefix + "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+@per_value("quote_literal", (ANYELEMENT,), TEXT, volatility="settings", needs_site=True)
+def quote_literal_any(site: CallSite, value: Any) -> str:
+    return quote_literal(cast_to_text(site, site.args[0], value))
+
+
+@per_value("quote_nullable", (TEXT,), TEXT, strict=False)
+def quote_nullable(value: str | None) -> str:
+    return "NULL" if value is None else quote_literal(value)
+
+
+@per_value("quote_nullable", (ANYELEMENT,), TEXT, strict=False, volatility="settings", needs_site=True)
+def quote_nullable_any(site: CallSite, value: Any) -> str:
+    return "NULL" if value is None else quote_literal_any(site, value)
+
+
+@per_value("format", (TEXT,), TEXT, strict=False, volatility="settings", needs_site=True)
+@per_value("format", (TEXT, ANY), TEXT, strict=False, volatility="settings", variadic=True, needs_site=True)
+def format_text(site: CallSite, template: str | None, *values: Any) -> str | None:
+    if template is None:
+        return None
+    types = site.args[1:]
+    following = 0
+    out: list[str] = []
+    at = 0
+    for match in _FORMAT.finditer(template):
+        out.append(template[at : match.start()])
+        at = match.end()
+        position, minus, width, conversion = match.groups()
+        if conversion == "%":
+            out.append("%")
+            continue
+        if width and width.startswith("*"):
+            index, following = _argument(width[1:-1], following, len(values))
+            size = int(values[index] or 0)
+            minus, width = ("-" if size < 0 else minus), str(abs(size))
+        index, following = _argument(position, following, len(values))
+        piece = _conversion(site, conversion, types[index], values[index])
+        size = int(width or 0)
+        out.append(piece.ljust(size) if minus else piece.rjust(size))
+    return "".join(out) + template[at:]
+
+
+def _argument(position: str | None, following: int, count: int) -> tuple[int, int]:
+    if position == "0":
+        raise SqlError("22023", "format specifies argument 0, but arguments are numbered from 1")
+    index = int(position) - 1 if position else following
+    if index >= count:
+        raise SqlError("22023", "too few arguments for format()")
+    return index, index + 1
+
+
+def _conversion(site: CallSite, conversion: str, type_: SqlType, value: Any) -> str:
+    if conversion not in ("s", "I", "L"):
+        if not conversion:
+            raise SqlError("22023", "unterminated format() type specifier", hint='For a single "%" use "%%".')
+        hint = 'For a single "%" use "%%".'
+        raise SqlError("22023", f'unrecognized format() type specifier "{conversion}"', hint=hint)
+    if value is None:
+        if conversion == "I":
+            raise SqlError("22004", "null values cannot be formatted as an SQL identifier")
+        return "" if conversion == "s" else "NULL"
+    text = to_text(site, type_, value)
+    if conversion == "s":
+        return text
+    return quote_ident(text) if conversion == "I" else quote_literal(text)
+
+
+def flatten(value: Any, kind: Kind) -> list[Any]:
+    """The elements of an array datum, whatever its dimensions."""
+    if kind is not Kind.INTERVAL and tuple not in set(map(type, value)):
+        return list(value)
+    is_leaf = leaf_test(kind)
+    return [leaf for item in value for leaf in ([item] if is_leaf(item) else flatten(item, kind))]
+
+
+@per_value("array_to_string", (ANYARRAY, TEXT), TEXT, volatility="settings", needs_site=True)
+def array_to_string(site: CallSite, value: Any, delimiter: str) -> str:
+    return _joined(site, value, delimiter, None)
+
+
+@per_value("array_to_string", (ANYARRAY, TEXT, TEXT), TEXT, strict=False, volatility="settings", needs_site=True)
+def array_to_string_null(site: CallSite, value: Any, delimiter: str | None, null: str | None) -> str | None:
+    return None if value is None or delimiter is None else _joined(site, value, delimiter, null)
+
+
+def _joined(site: CallSite, value: Sequence[Any], delimiter: str, null: str | None) -> str:
+    element = site.args[0].element
+    assert element is not None
+    texts = [null if item is None else to_text(site, element, item) for item in flatten(value, element.kind)]
+    return delimiter.join(text for text in texts if text is not None)

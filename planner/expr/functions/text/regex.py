@@ -1,0 +1,236 @@
+"""LIKE, regular expressions and what splits or joins text by them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ivm.errors import SqlError
+from ivm.words import BOOL, INT4, TEXT, Kind, SqlType
+from planner.expr.functions.table import per_value
+from planner.expr.functions.text.patterns import Regex, like_pattern, regex, similar_to_regex
+
+TEXTS: Final = SqlType(Kind.ARRAY, element=TEXT)
+
+
+@per_value("~~", (TEXT, TEXT), BOOL, makes_null=False)
+@per_value("like", (TEXT, TEXT), BOOL)
+def like(value: str, pattern: str) -> bool:
+    return _like(value, pattern, False)
+
+
+def _like(value: str, pattern: str, ignore_case: bool) -> bool:
+    found = like_pattern(pattern, "\\", ignore_case).fullmatch(value)
+    if found is not None and "dangling" in found.re.groupindex:
+        raise SqlError("22025", "LIKE pattern must not end with escape character")
+    return found is not None
+
+
+@per_value("!~~", (TEXT, TEXT), BOOL, makes_null=False)
+@per_value("notlike", (TEXT, TEXT), BOOL)
+def not_like(value: str, pattern: str) -> bool:
+    return not like(value, pattern)
+
+
+@per_value("~~*", (TEXT, TEXT), BOOL, makes_null=False)
+def ilike(value: str, pattern: str) -> bool:
+    return _like(value, pattern, True)
+
+
+@per_value("!~~*", (TEXT, TEXT), BOOL, makes_null=False)
+def not_ilike(value: str, pattern: str) -> bool:
+    return not ilike(value, pattern)
+
+
+@per_value("like_escape", (TEXT, TEXT), TEXT)
+def like_escape(pattern: str, escape: str) -> str:
+    """The pattern with backslash as its escape, as LIKE without ESCAPE wants it."""
+    if len(escape) > 1:
+        raise SqlError("22019", "invalid escape string", hint="Escape string must be empty or one character.")
+    if escape == "\\":
+        return pattern
+    out: list[str] = []
+    letters = iter(pattern)
+    for c in letters:
+        if c == escape:
+            out.append("\\" + next(letters, ""))
+        else:
+            out.append("\\\\" if c == "\\" else c)
+    return "".join(out)
+
+
+@per_value("~", (TEXT, TEXT), BOOL, makes_null=False)
+def matches(value: str, pattern: str) -> bool:
+    return regex(pattern).matches(value)
+
+
+@per_value("!~", (TEXT, TEXT), BOOL, makes_null=False)
+def not_matches(value: str, pattern: str) -> bool:
+    return not regex(pattern).matches(value)
+
+
+@per_value("~*", (TEXT, TEXT), BOOL, makes_null=False)
+def imatches(value: str, pattern: str) -> bool:
+    return regex(pattern, "i").matches(value)
+
+
+@per_value("!~*", (TEXT, TEXT), BOOL, makes_null=False)
+def not_imatches(value: str, pattern: str) -> bool:
+    return not regex(pattern, "i").matches(value)
+
+
+@per_value("similar_to_escape", (TEXT,), TEXT)
+@per_value("similar_escape", (TEXT,), TEXT)
+def similar_to_escape(pattern: str) -> str:
+    """The regular expression of a SIMILAR TO pattern: ``a SIMILAR TO b`` is ``a ~ similar_to_escape(b)``."""
+    return similar_to_regex(pattern, "\\")
+
+
+@per_value("similar_to_escape", (TEXT, TEXT), TEXT)
+def similar_to_escape_by(pattern: str, escape: str) -> str:
+    return similar_to_regex(pattern, escape)
+
+
+def _compiled(pattern: str, flags: str, name: str, several: bool = False) -> tuple[Regex, bool]:
+    """The expression and whether the flag g was given."""
+    if "g" in flags and not several:
+        hint = f"Use the {'regexp_matches' if name == 'regexp_match()' else 'other'} function instead."
+        raise SqlError("22023", f'{name} does not support the "global" option', hint=hint)
+    return regex(pattern, flags.replace("g", "")), "g" in flags
+
+
+@per_value("substring", (TEXT, TEXT), TEXT)
+def substring_regex(value: str, pattern: str) -> str | None:
+    found = regex(pattern).find(value)
+    if found is None:
+        return None
+    return found[1] if found.re.groups else found[0]
+
+
+@per_value("regexp_substr", (TEXT, TEXT), TEXT)
+def regexp_substr(value: str, pattern: str) -> str | None:
+    found = regex(pattern).find(value)
+    return None if found is None else found[0]
+
+
+@per_value("regexp_match", (TEXT, TEXT), TEXTS)
+def regexp_match(value: str, pattern: str) -> tuple[str | None, ...] | None:
+    return regexp_match_flags(value, pattern, "")
+
+
+@per_value("regexp_match", (TEXT, TEXT, TEXT), TEXTS)
+def regexp_match_flags(value: str, pattern: str, flags: str) -> tuple[str | None, ...] | None:
+    found = _compiled(pattern, flags, "regexp_match()")[0].find(value)
+    if found is None:
+        return None
+    return found.groups() or (found[0],)
+
+
+def all_matches(value: str, pattern: str, flags: str) -> list[tuple[str | None, ...]]:
+    """regexp_matches: the first match's groups, or every one's with the flag g."""
+    compiled, every = _compiled(pattern, flags, "regexp_matches()", True)
+    if not every:
+        found = compiled.find(value)
+        return [found.groups() or (found[0],)] if found else []
+    return [found.groups() or (found[0],) for found in compiled.find_all(value)]
+
+
+@per_value("regexp_replace", (TEXT, TEXT, TEXT), TEXT)
+def regexp_replace(value: str, pattern: str, new: str) -> str:
+    return regexp_replace_flags(value, pattern, new, "")
+
+
+@per_value("regexp_replace", (TEXT, TEXT, TEXT, TEXT), TEXT)
+def regexp_replace_flags(value: str, pattern: str, new: str, flags: str) -> str:
+    if flags[:1].isdigit():
+        raise SqlError(
+            "22023",
+            f'invalid regular expression option: "{flags[0]}"',
+            hint="If you meant to use regexp_replace() with a start parameter, cast the fourth argument to integer "
+            "explicitly.",
+        )
+    compiled, every = _compiled(pattern, flags, "regexp_replace()", True)
+    out: list[str] = []
+    at = 0
+    for found in compiled.find_all(value):
+        out += (value[at : found.start()], _expand(new, found.group(0), found.groups()))
+        at = found.end()
+        if not every:
+            break
+    return "".join(out) + value[at:]
+
+
+def _expand(template: str, whole: str, groups: tuple[str | None, ...]) -> str:
+    out: list[str] = []
+    letters = iter(template)
+    for c in letters:
+        if c != "\\":
+            out.append(c)
+            continue
+        following = next(letters, "\\")
+        if following == "&":
+            out.append(whole)
+        elif following.isdigit() and following != "0":
+            number = int(following)
+            out.append((groups[number - 1] or "") if number <= len(groups) else "")
+        elif following == "\\":
+            out.append("\\")
+        else:
+            out.append("\\" + following)
+    return "".join(out)
+
+
+@per_value("regexp_count", (TEXT, TEXT), INT4)
+def regexp_count(value: str, pattern: str) -> int:
+    return sum(1 for _ in regex(pattern).find_all(value))
+
+
+@per_value("regexp_like", (TEXT, TEXT), BOOL)
+def regexp_like(value: str, pattern: str) -> bool:
+    return regex(pattern).matches(value)
+
+
+@per_value("regexp_like", (TEXT, TEXT, TEXT), BOOL)
+def regexp_like_flags(value: str, pattern: str, flags: str) -> bool:
+    return _compiled(pattern, flags, "regexp_like()")[0].matches(value)
+
+
+def regexp_split(value: str, pattern: str, flags: str) -> list[str]:
+    """The parts between matches; an empty match counts only where it is not at an end or right after a match."""
+    compiled = _compiled(pattern, flags, "regexp_split_to_array()")[0]
+    parts: list[str] = []
+    at = 0
+    for found in compiled.find_all(value):
+        if found.start() == found.end() and found.start() in (at if parts or at else 0, len(value)):
+            continue
+        parts.append(value[at : found.start()])
+        at = found.end()
+    parts.append(value[at:])
+    return parts
+
+
+@per_value("regexp_split_to_array", (TEXT, TEXT), TEXTS)
+def regexp_split_to_array(value: str, pattern: str) -> tuple[str, ...]:
+    return tuple(regexp_split(value, pattern, ""))
+
+
+@per_value("regexp_split_to_array", (TEXT, TEXT, TEXT), TEXTS)
+def regexp_split_to_array_flags(value: str, pattern: str, flags: str) -> tuple[str, ...]:
+    return tuple(regexp_split(value, pattern, flags))
+
+
+@per_value("string_to_array", (TEXT, TEXT), TEXTS, strict=False)
+def string_to_array(value: str | None, delimiter: str | None) -> tuple[str | None, ...] | None:
+    return string_to_array_null(value, delimiter, None)
+
+
+@per_value("string_to_array", (TEXT, TEXT, TEXT), TEXTS, strict=False)
+def string_to_array_null(value: str | None, delimiter: str | None, null: str | None) -> tuple[str | None, ...] | None:
+    if value is None:
+        return None
+    if value == "":
+        return ()
+    if delimiter is None:
+        parts = list(value)
+    else:
+        parts = value.split(delimiter) if delimiter else [value]
+    return tuple(None if null is not None and part == null else part for part in parts)

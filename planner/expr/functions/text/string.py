@@ -1,0 +1,298 @@
+"""String functions and operators over text and bytea. Strings count in characters (code points), collation is C."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import AnyStr, Final
+
+from ivm.errors import SqlError
+from ivm.words import BOOL, BYTEA, INT4, INT8, TEXT
+from planner.expr.functions.table import Raises, per_value
+
+_MAX_CHARACTERS: Final = 2**28
+
+
+def _limit(length: int) -> None:
+    if length > _MAX_CHARACTERS:
+        raise SqlError("54000", "requested length too large")
+
+
+@per_value("length", (TEXT,), INT4, makes_null=False, raises=Raises.NEVER)
+@per_value("char_length", (TEXT,), INT4, makes_null=False, raises=Raises.NEVER)
+@per_value("character_length", (TEXT,), INT4)
+@per_value("length", (BYTEA,), INT4, makes_null=False, raises=Raises.NEVER)
+@per_value("octet_length", (BYTEA,), INT4)
+def length(value: str | bytes) -> int:
+    return len(value)
+
+
+@per_value("octet_length", (TEXT,), INT4)
+def octet_length(value: str) -> int:
+    return len(value.encode())
+
+
+@per_value("bit_length", (TEXT,), INT4)
+def bit_length(value: str) -> int:
+    return 8 * len(value.encode())
+
+
+@per_value("bit_length", (BYTEA,), INT4)
+def bit_length_bytes(value: bytes) -> int:
+    return 8 * len(value)
+
+
+@per_value("upper", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
+def upper(value: str) -> str:
+    return value.upper() if value.isascii() else "".join(_one(c, c.upper()) for c in value)
+
+
+@per_value("lower", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
+def lower(value: str) -> str:
+    return value.lower() if value.isascii() else "".join(_one(c, c.lower()) for c in value)
+
+
+def _one(before: str, after: str) -> str:
+    # Postgres maps a character to a character: no ß to SS
+    return after if len(after) == 1 else before
+
+
+@per_value("initcap", (TEXT,), TEXT)
+def initcap(value: str) -> str:
+    out: list[str] = []
+    inside = False
+    for c in value:
+        out.append(lower(c) if inside else upper(c))
+        inside = c.isalnum()
+    return "".join(out)
+
+
+@per_value("ltrim", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER)
+def ltrim(value: str, characters: str) -> str:
+    return value.lstrip(characters) if characters else value
+
+
+@per_value("rtrim", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER)
+def rtrim(value: str, characters: str) -> str:
+    return value.rstrip(characters) if characters else value
+
+
+@per_value("btrim", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER)
+@per_value("trim", (TEXT, TEXT), TEXT)
+def btrim(value: str, characters: str) -> str:
+    return value.strip(characters) if characters else value
+
+
+@per_value("ltrim", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
+def ltrim_blanks(value: str) -> str:
+    return value.lstrip(" ")
+
+
+@per_value("rtrim", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
+def rtrim_blanks(value: str) -> str:
+    return value.rstrip(" ")
+
+
+@per_value("btrim", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
+@per_value("trim", (TEXT,), TEXT)
+def btrim_blanks(value: str) -> str:
+    return value.strip(" ")
+
+
+@per_value("btrim", (BYTEA, BYTEA), BYTEA, makes_null=False, raises=Raises.NEVER)
+@per_value("trim", (BYTEA, BYTEA), BYTEA)
+def btrim_bytes(value: bytes, characters: bytes) -> bytes:
+    return value.strip(characters) if characters else value
+
+
+@per_value("ltrim", (BYTEA, BYTEA), BYTEA, makes_null=False, raises=Raises.NEVER)
+def ltrim_bytes(value: bytes, characters: bytes) -> bytes:
+    return value.lstrip(characters) if characters else value
+
+
+@per_value("rtrim", (BYTEA, BYTEA), BYTEA, makes_null=False, raises=Raises.NEVER)
+def rtrim_bytes(value: bytes, characters: bytes) -> bytes:
+    return value.rstrip(characters) if characters else value
+
+
+@per_value("lpad", (TEXT, INT4, TEXT), TEXT, makes_null=False)
+def lpad(value: str, width: int, fill: str) -> str:
+    _limit(width)
+    if width <= len(value) or not fill:
+        return value[: max(width, 0)]
+    missing = width - len(value)
+    return (fill * (missing // len(fill) + 1))[:missing] + value
+
+
+@per_value("rpad", (TEXT, INT4, TEXT), TEXT, makes_null=False)
+def rpad(value: str, width: int, fill: str) -> str:
+    _limit(width)
+    if width <= len(value) or not fill:
+        return value[: max(width, 0)]
+    missing = width - len(value)
+    return value + (fill * (missing // len(fill) + 1))[:missing]
+
+
+@per_value("lpad", (TEXT, INT4), TEXT, makes_null=False)
+def lpad_blanks(value: str, width: int) -> str:
+    return lpad(value, width, " ")
+
+
+@per_value("rpad", (TEXT, INT4), TEXT, makes_null=False)
+def rpad_blanks(value: str, width: int) -> str:
+    return rpad(value, width, " ")
+
+
+@per_value("substring", (TEXT, INT4), TEXT, makes_null=False)
+@per_value("substr", (TEXT, INT4), TEXT, makes_null=False)
+@per_value("substring", (BYTEA, INT4), BYTEA, makes_null=False)
+@per_value("substr", (BYTEA, INT4), BYTEA, makes_null=False)
+def substring_from(value: AnyStr, start: int) -> AnyStr:
+    return value[max(start - 1, 0) :]
+
+
+@per_value("substring", (TEXT, INT4, INT4), TEXT, makes_null=False)
+@per_value("substr", (TEXT, INT4, INT4), TEXT, makes_null=False)
+@per_value("substring", (BYTEA, INT4, INT4), BYTEA, makes_null=False)
+@per_value("substr", (BYTEA, INT4, INT4), BYTEA, makes_null=False)
+def substring(value: AnyStr, start: int, count: int) -> AnyStr:
+    if count < 0:
+        raise SqlError("22011", "negative substring length not allowed")
+    return value[max(start - 1, 0) : max(start - 1 + count, 0)]
+
+
+@per_value("left", (TEXT, INT4), TEXT)
+def left(value: str, count: int) -> str:
+    return value[:count]
+
+
+@per_value("right", (TEXT, INT4), TEXT)
+def right(value: str, count: int) -> str:
+    if count >= 0:
+        return value[max(len(value) - count, 0) :]
+    return value[-count:]
+
+
+@per_value("position", (TEXT, TEXT), INT4, makes_null=False, raises=Raises.NEVER)
+@per_value("strpos", (TEXT, TEXT), INT4, makes_null=False, raises=Raises.NEVER)
+def strpos(value: str, part: str) -> int:
+    return value.find(part) + 1
+
+
+@per_value("position", (BYTEA, BYTEA), INT4, makes_null=False, raises=Raises.NEVER)
+def position_bytes(value: bytes, part: bytes) -> int:
+    return value.find(part) + 1
+
+
+@per_value("replace", (TEXT, TEXT, TEXT), TEXT, makes_null=False)
+def replace(value: str, old: str, new: str) -> str:
+    return value.replace(old, new) if old else value
+
+
+@per_value("translate", (TEXT, TEXT, TEXT), TEXT)
+def translate(value: str, old: str, new: str) -> str:
+    table: dict[int, str | None] = {}
+    for i, c in enumerate(old):
+        table.setdefault(ord(c), new[i] if i < len(new) else None)
+    return value.translate(table)
+
+
+@per_value("split_part", (TEXT, TEXT, INT4), TEXT)
+def split_part(value: str, delimiter: str, field: int) -> str:
+    if field == 0:
+        raise SqlError("22023", "field position must not be zero")
+    parts = value.split(delimiter) if delimiter else [value]
+    at = field - 1 if field > 0 else len(parts) + field
+    return parts[at] if 0 <= at < len(parts) else ""
+
+
+@per_value("reverse", (TEXT,), TEXT)
+def reverse(value: str) -> str:
+    return value[::-1]
+
+
+@per_value("repeat", (TEXT, INT4), TEXT)
+def repeat(value: str, count: int) -> str:
+    _limit(len(value) * max(count, 0))
+    return value * count
+
+
+@per_value("||", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER)
+@per_value("||", (BYTEA, BYTEA), BYTEA, makes_null=False, raises=Raises.NEVER)
+def concatenate(left_part: AnyStr, right_part: AnyStr) -> AnyStr:
+    return left_part + right_part
+
+
+@per_value("starts_with", (TEXT, TEXT), BOOL, raises=Raises.NEVER)
+@per_value("^@", (TEXT, TEXT), BOOL)
+def starts_with(value: str, prefix: str) -> bool:
+    return value.startswith(prefix)
+
+
+@per_value("ascii", (TEXT,), INT4)
+def ascii_code(value: str) -> int:
+    return ord(value[0]) if value else 0
+
+
+@per_value("chr", (INT4,), TEXT)
+def character(code: int) -> str:
+    if code < 0:
+        raise SqlError("22023", "character number must be positive")
+    if code == 0:
+        raise SqlError("54000", "null character not permitted")
+    if not 0 < code <= 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+        raise SqlError("54000", f"requested character too large for encoding: {code}")
+    return chr(code)
+
+
+@per_value("md5", (TEXT,), TEXT, makes_null=False)
+def md5(value: str) -> str:
+    return hashlib.md5(value.encode(), usedforsecurity=False).hexdigest()
+
+
+@per_value("md5", (BYTEA,), TEXT, makes_null=False)
+def md5_bytes(value: bytes) -> str:
+    return hashlib.md5(value, usedforsecurity=False).hexdigest()
+
+
+@per_value("sha224", (BYTEA,), BYTEA)
+def sha224(value: bytes) -> bytes:
+    return hashlib.sha224(value).digest()
+
+
+@per_value("sha256", (BYTEA,), BYTEA)
+def sha256(value: bytes) -> bytes:
+    return hashlib.sha256(value).digest()
+
+
+@per_value("sha512", (BYTEA,), BYTEA)
+def sha512(value: bytes) -> bytes:
+    return hashlib.sha512(value).digest()
+
+
+@per_value("to_hex", (INT4,), TEXT)
+def to_hex4(value: int) -> str:
+    return f"{value % 2**32:x}"
+
+
+@per_value("to_hex", (INT8,), TEXT)
+def to_hex8(value: int) -> str:
+    return f"{value % 2**64:x}"
+
+
+@per_value("overlay", (TEXT, TEXT, INT4), TEXT)
+def overlay(value: str, new: str, start: int) -> str:
+    return overlay_count(value, new, start, len(new))
+
+
+@per_value("overlay", (TEXT, TEXT, INT4, INT4), TEXT)
+def overlay_count(value: str, new: str, start: int, count: int) -> str:
+    if start <= 0:
+        raise SqlError("22011", "negative substring length not allowed")
+    return value[: start - 1] + new + value[max(start - 1 + count, 0) :]
+
+
+@per_value("get_byte", (BYTEA, INT4), INT4)
+def get_byte(value: bytes, at: int) -> int:
+    if not 0 <= at < len(value):
+        raise SqlError("2202E", f"index {at} out of valid range, 0..{len(value) - 1}")
+    return value[at]

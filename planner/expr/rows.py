@@ -1,0 +1,149 @@
+"""The rows under evaluation: their columns, and the failures met so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ivm.errors import SqlError
+from ivm.rows import Mask, Vector, Words
+from ivm.words import SqlType
+from planner.expr.context import Context
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """The rows whose expression failed: ``rows`` int64[m], ascending, and each one's first error."""
+
+    rows: Words
+    errors: list[SqlError]
+
+
+class Batch:
+    """``count`` rows. ``failed`` holds (row indices, error) in the order in which they were met; a failed row's
+    values are NULL from there on, and only its first error counts. ``shared``: results of expressions met twice."""
+
+    __slots__ = ("columns", "context", "count", "failed", "shared")
+
+    def __init__(self, columns: Sequence[Vector], count: int, context: Context) -> None:
+        self.columns = columns
+        self.count = count
+        self.context = context
+        self.failed: list[tuple[Words, SqlError]] = []
+        self.shared: dict[int, Vector] = {}
+
+    def column(self, index: int) -> Vector:
+        return self.columns[index]
+
+    def child(self, rows: Words) -> Batch:
+        """These rows only; ``absorb`` brings its failures back."""
+        return _Child(self, rows)
+
+    def absorb(self, child: Batch, rows: Words) -> None:
+        """Takes over the failures of a child made of ``rows``."""
+        for failed, error in child.failed:
+            self.failed.append((rows[failed], error))
+
+    def failures(self) -> Failures | None:
+        """Each failed row's first error; None if no row failed."""
+        if not self.failed:
+            return None
+        first: dict[int, SqlError] = {}
+        for rows, error in self.failed:
+            for row in rows.tolist():
+                first.setdefault(row, error)
+        order = sorted(first)
+        return Failures(np.array(order, np.int64), [first[row] for row in order])
+
+
+class _Child(Batch):
+    """Columns are taken from the parent when first asked for."""
+
+    __slots__ = ("parent", "rows", "taken")
+
+    def __init__(self, parent: Batch, rows: Words) -> None:
+        super().__init__((), len(rows), parent.context)
+        self.parent = parent
+        self.rows = rows
+        self.taken: dict[int, Vector] = {}
+
+    def column(self, index: int) -> Vector:
+        vector = self.taken.get(index)
+        if vector is None:
+            vector = self.taken[index] = take(self.parent.column(index), self.rows)
+        return vector
+
+
+class RowsCallSite:
+    """What an implementation sees (``planner.expr.functions.table.CallSite``). ``rows``: the batch's rows that it got,
+    None: all."""
+
+    __slots__ = ("_batch", "_rows", "args", "context", "count", "failed", "result")
+
+    def __init__(
+        self, batch: Batch, args: tuple[SqlType, ...], result: SqlType, count: int, rows: Words | None = None
+    ) -> None:
+        self._batch = batch
+        self._rows = rows
+        self.args = args
+        self.result = result
+        self.count = count
+        self.context = batch.context
+        self.failed: list[Words] = []
+
+    def fail(self, rows: Words, error: SqlError) -> None:
+        """These rows (indices among those that the implementation got) fail."""
+        if len(rows):
+            self.failed.append(rows)
+            self._batch.failed.append((rows if self._rows is None else self._rows[rows], error))
+
+    def fail_where(self, mask: Mask, error: SqlError) -> None:
+        """The rows where ``mask`` holds fail."""
+        if np.count_nonzero(mask):
+            self.fail(np.flatnonzero(np.broadcast_to(mask, self.count)), error)
+
+
+def take(vector: Vector, rows: Words) -> Vector:
+    """The vector's values at these rows."""
+    if vector.nulls is None:
+        return Vector(vector.words[rows])
+    nulls = vector.nulls[rows]
+    return Vector(vector.words[rows], nulls if np.count_nonzero(nulls) else None)
+
+
+def put(words: Words, nulls: Mask, rows: Words | None, vector: Vector) -> None:
+    """Writes a vector's values to these rows (None: all) of a result."""
+    where = slice(None) if rows is None else rows
+    words[where] = vector.words
+    nulls[where] = False if vector.nulls is None else vector.nulls
+
+
+def nulls_of(vector: Vector) -> Mask:
+    """The rows that are NULL."""
+    return np.zeros(len(vector.words), np.bool_) if vector.nulls is None else vector.nulls
+
+
+def equals(vector: Vector, value: int) -> Mask:
+    """The rows that have this word, and are not NULL."""
+    mask: Mask = vector.words == value
+    return mask if vector.nulls is None else mask & ~vector.nulls
+
+
+def some(nulls: Mask) -> Mask | None:
+    """A null mask, None if nothing is NULL."""
+    return nulls if np.count_nonzero(nulls) else None
+
+
+def with_nulls(words: Words, nulls: Mask | None) -> Vector:
+    """A vector whose NULLs have the word 0."""
+    if nulls is None or not np.count_nonzero(nulls):
+        return Vector(words)
+    return Vector(np.where(nulls, np.int64(0), words), nulls)
+
+
+def constant_vector(word: int, count: int) -> Vector:
+    """``count`` times the same word, without storing it ``count`` times (stride 0, read-only)."""
+    single = np.array([word], np.int64)
+    return Vector(single if count == 1 else np.broadcast_to(single, count))
