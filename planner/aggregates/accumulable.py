@@ -8,87 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Final
+from typing import Final, assert_never
 
 import numpy as np
 
 from ivm.rows import Mask, Vector, Words
 from ivm.words import ColumnType, Kind, Schema, SqlType, Storage
+from planner.aggregates.components import (
+    PARTS,
+    ROWS,
+    SLOT_SHIFT,
+    AggregateCall,
+    CallPlan,
+    Component,
+    Part,
+    Shape,
+    SlotSet,
+)  # fmt: skip
 from planner.aggregates.exact_sums import Parts, bit_parts, float_parts, numeric_parts, product_parts, square_parts
-from planner.aggregates.table import AGGREGATES, BITS, COUNTS, PAIRS, Family
+from planner.aggregates.function import Addends, NullResult
+from planner.aggregates.table import AGGREGATES
 from storage.dictionary import Dictionary
 from storage.types.codec import INTERVAL, word_to_float
 from storage.types.numeric import DIRECT_NAN, decode_numeric, is_interned
-
-SLOT_SHIFT: Final = 40
-
-
-class Shape(Enum):
-    """How an argument's values add up."""
-
-    SHORT = "short"
-    """int2, int4: one column holds any sum."""
-    LONG = "long"
-    """int8 and scaled numeric(p, s): two limbs."""
-    FLOAT = "float"
-    NUMERIC = "numeric"
-    INTERVAL = "interval"
-    BITS = "bits"
-    OTHER = "other"
-
-
-class Part(Enum):
-    """One diff column of the main rows, of one argument."""
-
-    ROWS = "rows"
-    COUNT = "count"
-    TRUE = "true"
-    VALUE = "value"
-    LOW = "low"
-    HIGH = "high"
-    NAN = "nan"
-    SQUARE_LOW = "square_low"
-    SQUARE_HIGH = "square_high"
-    CROSS_LOW = "cross_low"
-    CROSS_HIGH = "cross_high"
-    TOP_LOW = "top_low"
-    TOP_HIGH = "top_high"
-    MONTHS = "months"
-    DAYS = "days"
-
-
-@dataclass(frozen=True, slots=True)
-class AggregateCall:
-    """An accumulable aggregate over columns: ``args`` are positions, ``types`` the arguments' types."""
-
-    function: str
-    args: tuple[int, ...]
-    types: tuple[SqlType, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Component:
-    """A diff column; ``column`` is the argument's position, -1 for ROWS, which depends on none."""
-
-    part: Part
-    column: int = -1
-
-
-_ROWS: Final = Component(Part.ROWS)
-"""The first diff column."""
-_PARTS: Final = tuple(Part)
-
-
-@dataclass(frozen=True, slots=True)
-class SlotSet:
-    """The limb rows of one argument: its sum, or the sum of its squares or of its products with column ``other``; of
-    shape BITS, how often each of its bits is set."""
-
-    column: int
-    shape: Shape
-    squared: bool
-    other: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +43,7 @@ class Expanded:
     weights: Words
 
 
-_MOMENTS: Final = (Family.VAR_SAMP, Family.VAR_POP, Family.STDDEV_SAMP, Family.STDDEV_POP)
+_SUMMED: Final = (Addends.VALUES, Addends.SQUARES)
 _SQUARES: Final[dict[Shape, tuple[Part, ...]]] = {
     Shape.SHORT: (Part.SQUARE_LOW, Part.SQUARE_HIGH),
     Shape.LONG: (
@@ -133,16 +75,16 @@ def shape_of(type_: SqlType) -> Shape:
 
 
 def _components(call: AggregateCall) -> tuple[Component, ...]:
-    function = AGGREGATES[call.function]
+    addends = AGGREGATES[call.function].addends
     if not call.args:
-        return (_ROWS,)
+        return (ROWS,)
     column, shape = call.args[0], shape_of(call.types[0])
     parts = [Part.COUNT]
-    if function.family in (Family.BOOL_AND, Family.BOOL_OR):
+    if addends is Addends.TRUTH:
         parts.append(Part.TRUE)
-    elif function.family not in (*COUNTS, *BITS, *PAIRS):
+    elif addends in _SUMMED:
         parts += _SUMS.get(shape, ())
-        if function.family in _MOMENTS:
+        if addends is Addends.SQUARES:
             parts += _SQUARES.get(shape, ())
         if call.types[0].kind is Kind.NUMERIC and shape is Shape.LONG:
             parts.append(Part.NAN)
@@ -150,38 +92,27 @@ def _components(call: AggregateCall) -> tuple[Component, ...]:
 
 
 def _slot_sets(call: AggregateCall) -> tuple[SlotSet, ...]:
-    function = AGGREGATES[call.function]
-    if not call.args or function.family in (*COUNTS, Family.BOOL_AND, Family.BOOL_OR):
-        return ()
-    if function.family in BITS:
-        return (SlotSet(call.args[0], Shape.BITS, False),)
-    if function.family in PAIRS:
-        return _pair_sets(*call.args)
-    shape = shape_of(call.types[0])
-    if shape not in (Shape.FLOAT, Shape.NUMERIC):
-        return ()
-    total = SlotSet(call.args[0], shape, False)
-    return (total, SlotSet(call.args[0], shape, True)) if function.family in _MOMENTS else (total,)
+    match AGGREGATES[call.function].addends:
+        case Addends.NOTHING | Addends.TRUTH:
+            return ()
+        case Addends.BITS:
+            return (SlotSet(call.args[0], Shape.BITS, False),)
+        case Addends.PAIRS:
+            return _pair_sets(*call.args)
+        case Addends.VALUES | Addends.SQUARES as addends:
+            shape = shape_of(call.types[0])
+            if shape not in (Shape.FLOAT, Shape.NUMERIC):
+                return ()
+            total = SlotSet(call.args[0], shape, False)
+            return (total, SlotSet(call.args[0], shape, True)) if addends is Addends.SQUARES else (total,)
+        case addends:
+            assert_never(addends)
 
 
 def _pair_sets(y: int, x: int) -> tuple[SlotSet, ...]:
     """The sums of y, y * y, x, x * x and y * x."""
     alone = [SlotSet(column, Shape.FLOAT, squared) for column in (y, x) for squared in (False, True)]
     return (*alone, SlotSet(y, Shape.FLOAT, True, x))
-
-
-@dataclass(frozen=True, slots=True)
-class CallPlan:
-    """One call with what its result is computed from: the diff columns of its parts, and its limb rows."""
-
-    call: AggregateCall
-    family: Family
-    shape: Shape
-    result: SqlType
-    places: dict[Part, int]
-    total: SlotSet | None
-    squares: SlotSet | None
-    sets: tuple[SlotSet, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,16 +136,16 @@ class Accumulation:
     def __post_init__(self) -> None:
         found = {c for call in self.calls for c in _components(call)}
         if not self.always:
-            found -= {_ROWS}
-        components = tuple(sorted(found, key=lambda c: (c.column, _PARTS.index(c.part))))
-        place = {_ROWS: 0} | {component: i for i, component in enumerate(components, 1)}
+            found -= {ROWS}
+        components = tuple(sorted(found, key=lambda c: (c.column, PARTS.index(c.part))))
+        place = {ROWS: 0} | {component: i for i, component in enumerate(components, 1)}
         sets = {s for call in self.calls for s in _slot_sets(call)}
         plans = tuple(_plan(call, place) for call in self.calls)
         derived: dict[str, object] = {
             "components": components,
             "slot_sets": tuple(sorted(sets, key=lambda s: (s.column, s.shape.value, s.squared, s.other))),
             "plans": plans,
-            "schema": tuple(ColumnType(plan.result, plan.family not in COUNTS) for plan in plans),
+            "schema": tuple(ColumnType(plan.result, _may_be_null(plan.call)) for plan in plans),
             "types": {a: t for c in self.calls for a, t in zip(c.args, c.types, strict=True)},
         }
         for name, value in derived.items():
@@ -254,12 +185,15 @@ class Accumulation:
         return Expanded(np.concatenate(sources), np.concatenate(slots), weights)
 
 
+def _may_be_null(call: AggregateCall) -> bool:
+    return AGGREGATES[call.function].null_result is not NullResult.NEVER
+
+
 def _plan(call: AggregateCall, place: dict[Component, int]) -> CallPlan:
     function = AGGREGATES[call.function]
     sets = _slot_sets(call)
     return CallPlan(
         call,
-        function.family,
         shape_of(call.types[0]) if call.args else Shape.OTHER,
         function.result_type(call.types),
         {component.part: place[component] for component in _components(call)},
@@ -277,7 +211,7 @@ class _Cache:
         self.intervals: dict[int, Words] = {}
 
     def weight(self, component: Component, count: int) -> Words | int:
-        if component == _ROWS:
+        if component == ROWS:
             return 1
         vector = self.vectors[component.column]
         present = _present(vector, count)

@@ -18,7 +18,7 @@ from planner.aggregates.reducers import (
     ordered_layout,
     percentile_layout,
 )  # fmt: skip
-from planner.aggregates.table import AGGREGATES, COUNTS, Family
+from planner.aggregates.table import AGGREGATES
 from planner.expr.context import Context
 from planner.expr.scalar import Aggregate, Scalar
 from storage.dictionary import Dictionary
@@ -42,8 +42,7 @@ class AccumulateFold:
 
     @property
     def can_fail(self) -> bool:
-        safe = (*COUNTS, Family.BOOL_AND, Family.BOOL_OR)
-        return any(AGGREGATES[c.function].family not in safe for c in self.layout.calls)
+        return any(AGGREGATES[c.function].can_fail for c in self.layout.calls)
 
     def bind(self, context: Context) -> Reducer:
         return Accumulate(self.layout, context.dictionary)
@@ -94,7 +93,7 @@ class _LaidOutFold(ABC):
 
     @property
     def can_fail(self) -> bool:
-        return True
+        return AGGREGATES[self.aggregate.function].can_fail
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +103,6 @@ class OrderedFold(_LaidOutFold):
     @property
     def layout(self) -> GroupLayout:
         return ordered_layout(self.aggregate)
-
-    @property
-    def can_fail(self) -> bool:
-        return False
 
     def bind(self, context: Context) -> Reducer:
         layout = self.layout

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from typing import Final
 
 from planner.aggregates.exact_sums import Total
-from planner.aggregates.table import Family
 from planner.expr.functions.numbers.division import divide, division_scale
 from storage.types.numeric import from_parts
 
-_SAMPLE = (Family.VAR_SAMP, Family.STDDEV_SAMP)
-_ROOTS = (Family.STDDEV_SAMP, Family.STDDEV_POP)
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The variance of a sample (its divisor is the count less one) or of a population, or the root of it."""
+
+    sample: bool
+    root: bool
+
+    def divisor(self, count: int) -> int:
+        return count * (count - 1) if self.sample else count * count
+
+
+VAR_SAMP: Final = Moment(sample=True, root=False)
+VAR_POP: Final = Moment(sample=False, root=False)
+STDDEV_SAMP: Final = Moment(sample=True, root=True)
+STDDEV_POP: Final = Moment(sample=False, root=True)
 
 
 def numeric_average(total: Total, count: int) -> Decimal:
@@ -25,9 +40,9 @@ def numeric_average(total: Total, count: int) -> Decimal:
     return from_parts(divide(left, right, scale), scale)
 
 
-def numeric_moment(family: Family, count: int, total: Total, squares: Total) -> Decimal | None:
+def numeric_moment(moment: Moment, count: int, total: Total, squares: Total) -> Decimal | None:
     """variance or stddev, after PostgreSQL's ``numeric_stddev_internal``; None is NULL."""
-    if count <= (1 if family in _SAMPLE else 0):
+    if count <= moment.sample:
         return None
     if total.special:
         return Decimal("NaN")
@@ -37,10 +52,10 @@ def numeric_moment(family: Family, count: int, total: Total, squares: Total) -> 
     if spread <= 0:
         return Decimal(0)
     left = (spread, scale)
-    right = (count * (count - 1) if family in _SAMPLE else count * count, 0)
+    right = (moment.divisor(count), 0)
     result_scale = division_scale(left, right)
     variance = divide(left, right, result_scale)
-    if family not in _ROOTS:
+    if not moment.root:
         return from_parts(variance, result_scale)
     square = variance * 10**result_scale
     root = math.isqrt(square)
@@ -67,44 +82,79 @@ def _ratio(mantissa: int, scale: int, count: int) -> float:
     return mantissa / (count << scale)
 
 
-def float_moment(family: Family, count: int, total: Total, squares: Total) -> float | None:
+def float_moment(moment: Moment, count: int, total: Total, squares: Total) -> float | None:
     """variance or stddev of doubles from exact sums; None is NULL. OverflowError as ``float_sum``."""
-    if count <= (1 if family in _SAMPLE else 0):
+    if count <= moment.sample:
         return None
     if total.special or squares.special:
         return math.nan
     mean_part = Fraction(total.mantissa) ** 2 * Fraction(2) ** (-2 * total.scale)
     spread = count * Fraction(squares.mantissa) * Fraction(2) ** -squares.scale - mean_part
-    variance = float(max(spread, Fraction(0)) / (count * (count - 1) if family in _SAMPLE else count * count))
-    return math.sqrt(variance) if family in _ROOTS else variance
+    variance = float(max(spread, Fraction(0)) / moment.divisor(count))
+    return math.sqrt(variance) if moment.root else variance
 
 
-def pair_moment(family: Family, count: int, sums: Sequence[Total]) -> float | None:
-    """corr, covar_* and regr_* of ``count`` pairs from the exact sums of y, y * y, x, x * x and y * x; None is NULL."""
-    if count <= (1 if family is Family.COVAR_SAMP else 0):
+PairRule = Callable[[int, Sequence[Total]], float | None]
+"""(count of pairs, the exact sums of y, y * y, x, x * x and y * x) → the result; None is NULL. OverflowError."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """``count`` pairs: the sums of y and x, and the sums of products of deviations from the means."""
+
+    count: int
+    y: Fraction
+    x: Fraction
+    sxx: Fraction
+    syy: Fraction
+    sxy: Fraction
+
+
+def _of(rule: Callable[[_Pairs], float | None]) -> PairRule:
+    """NaN where a value is not finite."""
+
+    def compute(count: int, sums: Sequence[Total]) -> float | None:
+        if any(total.special for total in sums):
+            return math.nan
+        y, yy, x, xx, yx = (Fraction(s.mantissa) * Fraction(2) ** -s.scale for s in sums)
+        return rule(_Pairs(count, y, x, xx - x * x / count, yy - y * y / count, yx - y * x / count))
+
+    return compute
+
+
+def _slope(p: _Pairs) -> float | None:
+    return float(p.sxy / p.sxx) if p.sxx else None
+
+
+def _intercept(p: _Pairs) -> float | None:
+    return float((p.y - p.x * p.sxy / p.sxx) / p.count) if p.sxx else None
+
+
+def _r2(p: _Pairs) -> float | None:
+    return (float(p.sxy * p.sxy / (p.sxx * p.syy)) if p.syy else 1.0) if p.sxx else None
+
+
+def _corr(p: _Pairs) -> float | None:
+    if not (p.sxx and p.syy):
         return None
-    if family in (Family.REGR_AVGX, Family.REGR_AVGY):
-        return float_average(sums[2 if family is Family.REGR_AVGX else 0], count)
-    if any(total.special for total in sums):
-        return math.nan
-    y, yy, x, xx, yx = (Fraction(s.mantissa) * Fraction(2) ** -s.scale for s in sums)
-    sxx, syy, sxy = xx - x * x / count, yy - y * y / count, yx - y * x / count
-    match family:
-        case Family.REGR_SXX:
-            return float(sxx)
-        case Family.REGR_SYY:
-            return float(syy)
-        case Family.REGR_SXY:
-            return float(sxy)
-        case Family.COVAR_POP:
-            return float(sxy / count)
-        case Family.COVAR_SAMP:
-            return float(sxy / (count - 1))
-        case Family.REGR_SLOPE:
-            return float(sxy / sxx) if sxx else None
-        case Family.REGR_INTERCEPT:
-            return float((y - x * sxy / sxx) / count) if sxx else None
-        case Family.REGR_R2:
-            return (float(sxy * sxy / (sxx * syy)) if syy else 1.0) if sxx else None
-    assert family is Family.CORR, family
-    return math.copysign(math.sqrt(sxy * sxy / (sxx * syy)), sxy) if sxx and syy else None
+    return math.copysign(math.sqrt(p.sxy * p.sxy / (p.sxx * p.syy)), p.sxy)
+
+
+def _covar_samp(count: int, sums: Sequence[Total]) -> float | None:
+    return None if count <= 1 else _of(lambda p: float(p.sxy / (p.count - 1)))(count, sums)
+
+
+PAIR_RULES: Final[tuple[tuple[str, PairRule], ...]] = (
+    ("corr", _of(_corr)),
+    ("covar_pop", _of(lambda p: float(p.sxy / p.count))),
+    ("covar_samp", _covar_samp),
+    ("regr_avgx", lambda count, sums: float_average(sums[2], count)),
+    ("regr_avgy", lambda count, sums: float_average(sums[0], count)),
+    ("regr_intercept", _of(_intercept)),
+    ("regr_r2", _of(_r2)),
+    ("regr_slope", _of(_slope)),
+    ("regr_sxx", _of(lambda p: float(p.sxx))),
+    ("regr_sxy", _of(lambda p: float(p.sxy))),
+    ("regr_syy", _of(lambda p: float(p.syy))),
+)
+"""The aggregates of pairs (y, x) by name."""

@@ -14,7 +14,7 @@ from ivm.errors import SqlError
 from ivm.graph import Picks, Rank, Reduced, Window
 from ivm.rows import Vector, Words, pack
 from ivm.words import ColumnType, Kind, SqlType
-from planner.aggregates.table import AGGREGATES, Family
+from planner.aggregates.table import AGGREGATES
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import constant
 from planner.expr.functions.ordered_set import between, checked, interval_between
@@ -98,7 +98,7 @@ class Percentile:
 def percentile(aggregate: Aggregate, context: Context) -> Percentile:
     """The reducer, with its fraction evaluated."""
     value, fraction = aggregate.args
-    continuous = AGGREGATES[aggregate.function].family is Family.PERCENTILE_CONT
+    continuous = AGGREGATES[aggregate.function].interpolates
     many = fraction.type.kind is Kind.ARRAY
     fractions: tuple[float | None, ...] | None = None
     failure = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -12,11 +12,13 @@ from ivm.errors import SqlError
 from ivm.graph import Order, Picks, Reduced, Window
 from ivm.rows import Vector, Words, pack
 from ivm.words import BOOL, BYTEA, INT8, ColumnType, Kind, SqlType, row_width
-from planner.aggregates.accumulable import SLOT_SHIFT, Accumulation, SlotSet
+from planner import gathers
+from planner.aggregates.accumulable import Accumulation
+from planner.aggregates.components import SLOT_SHIFT, Part, SlotSet
+from planner.aggregates.function import AggregateKind, Extreme, FoldRule
 from planner.aggregates.percentile import Percentile
-from planner.aggregates.result_formulas import finishing
-from planner.aggregates.results import Groups, finish
-from planner.aggregates.table import AGGREGATES, AggregateKind, Family, without_filter
+from planner.aggregates.results import Groups
+from planner.aggregates.table import AGGREGATES, without_filter
 from planner.expr.functions.boolean import IS_NOT_NULL, IS_NOT_TRUE, IS_NULL
 from planner.expr.functions.casts.registry import CAST
 from planner.expr.functions.compare import ORDER_BYTES, ORDER_PREFIX
@@ -27,7 +29,6 @@ from planner.expr.row_errors import error_words
 from planner.expr.scalar import Aggregate, Call, Case, Literal, Scalar, SortKey
 from storage.dictionary import Dictionary
 from storage.types import codec
-from storage.types.text_array import array_shape, leaf_test
 
 ALL_THAT_COUNT: Final = Picks((Window(),), flagged=True)
 Limbs = dict[SlotSet, dict[int, dict[int, int]]]
@@ -50,7 +51,7 @@ class Accumulate:
 
     def formula(self) -> Words | None:
         """See ``ivm.graph.FormulaReducer``."""
-        return finishing(self.layout)
+        return result_formula(self.layout)
 
     def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
         if self.layout.val_width:
@@ -66,6 +67,8 @@ class Accumulate:
         vectors: list[Vector] = []
         failures: dict[int, SqlError] = {}
         for plan in self.layout.plans:
+            finish = AGGREGATES[plan.call.function].finish
+            assert finish is not None, plan.call.function
             vector, failed = finish(plan, groups)
             vectors.append(vector)
             for group, error in failed:
@@ -91,6 +94,34 @@ class Accumulate:
             if group is not None:
                 sets[self.layout.slot_sets[number - 1]].setdefault(group, {})[code] = amount
         return sets
+
+
+def result_formula(layout: Accumulation) -> Words | None:
+    """The formula that makes a group's sums, one diff column a word, its row of results; groups without rows go."""
+    from ivm.formula import GREATER, Formula, Register
+
+    if layout.slot_sets:
+        return None
+    formula = Formula()
+    zero = formula.constant(0)
+    keep = formula.compare(formula.column(0), zero, GREATER)
+    words: list[int] = []
+    nulls: list[tuple[int, int, Register]] = []
+    for i, (plan, column) in enumerate(zip(layout.plans, layout.schema, strict=True)):
+        rule = AGGREGATES[plan.call.function].formula
+        if rule is None:
+            return None
+        counts = formula.column(plan.places[Part.COUNT if plan.call.args else Part.ROWS])
+        some = formula.compare(counts, zero, GREATER) if column.nullable else formula.always
+        result = rule(formula, plan, counts, formula.both(keep, some))
+        if result is None:
+            return None
+        if column.nullable:
+            result = formula.choose(some, result, formula.constant(None))
+            nulls.append((len(layout.schema) + i // 64, i % 64, result))
+        words.append(result)
+    words += [zero] * (gathers.width(layout.schema) - len(words))
+    return formula.made(keep, words, nulls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,19 +202,18 @@ class Basic:
         failures: dict[int, SqlError] = {}
         for group, (low, high) in enumerate(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)):
             try:
-                datums.append(self._fold(function.family, columns, counts[kept[low:high]], low))
+                datums.append(self._fold(function.fold, columns, counts[kept[low:high]], low))
             except SqlError as error:
                 failures[group] = error
         return self._reduced(result, datums, failures, len(keys))
 
-    def _fold(self, family: Family, columns: list[list[object]], counts: Words, low: int) -> object:
+    def _fold(self, fold: FoldRule | None, columns: list[list[object]], counts: Words, low: int) -> object:
         if self.python is not None:
             return self._called(self.python, columns, counts.tolist(), low)
+        assert fold is not None, self.function
         rows = np.repeat(np.arange(low, low + len(counts)), counts).tolist()
         values = [columns[0][row] for row in rows]
-        if family is Family.ARRAY_AGG and self.types[0].kind is Kind.ARRAY:
-            return _array_of_arrays(values, self.types[0])
-        return _basic(family, values, [columns[-1][row] for row in rows])
+        return fold(self.types[0], values, [columns[-1][row] for row in rows]) if values else None
 
     def _called(self, python: PythonFunction, columns: list[list[object]], counts: list[int], low: int) -> object:
         """Of a user's function. Raises 22008 for what Python has no object for."""
@@ -216,43 +246,6 @@ class Basic:
 def _vector(vals: Words, at: int) -> Vector:
     nulls = vals[:, at + 1] != 0
     return Vector(vals[:, at], nulls if nulls.any() else None)
-
-
-def _array_of_arrays(values: list[Any], type_: SqlType) -> object:
-    """Arrays as the items of one with one more dimension. Errors: 22004, 2202E."""
-    if not values:
-        return None
-    if None in values:
-        raise SqlError("22004", "cannot accumulate null arrays")
-    if () in values:
-        raise SqlError("2202E", "cannot accumulate empty arrays")
-    assert type_.element is not None
-    leaf = leaf_test(type_.element.kind)
-    if len({array_shape(value, leaf) for value in values}) > 1:
-        raise SqlError("2202E", "cannot accumulate arrays of different dimensionality")
-    return tuple(values)
-
-
-def _basic(family: Family, values: list[object], delimiters: list[object]) -> object:
-    """One group's aggregate; ``delimiters`` are string_agg's."""
-    if not values:
-        return None
-    if family is Family.ARRAY_AGG:
-        return tuple(values)
-    assert family is Family.STRING_AGG, family
-    return _string_agg(values, delimiters)
-
-
-def _string_agg(values: list[object], delimiters: list[object]) -> str | bytes | None:
-    out: str | bytes | None = None
-    for value, delimiter in zip(values, delimiters, strict=True):
-        if value is None:
-            continue
-        if out is None:
-            out = value  # type: ignore[assignment]
-        else:
-            out += (delimiter or value[:0]) + value  # type: ignore[operator, index]
-    return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +304,7 @@ def ordered_layout(aggregate: Aggregate) -> GroupLayout:
     expr = aggregate.args[0]
     if expr.type.storage is not aggregate.type.storage:
         expr = Call(CAST, (expr,), aggregate.type, expr.nullable)
-    words = order_words(SortKey(expr, function.family is Family.MAX))
+    words = order_words(SortKey(expr, function.extreme is Extreme.GREATEST))
     if expr.nullable:
         null: int | None = 0
     elif aggregate.nullable:
@@ -324,7 +317,7 @@ def ordered_layout(aggregate: Aggregate) -> GroupLayout:
         words.append((expr, Order.WORD))
         complement = False
     else:
-        complement = function.family is Family.MAX
+        complement = function.extreme is Extreme.GREATEST
     exprs = tuple(expr for expr, _ in words)
     return GroupLayout(exprs, tuple(order for _, order in words), First(len(words) - 1, null, complement))
 
@@ -359,7 +352,7 @@ def _not_null(aggregate: Aggregate) -> tuple[Scalar, ...]:
     """The arguments that a basic aggregate's row must have to count."""
     if aggregate.python is not None:
         return aggregate.args if aggregate.python.strict else ()
-    return () if AGGREGATES[aggregate.function].family is Family.ARRAY_AGG else aggregate.args[:1]
+    return aggregate.args[:1] if AGGREGATES[aggregate.function].skips_nulls else ()
 
 
 def percentile_layout(aggregate: Aggregate, reducer: Percentile) -> GroupLayout:

@@ -1,64 +1,38 @@
-"""What finishes an accumulable aggregate's sums (``planner.aggregates.results``) as a formula, where integers
-suffice."""
+"""Results of accumulable aggregates (``planner.aggregates.results``) as formulas, where integers suffice.
+
+Each function is a ``planner.aggregates.function.FormulaRule``: ``counts`` is the number of the group's values, ``mask``
+the groups that have some.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
 from ivm.formula import GREATER, NOT_LESS, Formula, Register
-from ivm.graph import Words
 from ivm.kernels.codes import ADD, BITS_AND, BITS_OR, FIT, SHIFT, TO_DECIMAL
-from planner import gathers
-from planner.aggregates.accumulable import Accumulation, CallPlan, Part, Shape
-from planner.aggregates.table import COUNTS, Family
+from planner.aggregates.components import CallPlan, Part, Shape
 from storage.types.numeric import INLINE_SCALE
 
 _HALF: Final = 0xFFFFFFFF
 
 
-def finishing(layout: Accumulation) -> Words | None:
-    """The formula that makes a group's sums, one diff column a word, its row of results; groups without rows go."""
-    if layout.slot_sets:
-        return None
-    formula = Formula()
-    zero = formula.constant(0)
-    keep = formula.compare(formula.column(0), zero, GREATER)
-    words: list[int] = []
-    nulls: list[tuple[int, int, Register]] = []
-    for i, (plan, column) in enumerate(zip(layout.plans, layout.schema, strict=True)):
-        result = _finished(formula, plan, keep)
-        if result is None:
-            return None
-        if column.nullable:
-            nulls.append((len(layout.schema) + i // 64, i % 64, result))
-        words.append(result)
-    words += [zero] * (gathers.width(layout.schema) - len(words))
-    return formula.made(keep, words, nulls)
+def counted(formula: Formula, plan: CallPlan, counts: Register, mask: Register) -> Register:
+    """How many values there are."""
+    return counts
 
 
-def _finished(formula: Formula, plan: CallPlan, keep: Register) -> Register | None:
-    """An aggregate's result, as ``planner.aggregates.results`` has it; None: no formula has it."""
-    zero = formula.constant(0)
-    if not plan.call.args:
-        return formula.column(plan.places[Part.ROWS])
-    counts = formula.column(plan.places[Part.COUNT])
-    if plan.family in COUNTS:
-        return counts
-    value: Register | None = None
-    some = formula.compare(counts, zero, GREATER)
-    match plan.family:
-        case Family.BOOL_AND:
-            value = formula.compare(formula.column(plan.places[Part.TRUE]), counts, NOT_LESS)
-        case Family.BOOL_OR:
-            value = formula.compare(formula.column(plan.places[Part.TRUE]), zero, GREATER)
-        case Family.SUM:
-            value = _sum(formula, plan, formula.both(keep, some))
-        case _:
-            pass
-    return None if value is None else formula.choose(some, value, formula.constant(None))
+def all_true(formula: Formula, plan: CallPlan, counts: Register, mask: Register) -> Register:
+    """Whether as many values are true as there are."""
+    return formula.compare(formula.column(plan.places[Part.TRUE]), counts, NOT_LESS)
 
 
-def _sum(formula: Formula, plan: CallPlan, mask: Register) -> Register | None:
+def any_true(formula: Formula, plan: CallPlan, counts: Register, mask: Register) -> Register:
+    """Whether a value is true."""
+    return formula.compare(formula.column(plan.places[Part.TRUE]), formula.constant(0), GREATER)
+
+
+def summed(formula: Formula, plan: CallPlan, counts: Register, mask: Register) -> Register | None:
+    """Sums of integers and of numerics that are stored as scaled integers."""
     if plan.shape is Shape.SHORT:
         return formula.column(plan.places[Part.VALUE])
     if plan.shape is not Shape.LONG:

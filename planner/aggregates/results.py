@@ -1,4 +1,7 @@
-"""One accumulable aggregate's results from its groups' sums: diff columns and limb rows → words."""
+"""Results of accumulable aggregates from their groups' sums: diff columns and limb rows → words.
+
+The public functions are, or make, the rules that ``planner.aggregates.table`` has as ``finish``.
+"""
 
 from __future__ import annotations
 
@@ -10,27 +13,28 @@ from typing import Any
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.rows import Vector, Words
+from ivm.rows import Mask, Vector, Words
 from ivm.words import Kind
-from planner.aggregates.accumulable import CallPlan, Part, Shape, SlotSet
+from planner.aggregates.components import CallPlan, Part, Shape, SlotSet
 from planner.aggregates.exact_sums import FLOAT_BIAS, SQUARE_BIAS, Total, float_total, numeric_total
+from planner.aggregates.function import Failure, ResultRule
 from planner.aggregates.moments import (
+    Moment,
+    PairRule,
     float_average,
     float_moment,
     float_sum,
     numeric_average,
     numeric_moment,
-    pair_moment,
 )
-from planner.aggregates.table import BITS, COUNTS, PAIRS, Family
 from planner.expr.functions.datetime.intervals import scale_interval
 from storage.dictionary import Dictionary
 from storage.types import codec
 from storage.types.numeric import from_parts
 from storage.types.text_interval import checked_interval
 
-Failure = tuple[int, SqlError]
-"""group, its error"""
+Results = tuple[Vector, list[Failure]]
+"""Each group's word, and the groups that failed, which have any word."""
 
 _OUT_OF_RANGE = {
     Kind.INT8: "bigint out of range", Kind.FLOAT4: "value out of range: overflow",
@@ -50,23 +54,100 @@ class Groups:
         return self.diffs[:, plan.places[part]]
 
 
-def finish(plan: CallPlan, groups: Groups) -> tuple[Vector, list[Failure]]:
-    """The results of one aggregate for every group, int64[g] words; failed groups have any word."""
-    family = plan.family
-    if not plan.call.args:
-        return Vector(groups.column(plan, Part.ROWS)), []
-    counts = groups.column(plan, Part.COUNT)
-    if family in COUNTS:
-        return Vector(counts), []
-    empty = counts <= 0
-    nulls = empty if np.count_nonzero(empty) else None
-    if family in (Family.BOOL_AND, Family.BOOL_OR):
-        true = groups.column(plan, Part.TRUE)
-        words: Words = (true >= counts if family is Family.BOOL_AND else true > 0).astype(np.int64)
-        return Vector(words if nulls is None else np.where(nulls, 0, words), nulls), []
-    if family is Family.SUM and (fast := _fast_sum(plan, groups)) is not None:
-        return Vector(fast if nulls is None else np.where(nulls, 0, fast), nulls), []
-    return _each(plan, groups, counts)
+def counted(plan: CallPlan, groups: Groups) -> Results:
+    """How many rows, or values of the argument, there are."""
+    return Vector(groups.column(plan, Part.COUNT if plan.call.args else Part.ROWS)), []
+
+
+def all_true(plan: CallPlan, groups: Groups) -> Results:
+    """Whether all values are true."""
+    return _where_some(plan, groups, groups.column(plan, Part.TRUE) >= groups.column(plan, Part.COUNT)), []
+
+
+def any_true(plan: CallPlan, groups: Groups) -> Results:
+    """Whether a value is true."""
+    return _where_some(plan, groups, groups.column(plan, Part.TRUE) > 0), []
+
+
+def summed(plan: CallPlan, groups: Groups) -> Results:
+    """The exact sum, rounded once."""
+    if (fast := _fast_sum(plan, groups)) is not None:
+        return _where_some(plan, groups, fast), []
+    match plan.shape:
+        case Shape.INTERVAL:
+            spans = _intervals(plan, groups)
+            return _each(plan, groups, lambda group, count: checked_interval(*spans(group)))
+        case Shape.FLOAT:
+            sums = _floats(plan.total, groups)
+            return _each(plan, groups, lambda group, count: float_sum(sums(group)))
+        case _:
+            total, _ = _totals(plan, groups)
+            return _each(plan, groups, lambda group, count: _numeric(total(group)))
+
+
+def averaged(plan: CallPlan, groups: Groups) -> Results:
+    """The exact sum by the count, rounded once."""
+    match plan.shape:
+        case Shape.INTERVAL:
+            spans = _intervals(plan, groups)
+            return _each(plan, groups, lambda group, count: scale_interval(spans(group), lambda part: part / count))
+        case Shape.FLOAT:
+            sums = _floats(plan.total, groups)
+            return _each(plan, groups, lambda group, count: float_average(sums(group), count))
+        case _:
+            total, _ = _totals(plan, groups)
+            return _each(plan, groups, lambda group, count: numeric_average(total(group), count))
+
+
+def moment(which: Moment) -> ResultRule:
+    """A variance or standard deviation."""
+
+    def finish(plan: CallPlan, groups: Groups) -> Results:
+        if plan.shape is Shape.FLOAT:
+            sums, squares = _floats(plan.total, groups), _floats(plan.squares, groups)
+            return _each(plan, groups, lambda group, count: float_moment(which, count, sums(group), squares(group)))
+        total, square = _totals(plan, groups)
+        return _each(plan, groups, lambda group, count: numeric_moment(which, count, total(group), square(group)))
+
+    return finish
+
+
+def bits(is_set: Callable[[int, int], bool]) -> ResultRule:
+    """An integer with the bits for which ``is_set`` of (in how many values it is set, how many values) holds."""
+
+    def finish(plan: CallPlan, groups: Groups) -> Results:
+        assert plan.total is not None
+        set_bits = groups.limbs[plan.total]
+        sign = {Kind.INT2: 15, Kind.INT4: 31, Kind.INT8: 63}[plan.result.kind]
+
+        def compute(group: int, count: int) -> int:
+            found = [bit for bit, times in set_bits.get(group, {}).items() if is_set(times, count)]
+            return sum(-(1 << bit) if bit == sign else 1 << bit for bit in found)
+
+        return _each(plan, groups, compute)
+
+    return finish
+
+
+def pairs(rule: PairRule) -> ResultRule:
+    """A function of the sums of pairs."""
+
+    def finish(plan: CallPlan, groups: Groups) -> Results:
+        sums = [(groups.limbs[s], SQUARE_BIAS if s.squared else FLOAT_BIAS) for s in plan.sets]
+
+        def compute(group: int, count: int) -> float | None:
+            return rule(count, [float_total(limbs.get(group, {}), bias) for limbs, bias in sums])
+
+        return _each(plan, groups, compute)
+
+    return finish
+
+
+def _where_some(plan: CallPlan, groups: Groups, found: Words | Mask) -> Vector:
+    """Results that are NULL in the groups without values."""
+    empty = groups.column(plan, Part.COUNT) <= 0
+    words = found.astype(np.int64, copy=False)
+    return Vector(np.where(empty, 0, words), empty) if np.count_nonzero(empty) else Vector(words)
 
 
 def _fast_sum(plan: CallPlan, groups: Groups) -> Words | None:
@@ -86,12 +167,12 @@ def _fast_sum(plan: CallPlan, groups: Groups) -> Words | None:
     return (value << 6) | np.int64((type_.scale or 0) << 1)
 
 
-def _each(plan: CallPlan, groups: Groups, counts: Words) -> tuple[Vector, list[Failure]]:
-    compute = _computer(plan, groups)
+def _each(plan: CallPlan, groups: Groups, compute: Callable[[int, int], Any]) -> Results:
+    """``compute`` of (group, count of its values) for the groups that have values."""
     kind = plan.result.kind
     datums: list[object] = []
     failures: list[Failure] = []
-    for group, count in enumerate(counts.tolist()):
+    for group, count in enumerate(groups.column(plan, Part.COUNT).tolist()):
         datum: Any = None
         if count > 0:
             try:
@@ -114,69 +195,11 @@ def _to_real(value: float) -> float:
     return real
 
 
-_Compute = Callable[[int, int], Any]
-
-
-def _computer(plan: CallPlan, groups: Groups) -> _Compute:
-    """A function of (group, count of its values) that gives the aggregate's datum."""
-    family = plan.family
-    if family in BITS:
-        return _bits(plan, groups)
-    if family in PAIRS:
-        return _pairs(plan, groups)
-    if plan.shape is Shape.INTERVAL:
-        return _intervals(plan, groups)
-    if plan.shape is Shape.FLOAT:
-        return _floats(plan, groups)
-    total, square = _totals(plan, groups)
-    if family is Family.SUM:
-        return lambda group, count: _numeric(total(group))
-    if family is Family.AVG:
-        return lambda group, count: numeric_average(total(group), count)
-    return lambda group, count: numeric_moment(family, count, total(group), square(group))
-
-
-def _floats(plan: CallPlan, groups: Groups) -> _Compute:
-    assert plan.total is not None
-    family, limbs = plan.family, groups.limbs[plan.total]
-
-    def total(group: int) -> Total:
-        return float_total(limbs.get(group, {}), FLOAT_BIAS)
-
-    if family is Family.SUM:
-        return lambda group, count: float_sum(total(group))
-    if family is Family.AVG:
-        return lambda group, count: float_average(total(group), count)
-    assert plan.squares is not None
-    squares = groups.limbs[plan.squares]
-    return lambda group, count: float_moment(
-        family, count, total(group), float_total(squares.get(group, {}), SQUARE_BIAS)
-    )
-
-
-def _bits(plan: CallPlan, groups: Groups) -> _Compute:
-    assert plan.total is not None
-    family, set_bits = plan.family, groups.limbs[plan.total]
-    sign = {Kind.INT2: 15, Kind.INT4: 31, Kind.INT8: 63}[plan.result.kind]
-
-    def compute(group: int, count: int) -> int:
-        value = 0
-        for bit, times in set_bits.get(group, {}).items():
-            held = times >= count if family is Family.BIT_AND else times > 0
-            if times & 1 if family is Family.BIT_XOR else held:
-                value += -(1 << bit) if bit == sign else 1 << bit
-        return value
-
-    return compute
-
-
-def _pairs(plan: CallPlan, groups: Groups) -> _Compute:
-    sums = [(groups.limbs[s], SQUARE_BIAS if s.squared else FLOAT_BIAS) for s in plan.sets]
-
-    def compute(group: int, count: int) -> float | None:
-        return pair_moment(plan.family, count, [float_total(limbs.get(group, {}), bias) for limbs, bias in sums])
-
-    return compute
+def _floats(slot_set: SlotSet | None, groups: Groups) -> Callable[[int], Total]:
+    """The exact sum of each group's doubles, or of their squares."""
+    assert slot_set is not None
+    limbs, bias = groups.limbs[slot_set], SQUARE_BIAS if slot_set.squared else FLOAT_BIAS
+    return lambda group: float_total(limbs.get(group, {}), bias)
 
 
 def _numeric(total: Total) -> Decimal:
@@ -217,14 +240,9 @@ def _limbs(parts: dict[Part, list[int]], low: Part, high: Part, group: int) -> i
     return parts[low][group] + (parts[high][group] << 32)
 
 
-def _intervals(plan: CallPlan, groups: Groups) -> _Compute:
+def _intervals(plan: CallPlan, groups: Groups) -> Callable[[int], tuple[int, int, int]]:
+    """The months, days and microseconds of each group, each added up by itself."""
     parts = {part: groups.diffs[:, place].tolist() for part, place in plan.places.items()}
-
-    def compute(group: int, count: int) -> tuple[int, int, int]:
-        micros = _limbs(parts, Part.LOW, Part.HIGH, group)
-        total = parts[Part.MONTHS][group], parts[Part.DAYS][group], micros
-        if plan.family is Family.SUM:
-            return checked_interval(*total)
-        return scale_interval(total, lambda part: part / count)
-
-    return compute
+    return lambda group: (
+        parts[Part.MONTHS][group], parts[Part.DAYS][group], _limbs(parts, Part.LOW, Part.HIGH, group)
+    )  # fmt: skip

@@ -45,10 +45,10 @@ NULL rules: count is never NULL, every other aggregate of no non-NULL input is (
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from enum import Enum
-from typing import Final
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final, assert_never
 
 from ivm.errors import unsupported
 from ivm.words import (
@@ -70,81 +70,22 @@ from ivm.words import (
     Kind,
     SqlType,
 )  # fmt: skip
+from planner.aggregates import folds, moments, result_formulas, results
+from planner.aggregates.function import (
+    Addends,
+    AggregateFunction,
+    AggregateKind,
+    Extreme,
+    FormulaRule,
+    NullResult,
+    ResultRule,
+)  # fmt: skip
 from planner.expr.functions.boolean import IS_NOT_NULL
 from planner.expr.functions.table import ANY, ANYARRAY, ANYELEMENT, ANYENUM, ANYNONARRAY, ArgumentType, function_key
 from planner.expr.scalar import Aggregate, Call, Case, Literal, Scalar
 
-
-class AggregateKind(Enum):
-    """How the engine maintains an aggregate, see the module's text."""
-
-    ACCUMULABLE = "accumulable"
-    ORDERED = "ordered"
-    BASIC = "basic"
-    RANKED = "ranked"
-    MODE = "mode"
-
-
-class Family(Enum):
-    """What is computed; ``planner/aggregates/accumulable.py``, ``planner/aggregates/reducers.py`` have one
-    implementation for each."""
-
-    COUNT = "count"
-    SUM = "sum"
-    AVG = "avg"
-    VAR_SAMP = "var_samp"
-    VAR_POP = "var_pop"
-    STDDEV_SAMP = "stddev_samp"
-    STDDEV_POP = "stddev_pop"
-    BOOL_AND = "bool_and"
-    BOOL_OR = "bool_or"
-    MIN = "min"
-    MAX = "max"
-    ANY_VALUE = "any_value"
-    STRING_AGG = "string_agg"
-    ARRAY_AGG = "array_agg"
-    BIT_AND = "bit_and"
-    BIT_OR = "bit_or"
-    BIT_XOR = "bit_xor"
-    PERCENTILE_CONT = "percentile_cont"
-    PERCENTILE_DISC = "percentile_disc"
-    MODE = "mode"
-    CORR = "corr"
-    COVAR_POP = "covar_pop"
-    COVAR_SAMP = "covar_samp"
-    REGR_AVGX = "regr_avgx"
-    REGR_AVGY = "regr_avgy"
-    REGR_COUNT = "regr_count"
-    REGR_INTERCEPT = "regr_intercept"
-    REGR_R2 = "regr_r2"
-    REGR_SLOPE = "regr_slope"
-    REGR_SXX = "regr_sxx"
-    REGR_SXY = "regr_sxy"
-    REGR_SYY = "regr_syy"
-    PYTHON = "python"
-
-
-@dataclass(frozen=True, slots=True)
-class AggregateFunction:
-    """One aggregate overload. ``result`` None: the (first) argument's own type, an array of it for array_agg."""
-
-    key: str
-    name: str
-    args: tuple[ArgumentType, ...]
-    result: SqlType | None
-    kind: AggregateKind
-    family: Family
-
-    def result_type(self, args: Sequence[SqlType]) -> SqlType:
-        """The result's type for arguments of these types."""
-        if self.result is not None:
-            return self.result
-        if self.family is Family.ARRAY_AGG:
-            if args[0].kind is Kind.RECORD:
-                raise unsupported("an array of rows")
-            return args[0] if args[0].kind is Kind.ARRAY else SqlType(Kind.ARRAY, element=args[0])
-        # min(numeric(10, 2)) stays what it is, so that its words do too
-        return args[0]
+COUNT_ROWS: Final = "count(*)"
+COUNT_VALUES: Final = "count(any)"
 
 
 def aggregate_overloads(name: str) -> tuple[AggregateFunction, ...]:
@@ -154,24 +95,26 @@ def aggregate_overloads(name: str) -> tuple[AggregateFunction, ...]:
 
 def result_nullable(function: AggregateFunction, args_nullable: Sequence[bool], grouped: bool, filtered: bool) -> bool:
     """Whether the result may be NULL: ``grouped`` tells that there are keys, so that no group is empty."""
-    if function.family in COUNTS:
-        return False
-    if function.family in PAIRS or function.family is Family.PYTHON:
-        return True
-    if function.family in (Family.VAR_SAMP, Family.STDDEV_SAMP):
-        return True
-    if function.family is Family.ARRAY_AGG:
-        return not grouped or filtered
-    return not grouped or filtered or any(args_nullable[:1])
+    match function.null_result:
+        case NullResult.NEVER:
+            return False
+        case NullResult.POSSIBLE:
+            return True
+        case NullResult.NO_ROWS:
+            return not grouped or filtered
+        case NullResult.NO_VALUES:
+            return not grouped or filtered or any(args_nullable[:1])
+        case null_result:
+            assert_never(null_result)
 
 
 def without_filter(aggregate: Aggregate) -> Aggregate:
     """An accumulable or ordered aggregate with its FILTER moved into a CASE (they ignore NULLs, so this is equal)."""
     if aggregate.filter is None:
         return aggregate
-    if aggregate.function == "count(*)":
+    if aggregate.function == COUNT_ROWS:
         counted = Case(((aggregate.filter, Literal(True, BOOL)),), Literal(None, BOOL), BOOL)
-        return replace(aggregate, function="count(any)", args=(counted,), filter=None)
+        return replace(aggregate, function=COUNT_VALUES, args=(counted,), filter=None)
     first, *rest = aggregate.args
     return replace(aggregate, args=(_where(aggregate.filter, first), *rest), filter=None)
 
@@ -182,7 +125,7 @@ def _where(condition: Scalar, value: Scalar) -> Scalar:
 
 def of_pairs(aggregate: Aggregate) -> Aggregate:
     """An aggregate of pairs without FILTER, with both arguments NULL where either is."""
-    if len(aggregate.args) != 2 or AGGREGATES[aggregate.function].family not in PAIRS:
+    if not AGGREGATES[aggregate.function].of_pairs:
         return aggregate
     y, x = aggregate.args
     return replace(aggregate, args=(_where(_present(x), y), _where(_present(y), x)))
@@ -192,85 +135,183 @@ def _present(value: Scalar) -> Scalar:
     return Call(IS_NOT_NULL, (value,), BOOL, False)
 
 
-PAIRS: Final = (
-    Family.CORR, Family.COVAR_POP, Family.COVAR_SAMP, Family.REGR_AVGX, Family.REGR_AVGY, Family.REGR_COUNT,
-    Family.REGR_INTERCEPT, Family.REGR_R2, Family.REGR_SLOPE, Family.REGR_SXX, Family.REGR_SXY, Family.REGR_SYY,
-)  # fmt: skip
-COUNTS: Final = (Family.COUNT, Family.REGR_COUNT)
-BITS: Final = (Family.BIT_AND, Family.BIT_OR, Family.BIT_XOR)
+def _own(args: Sequence[SqlType]) -> SqlType:
+    # min(numeric(10, 2)) stays what it is, so that its words do too
+    return args[0]
+
+
+def _array(args: Sequence[SqlType]) -> SqlType:
+    if args[0].kind is Kind.RECORD:
+        raise unsupported("an array of rows")
+    return args[0] if args[0].kind is Kind.ARRAY else SqlType(Kind.ARRAY, element=args[0])
+
 
 _NUMBERS: Final = (INT2, INT4, INT8, NUMERIC, FLOAT4, FLOAT8)
-_ORDERED: Final = (*_NUMBERS, TEXT, SqlType(Kind.BPCHAR), DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL, OID)
-_SUMS: Final = {
-    INT2: INT8, INT4: INT8, INT8: NUMERIC, NUMERIC: NUMERIC, FLOAT4: FLOAT4, FLOAT8: FLOAT8, INTERVAL: INTERVAL,
-}  # fmt: skip
-_MOMENTS: Final = {
-    "stddev": Family.STDDEV_SAMP, "stddev_samp": Family.STDDEV_SAMP, "stddev_pop": Family.STDDEV_POP,
-    "variance": Family.VAR_SAMP, "var_samp": Family.VAR_SAMP, "var_pop": Family.VAR_POP,
-}  # fmt: skip
-_TRUTH: Final = {"bool_and": Family.BOOL_AND, "every": Family.BOOL_AND, "bool_or": Family.BOOL_OR}
-_BITS: Final = {"bit_and": Family.BIT_AND, "bit_or": Family.BIT_OR, "bit_xor": Family.BIT_XOR}
+_COMPARED: Final[tuple[ArgumentType, ...]] = (
+    *_NUMBERS, TEXT, SqlType(Kind.BPCHAR), DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL, OID,
+)  # fmt: skip
+_FLOATS: Final = SqlType(Kind.ARRAY, element=FLOAT8)
+_INTERVALS: Final = SqlType(Kind.ARRAY, element=INTERVAL)
 
 
-def _make(
-    name: str, args: tuple[ArgumentType, ...], result: SqlType | None, kind: AggregateKind, family: Family
-) -> AggregateFunction:
-    return AggregateFunction(function_key(name, args), name, args, result, kind, family)
-
-
-def _floating(argument: SqlType) -> SqlType:
+def _mean(argument: SqlType) -> SqlType:
+    """The type of a mean or a moment."""
     return FLOAT8 if argument in (FLOAT4, FLOAT8) else NUMERIC
 
 
-def _registry() -> list[AggregateFunction]:
-    accumulable, ordered, basic = AggregateKind.ACCUMULABLE, AggregateKind.ORDERED, AggregateKind.BASIC
-    made = [
-        AggregateFunction("count(*)", "count", (), INT8, accumulable, Family.COUNT),
-        _make("count", (ANY,), INT8, accumulable, Family.COUNT),
-        _make("string_agg", (TEXT, TEXT), TEXT, basic, Family.STRING_AGG),
-        _make("string_agg", (BYTEA, BYTEA), BYTEA, basic, Family.STRING_AGG),
-        _make("array_agg", (ANYNONARRAY,), None, basic, Family.ARRAY_AGG),
-        _make("array_agg", (ANYARRAY,), None, basic, Family.ARRAY_AGG),
-        _make("any_value", (ANYELEMENT,), None, ordered, Family.ANY_VALUE),
-        _make("min", (ANYENUM,), None, ordered, Family.MIN),
-        _make("max", (ANYENUM,), None, ordered, Family.MAX),
-        _make("min", (ANYARRAY,), None, ordered, Family.MIN),
-        _make("max", (ANYARRAY,), None, ordered, Family.MAX),
+def _sums(
+    name: str,
+    signatures: Iterable[tuple[SqlType, SqlType]],
+    addends: Addends,
+    finish: ResultRule,
+    formula: FormulaRule | None = None,
+    null_result: NullResult = NullResult.NO_VALUES,
+    can_fail: bool = True,
+) -> list[AggregateFunction]:
+    """An accumulable aggregate of one argument, by (argument, result)."""
+    return [
+        AggregateFunction(
+            function_key(name, (a,)), name, (a,), r, AggregateKind.ACCUMULABLE, null_result, can_fail, addends, finish,
+            formula,
+        )
+        for a, r in signatures
+    ]  # fmt: skip
+
+
+def _counts() -> list[AggregateFunction]:
+    count = partial(
+        AggregateFunction, name="count", result=INT8, kind=AggregateKind.ACCUMULABLE, null_result=NullResult.NEVER,
+        can_fail=False, finish=results.counted, formula=result_formulas.counted,
+    )  # fmt: skip
+    return [count(key=COUNT_ROWS, args=()), count(key=COUNT_VALUES, args=(ANY,))]
+
+
+def _totals() -> list[AggregateFunction]:
+    sums = (
+        (INT2, INT8), (INT4, INT8), (INT8, NUMERIC), (NUMERIC, NUMERIC), (FLOAT4, FLOAT4), (FLOAT8, FLOAT8),
+        (INTERVAL, INTERVAL),
+    )  # fmt: skip
+    means = (*((a, _mean(a)) for a in _NUMBERS), (INTERVAL, INTERVAL))
+    return [
+        *_sums("sum", sums, Addends.VALUES, results.summed, result_formulas.summed),
+        *_sums("avg", means, Addends.VALUES, results.averaged),
     ]
-    made += [_make("sum", (a,), r, accumulable, Family.SUM) for a, r in _SUMS.items()]
-    made += [_make("avg", (a,), _floating(a), accumulable, Family.AVG) for a in _NUMBERS]
-    made += [_make("avg", (INTERVAL,), INTERVAL, accumulable, Family.AVG)]
-    made += [_make(n, (a,), _floating(a), accumulable, f) for n, f in _MOMENTS.items() for a in _NUMBERS]
-    made += [_make(n, (BOOL,), BOOL, accumulable, f) for n, f in _TRUTH.items()]
-    made += [_make(n, (a,), a, accumulable, f) for n, f in _BITS.items() for a in (INT2, INT4, INT8)]
-    made += [_make("min", (a,), a, ordered, Family.MIN) for a in _ORDERED]
-    made += [_make("max", (a,), a, ordered, Family.MAX) for a in _ORDERED]
-    made += [
-        _make(f.value, (FLOAT8, FLOAT8), INT8 if f is Family.REGR_COUNT else FLOAT8, accumulable, f) for f in PAIRS
-    ]
+
+
+def _moments() -> list[AggregateFunction]:
+    """variance and stddev. Those of a sample are NULL for one value."""
+    sample, population = NullResult.POSSIBLE, NullResult.NO_VALUES
+    made = []
+    for name, moment, null_result in (
+        ("stddev", moments.STDDEV_SAMP, sample), ("stddev_samp", moments.STDDEV_SAMP, sample),
+        ("stddev_pop", moments.STDDEV_POP, population), ("variance", moments.VAR_SAMP, sample),
+        ("var_samp", moments.VAR_SAMP, sample), ("var_pop", moments.VAR_POP, population),
+    ):  # fmt: skip
+        signatures = [(a, _mean(a)) for a in _NUMBERS]
+        made += _sums(name, signatures, Addends.SQUARES, results.moment(moment), null_result=null_result)
     return made
 
 
-_FLOATS: Final = SqlType(Kind.ARRAY, element=FLOAT8)
-_INTERVALS: Final = SqlType(Kind.ARRAY, element=INTERVAL)
-_WITHIN: Final = (
-    *(
-        _make("percentile_cont", (a, f), r, AggregateKind.RANKED, Family.PERCENTILE_CONT)
-        for a, f, r in (
-            (FLOAT8, FLOAT8, FLOAT8), (FLOAT8, _FLOATS, _FLOATS), (INTERVAL, FLOAT8, INTERVAL),
-            (INTERVAL, _FLOATS, _INTERVALS),
-        )
-    ),
-    _make("percentile_disc", (ANYELEMENT, FLOAT8), None, AggregateKind.RANKED, Family.PERCENTILE_DISC),
-    _make("percentile_disc", (ANYELEMENT, _FLOATS), None, AggregateKind.RANKED, Family.PERCENTILE_DISC),
-    _make("mode", (ANYELEMENT,), None, AggregateKind.MODE, Family.MODE),
-)  # fmt: skip
-"""Those that the binder makes of WITHIN GROUP, by key only."""
+def _truths_and_bits() -> list[AggregateFunction]:
+    boolean, integers = ((BOOL, BOOL),), [(a, a) for a in (INT2, INT4, INT8)]
+    made = []
+    for name, finish, formula in (
+        ("bool_and", results.all_true, result_formulas.all_true),
+        ("every", results.all_true, result_formulas.all_true),
+        ("bool_or", results.any_true, result_formulas.any_true),
+    ):
+        made += _sums(name, boolean, Addends.TRUTH, finish, formula, can_fail=False)
+    made += _sums("bit_and", integers, Addends.BITS, results.bits(lambda times, count: times >= count))
+    made += _sums("bit_or", integers, Addends.BITS, results.bits(lambda times, count: times > 0))
+    made += _sums("bit_xor", integers, Addends.BITS, results.bits(lambda times, count: times & 1 > 0))
+    return made
 
-PYTHON: Final = AggregateFunction("python", "python", (), None, AggregateKind.BASIC, Family.PYTHON)
+
+def _pairs() -> list[AggregateFunction]:
+    """corr, covar_* and regr_* of (y, x)."""
+    args = (FLOAT8, FLOAT8)
+    pair = partial(
+        AggregateFunction, args=args, result=FLOAT8, kind=AggregateKind.ACCUMULABLE, null_result=NullResult.POSSIBLE,
+        addends=Addends.PAIRS,
+    )  # fmt: skip
+    made = [
+        pair(key=function_key(name, args), name=name, finish=results.pairs(rule)) for name, rule in moments.PAIR_RULES
+    ]
+    count = pair(
+        key=function_key("regr_count", args), name="regr_count", result=INT8, null_result=NullResult.NEVER,
+        can_fail=False, finish=results.counted, formula=result_formulas.counted,
+    )  # fmt: skip
+    return [*made, count]
+
+
+def _ordered() -> list[AggregateFunction]:
+    def choice(name: str, argument: ArgumentType, extreme: Extreme | None) -> AggregateFunction:
+        result = argument if isinstance(argument, SqlType) else _own
+        return AggregateFunction(
+            function_key(name, (argument,)), name, (argument,), result, AggregateKind.ORDERED, can_fail=False,
+            extreme=extreme,
+        )  # fmt: skip
+
+    made = [choice("any_value", ANYELEMENT, None)]
+    for argument in (ANYENUM, ANYARRAY, *_COMPARED):
+        made += [choice("min", argument, Extreme.LEAST), choice("max", argument, Extreme.GREATEST)]
+    return made
+
+
+def _basic() -> list[AggregateFunction]:
+    strings = [
+        AggregateFunction(
+            function_key("string_agg", (a, a)), "string_agg", (a, a), a, AggregateKind.BASIC, fold=folds.string_agg
+        )
+        for a in (TEXT, BYTEA)
+    ]
+    arrays = [
+        AggregateFunction(
+            function_key("array_agg", (a,)), "array_agg", (a,), _array, AggregateKind.BASIC, NullResult.NO_ROWS,
+            fold=folds.array_agg, skips_nulls=False,
+        )
+        for a in (ANYNONARRAY, ANYARRAY)
+    ]  # fmt: skip
+    return [*strings, *arrays]
+
+
+def _ordered_sets() -> list[AggregateFunction]:
+    """Those of WITHIN GROUP: (what is ordered, the direct arguments)."""
+    continuous = (
+        (FLOAT8, FLOAT8, FLOAT8), (FLOAT8, _FLOATS, _FLOATS), (INTERVAL, FLOAT8, INTERVAL),
+        (INTERVAL, _FLOATS, _INTERVALS),
+    )  # fmt: skip
+    return [
+        *(
+            AggregateFunction(
+                function_key("percentile_cont", (a, f)), "percentile_cont", (a, f), r, AggregateKind.RANKED,
+                interpolates=True,
+            )
+            for a, f, r in continuous
+        ),
+        *(
+            AggregateFunction(
+                function_key("percentile_disc", (ANYELEMENT, f)), "percentile_disc", (ANYELEMENT, f), _own,
+                AggregateKind.RANKED,
+            )
+            for f in (FLOAT8, _FLOATS)
+        ),
+        AggregateFunction(
+            function_key("mode", (ANYELEMENT,)), "mode", (ANYELEMENT,), _own, AggregateKind.MODE, can_fail=False
+        ),
+    ]  # fmt: skip
+
+
+PYTHON: Final = AggregateFunction("python", "python", (), _own, AggregateKind.BASIC, NullResult.POSSIBLE)
 """All of the users' own, which ``Aggregate.python`` tells apart."""
 
-AGGREGATES: Final[dict[str, AggregateFunction]] = {f.key: f for f in (*_registry(), *_WITHIN, PYTHON)}
+_CALLED: Final = (
+    *_counts(), *_basic(), *_ordered(), *_totals(), *_moments(), *_truths_and_bits(), *_pairs(),
+)  # fmt: skip
+_WITHIN: Final = tuple(_ordered_sets())
+AGGREGATES: Final[dict[str, AggregateFunction]] = {f.key: f for f in (*_CALLED, *_WITHIN, PYTHON)}
+ORDERED_SETS: Final = frozenset(f.name for f in _WITHIN)
+"""The names of those that take WITHIN GROUP; the binder finds them in ``AGGREGATES`` by key."""
 _BY_NAME: Final[dict[str, tuple[AggregateFunction, ...]]] = {
-    name: tuple(f for f in _registry() if f.name == name) for name in {f.name for f in _registry()}
+    name: tuple(f for f in _CALLED if f.name == name) for name in {f.name for f in _CALLED}
 }

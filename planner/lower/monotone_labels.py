@@ -17,7 +17,8 @@ from typing import assert_never
 
 from ivm.graph import Priority
 from ivm.words import INT2, INT4, INT8, Schema
-from planner.aggregates.table import AGGREGATES, AggregateKind, Family
+from planner.aggregates.function import Extreme
+from planner.aggregates.table import AGGREGATES
 from planner.expr.functions.library import called_function
 from planner.expr.scalar import Aggregate, Call, Column, Scalar
 from planner.logical.nodes import (
@@ -81,11 +82,11 @@ def labelled(rel: LetRec) -> Labelled | None:
         return None
     (label,) = reduce.aggregates
     function = AGGREGATES[label.function]
-    if function.kind is not AggregateKind.ORDERED or function.family not in (Family.MIN, Family.MAX):
+    if function.extreme is None:
         return None
     if label.filter is not None or label.args[0].type not in _INTEGERS:
         return None
-    grows = function.family is Family.MIN
+    grows = function.extreme is Extreme.LEAST
     try:
         _check(binding, reduce, label.args[0], above, grows)
     except _UnsoundError:

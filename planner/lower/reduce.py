@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from ivm.graph import Concat, Gather, NodeId, Order
 from ivm.words import BOOL, INT8, ColumnType, Schema, Storage
 from planner import gathers
-from planner.aggregates.accumulable import Accumulation, AggregateCall
+from planner.aggregates.accumulable import Accumulation
 from planner.aggregates.aggregate_reducers import (
     AccumulateFold,
     BasicFold,
@@ -21,8 +21,10 @@ from planner.aggregates.aggregate_reducers import (
     OrderedFold,
     PercentileFold,
 )
+from planner.aggregates.components import AggregateCall
+from planner.aggregates.function import AggregateKind, NullResult
 from planner.aggregates.reducers import is_null, order_words
-from planner.aggregates.table import AGGREGATES, COUNTS, AggregateKind, of_pairs, without_filter
+from planner.aggregates.table import AGGREGATES, COUNT_ROWS, of_pairs, without_filter
 from planner.expr.scalar import Aggregate, Call, Column, Literal, Scalar
 from planner.gathers import Cell
 from planner.logical.join_keys import as_type, by_class
@@ -118,7 +120,7 @@ def _parts(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], aggregates: tupl
             case AggregateKind.MODE:
                 parts.append(_mode(low, flow, keys, i, without_filter(aggregate)))
     parts += [_distinct(low, flow, keys, args, some) for args, some in distinct.items()]
-    if keys and together and all(a.function == "count(*)" for _, a in together):
+    if keys and together and all(a.function == COUNT_ROWS for _, a in together):
         parts.insert(0, _counted(low, flow, keys, [i for i, _ in together]))
     elif together or not parts:
         parts.insert(0, _accumulated(low, flow, keys, together))
@@ -230,7 +232,7 @@ def _distinct(
     low: Lowering, flow: Flow, keys: tuple[Scalar, ...], args: tuple[Scalar, ...], some: list[tuple[int, Aggregate]]
 ) -> Part:
     """DISTINCT: the set of (key, argument by equality class) first; sums show one value of each class."""
-    if all(AGGREGATES[a.function].family in COUNTS for _, a in some):
+    if all(AGGREGATES[a.function].null_result is NullResult.NEVER for _, a in some):
         args = tuple(by_class(a) for a in args)
     once = lower_distinct(low, low.compute(flow, (), (*keys, *args)))
     own = own_columns(once.schema)

@@ -12,7 +12,8 @@ from ivm.graph import Words
 from ivm.kernels.codes import BITS_AND, SHIFT
 from ivm.words import Kind, Schema, Storage
 from planner import gathers
-from planner.aggregates.accumulable import Accumulation, Component, Part
+from planner.aggregates.accumulable import Accumulation
+from planner.aggregates.components import Component, Part
 from planner.expr.context import Context
 from planner.expr.evaluate.formulas import Steps
 from planner.expr.functions.formula import Beyond

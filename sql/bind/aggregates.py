@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import INT8
-from planner.aggregates.table import PYTHON, aggregate_overloads, result_nullable
+from planner.aggregates.table import COUNT_ROWS, PYTHON, aggregate_overloads, result_nullable
 from planner.expr.python_function import PythonFunction
 from planner.expr.scalar import Aggregate, Column, OuterColumn, Scalar
 from planner.logical.levels import unlift
@@ -76,7 +76,7 @@ def called_aggregate(b: Binder, node: nodes.Apply, name: str, overload: RoutineO
     if node.star:
         if name != "count":
             raise SqlError("42883", f"function {name}() does not exist", position=node.at + 1)
-        return Aggregate("count(*)", (), INT8, False, False, filter_)
+        return Aggregate(COUNT_ROWS, (), INT8, False, False, filter_)
     if name == "count" and not node.args:
         raise SqlError(
             "42809", "count(*) must be used to call a parameterless aggregate function", position=node.at + 1

@@ -9,13 +9,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
+from planner.expr.comparison import Comparison
+from planner.expr.functions.library import comparison_of
 from planner.expr.ordering import comparable
 from planner.expr.scalar import Call, Case, Column, Literal, Scalar
-from planner.logical.join_keys import as_type, common_type, operator, take_apart
+from planner.logical.join_keys import as_type, common_type, take_apart
 from planner.logical.nodes import AsOf, Filter, Project, Rel, schema
 from planner.logical.traversal import columns_of, conjunction, has_subquery, own_columns, shift
 
-_TURNED: Final = {">=": "<=", ">": "<", "<=": ">=", "<": ">"}
+_EQUALITY: Final = (Comparison.EQUAL, Comparison.NOT_EQUAL)
+_LATER: Final = (Comparison.LESS, Comparison.NOT_GREATER)
+_STRICT: Final = (Comparison.LESS, Comparison.GREATER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,7 @@ class _Points:
 
     left: Scalar
     right: Scalar
-    sign: str
+    sign: Comparison
 
 
 def asof(left: Rel, right: Rel, on: Scalar, outer: bool, at: int) -> Rel:
@@ -50,7 +54,7 @@ def asof(left: Rel, right: Rel, on: Scalar, outer: bool, at: int) -> Rel:
     two, right_at = with_columns(right, (*(k.right for k in condition.keys), points[0].right))
     keys = tuple((a, b, k.null_safe) for a, b, k in zip(left_at, right_at, condition.keys, strict=False))
     sign = points[0].sign
-    joined = AsOf(one, two, keys, (left_at[-1], right_at[-1]), sign[0] == "<", len(sign) == 1, outer)
+    joined = AsOf(one, two, keys, (left_at[-1], right_at[-1]), sign in _LATER, sign in _STRICT, outer)
     own, width = own_columns(schema(joined)), len(schema(one))
     kept = (*own[:count], *own[width : width + len(schema(right))])
     return joined if kept == own else Project(joined, kept)
@@ -66,8 +70,8 @@ def _wrong(points: int, at: int) -> SqlError:
 
 def _points(part: Scalar, count: int) -> _Points | None:
     """The inequality between the two sides that a part of the condition is, if it is one."""
-    sign = operator(part)
-    if sign not in _TURNED or not isinstance(part, Call) or len(part.args) != 2 or has_subquery(part):
+    sign = comparison_of(part)
+    if sign is None or sign in _EQUALITY or not isinstance(part, Call) or has_subquery(part):
         return None
     first, second = part.args
     target = common_type(first.type, second.type)
@@ -78,7 +82,7 @@ def _points(part: Scalar, count: int) -> _Points | None:
     if max(one) < count <= min(two):
         return _Points(first, shift(second, -count), sign)
     if max(two) < count <= min(one):
-        return _Points(second, shift(first, -count), _TURNED[sign])
+        return _Points(second, shift(first, -count), sign.commutator)
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ivm.errors import SqlError, unsupported
-from planner.aggregates.table import aggregate_overloads
+from planner.aggregates.table import ORDERED_SETS, aggregate_overloads
 from planner.expr.functions.library import overloads
 from planner.expr.scalar import Scalar
 from sql.bind import conditional, ordered_sets, routines, table_functions, windows
@@ -43,7 +43,7 @@ def call(b: Binder, node: nodes.Apply) -> Scalar:
             return conditional.extreme(b, node)
         case "grouping":
             raise unsupported("GROUPING", position=node.at + 1)
-    if node.within or name in ordered_sets.NAMES:
+    if node.within or name in ORDERED_SETS:
         return ordered_sets.ordered_set(b, node, name)
     if aggregate_overloads(name):
         return aggregate(b, node, name)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, Kind
+from planner.expr.comparison import Comparison
 from planner.expr.scalar import And, Call, Coalesce, Column, Literal, Or, Parameter, Quantified, Scalar
 from planner.logical.levels import lift
 from planner.logical.nodes import TableFunction, Values, schema
@@ -16,6 +17,8 @@ from sql.bind.operators import equal, negate, operator
 from sql.bind.rows import null_test
 from sql.catalog.column_types import array_of
 from sql.syntax.nodes import queries as nodes
+
+_ROW_COMPARISONS = frozenset(c.value for c in Comparison)
 
 
 def _test(key: str, expr: Scalar) -> Scalar:
@@ -193,7 +196,7 @@ def _compare(b: Binder, symbol: str, left: list[Scalar], right: list[Scalar], at
         return And(tuple(operator(b.env, "=", [x, y], at) for x, y in pairs))
     if symbol == "<>":
         return Or(tuple(operator(b.env, "<>", [x, y], at) for x, y in pairs))
-    if symbol not in ("<", "<=", ">", ">="):
+    if symbol not in _ROW_COMPARISONS:
         types = f"{type_name(left[0].type)} {symbol} {type_name(right[0].type)}"
         raise SqlError(
             "0A000", f"could not determine interpretation of row comparison operator {symbol} ({types})",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ivm.errors import SqlError, unsupported
-from ivm.words import BOOL, Kind
+from ivm.errors import SqlError
+from ivm.words import BOOL
 from planner.expr.functions.library import overloads
 from planner.expr.scalar import Call, Scalar
 from sql.bind.coerce import cast_arguments
@@ -11,18 +11,10 @@ from sql.bind.environment import Environment
 from sql.bind.overloads import no_operator, resolve_operator, result_type
 from sql.bind.rows import check_comparable
 
-_NEGATED = {"!~~": "~~", "!~~*": "~~*", "!~": "~", "!~*": "~*"}
-
 
 def operator(env: Environment, symbol: str, args: list[Scalar], at: int) -> Scalar:
     """An operator applied to one or two operands. Raises 42883, 42725, 42804, worded as in Postgres."""
-    if symbol in ("&&", "@>", "<@") and not overloads(symbol):
-        raise unsupported(f"operator {symbol}", position=at + 1)
-    if symbol in _NEGATED and not overloads(symbol):
-        return negate(operator(env, _NEGATED[symbol], args, at))
     types = tuple(a.type for a in args)
-    if symbol == "+" and len(args) == 1 and types[0].kind is not Kind.UNKNOWN and not _has_unary_plus():
-        return operator(env, "-", [operator(env, "-", args, at)], at)
     try:
         choice = resolve_operator(overloads(symbol), types)
     except SqlError:
@@ -35,10 +27,6 @@ def operator(env: Environment, symbol: str, args: list[Scalar], at: int) -> Scal
     cast_args = cast_arguments(env, args, choice.args, at)
     nullable = not function.null_if_null_only or any(a.nullable for a in cast_args)
     return Call(function.key, cast_args, result_type(function.result, choice), nullable)
-
-
-def _has_unary_plus() -> bool:
-    return any(len(f.args) == 1 for f in overloads("+"))
 
 
 def equal(env: Environment, left: Scalar, right: Scalar, at: int) -> Scalar:

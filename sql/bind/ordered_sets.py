@@ -10,7 +10,7 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import FLOAT8, Kind, SqlType
-from planner.aggregates.table import AGGREGATES
+from planner.aggregates.table import AGGREGATES, ORDERED_SETS
 from planner.expr.functions.library import FUNCTIONS, overloads
 from planner.expr.functions.table import ANYELEMENT, ArgumentType
 from planner.expr.scalar import (
@@ -32,7 +32,6 @@ from sql.bind.walk import has_subquery
 from sql.catalog.column_types import array_of
 from sql.syntax.nodes import queries as nodes
 
-NAMES: Final = frozenset({"percentile_cont", "percentile_disc", "mode"})
 _HYPOTHETICAL: Final = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
 
 
@@ -48,7 +47,7 @@ def ordered_set(b: Binder, node: nodes.Apply, name: str) -> Scalar:
     direct = [b.bind(a) for a in node.args]
     types = [_type(b, i.expr) for i in node.order]
     wrong = no_function(name, [*(d.type for d in direct), *types], node.at)
-    if name not in NAMES or len(types) != 1 or len(direct) != (name != "mode"):
+    if name not in ORDERED_SETS or len(types) != 1 or len(direct) != (name != "mode"):
         raise wrong
     if any(map(has_subquery, direct)):
         raise unsupported("a subquery in an ordered-set aggregate", position=node.at + 1)

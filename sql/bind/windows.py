@@ -14,7 +14,8 @@ from typing import Final, assert_never
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, INT8, ColumnType
-from planner.aggregates.table import AGGREGATES, COUNTS, aggregate_overloads
+from planner.aggregates.function import NullResult
+from planner.aggregates.table import AGGREGATES, ORDERED_SETS, aggregate_overloads
 from planner.expr.functions.compare import NOT_DISTINCT
 from planner.expr.functions.library import overloads
 from planner.expr.scalar import Aggregate, And, Call, Column, Literal, Scalar, SortKey
@@ -22,7 +23,7 @@ from planner.logical.fallibility import rel_is_volatile
 from planner.logical.levels import relevel
 from planner.logical.nodes import Join, JoinKind, Numbering, Reduce, Rel, TopK, schema
 from planner.logical.traversal import aggregate_scalars, with_aggregate_scalars
-from sql.bind import distribution, neighbours, ordered_sets
+from sql.bind import distribution, neighbours
 from sql.bind.aggregates import called_aggregate
 from sql.bind.coerce import resolve_unknown
 from sql.bind.environment import Binder
@@ -105,7 +106,7 @@ def _result(function: Numbering | Aggregate | Neighbour) -> ColumnType:
 
 def _no_window_function(b: Binder, node: nodes.Apply, name: str) -> SqlError:
     """The error for OVER after what is no window function."""
-    if name in ordered_sets.NAMES:
+    if name in ORDERED_SETS:
         message = f"OVER is not supported for ordered-set aggregate {name}"
         return SqlError("0A000", message, position=node.at + 1)
     if name in _REFUSED:
@@ -132,7 +133,7 @@ def _check_call(b: Binder, node: nodes.Apply, name: str) -> None:
 
 def _of_partition(b: Binder, node: nodes.Apply, name: str, overload: RoutineOverload | None) -> Aggregate:
     made = called_aggregate(b, node, name, overload)
-    return replace(made, nullable=AGGREGATES[made.function].family not in COUNTS)
+    return replace(made, nullable=AGGREGATES[made.function].null_result is not NullResult.NEVER)
 
 
 def expressions(calls: Sequence[WindowCall]) -> list[Scalar]:

@@ -16,6 +16,7 @@ from ivm.rows import RowSet, Vector, pack
 from ivm.words import ColumnType, Kind, Schema, SqlType
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluate
+from planner.expr.functions.library import ASSIGNMENT_CAST, RAISING_CASTS
 from planner.expr.functions.system.sequence import NEXTVAL
 from planner.expr.scalar import Call, Column, Literal, Parameter, Scalar
 from planner.logical.nodes import Project, Rel, TableFunction, Values
@@ -93,14 +94,13 @@ def _column(cells: Sequence[Scalar], type_: SqlType, context: Context) -> Vector
     return Vector(words, nulls if nulls.any() else None)
 
 
-_CASTS: Final = ("cast", "assignment_cast")
 _GREATEST: Final = {Kind.INT2: 2**15 - 1, Kind.INT4: 2**31 - 1}
 
 
 def _numbers(cell: Scalar, count: int, context: Context) -> Vector | None:
     """The next numbers of a sequence, as SERIAL and identity columns have them, without the evaluator."""
     call, greatest = cell, None
-    if isinstance(call, Call) and call.function == "assignment_cast" and call.type.kind in _GREATEST:
+    if isinstance(call, Call) and call.function == ASSIGNMENT_CAST and call.type.kind in _GREATEST:
         greatest, call = _GREATEST[call.type.kind], call.args[0]
     if not isinstance(call, Call) or call.function != NEXTVAL or not isinstance(call.args[0], Literal):
         return None
@@ -122,7 +122,7 @@ def _alone(cell: Scalar) -> tuple[Scalar]:
 
 def _plain(cell: Scalar, type_: SqlType) -> Scalar | None:
     """The constant or parameter whose datum a cell of a column's type is; None for others."""
-    if isinstance(cell, Call) and cell.function in _CASTS and cell.type == type_:
+    if isinstance(cell, Call) and cell.function in RAISING_CASTS and cell.type == type_:
         argument = cell.args[0]
         return argument if isinstance(argument, Parameter) and widens(argument.type, type_) else None
     return cell if isinstance(cell, Literal | Parameter) and cell.type == type_ else None

@@ -7,7 +7,7 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import Kind, SqlType
-from planner.expr.functions.library import CASTS, FUNCTIONS
+from planner.expr.functions.library import CASTS, FUNCTIONS, RAISING_CASTS, TRY_CAST
 from planner.expr.functions.table import Volatility
 from planner.expr.scalar import Aggregate, Call, Literal
 from planner.logical.nodes import Get, LetRec, Reduce, Rel, TableFunction
@@ -18,7 +18,7 @@ from storage.types.type_names import format_type
 
 FIXED: Final = {"TimeZone": ("UTC", "GMT", "Etc/UTC"), "DateStyle": ("ISO, MDY",), "IntervalStyle": ("postgres",)}
 """The settings that values in views are computed with, whoever reads them."""
-_CASTS: Final = ("cast", "assignment_cast", "try_cast")
+_CASTS: Final = (*RAISING_CASTS, TRY_CAST)
 _SUBJECT: Final = {
     "TimeZone": (Kind.TIMESTAMPTZ,),
     "DateStyle": (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ),

@@ -16,9 +16,10 @@ from ivm.rows import Vector, pack
 from ivm.trace import shards
 from ivm.trace.batch import Block
 from ivm.words import BOOL, DATE, INT2, INT4, INT8, NUMERIC, TEXT, ColumnType, Kind, Schema, SqlType
-from planner.aggregates.accumulable import Accumulation, AggregateCall, shape_of
+from planner.aggregates.accumulable import Accumulation, shape_of
+from planner.aggregates.components import AggregateCall
 from planner.aggregates.reducers import Accumulate
-from planner.aggregates.result_formulas import finishing
+from planner.aggregates.reducers import result_formula as finishing
 from planner.expr.context import Context
 from planner.expr.scalar import And, Call, Case, Coalesce, Column, Literal, Or, Scalar
 from planner.physical.arrangement_programs import Keyed, Repeat, Weigh, Weight

@@ -13,9 +13,11 @@ import pytest
 from ivm.errors import SqlError
 from ivm.rows import Vector, unpack
 from ivm.words import NUMERIC, TEXT, ColumnType, Kind, SqlType
-from planner.aggregates.accumulable import Accumulation, AggregateCall
+from planner.aggregates.accumulable import Accumulation
+from planner.aggregates.components import AggregateCall
+from planner.aggregates.function import AggregateKind
 from planner.aggregates.reducers import Accumulate, basic_layout, ordered_layout
-from planner.aggregates.table import AGGREGATES, AggregateKind, aggregate_overloads
+from planner.aggregates.table import AGGREGATES, aggregate_overloads
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluate
 from planner.expr.functions.library import FUNCTIONS, overloads

@@ -39,7 +39,8 @@ from ivm.words import (
     Kind,
     SqlType,
 )
-from planner.aggregates.accumulable import Accumulation, AggregateCall
+from planner.aggregates.accumulable import Accumulation
+from planner.aggregates.components import AggregateCall
 from planner.aggregates.reducers import Accumulate
 from sql.catalog.column_types import array_of, format_type, parse_type, type_from_oid, type_oid, typmod
 from sql.pgwire.binary import decode_binary, encode_binary

@@ -1,0 +1,91 @@
+"""What the input of accumulable aggregates is made of: diff columns, limb rows, and each call's share of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from ivm.words import SqlType
+
+SLOT_SHIFT: Final = 40
+
+
+class Shape(Enum):
+    """How an argument's values add up."""
+
+    SHORT = "short"
+    """int2, int4: one column holds any sum."""
+    LONG = "long"
+    """int8 and scaled numeric(p, s): two limbs."""
+    FLOAT = "float"
+    NUMERIC = "numeric"
+    INTERVAL = "interval"
+    BITS = "bits"
+    OTHER = "other"
+
+
+class Part(Enum):
+    """One diff column of the main rows, of one argument."""
+
+    ROWS = "rows"
+    COUNT = "count"
+    TRUE = "true"
+    VALUE = "value"
+    LOW = "low"
+    HIGH = "high"
+    NAN = "nan"
+    SQUARE_LOW = "square_low"
+    SQUARE_HIGH = "square_high"
+    CROSS_LOW = "cross_low"
+    CROSS_HIGH = "cross_high"
+    TOP_LOW = "top_low"
+    TOP_HIGH = "top_high"
+    MONTHS = "months"
+    DAYS = "days"
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """An accumulable aggregate over columns: ``args`` are positions, ``types`` the arguments' types."""
+
+    function: str
+    args: tuple[int, ...]
+    types: tuple[SqlType, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A diff column; ``column`` is the argument's position, -1 for ROWS, which depends on none."""
+
+    part: Part
+    column: int = -1
+
+
+ROWS: Final = Component(Part.ROWS)
+"""The first diff column."""
+PARTS: Final = tuple(Part)
+
+
+@dataclass(frozen=True, slots=True)
+class SlotSet:
+    """The limb rows of one argument: its sum, or the sum of its squares or of its products with column ``other``; of
+    shape BITS, how often each of its bits is set."""
+
+    column: int
+    shape: Shape
+    squared: bool
+    other: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """One call with what its result is computed from: the diff columns of its parts, and its limb rows."""
+
+    call: AggregateCall
+    shape: Shape
+    result: SqlType
+    places: dict[Part, int]
+    total: SlotSet | None
+    squares: SlotSet | None
+    sets: tuple[SlotSet, ...] = ()

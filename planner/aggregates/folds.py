@@ -1,0 +1,40 @@
+"""Aggregates of a whole group's rows, in their order: what ``planner.aggregates.table`` has as ``fold``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ivm.errors import SqlError
+from ivm.words import Kind, SqlType
+from storage.types.text_array import array_shape, leaf_test
+
+
+def array_agg(type_: SqlType, values: list[Any], _: list[Any]) -> object:
+    """The values as an array; arrays make one with one more dimension. Errors: 22004, 2202E."""
+    return _array_of_arrays(values, type_) if type_.kind is Kind.ARRAY else tuple(values)
+
+
+def _array_of_arrays(values: list[Any], type_: SqlType) -> object:
+    """Arrays as the items of one with one more dimension. Errors: 22004, 2202E."""
+    if None in values:
+        raise SqlError("22004", "cannot accumulate null arrays")
+    if () in values:
+        raise SqlError("2202E", "cannot accumulate empty arrays")
+    assert type_.element is not None
+    leaf = leaf_test(type_.element.kind)
+    if len({array_shape(value, leaf) for value in values}) > 1:
+        raise SqlError("2202E", "cannot accumulate arrays of different dimensionality")
+    return tuple(values)
+
+
+def string_agg(_: SqlType, values: list[Any], delimiters: list[Any]) -> str | bytes | None:
+    """The values that are not NULL, each but the first behind its own row's delimiter."""
+    out: str | bytes | None = None
+    for value, delimiter in zip(values, delimiters, strict=True):
+        if value is None:
+            continue
+        if out is None:
+            out = value
+        else:
+            out += (delimiter or value[:0]) + value
+    return out

@@ -1,0 +1,316 @@
+"""What the entries of the table of functions claim, tried on the extremes of their types; and the table is closed."""
+
+from __future__ import annotations
+
+import ast
+import pkgutil
+from collections.abc import Iterator
+from decimal import Decimal
+from functools import cache
+from importlib import import_module
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import planner.expr.functions
+from ivm.errors import SqlError
+from ivm.words import (
+    BOOL,
+    BYTEA,
+    CHAR1,
+    DATE,
+    FLOAT4,
+    FLOAT8,
+    INT2,
+    INT4,
+    INT8,
+    INTERVAL,
+    NAME,
+    NEGATIVE_INFINITY,
+    NUMERIC,
+    OID,
+    POSITIVE_INFINITY,
+    REGCLASS,
+    TEXT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UUID,
+    EnumType,
+    Kind,
+    SqlType,
+)  # fmt: skip
+from planner.expr.context import Context
+from planner.expr.evaluate.evaluator import evaluate
+from planner.expr.functions.casts.registry import CAST
+from planner.expr.functions.compare import ORDER_BYTES
+from planner.expr.functions.library import CASTS, FAMILIES, FUNCTIONS, find_cast
+from planner.expr.functions.row import FIELD, ROW
+from planner.expr.functions.table import Function, Polymorphic, Raises
+from planner.expr.ordering import needs_order_bytes
+from planner.expr.scalar import Call, Column
+from planner.logical.fallibility import can_raise
+from storage.dictionary import Dictionary
+from storage.types.codec import decode, encode
+
+ROOT = Path(planner.expr.functions.__file__).parents[3]
+ENUM = SqlType(Kind.ENUM, enum=EnumType(70001, 70002, "level", "level", {1: "low", 2: "high"}, {"low": 1, "high": 2}))
+BPCHAR, VARCHAR, JSONB = SqlType(Kind.BPCHAR), SqlType(Kind.VARCHAR), SqlType(Kind.JSONB)
+RECORD = SqlType(Kind.RECORD, fields=(("a", INT4), ("b", TEXT)))
+STRINGS = ("", " ", "a", "A ß\\", "%_\\", "ŉİ" * 3, "x" * 100)
+STAMPS = (NEGATIVE_INFINITY, -211813488000000000, -1, 0, 9223371331199999999, POSITIVE_INFINITY)
+FLOATS = (float("-inf"), -1.7976931348623157e308, -0.0, 0.0, 5e-324, 1.5, float("inf"), float("nan"))
+REALS = (float("-inf"), -3.4028234663852886e38, 0.0, 1.401298464324817e-45, 1.5, float("nan"))
+EXTREMES: dict[SqlType, tuple[Any, ...]] = {
+    BOOL: (False, True),
+    INT2: (-(2**15), -1, 0, 1, 2**15 - 1),
+    INT4: (-(2**31), -1, 0, 1, 2**31 - 1),
+    INT8: (-(2**63), -1, 0, 1, 2**63 - 1),
+    FLOAT4: REALS,
+    FLOAT8: FLOATS,
+    NUMERIC: tuple(
+        map(Decimal, ("NaN", "-Infinity", "Infinity", "0", "0.00", "-1", "1.0", "1E-40", "1E+60", "9" * 18))
+    ),
+    TEXT: STRINGS, VARCHAR: STRINGS, BPCHAR: STRINGS, NAME: ("", "a", "n" * 63), CHAR1: ("", "a", "\xff"),
+    BYTEA: (b"", b"\0", b"\xff" * 300),
+    DATE: (NEGATIVE_INFINITY, -2451545, 0, 2145031948, POSITIVE_INFINITY),
+    TIME: (0, 1, 86_400_000_000),
+    TIMESTAMP: STAMPS, TIMESTAMPTZ: STAMPS,
+    INTERVAL: ((0, 0, 0), (-(2**31), -(2**31), -(2**63)), (2**31 - 1, 2**31 - 1, 2**63 - 1), (1, -30, 0)),
+    UUID: (bytes(16), b"\xff" * 16),
+    JSONB: ("null", "0", '"a"', "[]", '{"a": [1, {"b": null}]}'),
+    OID: (0, 2**32 - 1), REGCLASS: (0, 2**32 - 1),
+    ENUM: (1, 2),
+    RECORD: ((None, None), (1, "a"), (-(2**31), "")),
+}  # fmt: skip
+ELEMENTS = tuple(t for t in EXTREMES if t not in (RECORD, VARCHAR))
+
+
+@pytest.fixture(scope="module")
+def context() -> Context:
+    return Context(Dictionary(b"0123456789abcdef"))
+
+
+@pytest.fixture(scope="module")
+def elsewhere() -> Context:
+    """Where local time is not UTC."""
+    return Context(Dictionary(b"fedcba9876543210"), timezone="America/New_York")
+
+
+def array_of(element: SqlType) -> SqlType:
+    return SqlType(Kind.ARRAY, element=element)
+
+
+@cache
+def extremes(type_: SqlType) -> tuple[Any, ...]:
+    """NULL and the type's extreme datums."""
+    if type_.element is None:
+        return (None, *EXTREMES[type_])
+    few = EXTREMES[type_.element][:3]
+    return (None, (), (None,), few, (few, few), EXTREMES[type_.element])
+
+
+def signatures(function: Function) -> Iterator[tuple[SqlType, ...]]:
+    """Concrete argument types of a function, a few where it is polymorphic; a variadic one's last argument twice."""
+    declared = function.args + function.args[-1:] * function.variadic
+    polymorphic = {a for a in declared if isinstance(a, Polymorphic)}
+    if not polymorphic:
+        yield tuple(RECORD if t.kind is Kind.RECORD else t for t in declared)  # type: ignore[union-attr]
+        return
+    bases: tuple[SqlType, ...] = (ENUM,) if Polymorphic.ANYENUM in polymorphic else ELEMENTS
+    if Polymorphic.ANY in polymorphic or Polymorphic.ANYCOMPATIBLE in polymorphic:
+        bases = (*bases, array_of(INT4), array_of(TEXT), RECORD)
+    for base in bases:
+        if base.element is not None and any("array" in p.value for p in polymorphic):
+            continue
+        yield tuple(_concrete(a, base) for a in declared)
+
+
+def _concrete(declared: SqlType | Polymorphic, base: SqlType) -> SqlType:
+    if isinstance(declared, SqlType):
+        return declared
+    arrays = (Polymorphic.ANYARRAY, Polymorphic.ANYCOMPATIBLEARRAY)
+    return array_of(base) if declared in arrays else base
+
+
+def result_type(function: Function, types: tuple[SqlType, ...]) -> SqlType:
+    if function.key == ROW:
+        return SqlType(Kind.RECORD, fields=tuple((f"f{i}", t) for i, t in enumerate(types)))
+    if isinstance(function.result, SqlType):
+        return function.result
+    at = function.args.index(function.result) if function.result in function.args else 0
+    return types[at]
+
+
+Outcome = list[tuple[tuple[Any, ...], Any]]
+"""Each row's arguments, and its datum or SqlError."""
+
+
+def outcomes(key: str, types: tuple[SqlType, ...], result: SqlType, context: Context) -> Outcome:
+    """A call on every combination of its argument types' extremes."""
+    rows = list(product(*(extremes(t) for t in types)))
+    vectors = [encode(t, [row[i] for row in rows], context.dictionary) for i, t in enumerate(types)]
+    expr = Call(key, tuple(Column(i, t) for i, t in enumerate(types)), result)
+    (vector,), failures = evaluate((expr,), vectors, len(rows), context)
+    found: list[Any] = decode(result, vector, context.dictionary)
+    if failures is not None:
+        for row, error in zip(failures.rows.tolist(), failures.errors, strict=True):
+            found[row] = error
+    return list(zip(rows, found, strict=True))
+
+
+def check(function: Function, tried: Outcome, result: SqlType) -> None:
+    """The outcomes are as the entry says."""
+    for args, outcome in tried:
+        if isinstance(outcome, SqlError):
+            assert function.raises is not Raises.NEVER, (function.key, args, outcome)
+            assert function.raises is not Raises.TYPMOD, (function.key, args, outcome)
+            if function.raises is Raises.OVERFLOW:
+                name = {INT2: "smallint", INT4: "integer", INT8: "bigint"}[result]
+                assert (outcome.sqlstate, outcome.message) == ("22003", f"{name} out of range"), (function.key, args)
+        elif outcome is None and None not in args:
+            assert function.makes_null, (function.key, args)
+        elif outcome is not None and None in args:
+            assert not function.strict, (function.key, args)
+
+
+PRECISION = "current_timestamp(int4)"
+"""Its argument is a number of digits, in practice a literal; arithmetic on an extreme one takes forever."""
+CLAIMS = [f for f in FUNCTIONS.values() if (f.raises is not Raises.ANYTHING or not f.makes_null) and f.key != PRECISION]
+
+
+def test_functions_do_what_their_entries_say(context: Context, elsewhere: Context) -> None:
+    assert len(CLAIMS) > 300
+    for function in CLAIMS:
+        for types in signatures(function):
+            if function.key == FIELD or (function.key == ORDER_BYTES and not needs_order_bytes(types[0])):
+                continue  # test_fields; its prefix orders a type entirely
+            result = result_type(function, types)
+            for place in (context, elsewhere)[: 1 + (function.volatility != "immutable")]:
+                check(function, outcomes(function.key, types, result, place), result)
+
+
+def test_fields(context: Context) -> None:
+    for at, (_, type_) in enumerate(RECORD.fields):
+        vector = encode(RECORD, list(EXTREMES[RECORD]), context.dictionary)
+        index = encode(INT4, [at] * 3, context.dictionary)
+        expr = Call(FIELD, (Column(0, RECORD), Column(1, INT4)), type_)
+        (found,), failures = evaluate((expr,), [vector, index], 3, context)
+        assert failures is None
+        assert decode(type_, found, context.dictionary) == [row[at] for row in EXTREMES[RECORD]]
+
+
+def test_casts_do_what_their_entries_say(context: Context, elsewhere: Context) -> None:
+    tried = 0
+    pairs = {(SqlType(a), SqlType(b)) for a, b in CASTS if SqlType(a) in EXTREMES and SqlType(b) in EXTREMES}
+    for source, target in (*sorted(pairs, key=repr), (ENUM, TEXT), (TEXT, ENUM), (array_of(INT4), TEXT)):
+        function = find_cast(source, target)
+        assert function is not None
+        for place in (context, elsewhere):
+            check(function, outcomes(CAST, (source,), target, place), target)
+        tried += 1
+    assert tried > 150
+
+
+@pytest.mark.parametrize("target", [SqlType(Kind.NUMERIC, 5, 2), SqlType(Kind.NUMERIC, 30, 25), SqlType(Kind.TIME, 3)])
+def test_what_a_typmod_may_refuse(target: SqlType) -> None:
+    for source in (INT8, NUMERIC):
+        assert can_raise(Call("cast", (Column(0, source),), target))
+    assert not can_raise(Call("cast", (Column(0, INT8),), NUMERIC))
+    assert not can_raise(Call("cast", (Column(0, TEXT),), VARCHAR))
+
+
+def test_commutative_functions_and_comparisons(context: Context) -> None:
+    tried = 0
+    for function in FUNCTIONS.values():
+        comparison = function.comparison
+        if not (function.commutative or comparison is not None):
+            continue
+        for types in signatures(function):
+            turned_key = function.key
+            if "(" in function.key and function.key != function.name:
+                a, b = function.key[len(function.name) + 1 : -1].split(",")
+                name = function.name if comparison is None else comparison.commutator.value
+                turned_key = f"{name}({b},{a})"
+            result = result_type(function, types)
+            here = {repr(args): repr(out) for args, out in outcomes(function.key, types, result, context)}
+            turned = outcomes(turned_key, types[::-1], result, context)
+            assert here == {repr(args[::-1]): repr(out) for args, out in turned}, function.key
+            if comparison is not None:
+                key = comparison.negator.value + function.key[len(function.name) :]
+                negated = {repr(args): out for args, out in outcomes(key, types, BOOL, context)}
+                for args, out in outcomes(function.key, types, BOOL, context):
+                    assert negated[repr(args)] is (None if out is None else not out), (function.key, args)
+            tried += 1
+    assert tried > 200
+
+
+def test_monotone_functions(context: Context) -> None:
+    monotone = [f for f in (*FUNCTIONS.values(), *CASTS.values()) if f.monotone]
+    assert len(monotone) > 12
+    for function in monotone:
+        (types,) = signatures(function)
+        assert isinstance(function.result, SqlType)
+        tried = outcomes(function.key if len(types) > 1 else CAST, types, function.result, context)
+        known = [(a, out) for a, out in tried if isinstance(out, int)]
+        for (a, low), (b, high) in product(known, repeat=2):
+            if all(x <= y for x, y in zip(a, b, strict=True)):
+                assert low <= high, (function.key, a, b)
+
+
+def modules() -> list[str]:
+    return [m.name for m in pkgutil.walk_packages(planner.expr.functions.__path__, "planner.expr.functions.")]
+
+
+def test_the_library_has_all_families() -> None:
+    """A module that adds to the table is one of the library's families, which the table's modules do not import."""
+    families = {module.__name__ for module in FAMILIES}
+    for name in modules():
+        source = Path(import_module(name).__file__ or "")
+        if source.name in ("__init__.py", "table.py", "library.py"):
+            continue
+        calls = {n.func.id for n in ast.walk(ast.parse(source.read_text())) if isinstance(n, ast.Call)
+                 and isinstance(n.func, ast.Name)}  # fmt: skip
+        adds = calls & {"per_value", "vectorised", "register", "cast_per_value", "cast_vectorised"}
+        assert bool(adds) == (name in families), name
+        assert "planner.expr.functions.library" not in source.read_text(), name
+
+
+@cache
+def sources() -> list[tuple[Path, ast.Module]]:
+    paths = [path for top in ("planner", "sql") for path in sorted((ROOT / top).rglob("*.py"))]
+    outside = [path for path in paths if not path.is_relative_to(ROOT / "planner/expr/functions")]
+    return [(path.relative_to(ROOT), ast.parse(path.read_text())) for path in outside]
+
+
+def test_lookups_see_the_complete_table() -> None:
+    partial = {"FUNCTIONS", "CASTS", "overloads", "find_cast", "register", "per_value", "vectorised"}
+    for path, tree in sources():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module != "planner.expr.functions.library":
+                found = partial & {a.name for a in node.names}
+                assert not found or not (node.module or "").startswith("planner.expr.functions"), (path, found)
+
+
+NAMES = {f.name for f in FUNCTIONS.values()} | set(FUNCTIONS)
+EXEMPT = {
+    "sql/syntax": "the grammar's own words and operators",
+    "sql/bind/calls.py": "the SQL standard's synonyms, which Postgres shows as other functions' columns",
+    "sql/bind/sequences.py": "their first argument is looked up in the catalog when it is bound",
+}
+
+
+def test_no_list_of_functions_outside_the_table() -> None:
+    """No collection of function names decides what the planner or the binder does: that is a field of the entry."""
+    found = []
+    for path, tree in sources():
+        if any(str(path).startswith(folder) for folder in EXEMPT):
+            continue
+        for node in ast.walk(tree):
+            items = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
+            texts = [i.value for i in items if isinstance(i, ast.Constant) and isinstance(i.value, str)]
+            if len(texts) > 1 and len(NAMES.intersection(texts)) * 2 > len(texts):
+                found.append((str(path), node.lineno, texts))
+    assert found == []
