@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from ivm.rows import Words
 from ivm.words import SqlType
+from storage.dictionary import Dictionary
 
 SLOT_SHIFT: Final = 40
 
@@ -89,3 +91,15 @@ class CallPlan:
     total: SlotSet | None
     squares: SlotSet | None
     sets: tuple[SlotSet, ...] = ()
+
+
+@dataclass(slots=True)
+class Groups:
+    """``diffs``: the main rows' diff columns, int64[g, k]; ``limbs``: for each slot set each group's {code: amount}."""
+
+    diffs: Words
+    limbs: dict[SlotSet, dict[int, dict[int, int]]]
+    dictionary: Dictionary
+
+    def column(self, plan: CallPlan, part: Part) -> Words:
+        return self.diffs[:, plan.places[part]]

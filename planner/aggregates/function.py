@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 from ivm.errors import SqlError
 from ivm.rows import Vector
 from ivm.words import SqlType
-from planner.aggregates.components import CallPlan
+from planner.aggregates.components import CallPlan, Groups
 from planner.expr.functions.table import ArgumentType
 
 if TYPE_CHECKING:
     from ivm.formula import Formula, Register
-    from planner.aggregates.results import Groups
 
 Failure = tuple[int, SqlError]
 """A group (its position) and its error."""
-ResultRule = Callable[[CallPlan, "Groups"], tuple[Vector, list[Failure]]]
+ResultRule = Callable[[CallPlan, Groups], tuple[Vector, list[Failure]]]
 """The results of an accumulable aggregate for every group, from its sums; failed groups have any word."""
 FormulaRule = Callable[["Formula", CallPlan, "Register", "Register"], "Register | None"]
 """(formula, plan, count of the group's values, mask of the groups that have some) → the result where there are some;

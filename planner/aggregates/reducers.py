@@ -14,10 +14,9 @@ from ivm.rows import Vector, Words, pack
 from ivm.words import BOOL, BYTEA, INT8, ColumnType, Kind, SqlType, row_width
 from planner import gathers
 from planner.aggregates.accumulable import Accumulation
-from planner.aggregates.components import SLOT_SHIFT, Part, SlotSet
+from planner.aggregates.components import SLOT_SHIFT, Groups, Part, SlotSet
 from planner.aggregates.function import AggregateKind, Extreme, FoldRule
 from planner.aggregates.percentile import Percentile
-from planner.aggregates.results import Groups
 from planner.aggregates.table import AGGREGATES, without_filter
 from planner.expr.functions.boolean import IS_NOT_NULL, IS_NOT_TRUE, IS_NULL
 from planner.expr.functions.casts.registry import CAST

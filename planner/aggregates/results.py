@@ -6,7 +6,6 @@ The public functions are, or make, the rules that ``planner.aggregates.table`` h
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.rows import Mask, Vector, Words
 from ivm.words import Kind
-from planner.aggregates.components import CallPlan, Part, Shape, SlotSet
+from planner.aggregates.components import CallPlan, Groups, Part, Shape, SlotSet
 from planner.aggregates.exact_sums import FLOAT_BIAS, SQUARE_BIAS, Total, float_total, numeric_total
 from planner.aggregates.function import Failure, ResultRule
 from planner.aggregates.moments import (
@@ -28,7 +27,6 @@ from planner.aggregates.moments import (
     numeric_moment,
 )
 from planner.expr.functions.datetime.intervals import scale_interval
-from storage.dictionary import Dictionary
 from storage.types import codec
 from storage.types.numeric import from_parts
 from storage.types.text_interval import checked_interval
@@ -40,18 +38,6 @@ _OUT_OF_RANGE = {
     Kind.INT8: "bigint out of range", Kind.FLOAT4: "value out of range: overflow",
     Kind.FLOAT8: "value out of range: overflow",
 }  # fmt: skip
-
-
-@dataclass(slots=True)
-class Groups:
-    """``diffs``: the main rows' diff columns, int64[g, k]; ``limbs``: for each slot set each group's {code: amount}."""
-
-    diffs: Words
-    limbs: dict[SlotSet, dict[int, dict[int, int]]]
-    dictionary: Dictionary
-
-    def column(self, plan: CallPlan, part: Part) -> Words:
-        return self.diffs[:, plan.places[part]]
 
 
 def counted(plan: CallPlan, groups: Groups) -> Results:
