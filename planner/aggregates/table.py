@@ -1,4 +1,7 @@
-"""The aggregate functions, and how each is laid out for the engine. ``planner/aggregates/reducers.py`` computes them.
+"""The table of aggregates, and how each kind is laid out for the engine (``planner/aggregates/reducers.py`` computes).
+
+An entry has everything that is known about an aggregate, see ``planner.aggregates.function``. How to add one: write its
+result rule (``results.py``) or its fold (``folds.py``), and an entry here.
 
 What PLANNER composes (rows of an arrangement are [key words | val words], diffs are vectors):
 
