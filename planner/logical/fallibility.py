@@ -14,7 +14,10 @@ from planner.memo import by_identity
 
 
 def can_raise(expr: Scalar) -> bool:
-    """Whether evaluating the expression may fail on some row (subqueries inside count by their own expressions)."""
+    """Whether evaluating the expression can fail on some row.
+
+    A scalar subquery always counts; EXISTS, ANY and ALL count if their plan can fail.
+    """
     if isinstance(expr, ScalarSubquery):
         return True
     if isinstance(expr, Exists | Quantified):
@@ -25,7 +28,7 @@ def can_raise(expr: Scalar) -> bool:
 
 
 def error_of(expr: Scalar) -> str | None:
-    """The one error that an expression can raise, by the name of the type that overflows; None: it may raise others."""
+    """The integer type whose overflow is the only error that the expression can raise, by name; None otherwise."""
     found: set[str] = set()
     for part in walk(expr):
         if isinstance(part, Exists | Quantified | ScalarSubquery):
@@ -40,7 +43,7 @@ def error_of(expr: Scalar) -> str | None:
 
 @by_identity
 def rel_can_raise(rel: Rel) -> bool:
-    """Whether any expression in a plan may fail."""
+    """Whether any expression in the plan can fail."""
     return any(can_raise(part) for e in scalars(rel) for part in walk(e)) or any(map(rel_can_raise, inputs(rel)))
 
 

@@ -1,4 +1,4 @@
-"""Which parts of a join's condition are equalities between one side and the other, as words."""
+"""Splits a join condition into equi-join keys, one-sided predicates and a residual. Keys compare as words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FLOATS: Final = frozenset({Kind.FLOAT4, Kind.FLOAT8})
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """left = right; each over its own side's columns, with one word representation. ``null_safe``: NULL = NULL."""
+    """left = right, each side over its own input's columns, both encoded alike. ``null_safe``: NULL equals NULL."""
 
     left: Scalar
     right: Scalar
@@ -30,7 +30,7 @@ class KeyPair:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A join's condition taken apart: ``left`` and ``right`` are over their own side, ``residual`` over both."""
+    """A split join condition. ``left`` and ``right`` are over their own input's columns, ``residual`` over both."""
 
     keys: tuple[KeyPair, ...]
     left: tuple[Scalar, ...]
@@ -39,12 +39,12 @@ class Condition:
 
 
 def operator(expr: Scalar) -> str | None:
-    """The name of a call's function, None for anything else."""
+    """The name of the function that a call calls; None for any other expression."""
     return expr.function.partition("(")[0] or expr.function if isinstance(expr, Call) else None
 
 
 def common_type(left: SqlType, right: SqlType) -> SqlType | None:
-    """The type that both must be cast to so that equal values have equal words (by equality class); None: none is."""
+    """The type to cast both sides to so that equal values have equal words (by equality class); None: there is none."""
     if left == right:
         return left
     for family in (_INTEGERS, _TEXTS, _FLOATS):
@@ -61,7 +61,7 @@ def common_type(left: SqlType, right: SqlType) -> SqlType | None:
 
 
 def as_type(expr: Scalar, target: SqlType) -> Scalar:
-    """The expression with words of ``target``; free where they are the same words."""
+    """The expression cast to ``target``; the expression itself where both types encode values the same way."""
     source = expr.type
     same = source == target or (source.kind in _INTEGERS and target.kind in _INTEGERS)
     same = same or (source.kind in _TEXTS and target.kind in _TEXTS)
@@ -91,12 +91,12 @@ def by_class(expr: Scalar) -> Scalar:
 
 
 def has_classes(row: Schema) -> bool:
-    """Whether any column's equal values may have different words."""
+    """Whether any column's type has equal values with different words."""
     return any(c.type.has_equality_class for c in row)
 
 
 def take_apart(on: Scalar, left_width: int) -> Condition:
-    """A join's condition by what each conjunct needs."""
+    """Splits a join condition, conjunct by conjunct. ``left_width``: the number of left columns."""
     keys: list[KeyPair] = []
     left: list[Scalar] = []
     right: list[Scalar] = []
@@ -133,5 +133,5 @@ def _key_pair(part: Scalar, left_width: int) -> KeyPair | None:
 
 
 def is_constant(expr: Scalar) -> bool:
-    """Whether an expression is the same for every row: no columns."""
+    """Whether an expression has the same value on every row: it reads no columns and has no subquery."""
     return isinstance(expr, Literal | Parameter) or (not columns_of(expr) and not has_subquery(expr))

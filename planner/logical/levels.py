@@ -1,4 +1,4 @@
-"""Moving column references between query levels, in expressions and plans, subqueries included."""
+"""Moves column references between query levels, in expressions and plans, including their subqueries."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ from planner.logical import traversal as traverse
 from planner.logical.nodes import Join, Rel
 
 Change = Callable[[int, int], tuple[int, int]]
-"""(level, index) → (level, index): level 0 is the row that the expression is evaluated on, 1 the query around it, …"""
+"""(level, index) → (level, index).
+
+Level 0 is the row the expression is evaluated on, 1 the enclosing query, and so on.
+"""
 
 
 def relevel(expr: Scalar, change: Change, depth: int = 0) -> Scalar:
-    """The expression with every column reference that leaves it changed, inside its subqueries too."""
+    """Applies ``change`` to every reference that leaves the expression, including those inside its subqueries."""
     match expr:
         case Column():
             return _moved(expr, change(0, expr.index), 0) if depth == 0 else expr
@@ -50,7 +53,7 @@ def _moved(column: Column | OuterColumn, to: tuple[int, int], depth: int) -> Sca
 
 
 def relevel_rel(rel: Rel, change: Change, depth: int) -> Rel:
-    """The same for a subquery's plan, which stands ``depth`` levels below."""
+    """``relevel`` for the plan of a subquery ``depth`` levels further in."""
     scalars = traverse.scalars(rel)
     new_scalars = tuple(relevel(s, change, depth) for s in scalars)
     if any(a is not b for a, b in zip(scalars, new_scalars, strict=True)):
@@ -69,5 +72,5 @@ def lift(expr: Scalar) -> Scalar:
 
 
 def unlift(expr: Scalar, levels: int = 1) -> Scalar:
-    """The inverse of ``lift``; the expression must not refer to nearer levels."""
+    """The inverse of ``lift``, ``levels`` times. The expression must not refer to the levels that are removed."""
     return relevel(expr, lambda level, index: (level - levels, index))

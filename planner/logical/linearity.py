@@ -1,7 +1,7 @@
 """How a recursion's step depends on the binding that it reads.
 
-A step that distributes over sums of its binding needs no working table, and one that is empty whenever its binding is
-lets the loop end when nothing new comes.
+A step that distributes over sums of its binding needs no working table. A step that is empty whenever its binding is
+empty lets the loop end when a round adds nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from planner.logical.traversal import children
 
 
 class Use(Enum):
-    """How a plan depends on a binding: not at all, distributing over sums, or in another way."""
+    """How a plan depends on a binding: not at all, linearly (it distributes over sums), or in another way."""
 
     NONE = 0
     LINEAR = 1
@@ -41,7 +41,7 @@ class Use(Enum):
 
 
 def use(rel: Rel, binding: int, sets: bool) -> Use:
-    """How a plan depends on a binding; ``sets``: counts do not matter, so that DISTINCT distributes too."""
+    """How a plan depends on a binding. ``sets``: multiplicities do not matter, so DISTINCT is linear too."""
     match rel:
         case Get() | Values():
             return Use.NONE
@@ -73,7 +73,7 @@ def _not_linear(inner: Use) -> Use:
 
 
 def _both(left: Use, right: Use) -> Use:
-    """A union: constant rows beside the reference would come back every round, which is not linear."""
+    """The use of a UNION. Constant rows beside the reference would be added again each round, which is not linear."""
     return left if left is right else Use.OTHER
 
 
@@ -91,7 +91,7 @@ def _join_use(join: Join, binding: int, sets: bool) -> Use:
 
 
 def empty_without(rel: Rel, binding: int) -> bool:
-    """Whether the plan surely has no row when the binding has none."""
+    """Whether the plan certainly has no rows when the binding has none."""
     match rel:
         case Reference():
             return rel.binding == binding

@@ -1,4 +1,4 @@
-"""Which locked joins a definition has, the names under which a view's are kept, and reading what they found."""
+"""Finds and names the locked joins (FOR SYSTEM_TIME AS OF PROCTIME()) of a view's definition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.logical.traversal import children, scalars, subqueries, with_childr
 
 
 def locks_in(rel: Rel) -> list[Locked]:
-    """The plan's locked joins in the order in which they are met, each object once; not those in scalars."""
+    """The plan's locked joins in traversal order, each object once. Subqueries in expressions are not searched."""
     found: dict[int, Locked] = {}
     seen: set[int] = set()
 
@@ -30,7 +30,7 @@ def locks_in(rel: Rel) -> list[Locked]:
 
 
 def locks_of_view(rel: Rel) -> list[Locked]:
-    """``locks_in`` a definition that is to be maintained. 0A000 where there are others, in scalars."""
+    """``locks_in`` for a maintained view's definition. 0A000: an expression has a subquery with a locked join."""
     seen: set[int] = set()
 
     def visit(node: Rel, within: bool) -> None:
@@ -50,7 +50,7 @@ def locks_of_view(rel: Rel) -> list[Locked]:
 
 
 def with_names(rel: Rel, names: tuple[int, ...]) -> Rel:
-    """The plan with its locked joins named, in their order; as it is, without names."""
+    """The plan with its locked joins given these names, in the order of ``locks_in``; unchanged without names."""
     if not names:
         return rel
     order = {id(lock): name for lock, name in zip(locks_in(rel), names, strict=True)}
@@ -58,29 +58,31 @@ def with_names(rel: Rel, names: tuple[int, ...]) -> Rel:
 
 
 def numbered(rel: Rel) -> Rel:
-    """The plan of a view that is not made: its locked joins are named by numbers that nothing has."""
+    """The plan with its locked joins named -1, -2, …: names for a view that is never created."""
     return with_names(rel, tuple(-n for n, _ in enumerate(locks_of_view(rel), 1)))
 
 
 def reading(rel: Rel) -> Rel:
-    """The plan with what its locked joins have found in their place, in relations of their names below 0."""
+    """The plan with each locked join reading its matches from relation ``-name``, where they are kept."""
     return _changed(rel, lambda _, new: replace(new, found=-new.name))
 
 
 def kept_schema(lock: Locked) -> Schema:
-    """[left row | number | part | right row] as a locked join keeps it; all columns of both sides are nullable in it,
-    so that it does not depend on what is known of NULLs."""
+    """The schema [left row | number | part | right row] of what a locked join keeps.
+
+    All columns of both sides are nullable, so that the layout does not depend on what the planner knows of NULLs.
+    """
     number = ColumnType(INT8, False)
     return (*nullable(schema(lock.left)), number, number, *nullable(schema(lock.right)))
 
 
 def nullable(row: Schema) -> Schema:
-    """The columns, which may be NULL."""
+    """The same columns, all nullable."""
     return tuple(ColumnType(c.type, True) for c in row)
 
 
 def _changed(rel: Rel, change: Callable[[Locked, Locked], Locked]) -> Rel:
-    """Each locked join changed, given with the one of changed inputs; an object that is used twice stays one."""
+    """Applies ``change(old node, node with changed inputs)`` to each locked join. A shared object stays shared."""
     known: dict[int, Rel] = {}
 
     def named(node: Rel) -> Rel:

@@ -1,6 +1,6 @@
-"""Relational algebra with positional columns: what a query means, before any decision on how.
+"""Relational algebra with positional columns: what a query means, before any decision on how to run it.
 
-Every node is a multiset of rows; ``schema`` gives the columns. Names live in the binder only.
+Every node is a multiset of rows; ``schema`` gives its columns. Only the binder knows names.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from planner.memo import by_identity
 
 @dataclass(frozen=True, slots=True)
 class Get:
-    """A stored relation (table, materialized view or system relation) by its catalog id."""
+    """A stored relation (table, materialized view or system relation), by its catalog id."""
 
     relation: int
     schema: Schema
@@ -24,7 +24,7 @@ class Get:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A recursive binding, by the id that its ``LetRec`` gives it."""
+    """A reference to a recursive binding, by the id that its ``Recursive`` or ``LetRec`` gives it."""
 
     binding: int
     schema: Schema
@@ -32,7 +32,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Constant rows of expressions without columns; no columns and one row for a SELECT without FROM."""
+    """Constant rows: expressions without columns. A SELECT without FROM has one row of no columns."""
 
     rows: tuple[tuple[Scalar, ...], ...]
     schema: Schema
@@ -65,9 +65,9 @@ class JoinKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Left's columns then right's (SEMI and ANTI: left's only); ``on`` sees both, left's first.
+    """The left columns, then the right ones (SEMI and ANTI: the left ones only). ``on`` sees both, left first.
 
-    ``lateral``: the right side may have ``OuterColumn`` of level 1, which are the left side's columns.
+    ``lateral``: the right side may have ``OuterColumn`` of level 1, which refer to the left side's columns.
     """
 
     kind: JoinKind
@@ -79,12 +79,14 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class AsOf:
-    """Left's columns then right's: each left row with the one right row of equal keys whose point is last among those
-    not after its own (``later``: first among those not before it; ``strict``: nor equal to it).
+    """As-of join: each left row with the one right row of equal keys at the last point not after its own.
 
-    ``keys``: (left column, right column, whether NULL = NULL), compared by their words; ``points``: a left and a right
-    column in one representation. A NULL point has no match. Of right rows at one point the one whose other columns sort
-    first, left to right with NULLs last. ``outer``: left rows without a match stay, right's columns NULL.
+    Columns: left's, then right's. ``later``: the first point not before the left row's. ``strict``: an equal point does
+    not match.
+
+    ``keys``: (left column, right column, whether NULL = NULL), compared as words. ``points``: a left and a right column
+    encoded alike. A NULL point has no match. Among right rows at one point, the match is the row whose other columns
+    sort first, left to right, NULLs last. ``outer``: left rows without a match stay, with NULLs for right's columns.
     """
 
     left: Rel
@@ -98,10 +100,10 @@ class AsOf:
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """Left's columns then right's: each left row with the right rows of equal keys as they were when it came.
+    """Locked join: each left row with the right rows of equal keys as they were when the left row was committed.
 
-    ``keys`` and ``outer`` as in ``AsOf``. ``name``: under which a view keeps what its rows found; 0: nothing does.
-    ``found``: the relation that has it, where it is not looked up but read
+    Columns: left's, then right's. ``keys`` and ``outer`` as in ``AsOf``. ``name``: the name under which a view keeps
+    the matches; 0: not kept. ``found``: the relation to read the matches from instead of looking them up
     (``planner.logical.locked_joins.kept_schema``); 0: none.
     """
 
@@ -115,7 +117,7 @@ class Locked:
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """GROUP BY: the keys' columns, then the aggregates'. Without keys: exactly one row, also for no input."""
+    """GROUP BY: the key columns, then the aggregates. Without keys there is exactly one row, even for empty input."""
 
     input: Rel
     keys: tuple[Scalar, ...]
@@ -130,7 +132,7 @@ class Distinct:
 
 
 class Numbering(Enum):
-    """What numbers the rows of a group in an order: each one, by how many stand before its peers, its peers."""
+    """What a window function counts in a group's order: rows, rows before a row's peers, or groups of peers."""
 
     ROW_NUMBER = "row_number"
     RANK = "rank"
@@ -139,11 +141,11 @@ class Numbering(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TopK:
-    """For each value of ``keys`` the rows from ``offset`` on, ``limit`` at most (None: all), in ``order``.
+    """For each value of ``keys``, the rows from ``offset`` on, at most ``limit`` (None: all), in ``order``.
 
-    Also DISTINCT ON (limit 1). Limit and offset are INT8 expressions without columns. Ties break by value.
-    ``numbers``: window functions over (keys, order), each a further column; then there is no offset, and the limit (a
-    literal) is of what ``limit_of`` counts.
+    Also implements DISTINCT ON (limit 1). Limit and offset are INT8 expressions without columns. Ties break by value.
+    ``numbers``: window functions over (keys, order), each appended as a column. With ``numbers`` there is no offset,
+    and the limit is a literal that bounds the number ``limit_of``.
     """
 
     input: Rel
@@ -173,10 +175,10 @@ class SetOperation:
 
 @dataclass(frozen=True, slots=True)
 class TableFunction:
-    """For each row of ``input``: its columns, then the columns of each row that the function returns.
+    """For each row of ``input``: its columns, then those of each row that the function returns.
 
-    ``function`` is a key in ``planner.expr.functions.table_functions.TABLE_FUNCTIONS`` (generate_series, unnest, …);
-    ``ordinality`` appends a bigint count from 1.
+    ``function`` is a key of ``planner.expr.functions.table_functions.TABLE_FUNCTIONS`` (generate_series, unnest, …).
+    ``ordinality`` appends a bigint that counts from 1.
     """
 
     input: Rel
@@ -190,9 +192,9 @@ class TableFunction:
 class Recursive:
     """WITH RECURSIVE: ``base UNION [ALL] step``, where the step's ``Reference(binding)`` is the working table.
 
-    The node itself is the whole result, used by every reference outside the step. ``demanded``: conditions that have
-    entered it (``planner.transform.demand.recursion``): it holds the asked rows, and maybe others that these depend on.
-    ``met``: the columns by which another relation asks.
+    The node itself is the whole result; every reference outside the step uses the node. ``demanded``: conditions that
+    have been pushed into it (``planner.transform.demand.recursion``): it then has the rows that meet them, and possibly
+    rows that these depend on. ``met``: the columns on which another relation restricts it.
     """
 
     binding: int
@@ -208,13 +210,13 @@ class Recursive:
 class LetRec:
     """WITH MUTUALLY RECURSIVE: bindings (id, value) in textual order, then ``body``, which may refer to them.
 
-    Bindings start empty; in each round they get their values in order, later ones from the new values of earlier
-    ones, until nothing changes. After ``limit`` rounds (None: the default) the state that stands is the result, with
-    an error unless ``return_at_limit``. ``names``: what the bindings are called in it.
+    Bindings start empty. Each round assigns them in order, later ones from the new values of earlier ones, until
+    nothing changes. After ``limit`` rounds (None: the default) the current state is the result, with an error unless
+    ``return_at_limit``. ``names``: the names of the bindings in the query.
 
-    ``priorities``: for each binding a bigint over its columns, or None; () for none at all. A row is not seen before
-    the rows of lesser priorities have come to rest. ``automatic``: whether the planner may give some by itself.
-    ``demanded``: for some bindings the conditions that have entered them.
+    ``priorities``: for each binding a bigint expression over its columns, or None; () if there are none. A row becomes
+    visible only when the rows of lower priorities have reached a fixpoint. ``automatic``: whether the planner may add
+    priorities itself. ``demanded``: the conditions that have been pushed into some bindings.
     """
 
     bindings: tuple[tuple[int, Rel], ...]
@@ -283,10 +285,10 @@ def _join_schema(join: Join) -> Schema:
 
 @dataclass(frozen=True, slots=True)
 class Finishing:
-    """What is done to the rows of a one-shot query after the maintained part: order and slice them.
+    """How the rows of a one-shot query are ordered, sliced and projected, after everything that could be maintained.
 
-    ``order`` refers to the relation's columns; only the first ``width`` columns are shown (ORDER BY may need more), or
-    ``project`` over all of them: what calls volatile functions, computed once for each row, in order.
+    ``order`` refers to the relation's columns. Only the first ``width`` columns are returned (ORDER BY may need more),
+    or ``project`` over all of them: expressions that call volatile functions, evaluated once for each row, in order.
     """
 
     order: tuple[SortKey, ...] = ()

@@ -1,4 +1,4 @@
-"""Which bindings of recursion a plan reads."""
+"""Which recursive bindings a plan reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from planner.logical.traversal import children
 
 
 def free_references(rel: Rel) -> frozenset[int]:
-    """The bindings that a plan reads and does not make itself; no subqueries stand in its expressions."""
+    """The bindings that a plan reads but does not define. Its expressions must have no subqueries."""
     found: set[int] = set()
     made: set[int] = set()
     todo, seen = [rel], {id(rel)}
@@ -34,7 +34,7 @@ def free_references(rel: Rel) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A binding of a block."""
+    """A binding of a WITH MUTUALLY RECURSIVE block, with the bindings that its value reads."""
 
     binding: int
     value: Rel
@@ -44,7 +44,7 @@ class Part:
 
 
 def needed(rel: LetRec) -> tuple[Part, ...]:
-    """The bindings that the body reads, or that another needed one does, in textual order."""
+    """The bindings that the body needs, directly or through other bindings, in textual order."""
     names = rel.names or tuple(str(binding) for binding, _ in rel.bindings)
     parts = [
         Part(binding, value, row, name, free_references(value))
@@ -59,6 +59,6 @@ def needed(rel: LetRec) -> tuple[Part, ...]:
 
 
 def read_later(parts: tuple[Part, ...]) -> frozenset[int]:
-    """The bindings of which a value is read in the round after it: by themselves, or by an earlier binding."""
+    """The bindings whose value of one round is read in the next: by themselves or by an earlier binding."""
     place = {part.binding: i for i, part in enumerate(parts)}
     return frozenset(b for i, part in enumerate(parts) for b in part.reads if place.get(b, -1) >= i)

@@ -1,4 +1,4 @@
-"""One traversal of relational plans: inputs, scalars, and rebuilding with others."""
+"""The one traversal of relational plans: inputs, expressions, and rebuilding nodes with new ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from planner.logical.nodes import (
 
 
 def children(rel: Rel) -> tuple[Rel, ...]:
-    """The inputs of a relation, in the order ``with_children`` takes them (subqueries in scalars excluded)."""
+    """The inputs of a relation, in the order that ``with_children`` takes, without subqueries in expressions."""
     match rel:
         case Get() | Reference() | Values():
             return ()
@@ -47,7 +47,7 @@ def children(rel: Rel) -> tuple[Rel, ...]:
 
 
 def with_children(rel: Rel, new: tuple[Rel, ...]) -> Rel:
-    """The same node over other inputs; the node itself when they are the same objects."""
+    """The same node with other inputs; the node itself if they are the same objects."""
     if all(a is b for a, b in zip(children(rel), new, strict=True)):
         return rel
     match rel:
@@ -67,7 +67,7 @@ def with_children(rel: Rel, new: tuple[Rel, ...]) -> Rel:
 
 
 def scalars(rel: Rel) -> tuple[Scalar, ...]:
-    """The expressions of a node, in the order ``with_scalars`` takes them."""
+    """The expressions of a node, in the order that ``with_scalars`` takes."""
     match rel:
         case Get() | Reference() | AsOf() | Locked() | Distinct() | SetOperation() | Recursive() | LetRec():
             return ()
@@ -133,14 +133,14 @@ def aggregate_scalars(aggregate: Aggregate) -> tuple[Scalar, ...]:
 
 
 def with_aggregate_scalars(aggregate: Aggregate, new: tuple[Scalar, ...]) -> Aggregate:
-    """The same aggregate with other expressions."""
+    """The same aggregate with other expressions, in the order of ``aggregate_scalars``."""
     count = len(aggregate.args)
     order = tuple(replace(k, expr=e) for k, e in zip(aggregate.order, new[count:], strict=False))
     return replace(aggregate, args=new[:count], order=order, filter=None if aggregate.filter is None else new[-1])
 
 
 def rewrite(expr: Scalar, change: Callable[[Scalar], Scalar | None]) -> Scalar:
-    """An expression with each part for which ``change`` gives another replaced by it, from the top."""
+    """Replaces, top down, each part for which ``change`` returns an expression. Replacements are not searched."""
     new = change(expr)
     if new is not None:
         return new
@@ -154,7 +154,7 @@ def rewrite(expr: Scalar, change: Callable[[Scalar], Scalar | None]) -> Scalar:
 
 
 def walk(expr: Scalar) -> Iterator[Scalar]:
-    """An expression and all its parts (subqueries' plans excluded)."""
+    """An expression and all its parts, without the plans of subqueries."""
     yield expr
     for part in scalar.children(expr):
         yield from walk(part)
@@ -166,9 +166,9 @@ def columns_of(expr: Scalar) -> frozenset[int]:
 
 
 def substitute(expr: Scalar, exprs: tuple[Scalar, ...]) -> Scalar:
-    """The expression over another input, whose ``exprs`` were its columns.
+    """The expression with each column i replaced by ``exprs[i]``: moves it below a projection.
 
-    A column that is read under another type's name (its words as bigint, so that they are told apart as such) stays so.
+    A column that is read under another type's name (bigint, to compare its words) keeps that type.
     """
 
     def change(part: Scalar) -> Scalar | None:
@@ -181,7 +181,7 @@ def substitute(expr: Scalar, exprs: tuple[Scalar, ...]) -> Scalar:
 
 
 def keeps_types(inner: tuple[Scalar, ...], outer: Iterable[Scalar]) -> bool:
-    """Whether nothing computed in ``inner`` is read by ``outer`` under another type's name."""
+    """Whether ``outer`` reads every computed (not plain) column of ``inner`` under its own type."""
     return all(
         isinstance(inner[part.index], Column) or inner[part.index].type.kind is part.type.kind
         for expr in outer
@@ -191,7 +191,7 @@ def keeps_types(inner: tuple[Scalar, ...], outer: Iterable[Scalar]) -> bool:
 
 
 def renumber(expr: Scalar, place: Callable[[int], int]) -> Scalar:
-    """The expression with each column's position mapped."""
+    """The expression with each column's position mapped by ``place``."""
 
     def change(part: Scalar) -> Scalar | None:
         return replace(part, index=place(part.index)) if isinstance(part, Column) else None
@@ -200,12 +200,12 @@ def renumber(expr: Scalar, place: Callable[[int], int]) -> Scalar:
 
 
 def exchange(expr: Scalar, by: Mapping[int, Column]) -> Scalar:
-    """The expression with other columns in the places of some."""
+    """The expression with some columns, given by position, replaced by others."""
     return rewrite(expr, lambda e: by.get(e.index) if isinstance(e, Column) else None)
 
 
 def settle(expr: Scalar, row: Schema) -> Scalar:
-    """The expression with its columns as nullable as the row says; a rewrite may have learnt that since binding."""
+    """The expression with the nullability of its columns taken from ``row``, which a rewrite may have refined."""
 
     def change(part: Scalar) -> Scalar | None:
         return replace(part, nullable=row[part.index].nullable) if isinstance(part, Column) else None
@@ -219,7 +219,7 @@ def shift(expr: Scalar, by: int) -> Scalar:
 
 
 def own_columns(row: Schema, base: int = 0) -> tuple[Column, ...]:
-    """The columns of a row as expressions, from position ``base``."""
+    """The columns of a row as expressions, from position ``base`` on."""
     return tuple(Column(base + i, c.type, c.nullable) for i, c in enumerate(row))
 
 
@@ -229,17 +229,17 @@ def column_types(exprs: tuple[Scalar, ...]) -> Schema:
 
 
 def has_subquery(expr: Scalar) -> bool:
-    """Whether a subquery stands anywhere in an expression."""
+    """Whether the expression contains a subquery."""
     return any(isinstance(e, ScalarSubquery | Exists | Quantified) for e in walk(expr))
 
 
 def subqueries(expr: Scalar) -> Iterator[ScalarSubquery | Exists | Quantified]:
-    """The subqueries in an expression, outermost only."""
+    """The outermost subqueries of an expression."""
     return (e for e in walk(expr) if isinstance(e, ScalarSubquery | Exists | Quantified))
 
 
 def bottom_up(rel: Rel, change: Callable[[Rel], Rel], memo: dict[int, tuple[Rel, Rel]] | None = None) -> Rel:
-    """Each node, inputs first, through ``change``. An input that occurs twice (one object) is changed once."""
+    """Applies ``change`` to each node, inputs first. A shared object is changed once and stays shared."""
     memo = {} if memo is None else memo
     found = memo.get(id(rel))
     if found is not None:
@@ -250,7 +250,7 @@ def bottom_up(rel: Rel, change: Callable[[Rel], Rel], memo: dict[int, tuple[Rel,
 
 
 def conjuncts(expr: Scalar) -> tuple[Scalar, ...]:
-    """The arguments of nested ANDs; none for the literal true."""
+    """The arguments of nested ANDs; () for the literal true."""
     if isinstance(expr, scalar.And):
         return tuple(c for a in expr.args for c in conjuncts(a))
     if isinstance(expr, scalar.Literal) and expr.value is True:
@@ -259,7 +259,7 @@ def conjuncts(expr: Scalar) -> tuple[Scalar, ...]:
 
 
 def conjunction(parts: tuple[Scalar, ...]) -> Scalar:
-    """The AND of predicates; true when there is none."""
+    """The AND of predicates; true if there are none."""
     if not parts:
         return TRUE
     return parts[0] if len(parts) == 1 else scalar.And(parts)
@@ -269,7 +269,7 @@ TRUE = scalar.Literal(True, BOOL)
 
 
 def gets(rel: Rel) -> set[int]:
-    """The ids of the stored and system relations that a plan reads, subqueries' included."""
+    """The ids of the stored and system relations that a plan reads, including those in subqueries."""
     found: set[int] = set()
     todo = [rel]
     seen: set[int] = set()
@@ -287,7 +287,7 @@ def gets(rel: Rel) -> set[int]:
 
 
 def bindings(rel: Rel) -> set[int]:
-    """The ids of the recursive bindings that a plan makes."""
+    """The ids of the recursive bindings that a plan defines."""
     found: set[int] = set()
     seen: set[int] = set()
     todo = [rel]
