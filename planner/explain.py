@@ -1,4 +1,4 @@
-"""The text of each stage of a plan: for EXPLAIN and the tests."""
+"""The text of a plan at each stage, for EXPLAIN and the tests."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ from planner.render.sharing import Sharing, reading, sharing, summary
 from planner.transform.pipeline import maintained, optimize
 
 Names = Callable[[int], str]
-"""A stored relation's name by its id; the planner itself knows none."""
+"""The name of a stored relation, by its id. The planner knows no names."""
 
 
 def by_number(relation: int) -> str:
-    """What stands for a name where there is no catalog."""
+    """A placeholder name, for use without a catalog."""
     return f"relation {relation}"
 
 
@@ -91,7 +91,10 @@ def explain(
     rel: Rel, stage: str, indexes: Indexes, names: Names = by_number, renderer: Renderer | None = None,
     demanding: bool = True,
 ) -> str:  # fmt: skip
-    """The plan at ``stage``: logical, optimized or physical; with what the ``renderer``'s dataflow has already."""
+    """The plan at ``stage``: logical, optimized or physical.
+
+    Marks nodes that the ``renderer``'s dataflow has already.
+    """
     if stage == "logical":
         return explain_logical(rel, names)
     optimized = (optimize if indexes.one_shot else maintained)(rel, demanding)
@@ -105,7 +108,7 @@ def explain(
 
 
 def explain_logical(rel: Rel, names: Names = by_number) -> str:
-    """A relational plan, inputs indented under what reads them; a plan that is used again is only named."""
+    """A relational plan, inputs indented under their reader. A subplan that occurs again is marked, not repeated."""
     return "\n".join(_logical(rel, 0, set(), names))
 
 
@@ -175,7 +178,7 @@ def _label(rel: Rel, names: Names) -> str:
 
 
 def text(expr: Scalar) -> str:
-    """An expression as people read it; ``#i`` is column i."""
+    """An expression in readable form; ``#i`` is column i."""
     match expr:
         case Column():
             return f"#{expr.index}"
@@ -237,7 +240,7 @@ def _aggregate(call: Aggregate) -> str:
 def explain_physical(
     plan: Plan, indexes: Indexes | None = None, names: Names = by_number, shared: Sharing | None = None
 ) -> str:
-    """A physical plan: nodes numbered, each under its first reader; a node that is read again is only named."""
+    """A physical plan: numbered nodes, each under its first reader. A node that is read again is only referred to."""
     lines = _Physical(plan, indexes, names, shared).lines
     told = None if shared is None else summary(shared, names)
     return "\n".join(lines if told is None else (*lines, told))
@@ -277,7 +280,7 @@ class _Physical:
             self.show(self.bodies[number], depth + 2)
 
     def _late(self, node: DeltaJoin) -> list[str]:
-        """Which columns of which tables are fetched when the other inputs have been met."""
+        """Which columns of which tables are fetched late, after all other inputs have been looked up."""
         found: dict[tuple[int, int], set[int]] = {}
         for path in node.paths:
             start = self.plan.widths[path.start]
@@ -347,7 +350,7 @@ class _Physical:
                 assert_never(node)
 
     def _users(self, number: NodeId) -> str:
-        """Whose node it is already."""
+        """Names the relations that use the node already."""
         if self.shared is None or number not in self.shared.users:
             return ""
         return f" (shared: {', '.join(self.names(r) for r in self.shared.users[number]) or 'constant'})"
@@ -374,7 +377,7 @@ def _delay(node: Delay) -> str:
 
 
 def _path(path: Path) -> str:
-    """The nodes that a path visits; those that are intersected stand together."""
+    """The nodes that a delta path looks up, in order; those that are intersected are joined by "&"."""
     late = path.late
     stages = [
         " & ".join(f"{'late ' if k in late else ''}{k.node} by {list(k.key)}" for k in stage) for stage in path.stages

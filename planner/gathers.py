@@ -1,4 +1,4 @@
-"""The algebra of ``Gather``: building, composing and recognising pure moves of words and null bits."""
+"""The algebra of ``Gather``: building, composing and recognising programs that only move words and null bits."""
 
 from __future__ import annotations
 
@@ -13,37 +13,38 @@ from ivm.graph import Gather, Words
 from ivm.words import Schema, null_words, row_width
 
 FEW: Final = 64
-"""Rows up to which one call of numpy for all words is faster than one for each."""
+"""Up to this many rows, one numpy call for all words is faster than one for each word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Where a column stands in a row: its word, and the bit that says NULL (None: it never is)."""
+    """The position of a column in a row: its word, and its null bit (word, bit); None: it is never NULL."""
 
     word: int
     null: tuple[int, int] | None = None
 
 
 def moved(cell: Cell, by: int) -> Cell:
-    """The cell in a row that begins so many words earlier."""
+    """The same cell in a row with ``by`` more words in front."""
     return Cell(cell.word + by, None if cell.null is None else (cell.null[0] + by, cell.null[1]))
 
 
 def width(schema: Schema) -> int:
-    """The words of a row in the engine."""
+    """The number of words of a row of ``schema``."""
     return row_width(schema)
 
 
 def cells(schema: Schema, base: int = 0) -> tuple[Cell, ...]:
-    """The columns of a row of this schema that starts at word ``base``."""
+    """The cells of a row of ``schema`` that starts at word ``base``."""
     nulls = base + len(schema)
     return tuple(Cell(base + i, (nulls + i // 64, i % 64) if c.nullable else None) for i, c in enumerate(schema))
 
 
 def row_of(sources: Sequence[Cell | None], schema: Schema) -> Gather:
-    """The gather that makes a row of ``schema`` from cells; None is a column that is all NULL.
+    """The gather that makes a row of ``schema`` from cells; None stands for a column that is always NULL.
 
-    No gather can set a bit that no row has, so what pads with NULLs sets the bits afterwards (``mfp.Pad``).
+    A gather cannot set a null bit that its input lacks: padding with NULLs sets the bits afterwards
+    (``planner.physical.row_programs.Pad``).
     """
     assert len(sources) == len(schema)
     words = [-1 if s is None else s.word for s in sources] + [-1] * null_words(schema)
@@ -57,7 +58,7 @@ def row_of(sources: Sequence[Cell | None], schema: Schema) -> Gather:
 
 
 def assume_not_null(cell: Cell) -> Cell:
-    """The cell without its null bit, where the caller has dropped the NULLs."""
+    """The cell without its null bit, for a caller that has dropped the NULLs."""
     return Cell(cell.word)
 
 
@@ -72,10 +73,10 @@ def is_identity(gather: Gather, width: int) -> bool:
 
 
 def columns(schema: Schema, indexes: Sequence[int], target: Schema | None = None) -> Gather:
-    """Some columns of a row, in another order, as a row of ``target`` (the same columns' own schema by default).
+    """The gather that selects columns of a row, as a row of ``target`` (default: the columns' own schema).
 
-    ``target`` may be nullable where the source is not; where it is the other way round the caller knows that no
-    NULL comes.
+    ``target`` may be nullable where the source is not. In the opposite case the caller guarantees that there are no
+    NULLs.
     """
     target = target or tuple(schema[i] for i in indexes)
     if target == schema and tuple(indexes) == tuple(range(len(schema))):
@@ -86,7 +87,7 @@ def columns(schema: Schema, indexes: Sequence[int], target: Schema | None = None
 
 
 def compose(first: Gather, second: Gather) -> Gather:
-    """The gather that does ``first`` and then ``second``."""
+    """The gather that does ``first``, then ``second``."""
     words = tuple(-1 if w < 0 else first.words[w] for w in second.words)
     onto: dict[int, list[tuple[int, int, int]]] = {}
     for word, bit, out, out_bit in first.bits:
@@ -111,7 +112,7 @@ def _sources(first: Gather, onto: dict[int, list[tuple[int, int, int]]], word: i
 
 @lru_cache(4096)
 def _places(words: tuple[int, ...]) -> tuple[Words, list[int]]:
-    """What ``take`` gets, and the words that are to be 0."""
+    """The source words for ``numpy.take``, and the output words that are to be 0."""
     return np.maximum(np.array(words, np.int64), 0), [k for k, w in enumerate(words) if w < 0]
 
 
@@ -126,7 +127,7 @@ def append(gather: Gather, words: Sequence[int]) -> Gather:
 
 
 def apply(gather: Gather, rows: Words) -> tuple[Words, Words | None]:
-    """The rows moved (int64[m, len(words)]) and the source of each (None: no row was dropped). Plain numpy."""
+    """(moved rows, int64[m, len(words)]; the source index of each, None if no row was dropped). Plain numpy."""
     source: Words | None = None
     if gather.drop_if:
         keep = np.ones(len(rows), np.bool_)

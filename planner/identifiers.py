@@ -8,7 +8,7 @@ from typing import Final
 from ivm.errors import SqlError
 
 _SAFE_NAME: Final = re.compile(r"[a-z_][a-z0-9_]*\Z")
-# reserved, and type or function names: what quote_ident must quote although it is plain
+# Reserved words, and type and function names: ``quote_ident`` quotes them although their characters need no quotes.
 _KEYWORD_TEXT: Final = (
     "all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create "
     "current_catalog current_date current_role current_time current_timestamp current_user default deferrable "
@@ -31,12 +31,12 @@ def quoted_literal(text: str) -> str:
 
 
 def quoted(name: str) -> str:
-    """An identifier as SQL text, in quotes where it needs them, as Postgres's quote_identifier decides."""
+    """An identifier as SQL text, quoted where Postgres's quote_identifier would quote it."""
     return name if _SAFE_NAME.match(name) and name not in _KEYWORDS else '"' + name.replace('"', '""') + '"'
 
 
 def split_name(text: str) -> tuple[str | None, str]:
-    """``schema.name`` as SQL writes it → its parts, folded to lower case where not quoted. 42602 for no name."""
+    """(schema, name) of ``schema.name`` as SQL text; unquoted parts are folded to lower case. 42602: not a name."""
     parts: list[str] = []
     rest = text.strip()
     while True:

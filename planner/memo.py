@@ -1,7 +1,7 @@
-"""Functions of frozen plans, remembered by the plan's identity.
+"""Memoizes functions of frozen plans by the plan's identity.
 
-A plan used at several places is one object, and walking it anew at each would cost a power of two in the depth.
-Equality will not do as the key: hashing a plan walks it too.
+A plan used in several places is one object; walking it anew in each place would be exponential in the depth. Equality
+cannot be the key, because hashing a plan walks it too.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Final, TypeVar
 _Argument = TypeVar("_Argument")
 _Result = TypeVar("_Result")
 LIMIT: Final = 20_000
-"""Entries; each keeps its plan alive, so that an id stays its own. Past it all are forgotten."""
+"""The most entries. Each keeps its plan alive, so that an id is not reused. At the limit all entries are dropped."""
 
 
 def by_identity(function: Callable[[_Argument], _Result]) -> Callable[[_Argument], _Result]:
-    """The function, computed once for each argument object. The argument must be immutable."""
+    """The function, computed once for each argument object. Arguments must be immutable."""
     known: dict[int, tuple[_Argument, _Result]] = {}
 
     def remembered(argument: _Argument) -> _Result:

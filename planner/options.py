@@ -1,4 +1,4 @@
-"""What a session chooses of how its statements are planned."""
+"""The session settings that change how statements are planned."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class Joins(Enum):
-    """How inner joins of three and more inputs are done; AUTO: as the planner finds best."""
+    """How inner joins of three or more inputs are implemented. AUTO: the planner chooses."""
 
     AUTO = "auto"
     LINEAR = "linear"
@@ -17,8 +17,11 @@ class Joins(Enum):
 
 
 class Late(Enum):
-    """Whether the joins of maintained views keep a table's rows a second time (OFF), or its ids, by which the rows that
-    have a match are fetched (ON); AUTO: where that saves enough (``planner.lower.late_materialization``)."""
+    """Whether joins of maintained views use late materialization.
+
+    OFF: they keep a second copy of a table's rows. ON: they keep ids, and fetch matching rows by them. AUTO: where that
+    saves enough memory (``planner.lower.late_materialization``).
+    """
 
     AUTO = "auto"
     ON = "on"
@@ -27,9 +30,11 @@ class Late(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Planning:
-    """``joins``: how inner joins of three and more inputs are done; ``demanding``: recursions compute what is asked of
-    them only; ``late``: whether joins fetch rows by their ids. A materialized view keeps it, and is planned by it
-    whenever that is."""
+    """The planning settings. A materialized view stores them and is always planned with them.
+
+    ``joins``: how inner joins of three or more inputs are implemented. ``demanding``: recursions compute only what the
+    query demands. ``late``: late materialization.
+    """
 
     joins: Joins = Joins.AUTO
     demanding: bool = True
@@ -37,7 +42,7 @@ class Planning:
 
     @property
     def set(self) -> tuple[str, ...]:
-        """The settings that are not the default, as SET writes them."""
+        """The settings that differ from the default, as arguments of SET."""
         told = (
             (f"join_implementation = {self.joins.value}", self.joins is not Joins.AUTO),
             ("recursion_demand = off", not self.demanding),
