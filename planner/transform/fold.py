@@ -1,6 +1,6 @@
-"""Filters, projections and constants that stand on one another become one; what is always false becomes nothing.
+"""Merges adjacent filters, projections and constants; replaces what is always false by no rows.
 
-Rule: equal rows. An expression that may raise is never dropped with a row that it saw, nor computed twice.
+Rule: equal rows. An expression that can raise is neither dropped for a row that it saw nor computed twice.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from planner.logical.traversal import (
 
 
 def fold(rel: Rel) -> Rel:
-    """The plan with neighbours merged."""
+    """The plan with adjacent nodes merged."""
     return bottom_up(rel, _fold)
 
 
@@ -44,7 +44,7 @@ def _fold(rel: Rel) -> Rel:
 
 
 def simplify(expr: Scalar) -> Scalar:
-    """AND and OR without literal arguments that decide nothing."""
+    """Removes literals that do not affect an AND or OR, and folds one whose first argument decides it."""
     inner = parts(expr)
     if not inner:
         return expr
@@ -87,7 +87,7 @@ def _project(rel: Project) -> Rel:
 
 
 def _once(inner: tuple[Scalar, ...], outer: tuple[Scalar, ...]) -> bool:
-    """Whether no computed column is used twice, and none that may raise is dropped or moved into a branch."""
+    """Whether no computed column is used twice, and none that can raise is dropped or moved into a branch."""
     uses: dict[int, int] = {}
     for expr in outer:
         for part in walk(expr):

@@ -1,6 +1,6 @@
-"""The order of inner joins: left-deep, greedy by equality, so that cross products come last.
+"""Orders inner joins: left-deep and greedy by equalities, so that cross products come last.
 
-Equalities are transitive: from a = b and b = c follow a = c, and from a = 5 also b = 5, where the types are the same.
+Equalities are transitive: a = b and b = c imply a = c, and with a = 5 also b = 5, where the types are the same.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ from planner.memo import by_identity
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Inputs that are inner joined, and the conditions over all their columns, in the inputs' order."""
+    """Inputs of an inner join, and the conditions over all their columns, in the inputs' order."""
 
     inputs: tuple[Rel, ...]
     predicates: tuple[Scalar, ...]
 
     @staticmethod
     def of(rel: Join, predicates: tuple[Scalar, ...]) -> Region:
-        """The inner joins under a join, as one region; conditions that follow from equalities are added."""
+        """Flattens a tree of inner joins into one region and adds the conditions that equalities imply."""
         inputs, found = _flatten(rel)
         everything = tuple(dict.fromkeys((*found, *predicates)))
         return Region(inputs, (*everything, *_constants(everything)))
 
 
 LARGEST = 16
-"""Inputs of one region; a join of more is left as it is written, since CTEs of CTEs grow by powers of two."""
+"""The most inputs of a region. A larger join is left as written, since nested CTEs grow exponentially."""
 
 
 @by_identity
 def _inputs(rel: Rel) -> int:
-    """How many inputs the region of a plan would have."""
+    """The number of inputs that the region of a plan would have."""
     if isinstance(rel, Join) and rel.kind is JoinKind.INNER and not rel.lateral:
         return _inputs(rel.left) + _inputs(rel.right)
     if isinstance(rel, Filter) and isinstance(rel.input, Join) and rel.input.kind is JoinKind.INNER:
@@ -87,7 +87,7 @@ def column_equality(predicate: Scalar) -> tuple[Column, Column] | None:
 
 
 def _constants(predicates: tuple[Scalar, ...]) -> list[Scalar]:
-    """column = constant for the columns that equal one which has it; each constant, where there are several."""
+    """column = constant for every column equal to one with a constant; all constants, if there are several."""
     pairs = [p for e in predicates if (p := column_equality(e)) is not None]
     known: dict[tuple[int, Scalar], Call] = {}
     for predicate in predicates:
@@ -111,7 +111,7 @@ def _constants(predicates: tuple[Scalar, ...]) -> list[Scalar]:
 
 
 def ordered(region: Region) -> Rel:
-    """The region as a tree of joins, its columns in the region's own order."""
+    """The region as a tree of joins, with its columns in the region's order."""
     rel, place = joined(region, sequence(region))
     own = own_columns(schema(rel))
     wanted = tuple(own[place[c]] for c in range(len(own)))
@@ -131,7 +131,7 @@ def sequence(region: Region) -> list[int]:
 
 
 def _needs(region: Region, owner: list[int]) -> list[frozenset[int]]:
-    """For each predicate the inputs that it reads."""
+    """For each predicate, the inputs that it reads."""
     return [frozenset(owner[c] for c in columns_of(p)) for p in region.predicates]
 
 
@@ -155,7 +155,7 @@ def _next(order: list[int], region: Region, needs: list[frozenset[int]], equalit
 
 
 def _rank(rel: Rel) -> int:
-    """How few rows an input promises, 0 the fewest."""
+    """A guess of how selective an input is; 0: the fewest rows."""
     match rel:
         case Values():
             return 0 if len(rel.rows) <= 1 else 1
@@ -178,7 +178,7 @@ def _is_point(predicate: Scalar) -> bool:
 
 
 def joined(region: Region, order: list[int]) -> tuple[Rel, dict[int, int]]:
-    """The region joined in an order, and where each of its columns stands then."""
+    """The region joined in the given order, and the new position of each column."""
     widths = [len(schema(r)) for r in region.inputs]
     starts = [sum(widths[:i]) for i in range(len(widths))]
     needs = _needs(region, [i for i, w in enumerate(widths) for _ in range(w)])

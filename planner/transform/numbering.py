@@ -1,7 +1,7 @@
-"""``row_number() OVER (…) <= k`` above a numbering: only its first rows are wanted.
+"""Top-k pushdown: ``row_number() OVER (…) <= k`` above a numbering limits it to its first rows.
 
-Rule: a conjunct that compares a number's column with an integer literal from above makes the least such bound the
-limit of that numbering. The conjunct itself stays. Side condition: the numbering has no limit yet.
+Rule: if conjuncts bound a number's column from above by integer literals, the least bound becomes the numbering's
+limit. The conjuncts themselves stay. Side condition: the numbering has no limit yet.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from planner.logical.nodes import TopK, schema
 
 
 def limited(rel: TopK, predicates: Iterable[Scalar]) -> TopK:
-    """The numbering with a limit, where a predicate gives it one."""
+    """The numbering with a limit, if a predicate implies one."""
     if not rel.numbers or rel.limit is not None:
         return rel
     base = len(schema(rel.input))

@@ -1,4 +1,4 @@
-"""The visible, ordered tuple of rewrites between binding and lowering."""
+"""The ordered tuple of rewrites between binding and lowering."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ MAINTAINED: Final[Transforms] = (decorrelate, spell, *TRANSFORMS[1:])
 
 
 def optimize(rel: Rel, demanding: bool = True, transforms: Transforms = TRANSFORMS) -> Rel:
-    """A bound plan, without subqueries and lateral joins, cheaper to compute and equal in its rows and schema.
+    """Optimizes a bound plan: equal rows and schema, no subqueries or lateral joins, cheaper to compute.
 
-    ``demanding``: recursions compute what is asked of them only.
+    ``demanding``: recursions compute only what is demanded of them.
     """
     row = schema(rel)
     for transform in transforms:
         if demanding or transform is not demand:
             rel = transform(rel)
     if schema(rel) != row:
-        # a rewrite may find out that a column is never NULL; the rows' layout is what was promised
+        # A rewrite may learn that a column is never NULL; the promised row layout must not change.
         rel = Project(rel, own_columns(row))
     return rel
 
 
 def maintained(rel: Rel, demanding: bool = True) -> Rel:
-    """``optimize`` for a view: in the one form of all plans that mean the same, whose parts others may have already.
+    """``optimize`` for a view: in the normal form of plans that mean the same, so that views share subplans.
 
-    The last projection puts the columns in their own order and is no part of that form.
+    The final projection restores the columns' order and is not part of that form.
     """
     row = schema(rel)
     form = normalize(optimize(rel, demanding, MAINTAINED))

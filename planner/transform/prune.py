@@ -1,6 +1,6 @@
-"""Columns that nothing reads are not carried: projections are put on top of what has more columns than are needed.
+"""Projection pushdown: puts a projection on nodes with more columns than are read.
 
-Rule: equal rows in the columns that are read. An expression that nobody reads is not computed, so it cannot raise.
+Rule: equal rows in the columns that are read. An expression that nothing reads is not computed, so it cannot raise.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class _Prune:
                 assert_never(rel)
 
     def _under(self, rel: Rel, exprs: tuple[Scalar, ...], needed: Needed = ()) -> tuple[Rel, dict[int, int]]:
-        """An input with what is needed and what the expressions read, and where each column is then."""
+        """An input with the needed columns and those that the expressions read, and the new position of each."""
         used = tuple(sorted(set(needed).union(*(columns_of(e) for e in exprs))))
         return self.pruned(rel, used), {old: new for new, old in enumerate(used)}
 
@@ -117,7 +117,7 @@ class _Prune:
         return _kept(new, tuple(place[i] for i in needed))
 
     def _asof(self, rel: AsOf, needed: Needed) -> Rel:
-        """All of the right side's columns say which of several rows at one point is the match."""
+        """Keeps all columns of the right side, because they break ties between rows at one point."""
         count = len(schema(rel.left))
         used = tuple(sorted({i for i in needed if i < count} | {a for a, _, _ in rel.keys} | {rel.points[0]}))
         place = {i: k for k, i in enumerate(used)}

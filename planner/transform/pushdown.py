@@ -1,8 +1,8 @@
-"""Conditions move down to where their columns come from, and inner joins are put in order on the way.
+"""Predicate pushdown: moves conditions to where their columns come from, and orders inner joins on the way.
 
-Rule: equal rows, and no expression that may raise sees a row that it did not see before: such conditions stay where
-they are, but for equalities between the two sides of a join, which are its keys (as in Postgres). LEFT, RIGHT and FULL
-joins become stronger where a condition above rejects the NULLs that they add.
+Rule: equal rows, and no expression that can raise sees a row that it did not see before: such conditions stay where
+they are, except for equalities between the two sides of a join, which become its keys (as in Postgres). LEFT, RIGHT and
+FULL joins are strengthened where a condition above rejects the NULLs that they add.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Predicates = tuple[Scalar, ...]
 
 
 def push_down(rel: Rel) -> Rel:
-    """The plan with its conditions as far down as they may go."""
+    """The plan with its conditions pushed down as far as possible."""
     return _Push().push(rel, ())
 
 
@@ -63,7 +63,7 @@ class _Push:
         self._known: dict[tuple[int, Predicates], tuple[Rel, Rel]] = {}
 
     def push(self, rel: Rel, predicates: Predicates) -> Rel:
-        """``rel`` under the predicates. A plan used twice under the same ones stays one object."""
+        """``rel`` under the predicates. A plan used twice under the same predicates stays one object."""
         key = (id(rel), predicates)
         found = self._known.get(key)
         if found is None:
@@ -80,7 +80,7 @@ class _Push:
                 return self._project(rel, predicates)
             case Join():
                 return self._join(rel, predicates)
-            case Locked():  # what is kept is what the definition says, whatever is read of it
+            case Locked():  # what is kept follows the definition, whatever is read of it
                 new = replace(rel, left=self.push(rel.left, ()), right=self.push(rel.right, ()))
                 return _filtered(new, predicates)
             case AsOf():
@@ -106,8 +106,10 @@ class _Push:
                 assert_never(rel)
 
     def _above(self, rel: TopK | Recursive | Distinct | SetOperation, predicates: Predicates) -> Rel:
-        """Predicates that stay above, but for those that keep or drop a TopK's groups whole. One that bounds its rows'
-        numbers becomes its limit, too."""
+        """Keeps predicates above, except those that keep or drop whole groups of a TopK.
+
+        A predicate that bounds a row's number also becomes the TopK's limit.
+        """
         if not isinstance(rel, TopK):
             return _filtered(self.push(rel, ()), predicates)
         keys = {k.index for k in rel.keys if isinstance(k, Column) and not k.type.has_equality_class}
@@ -160,7 +162,7 @@ class _Push:
                 assert_never(rel.kind)
 
     def _asof(self, rel: AsOf, predicates: Predicates) -> Rel:
-        """A condition on the left side goes there; one on its keys alone holds for their partners too."""
+        """Pushes conditions on the left side there. One on its keys alone holds for the matching right rows too."""
         row, other = schema(rel.left), schema(rel.right)
         count = len(row)
         if rel.outer and any(rejects_null(p, lambda i: i >= count) for p in predicates):
@@ -198,7 +200,7 @@ class _Push:
         )
 
     def _outer(self, rel: Join, predicates: Predicates) -> Rel:
-        """A condition on the kept side goes there; one of ON goes to the side that is not kept."""
+        """Pushes a condition on the preserved side there, and one of ON to the other side."""
         count = len(schema(rel.left))
         parts = conjuncts(rel.on)
         left: Predicates = ()
@@ -238,7 +240,7 @@ def _within(predicate: Scalar, low: int, high: int | None) -> bool:
 
 
 def _padded(rel: Reduce) -> tuple[Scalar, ...]:
-    """The keys, and placeholders for the aggregates, which no moved condition reads."""
+    """The keys, and placeholders for the aggregates, which no pushed condition reads."""
     return (*rel.keys, *(Column(-1, a.type) for a in rel.aggregates))
 
 
@@ -251,7 +253,7 @@ def _never(predicate: Scalar) -> bool:
 
 
 def _strengthened(rel: Join, predicates: Predicates) -> JoinKind:
-    """The kind when conditions above reject the rows that an outer join adds."""
+    """The join kind, given that conditions above may reject the rows that an outer join adds."""
     count = len(schema(rel.left))
     left = any(rejects_null(p, lambda i: i < count) for p in predicates)
     right = any(rejects_null(p, lambda i: i >= count) for p in predicates)

@@ -11,12 +11,12 @@ from planner.expr.scalar import Call, Column, Scalar
 from planner.logical.nodes import Rel, Values
 
 Token = tuple[int, int]
-"""(scope, column): a column of the row that a query's expressions see; each such row has a scope number of its own."""
+"""(scope, column): a column of a row that a query's expressions see. Each such row has its own scope number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The set of outer bindings: ``rel``'s columns are the tokens' values, in order, each row once."""
+    """A set of outer bindings. ``rel`` has one column for each token, in order, and each binding once."""
 
     rel: Rel
     tokens: tuple[Token, ...]
@@ -31,22 +31,22 @@ class Domain:
 
 UNIT = Domain(Values(((),), ()), ())
 Scopes = tuple[int, ...]
-"""The scopes around a plan, nearest first: ``OuterColumn.level`` k is in ``scopes[k - 1]``."""
+"""The scopes around a plan, innermost first: ``OuterColumn.level`` k is in ``scopes[k - 1]``."""
 
 
 class Decorrelation(Protocol):
-    """What lifting subqueries out of expressions needs of the decorrelation under way: the recursion into plans."""
+    """What ``Lifter`` needs of the decorrelator: the recursion into plans."""
 
     def tokens_in(self, rel: Rel, scopes: Scopes) -> frozenset[Token]:
-        """The outer columns that a plan mentions."""
+        """The outer columns that the plan refers to."""
         ...
 
     def apply(self, rel: Rel, domain: Domain, scopes: Scopes) -> Rel:
-        """For each row of the domain, its columns beside the plan's."""
+        """For each row of the domain, its columns, then those of each row of the plan under that binding."""
         ...
 
     def closed_plan(self, rel: Rel, scopes: Scopes) -> Rel:
-        """A plan that mentions no token of a domain, itself decorrelated."""
+        """Decorrelates a plan that refers to no token of a domain."""
         ...
 
     def outer(self, expr: Scalar, domain: Domain, scopes: Scopes) -> Scalar:
@@ -55,13 +55,13 @@ class Decorrelation(Protocol):
 
 
 def same_words(left: int, right: int, column: ColumnType) -> Scalar:
-    """Columns ``left`` and ``right`` have the same word, or are both NULL. For domains, whose columns are words."""
+    """A join key for domains: columns ``left`` and ``right`` have the same word or are both NULL."""
     arguments = (Column(left, column.type, column.nullable), Column(right, column.type, column.nullable))
     return Call(SAME_WORD, arguments, BOOL, False)
 
 
 def raw_columns(positions: tuple[int, ...], row: Schema) -> tuple[Column, ...]:
-    """Columns whose equality is their words': those of types with equality classes under the name of bigint."""
+    """Columns that compare as words: those of types with equality classes are read as bigint."""
     found = []
     for position, column in zip(positions, row, strict=True):
         type_ = INT8 if column.type.has_equality_class else column.type

@@ -1,4 +1,4 @@
-"""Subquery expressions become columns: each subquery is applied to the set of its bindings and joined back."""
+"""Turns subquery expressions into columns: each is applied to the set of its bindings and the result joined back."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ from planner.transform.decorrelate import mentions, pull_up
 from planner.transform.decorrelate.domain import UNIT, Decorrelation, Domain, Scopes, Token, raw_columns, same_words
 
 Guards = tuple[Scalar, ...]
-"""Conditions over the lifted row, all of which hold for the rows that reach an expression."""
+"""Conditions over the lifted row that all hold for the rows on which an expression is evaluated."""
 
 
 class Lifter:
-    """Lifts the subqueries out of expressions over one row; ``rel`` grows by a column for each."""
+    """Lifts the subqueries out of expressions over one row. ``rel`` grows by the columns of each subquery's result."""
 
     def __init__(self, parent: Decorrelation, rel: Rel, domain: Domain, scopes: Scopes) -> None:
         self.parent, self.rel, self.domain, self.scopes = parent, rel, domain, scopes
@@ -65,17 +65,18 @@ class Lifter:
         self.width = len(schema(rel)) - domain.width
 
     def position(self, token: Token) -> int:
-        """Where a token's value stands in ``rel``."""
+        """The position of a token's value in ``rel``."""
         if token[0] == self.scopes[0]:
             return self.domain.width + token[1]
         return self.domain.position(token)
 
     def domain_of(self, tokens: frozenset[Token], guards: Guards) -> Domain:
-        """The set of the bindings of some tokens, among the rows that meet the guards."""
+        """The distinct bindings of some tokens, among the rows that meet the guards."""
         known = sorted(t for t in tokens if t[0] == self.scopes[0] or t in self.domain.tokens)
         if not known:
             return UNIT
-        # what was lifted before neither adds nor drops rows, so that bindings need not wait for it
+        # Earlier lifts neither add nor drop rows, so the bindings can be taken from the base unless a guard reads a
+        # lifted column.
         row = schema(self.base)
         on_base = all(i < len(row) for g in guards for i in columns_of(g))
         source = self.base if on_base else self.rel
@@ -85,7 +86,7 @@ class Lifter:
         return Domain(Distinct(bindings), tuple(known))
 
     def lift(self, expr: Scalar, guards: Guards) -> Scalar:
-        """The expression over ``rel``, without subqueries. Parts are met in order, so that branches guard."""
+        """The expression over ``rel``, without subqueries. Earlier parts guard later ones, as in evaluation order."""
         if not has_subquery(expr):
             return self.parent.outer(expr, self.domain, self.scopes[1:])
         match expr:
@@ -108,7 +109,7 @@ class Lifter:
 
     @staticmethod
     def _needed(expr: ScalarSubquery | Exists, guards: Guards) -> Guards:
-        """Guards cost a condition on the domain; they are for subqueries that may fail."""
+        """Guards add a condition to the domain, so they are used only for subqueries that can fail."""
         return guards if rel_can_raise(expr.rel) else ()
 
     def _in_turn(self, args: tuple[Scalar, ...], guards: Guards, passes: str) -> tuple[Scalar, ...]:
@@ -160,7 +161,11 @@ class Lifter:
         return mentions.test("is not null", marker)
 
     def _join_back(self, domain: Domain, rel: Rel, exact: bool) -> tuple[Column, ...]:
-        """The columns of ``rel`` after the domain's, joined to ``self.rel`` on the domain and put at its end."""
+        """Joins ``rel`` to ``self.rel`` on the domain.
+
+        ``rel``: the domain's columns, then others. Returns the latter as columns of the new ``self.rel``. ``exact``:
+        each row has exactly one match, so an inner join will do.
+        """
         row, width = schema(self.rel), len(schema(self.rel))
         on = tuple(same_words(self.position(t), width + i, row[self.position(t)]) for i, t in enumerate(domain.tokens))
         joined = Join(JoinKind.INNER if exact else JoinKind.LEFT, self.rel, rel, conjunction(on))
@@ -169,7 +174,7 @@ class Lifter:
         return own_columns(schema(self.rel))[width:]
 
     def semi_join(self, rel: Rel, negated: bool) -> Rel:
-        """``rel``'s rows for which the subquery has a row, or has none."""
+        """The rows of ``self.rel`` for which the subquery has a row (``negated``: has none)."""
         kind = JoinKind.ANTI if negated else JoinKind.SEMI
         plain, conditions = pull_up.split(rel)
         mine = {t for t in self.parent.tokens_in(plain, self.scopes) if self._knows(t)}
@@ -201,9 +206,9 @@ class Lifter:
 
 
 def gated(rel: Rel, gate: Rel) -> Rel:
-    """A plan whose expressions are evaluated only if the gate has rows; without them its rows mean nothing.
+    """The plan with its fallible expressions evaluated only if the gate has rows; otherwise its rows are meaningless.
 
-    Aggregates are computed in any case: their own errors are overflows.
+    Aggregates are computed in any case: the only errors of their own are overflows.
     """
     if not rel_can_raise(rel):
         return rel

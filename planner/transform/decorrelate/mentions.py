@@ -1,4 +1,4 @@
-"""What plans with subqueries mention, and the equivalences among EXISTS, ANY and ALL, with exact three-valued logic.
+"""What plans with subqueries refer to, and how ANY and ALL reduce to EXISTS, with exact three-valued logic.
 
 ``x op ANY (q)``: true if some comparison is true, else NULL if some is NULL, else false. ``ALL`` is its dual.
 """
@@ -32,7 +32,7 @@ parts = walk
 
 @by_identity
 def outer_columns(rel: Rel) -> frozenset[tuple[int, int]]:
-    """The (level, index) of the outer columns that a plan mentions, levels as its own top sees them."""
+    """The (level, index) of the outer columns that a plan refers to, with levels as seen from its top."""
     found: set[tuple[int, int]] = set()
     for expr in scalars(rel):
         found |= outer_columns_of(expr)
@@ -42,7 +42,7 @@ def outer_columns(rel: Rel) -> frozenset[tuple[int, int]]:
 
 
 def outer_columns_of(expr: Scalar) -> set[tuple[int, int]]:
-    """The outer columns that an expression mentions, those of its subqueries included."""
+    """The outer columns that an expression refers to, including those of its subqueries."""
     found: set[tuple[int, int]] = set()
     for part in walk(expr):
         match part:
@@ -63,7 +63,7 @@ def _inside(columns: frozenset[tuple[int, int]] | set[tuple[int, int]]) -> froze
 
 @by_identity
 def references(rel: Rel) -> frozenset[int]:
-    """The recursive bindings that a plan mentions, in subqueries too."""
+    """The recursive bindings that a plan refers to, including those in subqueries."""
     found = {rel.binding} if isinstance(rel, Reference) else set()
     for expr in scalars(rel):
         for part in walk(expr):
@@ -73,7 +73,7 @@ def references(rel: Rel) -> frozenset[int]:
 
 
 def at_most_one(rel: Rel) -> bool:
-    """Whether a plan surely has no more than one row (for each binding of outer columns)."""
+    """Whether the plan certainly has at most one row for each binding of the outer columns."""
     match rel:
         case Reduce():
             return not rel.keys
@@ -89,7 +89,7 @@ def at_most_one(rel: Rel) -> bool:
 
 
 def exactly_one(rel: Rel) -> bool:
-    """Whether a plan surely has one row (for each binding of outer columns)."""
+    """Whether the plan certainly has exactly one row for each binding of the outer columns."""
     match rel:
         case Reduce():
             return not rel.keys
@@ -112,7 +112,7 @@ def test(name: str, expr: Scalar) -> Scalar:
 
 
 def existence(expr: Scalar) -> tuple[bool, Rel] | None:
-    """(negated, plan) of an EXISTS or NOT EXISTS."""
+    """(negated, plan) of an EXISTS or NOT EXISTS; None for any other expression."""
     if isinstance(expr, Exists):
         return False, expr.rel
     if operator(expr) == NOT and isinstance(expr, Call) and isinstance(expr.args[0], Exists):
@@ -121,7 +121,10 @@ def existence(expr: Scalar) -> tuple[bool, Rel] | None:
 
 
 def simplify_truth(expr: Scalar) -> Scalar:
-    """A condition of which only the true rows count: ANY, ALL and their negations by EXISTS. Same true rows."""
+    """Rewrites ANY, ALL and their negations as EXISTS, in a condition of which only the true rows count.
+
+    Rule: the same rows are true; false and NULL may be exchanged.
+    """
     if isinstance(expr, And):
         return conjunction(tuple(simplify_truth(a) for a in expr.args))
     if isinstance(expr, Quantified):
@@ -156,7 +159,7 @@ def _none(part: Scalar) -> Scalar:
 
 
 def expand_quantified(expr: Quantified) -> Scalar:
-    """ANY and ALL by EXISTS, as a value."""
+    """ANY or ALL as a value, by EXISTS."""
     decided = test("is false", expr.comparison) if expr.every else expr.comparison
     null = _null_parts(expr)
     arms: list[tuple[Scalar, Scalar]] = [(Exists(Filter(expr.rel, decided)), Literal(not expr.every, BOOL))]
@@ -166,9 +169,9 @@ def expand_quantified(expr: Quantified) -> Scalar:
 
 
 def _null_parts(expr: Quantified) -> tuple[Scalar, ...]:
-    """Conditions, never NULL, of which one holds when some comparison is NULL.
+    """Conditions, themselves never NULL, one of which holds exactly when some comparison is NULL.
 
-    A strict comparison of an outer with an inner value is NULL when either is: two tests that need no pairs.
+    A strict comparison of an outer with an inner value is NULL when either is NULL: two tests that need no pairs.
     """
     comparison = expr.comparison
     if not comparison.nullable:

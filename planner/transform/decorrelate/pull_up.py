@@ -1,4 +1,4 @@
-"""Correlation that is only in conditions moves up: EXISTS over such a plan is a semijoin, without a domain."""
+"""Pulls up correlated predicates. EXISTS over a plan correlated only by predicates is a semijoin without a domain."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from planner.transform.decorrelate.domain import raw_columns, same_words
 
 
 def split(rel: Rel) -> tuple[Rel, tuple[Scalar, ...]]:
-    """A plan whose *existence* matters, as (plan, conditions over its columns and outer columns).
+    """Splits a plan of which only *existence* matters into (plan, conditions over its columns and outer columns).
 
-    Rule: the plan's rows that meet the conditions exist exactly when the given plan's rows do.
+    Rule: some row of the new plan meets the conditions exactly when the given plan has a row.
     """
     conditions: tuple[Scalar, ...] = ()
     while True:
@@ -53,7 +53,7 @@ def _is_outer(expr: Scalar) -> bool:
 
 
 def outer_from_pairs(join: Join, pairs: Rel, count: int) -> Rel:
-    """A join that is not inner, from its matched pairs: rows without a pair are those not among the pairs' rows."""
+    """An outer, semi- or antijoin from its matched pairs. A row has no match if it is not among the pairs' rows."""
     left, right = schema(join.left), schema(join.right)
     if join.kind in (JoinKind.SEMI, JoinKind.ANTI):
         return _by_presence(join.kind, join.left, pairs, 0, left)

@@ -1,13 +1,13 @@
-"""Subqueries and lateral joins become joins: a plan without ``OuterColumn`` and without subquery expressions.
+"""Decorrelation: rewrites subqueries and lateral joins as joins, without ``OuterColumn`` or subquery expressions.
 
-Source: Neumann and Kemper, "Unnesting arbitrary queries" (BTW 2015). A subquery is applied to the *set* of its outer
-bindings, the domain: ``apply(rel, D)`` gives, for each row d of D, d beside each row of rel under d. Only the outer
-columns that the subquery mentions are in D, so that equal bindings are computed once, and what mentions none of them is
-not multiplied by D before it must be. The result meets the outer rows again by an equality on words.
+Source: Neumann and Kemper, "Unnesting arbitrary queries" (BTW 2015). A dependent join applies a subquery to the *set*
+of its outer bindings, the domain: ``apply(rel, D)`` gives, for each row d of D, d beside each row of rel under d. D has
+only the outer columns that the subquery refers to, so that equal bindings are computed once. A subplan that refers to
+none of them is multiplied by D as late as possible. The result is joined to the outer rows by equality of words.
 
-Rule: the rows are those of the nested evaluation, at every multiplicity. Side conditions: bindings are told apart by
-their words, not by SQL's equality (1.0 and 1.00 print differently), so columns of types with equality classes are in
-D as bigint words. Errors in a subquery behind a CASE, AND, OR or COALESCE arise only for bindings that reach it.
+Rule: the rows are those of nested evaluation, with the same multiplicities. Side conditions: bindings are distinguished
+by their words, not by SQL equality (1.0 and 1.00 print differently), so columns of types with equality classes are in D
+as bigint words. A subquery behind a CASE, AND, OR or COALESCE raises errors only for bindings that reach it.
 """
 
 from __future__ import annotations
@@ -63,28 +63,28 @@ def decorrelate(rel: Rel) -> Rel:
 
 
 class Decorrelator:
-    """One decorrelation: numbers scopes, and remembers closed plans so that a CTE used twice stays one object."""
+    """One decorrelation: numbers scopes, and memoizes closed plans so that a CTE used twice stays one object."""
 
     def __init__(self) -> None:
         self._next = 0
         self._closed: dict[int, tuple[Rel, Rel]] = {}
         self.bindings: dict[int, tuple[tuple[Token, ...], Schema]] = {}
-        """Recursive bindings that were applied to a domain: its tokens, and the reference's whole row."""
+        """Recursive bindings that were applied to a domain: its tokens, and the whole row of a reference."""
 
     def scope(self) -> int:
-        """A new scope."""
+        """A new scope number."""
         self._next += 1
         return self._next
 
     def tokens_in(self, rel: Rel, scopes: Scopes) -> frozenset[Token]:
-        """The outer columns that a plan mentions, those of the recursive bindings in it included."""
+        """The outer columns that a plan refers to, including those of the recursive bindings that it reads."""
         found = {(scopes[level - 1], index) for level, index in mentions.outer_columns(rel) if level <= len(scopes)}
         for binding in mentions.references(rel):
             found |= set(self.bindings.get(binding, ((), ()))[0])
         return frozenset(found)
 
     def apply(self, rel: Rel, domain: Domain, scopes: Scopes) -> Rel:
-        """For each row of the domain, its columns beside the plan's."""
+        """For each row of the domain, its columns, then those of each row of the plan under that binding."""
         if not self.tokens_in(rel, scopes) & set(domain.tokens):
             return self._product(domain, self.closed_plan(rel, scopes))
         match rel:
@@ -123,7 +123,7 @@ class Decorrelator:
                 assert_never(rel)
 
     def closed_plan(self, rel: Rel, scopes: Scopes) -> Rel:
-        """A plan that mentions nothing of the domain, decorrelated inside."""
+        """Decorrelates a plan that refers to nothing in the domain."""
         found = self._closed.get(id(rel))
         if found is not None:
             return found[1]
@@ -164,7 +164,7 @@ class Decorrelator:
         return rel if not domain.tokens else Join(JoinKind.INNER, domain.rel, rel, TRUE)
 
     def _reference(self, rel: Reference, domain: Domain) -> Rel:
-        """A binding that was applied to its own domain: met with this one on the columns of that."""
+        """A reference to a binding that has a domain of its own: joined with this domain on the columns of that one."""
         tokens, row = self.bindings[rel.binding]
         whole = Reference(rel.binding, row)
         if tokens == domain.tokens:
@@ -175,7 +175,7 @@ class Decorrelator:
         return Project(joined, (*own[: domain.width], *own[domain.width + len(tokens) :]))
 
     def outer(self, expr: Scalar, domain: Domain, scopes: Scopes) -> Scalar:
-        """An expression over (domain, own row): its columns moved behind the domain, outer ones into it."""
+        """An expression over (domain, own row): own columns shifted behind the domain, outer ones read from it."""
 
         def change(part: Scalar) -> Scalar | None:
             if isinstance(part, Column):
@@ -189,7 +189,7 @@ class Decorrelator:
     def lift(
         self, exprs: tuple[Scalar, ...], applied: Rel, domain: Domain, scopes: Scopes
     ) -> tuple[Rel, tuple[Scalar, ...]]:
-        """Expressions of a node over its applied input (domain, row): their subqueries become columns at its end."""
+        """Lifts a node's expressions, over its applied input (domain, row). Subqueries become columns at its end."""
         if not any(has_subquery(e) for e in exprs):
             return applied, tuple(self.outer(e, domain, scopes) for e in exprs)
         lifter = Lifter(self, applied, domain, (self.scope(), *scopes))
@@ -208,7 +208,7 @@ class Decorrelator:
         return out
 
     def _filter(self, rel: Filter, domain: Domain, scopes: Scopes) -> Rel:
-        """Plain conjuncts first; EXISTS and NOT EXISTS become semi- and antijoins; the rest is lifted."""
+        """Plain conjuncts first; EXISTS and NOT EXISTS become semi- and antijoins; other subqueries are lifted."""
         applied = self.apply(rel.input, domain, scopes) if domain.tokens else self.closed_plan(rel.input, scopes)
         row = own_columns(schema(applied))
         parts = [p for c in conjuncts(rel.predicate) for p in conjuncts(mentions.simplify_truth(c))]
@@ -268,7 +268,7 @@ class Decorrelator:
         return Project(joined, (*own[count : count + width], *own[:count], *own[count + width :]))
 
     def _join_both(self, rel: Join, domain: Domain, scopes: Scopes) -> Rel:
-        """Both sides under the domain: they meet on it too."""
+        """Applies both sides to the domain and joins on the domain too."""
         left, right = self.apply(rel.left, domain, scopes), self.apply(rel.right, domain, scopes)
         width, count = domain.width, len(schema(left)) - domain.width
         row = schema(left)
@@ -284,7 +284,7 @@ class Decorrelator:
         kind = rel.kind
         on = rewrite(rel.on, place)
         if kind is JoinKind.RIGHT:
-            # an unmatched right row has its domain on the right only
+            # An unmatched right row has its domain columns on the right only.
             on = _domain_on_right(on, width, width + count)
         joined = Join(kind, left, right, conjunction((*meet, on)))
         own = own_columns(schema(joined))
@@ -299,7 +299,10 @@ class Decorrelator:
         return Project(joined, (*chosen, *own[width : width + count], *own[2 * width + count :]))
 
     def _asof(self, rel: AsOf, domain: Domain, scopes: Scopes) -> Rel:
-        """The left side under the domain; where the right is too, the domain's columns are keys."""
+        """Applies the left side to the domain.
+
+        If the right side depends on it too, the domain's columns become keys.
+        """
         width, count = domain.width, len(schema(rel.left))
         right_open = bool(self.tokens_in(rel.right, scopes) & set(domain.tokens))
         left = self.apply(rel.left, domain, scopes)
@@ -312,7 +315,7 @@ class Decorrelator:
         return Project(joined, (*own[: width + count], *own[width + count + by :])) if by else joined
 
     def _join_with_subquery(self, rel: Join, domain: Domain, scopes: Scopes) -> Rel:
-        """ON with a subquery: the matched pairs are a filtered product; outer rows without a pair come beside them."""
+        """ON with a subquery: a filtered product gives the matched pairs; unmatched outer rows are added to them."""
         both = Join(JoinKind.INNER, rel.left, rel.right, TRUE)
         count = len(schema(rel.left))
         pairs = Filter(both, rel.on)
@@ -321,7 +324,7 @@ class Decorrelator:
         return self._input(pull_up.outer_from_pairs(rel, pairs, count), domain, scopes)
 
     def _lateral(self, rel: Join, domain: Domain, scopes: Scopes) -> Rel:
-        """The right side is applied to the left's rows, as a set of what it mentions of them."""
+        """Applies the right side to the set of left values that it refers to."""
         if has_subquery(rel.on) and rel.kind is JoinKind.INNER:
             return self._input(Filter(replace(rel, on=TRUE), rel.on), domain, scopes)
         left = self._input(rel.left, domain, scopes)
@@ -371,7 +374,7 @@ class Decorrelator:
         exprs = (*rel.keys, *(k.expr for k in rel.order))
         lifted, new = self.lift(exprs, applied, domain, scopes)
         order = tuple(replace(k, expr=e) for k, e in zip(rel.order, new[len(rel.keys) :], strict=True))
-        # the domain's columns are the first keys, so that an outer column in LIMIT is the key of the same position
+        # The domain's columns come first among the keys, so an outer column in LIMIT is the key of the same position.
         limit, offset = (None if b is None else self.outer(b, domain, scopes) for b in (rel.limit, rel.offset))
         keys = (*kept, *new[: len(rel.keys)])
         top = replace(rel, input=lifted, keys=keys, order=order, limit=limit, offset=offset)
@@ -415,7 +418,7 @@ def _domain_on_right(on: Scalar, width: int, by: int) -> Scalar:
 
 
 def _default_rows(domain: Domain, grouped: Reduce) -> Rel:
-    """Aggregation without GROUP BY has a row for every binding: count is 0, the rest NULL, where nothing came in."""
+    """Adds the row that aggregation without GROUP BY has for a binding without input: count 0, all else NULL."""
     width = domain.width
     row = schema(domain.rel)
     meet = tuple(same_words(i, width + i, row[i]) for i in range(width))

@@ -1,4 +1,4 @@
-"""A recursion's step taken apart: an inner join of its reference with what does not depend on it."""
+"""Splits a recursion's step into an inner join of its reference with inputs that do not depend on it."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from planner.transform.join_order import Region, column_equality
 
 Predicates = tuple[Scalar, ...]
 Wanted = dict[int, tuple[Scalar, ...]]
-"""For some of a recursion's columns the constants that are asked for."""
+"""The constants demanded for some columns of a recursion."""
 
 MOST = 1000
-"""Constants of one column."""
+"""The most constants demanded for one column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """``exprs`` over the joined inputs' columns, where the predicates hold; its reference is ``inputs[place]``.
+    """The step as ``exprs`` over the joined inputs' columns, where the predicates hold.
 
-    The reference's columns are [start, end).
+    The reference is ``inputs[place]``; its columns are [start, end).
     """
 
     exprs: tuple[Scalar, ...]
@@ -38,18 +38,18 @@ class Arm:
     end: int
 
     def own(self, expr: Scalar) -> int | None:
-        """Which of the reference's columns an expression is, if it is just that."""
+        """The reference's column that the expression is, if it is a plain column of the reference."""
         return expr.index - self.start if isinstance(expr, Column) and self.is_own(expr.index) else None
 
     def is_own(self, index: int) -> bool:
         return self.start <= index < self.end
 
     def other(self, expr: Scalar) -> Column | None:
-        """The other input's column that an expression is, if it is just that."""
+        """The column of another input that the expression is, if it is one."""
         return expr if isinstance(expr, Column) and not self.is_own(expr.index) else None
 
     def equal_to(self) -> dict[int, Column]:
-        """For columns of the reference another input's column that the predicates make equal to it, word for word."""
+        """Maps columns of the reference to a column of another input that the predicates make equal, word for word."""
         found: dict[int, Column] = {}
         for predicate in self.predicates:
             pair = column_equality(predicate)
@@ -61,7 +61,7 @@ class Arm:
 
 
 def arm_of(rel: Recursive) -> Arm | None:
-    """The step as one inner join with its reference; None: it is something else."""
+    """The step as one inner join with its reference; None: it has another form."""
     node, exprs, predicates = rel.step, tuple[Scalar, ...](own_columns(schema(rel.step))), tuple[Scalar, ...]()
     while isinstance(node, Project | Filter | Distinct):
         if isinstance(node, Filter):
@@ -98,7 +98,7 @@ def _arm(binding: int, exprs: tuple[Scalar, ...], region: Region) -> Arm | None:
 
 
 def constants(predicates: Predicates) -> Wanted:
-    """The columns that equal one of a few constants in the predicates."""
+    """The columns that the predicates equate with one of a few constants."""
     found: Wanted = {}
     for predicate in predicates:
         pairs = [_constant(p) for p in (predicate.args if isinstance(predicate, Or) else (predicate,))]
@@ -122,7 +122,7 @@ def _constant(predicate: Scalar) -> tuple[int, Scalar] | None:
 
 
 def equality(left: Column, right: Column) -> Scalar:
-    """The two columns, of one type, have one value."""
+    """The equality of two columns of one type."""
     function = f"=({left.type.kind.value},{left.type.kind.value})"
     if function not in FUNCTIONS:
         return Call(SAME_WORD, (left, right), BOOL, False)
@@ -130,13 +130,13 @@ def equality(left: Column, right: Column) -> Scalar:
 
 
 def says_nothing(predicate: Scalar) -> bool:
-    """Whether a predicate is a column's equality with itself, where ``equality`` in a join keeps NULLs out anyway."""
+    """Whether a predicate equates a column with itself, while ``equality`` in a join excludes NULLs anyway."""
     pair = column_equality(predicate)
     return pair is not None and pair[0] == pair[1] and is_equality(equality(*pair))
 
 
 def product(inputs: tuple[Rel, ...]) -> Rel:
-    """The inputs side by side."""
+    """The cross product of the inputs."""
     out = inputs[0]
     for part in inputs[1:]:
         out = Join(JoinKind.INNER, out, part, TRUE)

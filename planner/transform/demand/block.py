@@ -1,11 +1,12 @@
-"""What is asked of a WITH MUTUALLY RECURSIVE block enters its bindings.
+"""Pushes demand into the bindings of a WITH MUTUALLY RECURSIVE block.
 
-The conditions on the block's rows have been pushed down into its body. D(b), for a binding b, are conditions that stand
-on every reference to b: in the body, and in the values of all bindings that are read, each value with its own D pushed
-down into it. Then nobody reads rows of b that D(b) does not hold for, and by induction each binding is, in every round,
-what it was before, restricted to its D. The greatest D is found from above.
+The conditions on the block's rows have been pushed into its body already. For a binding b, D(b) is a set of conditions
+that stand on every reference to b: in the body, and in the values of all bindings that are read, after each value's own
+D has been pushed into it. Nothing reads rows of b that fail D(b), so by induction each binding is, in every round, its
+old value restricted to its D. The greatest D is a fixpoint, computed from above.
 
-Nothing that can raise, or is volatile, is moved. A block with priorities or ERROR AT a limit stays whole.
+Side condition: no expression that can raise or is volatile is moved. A block with priorities or ERROR AT a limit is
+left whole.
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ from planner.logical.traversal import bottom_up, children, conjunction, conjunct
 from planner.transform.pushdown import push_down
 
 Asked = dict[int, dict[Scalar, Scalar]]
-"""For each binding that is read the conditions on all references to it so far, by what they are but for NULLs."""
+"""By binding read: the conditions found on all references so far, keyed by their form without nullability."""
 
 
 def block_demand(rel: LetRec, may_enter: Callable[[Scalar], bool], plain: Callable[[Scalar], Scalar]) -> LetRec | None:
-    """The block with its bindings restricted to what is asked of them; None: all of each is asked for.
+    """The block with its bindings restricted to what is demanded of them; None: nothing can be restricted.
 
-    ``plain``: an expression without what rewrites know of NULL.
+    ``may_enter``: whether a condition may be pushed down. ``plain``: strips nullability from an expression.
     """
     if rel.demanded or rel.priorities or (rel.limit is not None and not rel.return_at_limit) or rel_is_volatile(rel):
         return None
     bound = dict(rel.bindings)
 
     def collect(node: Rel, found: Asked) -> None:
-        """The conditions on the references in a plan, met with those found before."""
+        """Intersects the conditions on each binding's references in a plan with those found before."""
         todo, seen = [node], {id(node)}
         if isinstance(node, Reference):
             found[node.binding] = {}
@@ -74,7 +75,7 @@ def _restricted(value: Rel, asked: dict[Scalar, Scalar]) -> Rel:
 
 
 def _without(rel: Rel, known: dict[int, frozenset[Scalar]], plain: Callable[[Scalar], Scalar]) -> Rel:
-    """The plan without conditions that all rows of a reference meet."""
+    """The plan without conditions that all rows of a restricted binding meet."""
 
     def change(node: Rel) -> Rel:
         if isinstance(node, Filter) and isinstance(node.input, Reference):

@@ -1,11 +1,11 @@
-"""A recursion that is joined with another relation computes what that asks for: magic sets, maintained.
+"""Maintained magic sets: a recursion that is joined with another relation computes only what the join demands.
 
-``r ⋈ w`` on columns of r, and ``r ⋉ w`` (IN, EXISTS), show only rows of r whose columns are in w. Where the step copies
-these columns (rule 1 of ``demand``, for "is one of w's" as it is for any other condition on them) r may start with the
-rows of its base that are: base ⋉ w. Where the columns are a closure's far end (``demand_turned``), it is followed from
-w's values backwards.
+``r ⋈ w`` on columns of r, and ``r ⋉ w`` (IN, EXISTS), show only rows of r whose columns are in w. If the step copies
+these columns (rule 1 of ``planner.transform.demand.recursion``, with "is in w" as the condition), r may start from base
+⋉ w. If the columns are the far end of a closure (``planner.transform.demand.reversal``), the closure is followed
+backwards from w's values.
 
-Side condition: w has no recursion in it, so that nothing is computed twice, and does not change in a loop around it.
+Side condition: w contains no recursion, so that nothing is computed twice, and does not change in an enclosing loop.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from planner.transform.join_order import column_equality
 from planner.transform.pushdown import push_down
 
 _MARK = 1 << 30
-"""Above the numbers of all parameters."""
+"""Greater than the number of any parameter."""
 
 Entered = Callable[[Recursive, tuple[Scalar, ...]], Recursive | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """A recursion's columns, ascending, and the relation with a column for each in which its rows are looked for.
+    """What a join demands of a recursion: its columns, ascending, and a relation that has the demanded values of each.
 
-    ``whole``: nothing else is asked of the two, and only the recursion's columns are shown.
+    ``whole``: the join demands nothing else and shows only the recursion's columns.
     """
 
     columns: tuple[int, ...]
@@ -42,14 +42,14 @@ class Meeting:
     whole: bool
 
     def of(self, columns: tuple[int, ...]) -> Meeting:
-        """What it asks of some of the columns."""
+        """The demand on some of the columns."""
         own = own_columns(schema(self.source))
         source = Project(self.source, tuple(own[self.columns.index(c)] for c in columns))
         return Meeting(columns, source, self.whole and columns == self.columns)
 
 
 def meeting(join: Rel, side: int) -> Meeting | None:
-    """What a join asks of the recursion on one of its sides; None: nothing that is known."""
+    """The demand of a join on the recursion at ``side`` (0 left, 1 right); None: none that can be used."""
     if not isinstance(join, Join) or join.lateral:
         return None
     if join.kind is not JoinKind.INNER and not (join.kind is JoinKind.SEMI and side == 0):
@@ -80,18 +80,18 @@ def _recurs(rel: Rel) -> bool:
 
 
 def joined_demand(rel: Recursive, asked: Meeting, entered: Entered, fresh: Callable[[], int]) -> Rel | None:
-    """The recursion with the rows that a relation asks for, and maybe others; None: no rule applies."""
+    """The recursion restricted to what is demanded, possibly with other rows; None: no rule applies."""
     row = schema(rel)
     own = tuple(Column(c, row[c].type, row[c].nullable) for c in asked.columns)
     marks = {c.index: _mark(c) for c in own}
     copied = tuple(c for c, mark in marks.items() if mark is not None and entered(rel, (mark,)) is not None)
-    if copied:  # each alone, so all of them; the marks are only tried on the step, which stays as it is
+    if copied:  # each passes alone, so all do; marks are only tried on the step, which stays as it is
         return replace(rel, base=_met(rel.base, asked.of(copied)), met=copied)
     return turned_from(rel, lambda far: asked.of(far).source if set(far) <= set(asked.columns) else None, fresh)
 
 
 def _mark(column: Column) -> Scalar | None:
-    """A condition on a column that stands for "is one of these"."""
+    """A placeholder condition for "this column is in the demanded set"; None: the type has no equality operator."""
     found = equality(column, column)
     if not is_equality(found):
         return None

@@ -1,18 +1,22 @@
-"""What is asked of a recursion enters it: a condition on its rows restricts what it computes.
+"""Pushes demand into a recursion: a condition on its rows restricts what it computes.
 
-Three rules, tried in this order; each keeps the rows that meet the condition, at every multiplicity, in every round:
+Three rules, tried in this order. Each keeps the rows that meet the condition, with their multiplicities, in every
+round:
 
 1. *Copied columns.* If pushing a condition p down into the step puts it on the step's reference itself, then p and the
    step commute: σp(step(W)) = step(σp(W)). By induction σp of the working table is the working table of the recursion
-   that starts with σp(base), whatever the step does (groups, outer joins, negation) inside one value of p's columns.
-   Side condition: a step without its reference has no rows, or the standard's end (no new row) would come too soon.
-2. *Turning round* (``demand_turned``): a closure asked for its far end is followed from there.
-3. *A demand relation* (``demand_relation``): the values that the answer depends on, computed by a recursion of their
-   own (magic sets: Bancilhon, Maier, Sagiv, Ullman, PODS 1986); base and step are restricted to them.
+   that starts with σp(base), whatever the step does (groups, outer joins, negation) within one value of p's columns.
+   Side condition: the step has no rows if its reference has none. Otherwise the recursion, which ends in the first
+   round without new rows, could end too soon.
+2. *Reversal* (``planner.transform.demand.reversal``): a closure demanded by its far end is followed from that end.
+3. *A demand relation* (``planner.transform.demand.relation``): a recursion of its own computes the values that the
+   answer depends on, and base and step are restricted to them (magic sets: Bancilhon, Maier, Sagiv, Ullman, PODS 1986).
 
-Joins and semijoins with other relations ask, too (``demand_join``), and so does what reads a block (``demand_block``).
+Demand also comes from joins and semijoins (``planner.transform.demand.join``) and from the readers of a WITH MUTUALLY
+RECURSIVE block (``planner.transform.demand.block``).
 
-Nothing that can raise, or is volatile, is moved; a recursion that is read whole elsewhere in the plan is left whole.
+Side condition: no expression that can raise or is volatile is moved. A recursion that is read whole anywhere in the
+plan is left whole.
 """
 
 from __future__ import annotations
@@ -43,13 +47,13 @@ from planner.transform.demand.reversal import turned
 from planner.transform.pushdown import push_down
 
 PASSES = 4
-"""A condition that enters a recursion may stand on another one in its base: how deep this is followed."""
+"""A pushed condition may end up on another recursion in the base: how many levels deep this is followed."""
 
 Predicates = tuple[Scalar, ...]
 
 
 def demand(rel: Rel) -> Rel:
-    """The plan with its recursions restricted to what is asked of them."""
+    """The plan with its recursions restricted to what is demanded of them."""
     made: set[int] = set()
     for _ in range(PASSES):
         new = _Demand(rel, made).rel(rel)
@@ -63,7 +67,7 @@ class _Demand:
     """One pass over a plan. A plan used twice stays one object."""
 
     def __init__(self, root: Rel, made: set[int]) -> None:
-        """``made``: the bindings of recursions that come from here, which joins ask nothing more of."""
+        """``made``: the bindings of recursions created here, which joins do not restrict further."""
         self._made = made
         self._binding = 1 + max(bindings(root), default=0)
         self._readers = _readers(root)
@@ -89,7 +93,7 @@ class _Demand:
         return with_children(rel, tuple(self.rel(c) for c in children(rel)))
 
     def _join(self, rel: Join) -> Rel:
-        """A recursion on one side is restricted to what the other side asks for."""
+        """Restricts a recursion on one side to what the other side demands."""
         sides = list(children(rel))
         for side, child in enumerate(sides):
             asked = meeting(rel, side) if isinstance(child, Recursive) and self._is_asked_only(child) else None
@@ -104,7 +108,7 @@ class _Demand:
         return with_children(rel, tuple(sides))
 
     def _is_asked_only(self, rel: Recursive) -> bool:
-        """Whether every reader of the recursion asks for something that can enter it."""
+        """Whether every reader of the recursion demands something that can be pushed into it."""
         readers = self._readers[id(rel)]
         return all(asked is not None and self._restrict(rel, asked) is not None for asked in readers)
 
@@ -130,7 +134,7 @@ def _block(rel: LetRec) -> tuple[int, ...]:
 
 
 def _blocks(root: Rel) -> Counter[tuple[int, ...]]:
-    """How often each block stands in a plan: one that does so several times is computed once, whole."""
+    """How often each block occurs in the plan. A block that occurs several times is computed once, whole."""
     found: Counter[tuple[int, ...]] = Counter()
     seen, todo = {id(root)}, [root]
     while todo:
@@ -145,7 +149,7 @@ def _blocks(root: Rel) -> Counter[tuple[int, ...]]:
 
 
 def _readers(root: Rel) -> dict[int, list[Predicates | Meeting | None]]:
-    """For each recursion what each of its readers asks for; None: all of it."""
+    """For each recursion, what each of its readers demands; None: all of it."""
     found: dict[int, list[Predicates | Meeting | None]] = {id(root): [None]}
     seen: set[int] = set()
     todo = [root]
@@ -163,7 +167,7 @@ def _readers(root: Rel) -> dict[int, list[Predicates | Meeting | None]]:
 
 
 def restricted(rel: Recursive, asked: Predicates, fresh: Callable[[], int]) -> Rel | None:
-    """The rows of the recursion that meet the conditions, computing fewer; None: it would compute all of them."""
+    """The recursion's rows that meet the conditions, computing fewer rows; None: no rule saves anything."""
     if _is_fixed(rel):
         return None
     movable = tuple(p for p in asked if _may_enter(p))
@@ -188,7 +192,7 @@ def _may_enter(predicate: Scalar) -> bool:
 
 
 def _entered(rel: Recursive, predicates: Predicates) -> Recursive | None:
-    """The recursion that starts with the base's rows that meet the predicates, where the step keeps to such rows."""
+    """Rule 1: the recursion started from the base rows that meet the predicates; None: the step does not commute."""
     step = push_down(Filter(rel.step, conjunction(predicates)))
     plain = {_plain(p) for p in predicates}
     if not empty_without(step, rel.binding) or not _meets(step, rel.binding, plain):
@@ -198,12 +202,12 @@ def _entered(rel: Recursive, predicates: Predicates) -> Recursive | None:
 
 
 def _plain(predicate: Scalar) -> Scalar:
-    """The predicate with nothing said on what can be NULL: rewrites differ in what they know of that."""
+    """The predicate with all columns nullable: rewrites differ in what they know of NULLs."""
     return rewrite(predicate, lambda e: replace(e, nullable=True) if isinstance(e, Column) else None)
 
 
 def _meets(rel: Rel, binding: int, plain: set[Scalar]) -> bool:
-    """Whether each reference to the binding stands under all of the predicates."""
+    """Whether each reference to the binding stands directly under all of the predicates."""
     if isinstance(rel, Filter) and isinstance(rel.input, Reference) and rel.input.binding == binding:
         return plain <= {_plain(p) for p in conjuncts(rel.predicate)}
     if isinstance(rel, Reference):
@@ -212,7 +216,7 @@ def _meets(rel: Rel, binding: int, plain: set[Scalar]) -> bool:
 
 
 def _without(rel: Rel, binding: int, plain: set[Scalar]) -> Rel:
-    """The step without the predicates on its references, whose rows all meet them."""
+    """The step without the predicates on its references: all rows meet them now."""
 
     def change(node: Rel) -> Rel:
         if isinstance(node, Filter) and isinstance(node.input, Reference) and node.input.binding == binding:

@@ -1,9 +1,9 @@
-"""The values that an answer depends on, as a recursion of their own, and the recursion restricted to them.
+"""Magic sets: a demand relation D, itself a recursion, and the recursion restricted to D.
 
-D holds values of some columns A: those asked for, and with a value of a step's row, the value of the row of the
-reference that it is made from. D is closed under that, so the step's rows in D are made of the working table's rows in
-D: by induction the restricted working table is the working table restricted to D, at every multiplicity. D may be
-larger than it must be: conditions that can raise, or that read columns which D does not know, are left out of it.
+D holds values of some columns A: the demanded ones and, with each value of a row of the step, the value of the
+reference's row that the row is derived from. D is closed under this, so the step derives its rows in D from the working
+table's rows in D. By induction the restricted working table is the working table restricted to D, with the same
+multiplicities. D may be larger than necessary: it ignores conditions that can raise or that read columns it lacks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from planner.transform.pushdown import push_down
 
 
 def by_demand(rel: Recursive, wanted: Wanted, asked: Predicates, fresh: Callable[[], int]) -> Recursive | None:
-    """The recursion with the rows that meet what is asked, and few others; None: the rule does not apply."""
+    """The recursion restricted to the demanded rows and few others; None: the rule does not apply."""
     arm = arm_of(rel) if empty_without(rel.step, rel.binding) else None
     if arm is None:
         return None
@@ -54,7 +54,7 @@ def _restricted(rel: Recursive, columns: tuple[int, ...], demanded: Recursive, a
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """D(out) follows from D(given) and the arm's other inputs: all over the columns of the arm's inputs, then D's."""
+    """The rule D(out) ← D(given) and the arm's other inputs. Columns: those of the arm's inputs, then D's."""
 
     arm: Arm
     conditions: Predicates
@@ -63,7 +63,7 @@ class _Rule:
 
     @staticmethod
     def of(arm: Arm, columns: tuple[int, ...]) -> _Rule | None:
-        """None: what the reference's row must be does not follow from the row that is asked for."""
+        """None: the demanded row does not determine the reference's row."""
         total = sum(len(schema(part)) for part in arm.inputs)
         given = {i: Column(total + k, arm.exprs[i].type) for k, i in enumerate(columns)}
         known = {arm.start + i: c for i, c in arm.equal_to().items()}
@@ -77,7 +77,7 @@ class _Rule:
         return rule if {rule.owner(c.index) for c in rule.out} <= rule.connected() else None
 
     def owner(self, column: int) -> int:
-        """The input that a column is of; D is the one after the last."""
+        """The input that a column belongs to; D counts as the one after the last."""
         end = 0
         for i, part in enumerate(self.arm.inputs):
             end += len(schema(part))
@@ -99,7 +99,7 @@ class _Rule:
         return found
 
     def closure(self, first: Values, binding: int) -> Recursive:
-        """D from its first rows."""
+        """D as a recursion that starts from its first rows."""
         n = len(first.schema)
         loose = any(c.nullable for c in first.schema) or any(c.nullable for c in self.out if c.index < self.total)
         row: Schema = tuple(ColumnType(c.type, loose) for c in first.schema)

@@ -1,12 +1,12 @@
-"""A closure that is asked for its far end is followed from there: B·E*, restricted to ends in O, is B·(E*·O).
+"""Reverses a closure that is demanded by its far end: B·E*, restricted to ends in O, is B·(E*·O).
 
-The rule is for a step that copies some columns K of the reference and replaces the others, F, by columns that its other
-inputs say, which meet the reference in F only. Those inputs are a relation E of pairs (old F, new F), and the whole is
-base ⋈ E*. Asked for constants of all of F, Z = {(o, o)} ∪ {(e.old, z.end) : e.new = z.start} is E* by its ends, and
-the rows are those of the base joined with Z on F, K from the base and F from Z's ends.
+Rule: the step copies some columns K of the reference, and replaces the others, F, by columns of its other inputs, which
+join with the reference on F only. Those inputs form a relation E of pairs (old F, new F), and the recursion is base ⋈
+E*. Demanded for constants of all of F, Z = {(o, o)} ∪ {(e.old, z.end) : e.new = z.start} is E* restricted to the
+demanded ends; the rows are those of the base joined with Z on F, with K from the base and F from Z's ends.
 
-Only for UNION: the rows are the same as a set. With UNION ALL a cycle that no row of the base reaches would go round
-for ever in Z. Nothing that can raise is in the step's conditions, for they see other rows here.
+Side conditions: UNION only, since the result is equal as a set; with UNION ALL a cycle in Z that no row of the base
+reaches would never end. No condition of the step can raise, because the conditions see other rows here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from planner.transform.pushdown import push_down
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """E: the arm's other inputs joined, and their columns for the old and the new F, in F's order."""
+    """E: the arm's other inputs joined, with their columns for the old and the new F, in F's order."""
 
     rel: Rel
     old: tuple[Column, ...]
@@ -35,7 +35,7 @@ class Pairs:
 
 
 def turned(rel: Recursive, wanted: Wanted, fresh: Callable[[], int]) -> Rel | None:
-    """The rows of the recursion with the wanted constants, from the far end; None: the rule does not apply."""
+    """The recursion's rows that have the demanded constants, from the far end; None: the rule does not apply."""
     arm, far = _far(rel)
     if arm is None or not far or not set(far) <= set(wanted):
         return None
@@ -49,8 +49,10 @@ def turned(rel: Recursive, wanted: Wanted, fresh: Callable[[], int]) -> Rel | No
 
 
 def turned_from(rel: Recursive, asked: Callable[[tuple[int, ...]], Rel | None], fresh: Callable[[], int]) -> Rel | None:
-    """The rows of the recursion whose far end is a row of what is ``asked`` for these columns; None: there is no such
-    rule, or nothing is asked of them."""
+    """The rows of the recursion whose far end is in ``asked(far columns)``.
+
+    None: the rule does not apply, or ``asked`` returns None.
+    """
     arm, far = _far(rel)
     source = asked(far) if far else None
     pairs = None if source is None or arm is None else _pairs(arm, far)
@@ -93,7 +95,7 @@ def _moved(columns: tuple[Column, ...], place: Callable[[int], int]) -> tuple[Co
 
 
 def _closure(pairs: Pairs, first: Rel, binding: int) -> Recursive:
-    """Z: (start, end) for each F from which an end is reached, the ends themselves included, which ``first`` has."""
+    """Z: (start, end) for each F from which an end is reached. ``first`` has the ends themselves, as (end, end)."""
     row = schema(first)
     n = len(row) // 2
     ends = row[n:]

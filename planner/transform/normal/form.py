@@ -1,4 +1,4 @@
-"""A plan in the one form of all that mean the same, and how its columns are found in it."""
+"""The normal form of plans that mean the same, and the positions of a plan's columns in it."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ from planner.logical.traversal import children, conjunction, conjuncts, own_colu
 from planner.transform.normal.scalar import in_order, normal, order, orderless
 
 Rank = tuple[int, str]
-"""The least relation that a plan reads, so that plans stay readable, and a digest of all of it."""
+"""The least relation that a plan reads (so that normalized plans stay readable), and a digest of the whole plan."""
 _NONE: frozenset[int] = frozenset()
 MOST: Final = 120
-"""Ways to write one node that are tried."""
+"""The most ways to write one node that are tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """``rel`` has the rows of a plan, its columns in an order of its own: ``places[i]`` is where column i stands.
+    """A plan in normal form, with its columns in an order of their own: column i is at ``places[i]`` of ``rel``.
 
-    ``others``: where they may as well be found, since ``rel`` joins the same input several times and all of them are
-    alike in it. What reads the form is written in each of these ways, and the ``least`` of them is taken.
+    ``others``: equivalent positions, which exist where ``rel`` joins the same input several times and the occurrences
+    are interchangeable. A reader of the form is written in each of these ways, and the ``least`` is taken.
 
-    Invariant: ``places`` come before ``others``, which ascend.
+    Invariant: ``places`` sort before ``others``, which ascend.
     """
 
     rel: Rel
@@ -57,36 +57,36 @@ class Form:
 
     @property
     def every(self) -> tuple[tuple[int, ...], ...]:
-        """All the places."""
+        """All equivalent positions."""
         return self.places, *self.others
 
     def each(self) -> tuple[Form, ...]:
-        """The form with each of its places alone."""
+        """A form for each of the equivalent positions alone."""
         return tuple(Form(self.rel, places) for places in self.every) if self.others else (self,)
 
     def through(self, change: Callable[[tuple[int, ...]], tuple[int, ...]], rel: Rel | None = None) -> Form:
-        """The form with all its places changed; ``rel``: over this one."""
+        """The form with ``change`` applied to all its positions; ``rel``: over another plan."""
         return alike(self.rel if rel is None else rel, map(change, self.every))
 
     def scalar(self, expr: Scalar) -> Scalar:
-        """An expression over the plan as one over the form, in normal form."""
+        """An expression over the plan as an expression over the form, in normal form."""
         return normal(settle(renumber(expr, self.places.__getitem__), schema(self.rel)))
 
 
 def alike(rel: Rel, every: Iterable[tuple[int, ...]]) -> Form:
-    """The form of a plan whose columns may be found in several ways."""
+    """The form of a plan with several equivalent positions of its columns."""
     first, *rest = sorted(set(every))
     return Form(rel, first, tuple(rest))
 
 
 def whole(rel: Rel) -> Form:
-    """The form of a plan whose columns stand as they stood."""
+    """The form of a plan whose columns keep their positions."""
     return Form(rel, tuple(range(len(schema(rel)))))
 
 
 @dataclass(slots=True)
 class Ranks:
-    """The rank of plans, and one object for all that have the same. Recursive bindings are told apart by ``labels``."""
+    """Ranks of plans, and one representative for all plans of the same rank. ``labels`` number recursive bindings."""
 
     labels: dict[int, int] = field(default_factory=dict)
     _known: dict[int, tuple[Rel, Rank]] = field(default_factory=dict)
@@ -94,11 +94,14 @@ class Ranks:
     _open: dict[int, tuple[Rel, frozenset[int]]] = field(default_factory=dict)
 
     def one(self, rel: Rel) -> Rel:
-        """The plan, or the equal one that was asked for first."""
+        """The representative: the first plan asked for that is equal to this one."""
         return self._one.setdefault((self.of(rel), self._free(rel)), rel)
 
     def _free(self, rel: Rel) -> frozenset[int]:
-        """The recursive bindings from outside that a plan reads: what two plans call alike may be two things."""
+        """The recursive bindings that a plan reads but does not define.
+
+        Plans with equal labels may read different ones.
+        """
         found = self._open.get(id(rel))
         if found is None:
             free = (
@@ -114,14 +117,14 @@ class Ranks:
         return found[1]
 
     def of(self, rel: Rel) -> Rank:
-        """The rank: the same for two plans only if they are equal but for what their expressions know of NULL."""
+        """The rank. Two plans have the same one only if they are equal up to the nullability of their expressions."""
         found = self._known.get(id(rel))
         if found is None:
             found = self._known[id(rel)] = (rel, self._of(rel))
         return found[1]
 
     def least(self, forms: Sequence[Form]) -> Form:
-        """Of the ways to write one plan the one that comes first, with the places of all that are it."""
+        """The least of several ways to write one plan, with the positions of all ways that are equal to it."""
         if len(forms) == 1:
             return forms[0]
         told = [(([order(e) for e in scalars(form.rel)], self.of(form.rel)), form) for form in forms]
@@ -138,7 +141,7 @@ class Ranks:
         return first, blake2b(repr(told).encode(), digest_size=16).hexdigest()
 
     def _own(self, rel: Rel) -> object:
-        """What a node is, but for its inputs and expressions."""
+        """The node's own attributes, without its inputs and expressions."""
         match rel:
             case Get():
                 return rel.relation
@@ -181,7 +184,7 @@ def _sorting(keys: tuple[object, ...]) -> list[tuple[bool, bool]]:
 
 
 def filtered(rel: Rel, predicates: tuple[Scalar, ...]) -> Rel:
-    """The rows that meet predicates over ``rel``; a filter below is one with it."""
+    """The rows that meet predicates over ``rel``, merged with a filter below."""
     if isinstance(rel, Filter):
         return filtered(rel.input, (*conjuncts(rel.predicate), *predicates))
     own = in_order(tuple(c for p in predicates for c in conjuncts(p)))
@@ -189,14 +192,14 @@ def filtered(rel: Rel, predicates: tuple[Scalar, ...]) -> Rel:
 
 
 def together(forms: Sequence[Form]) -> Iterator[tuple[Form, ...]]:
-    """Forms that one node reads, each with one way to find its columns: all combinations, unless they are too many."""
+    """All combinations of positions of a node's inputs; only the first one if there are more than ``MOST``."""
     if prod(len(form.every) for form in forms) > MOST:
         return iter((tuple(form.each()[0] for form in forms),))
     return product(*(form.each() for form in forms))
 
 
 def projected(form: Form, exprs: tuple[Scalar, ...], ranks: Ranks) -> Form:
-    """Expressions over a plan, each once, in order; plain columns alone need no projection."""
+    """A projection, with each expression once, in normal order. Plain columns need no projection."""
     row = schema(form.rel)
     if all(isinstance(e, Column) and e.type == row[form.places[e.index]].type for e in exprs):
         columns = tuple(e.index for e in exprs if isinstance(e, Column))
@@ -211,7 +214,7 @@ def projected(form: Form, exprs: tuple[Scalar, ...], ranks: Ranks) -> Form:
 
 
 def closed(form: Form) -> Form:
-    """The form without columns that the plan has not: what looks at whole rows may stand on it."""
+    """The form without columns that the plan lacks, for readers of whole rows."""
     read = [(tuple(sorted(set(places))), places) for places in form.every]
     used = min(columns for columns, _ in read)
     same = alike(form.rel, (places for columns, places in read if columns == used))
@@ -224,7 +227,7 @@ def closed(form: Form) -> Form:
 
 
 def exact(form: Form, row: Schema) -> Rel:
-    """The plan's columns in its own order; ``row`` names their types."""
+    """The plan's columns in its own order, with the types of ``row``."""
     below = schema(form.rel)
     if form.places == tuple(range(len(below))):
         return form.rel
@@ -233,7 +236,10 @@ def exact(form: Form, row: Schema) -> Rel:
 
 
 def columns_in_order(exprs: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
-    """Expressions each once, in order; those that may raise different errors keep theirs, behind the others."""
+    """Distinct expressions in normal order.
+
+    Those that can raise different errors keep their order, after the others.
+    """
     once = tuple(dict.fromkeys(exprs))
     if orderless(once):
         return tuple(sorted(once, key=order))

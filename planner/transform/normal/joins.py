@@ -1,10 +1,10 @@
-"""Inner joins of the same inputs under the same conditions as one tree, however they were written.
+"""Normalizes trees of inner joins: the same inputs under the same conditions give the same tree.
 
-Inputs are put in the order of their ranks; where several are the same, in the one of their orders that makes the
-conditions come first. Columns that equalities make the same are a class, and a class is written as the equality of its
-members with its first one. Then the joins are ordered as ever (``join_order``).
+Inputs are ordered by rank; equal inputs by whichever of their orders makes the conditions least. Columns that are
+equated form a class, which is written as equalities of its members with the first one. The joins are then ordered as
+usual (``planner.transform.join_order``).
 
-Rule: equal rows. A region has no condition that may raise: those see the rows that they saw.
+Rule: equal rows. A region has no condition that can raise; those see the same rows as before.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from planner.transform.normal.self_joins import orders
 
 
 def is_region(rel: Rel) -> bool:
-    """Whether an inner join is one that may be reordered with those below it."""
+    """Whether an inner join may be reordered with those below it."""
     return isinstance(rel, Join) and rel.kind is JoinKind.INNER and not rel.lateral and not can_raise(rel.on)
 
 
 def reaches_region(rel: Rel) -> bool:
-    """Whether a plan is such a join, or conditions on one and a choice of its columns."""
+    """Whether a plan is such a join, possibly under filters and projections of plain columns."""
     below = _through(rel)
     return is_region(rel) if below is None else reaches_region(below)
 
@@ -45,29 +45,28 @@ def _count(rel: Rel) -> int:
 
 
 def _through(rel: Rel) -> Rel | None:
-    """What is below a filter or a choice of columns that a region reaches through."""
+    """The input of a filter or projection of plain columns that a region extends through."""
     if isinstance(rel, Filter) and not can_raise(rel.predicate):
         return rel.input
     return rel.input if isinstance(rel, Project) and chooses(rel) else None
 
 
 def chooses(rel: Project) -> bool:
-    """Whether a projection only chooses columns of its input."""
+    """Whether a projection only selects columns of its input."""
     row = schema(rel.input)
     return all(isinstance(e, Column) and e.type == row[e.index].type for e in rel.exprs)
 
 
 def region_form(rel: Rel, form: Callable[[Rel], Form], ranks: Ranks) -> Form:
-    """The form of a plan that reaches a region, with all the inner joins below it; ``form`` gives its inputs'.
+    """The form of a plan that reaches a region, with all inner joins below it; ``form`` normalizes its inputs.
 
-    Of inputs that are the same, one that shows columns differs from one that does not: so no column may stand in the
-    plan that nothing reads.
+    Of equal inputs, one that shows columns differs from one that shows none, so the plan must have no unused columns.
     """
     return _tree(*_sorted([way.settled() for way in _gather(rel, form, _count(rel) <= LARGEST)], ranks))
 
 
 def _gather(rel: Rel, form: Callable[[Rel], Form], deep: bool) -> list[Joined]:
-    """What is joined; in several ways where the columns of an input may be found in several."""
+    """The inputs and conditions; several alternatives where an input's columns have several equivalent positions."""
     if isinstance(rel, Join) and is_region(rel):
         sides = (_gather(r, form, deep) if deep else _alone(form(r)) for r in (rel.left, rel.right))
         return [_beside(left, right, rel.on) for left, right in islice(product(*sides), MOST)]
@@ -98,7 +97,7 @@ def _placed(predicate: Scalar, places: tuple[int, ...]) -> tuple[Scalar, ...]:
 
 
 def _sorted(ways: list[Joined], ranks: Ranks) -> list[Joined]:
-    """The inputs in the order of their ranks; several where the same inputs may change places among each other."""
+    """The inputs ordered by rank; several alternatives where equal inputs are interchangeable."""
     found = [way.reordered(chosen) for way in ways for chosen in orders(way, ranks)]
     if len(found) == 1:
         return found
@@ -114,7 +113,7 @@ def _told(found: Joined, ranks: Ranks) -> Order:
 
 
 def _tree(found: Joined, *same: Joined) -> Form:
-    """The joins in order. Any pair of a class may connect two inputs; written down are those with its first member."""
+    """The tree of joins in order. Any pair of a class may connect two inputs; the first member's pairs are written."""
     known, others = classes(found.predicates)
     pairs = tuple(c.equality(a, b) for c in known for k, a in enumerate(c.members) for b in c.members[k + 1 :])
     chosen = sequence(Region(found.inputs, (*pairs, *others)))

@@ -1,12 +1,12 @@
-"""One form for plans that mean the same, so that equal subplans of all views are found to be equal.
+"""One normal form for plans that mean the same, so that common subexpressions of all views are found.
 
-What is gone then: the order of inner joins, of the sides of outer ones, of semijoins on one another, of the arms of
-UNION, of columns, keys and aggregates; projections that only choose or order columns (but where whole rows count);
-DISTINCT beside GROUP BY without aggregates; what ``normal_scalar`` says of expressions. A node has its columns in an
-order of its own, and what reads it finds them by ``Form.places``.
+It removes differences in: the order of inner joins, of the sides of outer joins, of stacked semijoins, of the arms of
+UNION, of columns, keys and aggregates; projections that only select or reorder columns (except where whole rows count);
+DISTINCT versus GROUP BY without aggregates; and what ``planner.transform.normal.scalar`` normalizes in expressions. A
+node has its columns in an order of its own; its reader finds them by ``Form.places``.
 
-Rule: equal rows and errors: what may raise sees the same rows as before. What depends on the order of columns keeps it:
-ties of a TopK, the row that stands for equal ones of types whose equal values differ, an as-of join's right side.
+Rule: equal rows and errors: an expression that can raise sees the same rows as before. Where the order of columns
+matters it is kept: ties of a TopK, the representative of equal values that differ, an as-of join's right side.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ from planner.transform.normal.joins import chooses, reaches_region, region_form
 from planner.transform.normal.scalar import Order, in_order, normal, order, orderless
 
 MOST_ARMS = 64
-"""Of unions on one another; more stay as they are written, since CTEs of CTEs grow by powers of two."""
+"""The most arms of nested unions. Larger ones stay as written, since nested CTEs grow exponentially."""
 
 
 def spell(rel: Rel) -> Rel:
-    """The plan with its expressions in normal form, so that the other rewrites see the same ones."""
+    """The plan with its expressions in normal form, so that the other rewrites see equal ones."""
     if rel_is_volatile(rel):
         return rel
 
@@ -89,13 +89,13 @@ def spell(rel: Rel) -> Rel:
 
 
 def normalize(rel: Rel) -> Form:
-    """The plan in the one form of all that mean the same, without columns that it has not."""
+    """The plan's normal form, without columns that the plan lacks. A volatile plan is left as it is."""
     return whole(rel) if rel_is_volatile(rel) else closed(_Normal().form(rel))
 
 
 @dataclass(slots=True)
 class _Normal:
-    """One walk over a plan; equal subplans of it become one object."""
+    """One walk over a plan. Equal subplans become one object."""
 
     ranks: Ranks = field(default_factory=Ranks)
     _known: dict[int, tuple[Rel, Form]] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class _Normal:
         return found[1]
 
     def exact(self, rel: Rel) -> Rel:
-        """The form with the plan's own columns, in their order."""
+        """The normalized plan with its own columns, in their order."""
         return self.ranks.one(exact(self.form(rel), schema(rel)))
 
     def _form(self, rel: Rel) -> Form:
@@ -150,7 +150,7 @@ class _Normal:
                 assert_never(rel)
 
     def _read(self, rel: Project) -> Form:
-        """A projection's input; where that is a region, without the columns that are not read, whose place is 0."""
+        """A projection's input. If it is a region, columns that are not read are dropped; their position is 0."""
         used = sorted(frozenset[int]().union(*map(columns_of, rel.exprs)))
         own = own_columns(schema(rel.input))
         if len(used) == len(own) or not reaches_region(rel.input):
@@ -165,7 +165,7 @@ class _Normal:
         return whole(with_children(rel, (base, step)))
 
     def _inside(self, bindings: tuple[int, ...], values: tuple[Rel, ...]) -> tuple[Rel, ...]:
-        """Values that refer to bindings, which are known by how many there are around them."""
+        """Normalizes values that read bindings. A binding is labelled by the number of bindings around it."""
         self._around += len(bindings)
         self.ranks.labels |= {binding: self._around - i for i, binding in enumerate(bindings)}
         found = tuple(map(self.exact, values))
@@ -195,7 +195,7 @@ class _Normal:
                 assert_never(rel.kind)
 
     def _turned(self, rel: Join, kind: JoinKind) -> Form:
-        """The join with its sides changed round."""
+        """The join with its sides swapped."""
         left, right = len(schema(rel.left)), len(schema(rel.right))
         on = renumber(rel.on, lambda i: i + right if i < left else i - left)
         found = self._sides(Join(kind, rel.right, rel.left, on))
@@ -206,7 +206,7 @@ class _Normal:
         return self.ranks.least([_joined(rel, left, right) for left, right in sides])
 
     def _semi(self, rel: Join) -> Form:
-        """Semijoins and antijoins on one another in the order of what they ask for."""
+        """Orders stacked semijoins and antijoins by their right sides."""
         alone = rel.left, (rel,), tuple(range(len(schema(rel))))
         base, asked, places = alone if can_raise(rel.on) else _asked(rel)
         below = self.form(base)
@@ -240,7 +240,7 @@ class _Normal:
         return _distinct(closed(self.form(rel.input)))
 
     def _topk(self, rel: TopK) -> TopK:
-        """Ties are broken by the columns' order, so that stays."""
+        """Ties break by the order of the columns, so the input keeps it."""
         below = self.exact(rel.input)
         form = whole(below)
         keys = columns_in_order(tuple(map(form.scalar, rel.keys)))
@@ -282,7 +282,7 @@ class _Normal:
         return out
 
     def _arms(self, rel: Rel, every: bool) -> list[Form]:
-        """``every``: each row counts; else duplicates of arms and in arms make no difference."""
+        """The arms of nested unions. ``every``: multiplicities count; otherwise duplicate rows are irrelevant."""
         flat = isinstance(rel, SetOperation) and rel.kind is SetKind.UNION and (rel.all or not every)
         if isinstance(rel, SetOperation) and flat and _arms(rel) <= MOST_ARMS:
             return [*self._arms(rel.left, every), *self._arms(rel.right, every)]
@@ -295,7 +295,7 @@ class _Normal:
         return self.ranks.of(arm.rel), tuple(arm.places[c] for c in columns)
 
     def _columns(self, rel: SetOperation, arms: Sequence[Form]) -> list[tuple[int, ...]]:
-        """The order of the columns: by what they are in the arms; several where that does not tell them apart."""
+        """The order of the columns, by their positions in the arms; several orders where that leaves ties."""
         told = [(self.ranks.of(a.rel), a.places) for a in arms]
         key = {c: sorted((rank, p[c]) for rank, p in told) for c in range(len(schema(rel)))}
         groups = [tuple(g) for _, g in groupby(sorted(key, key=key.__getitem__), key.__getitem__)]
@@ -311,15 +311,17 @@ class _Normal:
 
 @by_identity
 def _arms(rel: Rel) -> int:
-    """How many arms unions on one another have."""
+    """The number of arms of nested unions."""
     if isinstance(rel, SetOperation) and rel.kind is SetKind.UNION:
         return _arms(rel.left) + _arms(rel.right)
     return 1
 
 
 def _asked(rel: Rel) -> tuple[Rel, tuple[Join, ...], tuple[int, ...]]:
-    """Semijoins and antijoins on one another: what they stand on, they themselves over its columns, and which of those
-    the plan shows. One whose condition may raise stands alone: it sees only the rows that were let through."""
+    """Unstacks semijoins and antijoins: (base, the joins over the base's columns, the base's columns that are shown).
+
+    A join whose condition can raise stays apart, because it sees only the rows that the others let through.
+    """
     own = tuple(range(len(schema(rel))))
     if isinstance(rel, Join) and rel.kind in (JoinKind.SEMI, JoinKind.ANTI) and not can_raise(rel.on):
         base, asked, places = _asked(rel.left)
@@ -342,7 +344,7 @@ def _joined(rel: Join, left: Form, right: Form) -> Form:
 
 
 def _unrepeated(semi: Form) -> Form:
-    """A semijoin asks whether there is a row, not how often."""
+    """Drops a DISTINCT on a semijoin's right side, where multiplicities are irrelevant."""
     join = semi.rel
     if isinstance(join, Join) and isinstance(join.right, Distinct) and not has_classes(schema(join.right)):
         return replace(semi, rel=replace(join, right=join.right.input))

@@ -1,4 +1,4 @@
-"""Inputs of inner joins side by side, under conditions that hold no order of the inputs."""
+"""The inputs of inner joins side by side, with conditions that do not depend on the inputs' order."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from planner.transform.normal.scalar import in_order, normal
 
 @dataclass(frozen=True, slots=True)
 class Class:
-    """Columns that are the same under ``function``, ascending."""
+    """Columns that are equal under ``function``, ascending."""
 
     function: str
     members: tuple[Column, ...]
 
     def equality(self, left: Column, right: Column) -> Scalar:
-        """Two members are equal."""
+        """The equality of two members."""
         return Call(self.function, (left, right), BOOL, left.nullable or right.nullable)
 
 
@@ -31,7 +31,7 @@ Classes = tuple[Class, ...]
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Inputs side by side, conditions over all their columns, and where the columns of what was joined stand."""
+    """Inputs side by side, conditions over all their columns, and the positions of the original plan's columns."""
 
     inputs: tuple[Rel, ...]
     predicates: tuple[Scalar, ...]
@@ -39,12 +39,12 @@ class Joined:
 
     @property
     def width(self) -> int:
-        """How many columns the inputs have."""
+        """The number of columns of all inputs."""
         return sum(len(schema(rel)) for rel in self.inputs)
 
     @property
     def starts(self) -> list[int]:
-        """Where each input's columns start, then the width."""
+        """The first column of each input, then the width."""
         starts = [0]
         for rel in self.inputs:
             starts.append(starts[-1] + len(schema(rel)))
@@ -52,11 +52,11 @@ class Joined:
 
     @property
     def owners(self) -> list[int]:
-        """For each column its input."""
+        """The input of each column."""
         return [i for i, rel in enumerate(self.inputs) for _ in schema(rel)]
 
     def reordered(self, chosen: tuple[int, ...]) -> Joined:
-        """The same with its inputs in another order, its conditions in theirs."""
+        """The same join with its inputs, and with them its conditions, in the order ``chosen``."""
         starts = self.starts
         inputs = tuple(self.inputs[i] for i in chosen)
         place: dict[int, int] = {}
@@ -68,7 +68,7 @@ class Joined:
         return Joined(inputs, in_order(moved), tuple(place[p] for p in self.places))
 
     def settled(self) -> Joined:
-        """The equality of columns of one class in one input goes into that; the class has one member of each then."""
+        """Moves equalities between columns of one input into that input, which leaves one member of a class in each."""
         found, others = classes(self.predicates)
         owner, starts = self.owners, self.starts
         own: list[list[Scalar]] = [[] for _ in self.inputs]
@@ -88,7 +88,7 @@ class Joined:
 
 
 def classes(predicates: tuple[Scalar, ...]) -> tuple[Classes, tuple[Scalar, ...]]:
-    """The classes of columns that equalities make the same, and the other predicates."""
+    """The classes of columns that the predicates equate, and the other predicates."""
     parent: dict[int, int] = {}
     columns: dict[int, Column] = {}
     functions: dict[int, str] = {}

@@ -1,8 +1,10 @@
-"""One way to write an expression: commutative operands, comparisons, ANDs and ORs in order, and the order itself.
+"""The normal form of expressions, and a total order of expressions.
 
-Rule: the same value and the same error on every row. So what may raise keeps its place among its neighbours: in an AND
-or OR later arguments see only the rows that earlier ones let through, and of two operands that both fail the first one
-is told.
+Commutative operands, comparisons, ANDs and ORs are put in order.
+
+Rule: the same value and the same error on every row. So an expression that can raise keeps its place: in an AND or OR
+later arguments see only the rows that earlier ones let through, and of two operands that both fail the first one's
+error is reported.
 """
 
 from __future__ import annotations
@@ -33,11 +35,11 @@ from planner.logical.join_keys import operator
 from planner.logical.traversal import columns_of
 
 Order = tuple[Any, ...]
-"""Comparable with every other one: first a number for the kind of expression, then what that kind has."""
+"""Comparable with every other one: a number for the kind of expression, then the details of that kind."""
 
 
 def normal(expr: Scalar) -> Scalar:
-    """The one form of all that are written with the same parts in another order."""
+    """The normal form of all expressions that have the same parts in another order."""
     parts = children(expr)
     if parts:
         new = tuple(normal(p) for p in parts)
@@ -53,7 +55,7 @@ def normal(expr: Scalar) -> Scalar:
 
 
 def in_order(parts: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
-    """The arguments of an AND or OR, each once; what may raise stays behind what stood before it."""
+    """The distinct arguments of an AND or OR in order, sorted only between those that can raise."""
     found: list[Scalar] = []
     run: list[Scalar] = []
     for part in parts:
@@ -66,8 +68,7 @@ def in_order(parts: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
 
 
 def orderless(exprs: tuple[Scalar, ...]) -> bool:
-    """Whether it makes no difference which of some expressions that are all computed is computed first: at most one may
-    raise, or all raise the same."""
+    """Whether the order of evaluation cannot be observed: at most one can raise, or all raise the same error."""
     raising = [e for e in exprs if can_raise(e)]
     return len(raising) < 2 or (None not in (told := {error_of(e) for e in raising}) and len(told) == 1)
 
@@ -124,7 +125,7 @@ def _swapped(function: Function | None, name: str, call: Call) -> str | None:
 
 
 def order(expr: Scalar) -> Order:
-    """Where an expression stands among others: columns by their numbers, then what is computed, constants last."""
+    """The sort key of an expression: columns by number, then computed expressions, then constants."""
     constant = not columns_of(expr)
     match expr:
         case Column():

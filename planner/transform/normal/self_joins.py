@@ -1,11 +1,11 @@
-"""The orders in which inputs of a region may stand that joins the same input several times.
+"""Canonical orders of a region's inputs where it joins the same input several times.
 
-Inputs stand by their ranks, then by what the conditions say of them and what is shown of them, then by what these say
-of the inputs that they meet, and so on (colour refinement). Where some are still alike each of them comes first once,
-and that tells the others apart: the search tree of canonical labelling (McKay, *Practical graph isomorphism*, 1981).
+Inputs are ordered by rank, then by the conditions on them and the columns shown of them, then by the same of the inputs
+that they join with, and so on (colour refinement). If some are still alike, each of them comes first once, which
+distinguishes the others: the search tree of canonical labelling (McKay, *Practical graph isomorphism*, 1981).
 
-Invariant: regions that differ in the order of their inputs only have the same set of reordered ones.
-Cost: for n inputs without symmetry at most n refinements; a symmetry that shows in the columns is gone through whole.
+Invariant: regions that differ only in the order of their inputs have the same set of reordered ones. Cost: for n inputs
+without symmetry at most n refinements; a symmetry visible in the columns is enumerated in full.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from planner.transform.normal.region import Joined, classes
 from planner.transform.normal.scalar import Order, normal, order
 
 Colours = tuple[int, ...]
-"""For each input its number; the same for inputs that are not told apart."""
+"""A number for each input; inputs that are not distinguished have the same one."""
 
 
 def orders(found: Joined, ranks: Ranks) -> Iterator[tuple[int, ...]]:
-    """The orders, ``MOST`` at most: with more than that a region may not be found to be equal to another."""
+    """The candidate orders, at most ``MOST``. Beyond that, equal regions may not be recognised as equal."""
     colours = _dense([ranks.of(rel) for rel in found.inputs])
     if len(set(colours)) == len(colours):
         return iter((_sequence(colours),))
@@ -44,8 +44,11 @@ def _sequence(colours: Colours) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Alike:
-    """``equal``: for each class of equal columns its function and its members, each an input and a column of that;
-    ``found`` without those. ``shown``: the columns of each input that are."""
+    """A region prepared for refinement.
+
+    ``equal``: for each class of equal columns, its function and its members as (input, column of the input); ``found``
+    has the other conditions. ``shown``: for each input, its columns that are shown.
+    """
 
     found: Joined
     equal: tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
@@ -87,7 +90,7 @@ class _Alike:
             colours = finer
 
     def _seen(self, input_: int, colours: Colours) -> Order:
-        """What an input sees of the others, whose colours are all that it knows of them."""
+        """What distinguishes an input, given the colours of all inputs."""
         equal = [
             (function, *sorted((colours[i], column, i == input_) for i, column in members))
             for function, members in self.equal
@@ -102,7 +105,7 @@ class _Alike:
         return self.shown[input_], tuple(sorted(equal)), *sorted(order(normal(renumber(p, place))) for p in others)
 
     def _twins(self, one: int, two: int) -> bool:
-        """Whether two inputs may change places and nobody sees it, so that it makes no difference which comes first."""
+        """Whether swapping two inputs changes nothing, so that only one of them need come first."""
         if self.shown[one] or self.shown[two]:
             return False
         turned = {one: two, two: one}
