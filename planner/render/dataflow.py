@@ -1,7 +1,7 @@
-"""Physical plan → nodes of a Dataflow: one match, no decisions.
+"""Renders a physical plan as nodes of a Dataflow: one match, no decisions.
 
-Sharing: a node is looked up by its spec over the dataflow's own node ids, so that equal sub-plans of all views are
-one node. A loop is looked up as a whole: by all of its nodes over what enters it.
+Sharing: a node is looked up by its spec over the dataflow's own node ids, so that equal subplans of all views are one
+node. A loop is looked up as a whole: by all of its nodes over its inputs.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ from storage.types import codec
 class Installed:
     """A view in the dataflow: its Output, the Output of its error rows (None: it cannot fail) and all its nodes.
 
-    ``places``: where each node of its plan is; None where an error collection does not exist.
+    ``places``: the dataflow's node for each node of the plan; None for an error collection that does not exist.
     """
 
     relation: int
@@ -81,7 +81,10 @@ class Installed:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A locked join in the dataflow: its node, the Output of what it keeps as rows of ``schema``, and the way back."""
+    """A locked join in the dataflow: its node, and the Output of its matches as rows of ``schema``.
+
+    ``back`` turns such a row into one as the engine keeps it.
+    """
 
     node: NodeId
     output: NodeId
@@ -91,7 +94,7 @@ class Kept:
 
 @dataclass(slots=True)
 class Stored:
-    """A relation in the dataflow. ``rows``: its whole rows; ``arrangements``: by key columns, () the whole row."""
+    """A relation in the dataflow. ``rows``: its whole rows; ``arrangements``: by key columns, () for the whole row."""
 
     schema: Schema
     rows: NodeId
@@ -100,17 +103,17 @@ class Stored:
     installed: Installed | None = None
     nodes: tuple[NodeId, ...] = ()
     guards: dict[tuple[tuple[int, ...], bool], NodeId] = field(default_factory=dict)
+    """Arrangements by keys' equality class that no plan looks up, by (columns, null_safe)."""
     locks: dict[int, Kept] = field(default_factory=dict)
     """What a view's locked joins keep, by name."""
-    """Arrangements by keys' equality that no plan looks up, by (columns, null_safe)."""
 
 
 @dataclass(slots=True)
 class Renderer:
     """The relations and views of one Dataflow.
 
-    New nodes are dormant until ``dataflow.hydrate``. A view's Outputs keep what they read; arrangements are retained
-    until their relation is dropped.
+    New nodes are dormant until ``dataflow.hydrate``. A view's Outputs keep alive what they read; arrangements are
+    retained until their relation is dropped.
     """
 
     dataflow: Dataflow
@@ -120,14 +123,14 @@ class Renderer:
     loops: dict[Hashable, tuple[NodeId | None, ...]] = field(default_factory=dict)
 
     def add_table(self, relation: int, schema: Schema, primary_key: tuple[int, ...]) -> NodeId:
-        """A table's Input and its arrangement by primary key (by whole row without one)."""
+        """Adds a table: its Input (returned) and its arrangement by primary key, or by whole row without one."""
         rows = self.dataflow.add(graph.Input(gathers.width(schema)))
         self.stored[relation] = Stored(schema, rows, primary_key)
         self.add_arrangement(relation, primary_key)
         return rows
 
     def add_arrangement(self, relation: int, columns: tuple[int, ...]) -> NodeId:
-        """One more arrangement of a relation, kept until the relation is dropped."""
+        """Adds an arrangement of a relation, kept until the relation is dropped, or returns the existing one."""
         stored = self.stored[relation]
         found = stored.arrangements.get(columns)
         if found is not None:
@@ -135,12 +138,12 @@ class Renderer:
         layout = table_layout(stored.schema, columns)
         node = self.add(Arrange(stored.rows, layout.gather, layout.key_width))
         self.dataflow.retain(node)
-        stored.arrangements = {**stored.arrangements, columns: node}  # readers may be looking at the old ones
+        stored.arrangements = {**stored.arrangements, columns: node}  # readers may hold the old dict
         stored.nodes = (*stored.nodes, node)
         return node
 
     def add_guard(self, relation: int, guard: Guard) -> NodeId:
-        """The arrangement in which equal keys are found, kept like the others."""
+        """Adds the arrangement in which a guard looks up equal keys; kept like the others."""
         if guard.plain:
             return self.add_arrangement(relation, guard.columns)
         stored = self.stored[relation]
@@ -162,7 +165,10 @@ class Renderer:
         return guard.columns in stored.arrangements if guard.plain else guard.key in stored.guards
 
     def drop_guard(self, relation: int, guard: Guard) -> None:
-        """Gives an arrangement back; a table's own one stays, and what views share."""
+        """Releases a guard's arrangement.
+
+        A table's arrangement by primary key stays, and so do nodes that views share.
+        """
         stored = self.stored[relation]
         if guard.plain and guard.columns == stored.primary_key:
             return
@@ -177,12 +183,15 @@ class Renderer:
         self._forget()
 
     def guard_node(self, relation: int, guard: Guard) -> NodeId:
-        """The guard's arrangement, which is there."""
+        """The guard's arrangement, which must exist."""
         stored = self.stored[relation]
         return stored.arrangements[guard.columns] if guard.plain else stored.guards[guard.key]
 
     def install(self, plan: Plan, relation: int, waiting: bool = False) -> Installed:
-        """A view: its nodes and Outputs, not yet hydrated. ``waiting``: locked joins will be told what they kept."""
+        """Adds a view's nodes and Outputs, not yet hydrated.
+
+        ``waiting``: its locked joins will be given what they kept.
+        """
         render = Rendering(self, plan, waiting)
         places = render.all()
         rows = places[plan.rows]
@@ -203,11 +212,14 @@ class Renderer:
         return Kept(place, self.dataflow.add(graph.Output(rows)), lock.schema, lock.back)
 
     def beside(self, dataflow: Dataflow) -> Renderer:
-        """A renderer of the same relations into a dataflow beside this one's, under the same ids."""
+        """A renderer of the same relations into a second dataflow, under the same node ids."""
         return Renderer(dataflow, self.context, dict(self.stored), dict(self.known), dict(self.loops))
 
     def adopt(self, other: Renderer, relation: int) -> None:
-        """Take over a view that ``other``, which stood beside, has installed; its nodes are in this dataflow now."""
+        """Takes over a view that ``other``, made by ``beside``, installed.
+
+        Its nodes must be in this dataflow already.
+        """
         stored = self.stored[relation] = other.stored[relation]
         nodes = set(stored.nodes)
         for spec, node in other.known.items():
@@ -218,7 +230,7 @@ class Renderer:
                 self.loops.setdefault(key, places)
 
     def drop_relation(self, relation: int) -> None:
-        """Gives back a relation's nodes; what other views share stays."""
+        """Drops a relation and releases its nodes. Nodes shared with other views stay."""
         stored = self.stored.pop(relation)
         if stored.installed is None:
             roots = (*stored.arrangements.values(), *stored.guards.values(), stored.rows)
@@ -241,12 +253,12 @@ class Renderer:
         return installed.output
 
     def errors(self, relation: int) -> NodeId | None:
-        """The Output of a view's error rows, None for a table and for a view that cannot fail."""
+        """The Output of a view's error rows; None for a table or a view that cannot fail."""
         installed = self.stored[relation].installed
         return None if installed is None else installed.errors
 
     def arrangement(self, relation: int, columns: tuple[int, ...]) -> NodeId | None:
-        """The arrangement by these columns; () is a table's own one (by primary key or row), a view's Output."""
+        """The arrangement by these columns. (): a table's by primary key or whole row, or a view's Output."""
         stored = self.stored[relation]
         return stored.arrangements.get(columns or stored.primary_key)
 
@@ -256,7 +268,7 @@ class Renderer:
         return () if stored is None else tuple(k for k in stored.arrangements if k)
 
     def add(self, spec: NodeSpec) -> NodeId:
-        """A node of this spec, new or found."""
+        """A node of this spec: an existing one, or a new one."""
         found = self.known.get(spec)
         if found is None:
             found = self.dataflow.add(spec)
@@ -264,14 +276,17 @@ class Renderer:
         return found
 
     def _forget(self) -> None:
-        """Nodes that the dataflow has freed are no longer to be found."""
+        """Removes nodes that the dataflow has freed from the lookup tables."""
         alive = {n for s in self.stored.values() for n in (*s.nodes, s.rows)}
         self.known = {spec: node for spec, node in self.known.items() if node in alive}
         self.loops = {k: nodes for k, nodes in self.loops.items() if all(n is None or n in alive for n in nodes)}
 
 
 class Rendering:
-    """One plan while it is rendered. A place is None where an error collection does not exist."""
+    """The rendering of one plan.
+
+    A place is the dataflow's node, or None for an error collection that does not exist.
+    """
 
     def __init__(self, renderer: Renderer, plan: Plan, waiting: bool = False) -> None:
         self.renderer, self.plan, self.waiting = renderer, plan, waiting
@@ -282,7 +297,10 @@ class Rendering:
         self.done: set[int] = set()
 
     def all(self) -> list[NodeId | None]:
-        """Every node's place. A loop is rendered when it is first left: what enters it stands before that."""
+        """Renders all nodes and returns their places.
+
+        A loop is rendered before its first reader outside, after its inputs.
+        """
         for number, node in enumerate(self.plan.nodes):
             if self.loop_of[number] is not None:
                 continue
@@ -310,7 +328,7 @@ class Rendering:
         self.renderer.loops[key] = tuple(self.places[i] for i in members)
 
     def _loop_key(self, members: list[NodeId]) -> Hashable:
-        """A loop by its nodes: members are named by their position in it, what enters by its place."""
+        """The identity of a loop: its nodes, with members named by position in the loop and inputs by place."""
         local = {number: NodeId(-1 - k) for k, number in enumerate(members)}
         first = min(s.scope for s in self.plan.nodes if isinstance(s, LoopVariable) and self._is_in(s, members))
         specs: list[Hashable] = []
@@ -345,7 +363,7 @@ class Rendering:
         return self.scopes[number]
 
     def node(self, number: NodeId, node: Node) -> NodeId | None:
-        """The dataflow's node for a plan's node whose inputs have their places; None: there is none to have."""
+        """The dataflow's node for a plan's node with rendered inputs; None: an error collection that does not exist."""
         renderer = self.renderer
         match node:
             case Table():
@@ -398,13 +416,13 @@ class Rendering:
 Simple = (
     Project | Errors | Negate | Consolidate | Arrange | Join | AsOf | DeltaJoin | Threshold | Delay | Leave | Overflow
 )
-"""Nodes that are the engine's own specs, over the plan's numbers."""
+"""Plan nodes that are the engine's own specs, over the plan's numbers."""
 
 _ABSENT = NodeId(-(10**9))
 
 
 def outermost_loops(plan: Plan) -> list[int | None]:
-    """For each node the outermost loop that it is in, None outside of loops."""
+    """For each node, the outermost loop that contains it; None outside of loops."""
 
     def outermost(scope: int | None) -> int | None:
         parent = None if scope is None else plan.scopes[scope].parent
@@ -420,7 +438,7 @@ def _errors_of(stored: Stored | None) -> NodeId | None:
 
 
 def constant_rows(rows: Sequence[tuple[Scalar, ...]], schema: Schema, context: Context) -> tuple[Words, Words]:
-    """Rows of expressions without columns as words (int64[n, width]) and error rows (int64[e, 1]).
+    """Rows of expressions without columns, as words (int64[n, width]) and error rows (int64[e, 1]).
 
     Literals are encoded a column at a time.
     """

@@ -1,6 +1,6 @@
-"""What the dataflow holds: its arrangements, of which relations they are, and who uses them.
+"""What the dataflow holds: its arrangements, the relations they come from, and their users.
 
-Any thread may ask: the figures are those of some moment while it does.
+Any thread may ask; the figures are those of some moment during the call.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """An arrangement: ``key`` by its words (None: not a relation's column), ``reads``: the relations it is made from.
+    """An arrangement. ``key``: by its words (None: not a relation's column); ``reads``: the relations it is made from.
 
     ``records`` and ``size`` (bytes): the updates held. ``users``: the relations with it among their nodes.
     """
@@ -45,14 +45,14 @@ class Arrangement:
 
 
 def arrangements(dataflow: Dataflow, stored: Mapping[int, Stored]) -> list[Arrangement]:
-    """Every arrangement, the oldest first."""
+    """Every arrangement, oldest first."""
     found = nodes(dataflow)
     holdings = _Holdings(found, stored)
     return [holdings.arrangement(n) for n, (_, o) in sorted(found.items(), key=lambda i: i[0]) if o.spines()]
 
 
 def users(stored: Mapping[int, Stored]) -> dict[NodeId, list[int]]:
-    """For each node the relations that use it."""
+    """The relations that use each node."""
     found: dict[NodeId, list[int]] = {}
     for relation, known in sorted(stored.items()):
         for node in dict.fromkeys((known.rows, *known.nodes)):
@@ -81,7 +81,7 @@ class _Holdings:
         found: set[int] = set()
         seen: set[NodeId] = set()
         todo = list(inputs(self.nodes[node][0]))
-        if isinstance(self.nodes[node][0], graph.Output):  # of a view: what that is made from, and not itself
+        if isinstance(self.nodes[node][0], graph.Output):  # of a view: its sources, not the view itself
             todo = [i for n in todo if n in self.nodes for i in inputs(self.nodes[n][0]) or (n,)]
         while todo:
             current = todo.pop()
@@ -95,7 +95,7 @@ class _Holdings:
         return tuple(sorted(found))
 
     def origin(self, node: NodeId, word: int) -> Origin | None:
-        """The stored relation's column that a node's word is."""
+        """The stored relation's column that a word of a node's rows is a copy of; None: it is no copy."""
         while word >= 0 and node in self.nodes:
             if node in self.whole:
                 relation = self.whole[node]
@@ -117,7 +117,7 @@ class _Holdings:
         return None
 
     def _side(self, join: graph.Join, word: int) -> tuple[NodeId, int]:
-        """Where a word of [key | left val | right val] is from."""
+        """The (node, word) that a word of a join's [key | left val | right val] comes from."""
         if join.left not in self.nodes:
             return join.left, word
         width = self.nodes[join.left][1].width
@@ -137,7 +137,7 @@ def _kind(spec: NodeSpec) -> str:
 
 
 def inputs(spec: NodeSpec) -> tuple[NodeId, ...]:
-    """The nodes that a node reads (a variable's body excluded)."""
+    """The nodes that a node reads, without a loop variable's body."""
     match spec:
         case graph.Input() | graph.Constant() | graph.Rows() | graph.Scan() | graph.Static() | graph.Variable():
             return ()

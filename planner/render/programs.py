@@ -12,7 +12,7 @@ from planner.physical.row_formulas import formula_of
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bound:
-    """A program with its context. Equal for equal programs in one context."""
+    """A program with its context. Equal programs in one context are equal."""
 
     program: Program
     context: Context

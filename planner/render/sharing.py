@@ -1,4 +1,4 @@
-"""What of a plan the dataflow has already: the plan is rendered into nowhere, beside what is there."""
+"""Which nodes of a plan the dataflow has already, found by rendering the plan into a dataflow that makes nothing."""
 
 from __future__ import annotations
 
@@ -14,28 +14,31 @@ from planner.render.dataflow import Renderer, Rendering, constant_rows
 from planner.render.holdings import users
 
 _FIRST = -(2 * 10**9)
-"""Below all ids that a loop's key gives to its own nodes."""
+"""Less than all ids that a loop's key gives to its own nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """For each of a plan's nodes that exists the relations that use it; stored relations' own rows aside."""
+    """What a plan shares. ``users``: for each node that exists, the relations that use it.
+
+    The rows of stored relations are not counted.
+    """
 
     users: Mapping[NodeId, tuple[int, ...]]
     operators: int
     arrangements: int
     arranged: int
-    """How many of the plan's nodes there are in all, how many are arrangements, and how many of those exist."""
+    """The plan's nodes, those of them that arrange, and those arrangements that exist already."""
     once: bool = False
-    """The plan runs once: it makes nothing that stays, and reads whole relations' arrangements only."""
+    """The plan runs once: it creates no lasting nodes and reads only whole relations' arrangements."""
 
     def relations(self) -> tuple[int, ...]:
-        """All the relations that something is shared with."""
+        """All relations that something is shared with."""
         return tuple(sorted({r for known in self.users.values() for r in known}))
 
 
 def sharing(plan: Plan, renderer: Renderer) -> Sharing:
-    """What the plan would share, were it rendered now. Any thread may ask; nothing is made, nothing interned."""
+    """What the plan would share if it were rendered now. Any thread may ask. Creates and interns nothing."""
     places = _Finding(Renderer(
         _Nowhere(), renderer.context, renderer.stored.copy(), renderer.known.copy(), renderer.loops.copy()
     ), plan).all()  # fmt: skip
@@ -47,7 +50,7 @@ def sharing(plan: Plan, renderer: Renderer) -> Sharing:
 
 
 def reading(plan: Plan, renderer: Renderer) -> Sharing:
-    """The arrangements that a one-shot plan looks things up in, with the relations that use them."""
+    """The arrangements in which a one-shot plan looks up rows, with the relations that use them."""
     use = users(renderer.stored.copy())
     found: dict[NodeId, tuple[int, ...]] = {}
     for i, stored in enumerate(plan.stored):
@@ -59,7 +62,7 @@ def reading(plan: Plan, renderer: Renderer) -> Sharing:
 
 
 class _Nowhere(Dataflow):
-    """Takes nodes without making them: their ids are negative."""
+    """A dataflow that numbers nodes without making them; their ids are negative."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,7 +97,7 @@ class _Finding(Rendering):
 
 
 def summary(found: Sharing, names: Callable[[int], str]) -> str | None:
-    """One line of it, for people; None: there is nothing to say."""
+    """A line of text about what is shared; None: nothing to say."""
     if not found.users:
         return None if found.once else "shared: nothing"
     with_ = ", ".join(names(r) for r in found.relations())
