@@ -1,6 +1,6 @@
-"""Plans of row programs and lookups, computed at once in numpy: what INSERT and reads by key are made of.
+"""Runs plans of row programs and lookups directly in numpy: INSERT and reads by key.
 
-Arrangements and thresholds here stand between the constants of a query and a lookup.
+The only arrangements and thresholds in such a plan lie between the query's constants and a lookup.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Counted = tuple[Words, Words]
 def run_direct(
     plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds | None = None
 ) -> tuple[Words, Words, Words | None] | None:
-    """(rows, diffs, error rows), or None when the plan needs a dataflow. 53200: a join's rows are too many."""
+    """(rows, diffs, error rows), or None if the plan needs a dataflow. 53200: a join produces too many rows."""
     bounds = bounds or Bounds()
     keyed = run_keyed(plan, snapshot, context, bounds)
     if keyed is not None:
@@ -40,7 +40,7 @@ def run_direct(
 
 
 def is_short(plan: Plan, snapshot: Snapshot, rows: int) -> bool:
-    """Whether a plan is run directly, reading relations of at most so many rows in all whole."""
+    """Whether a plan runs directly and reads at most ``rows`` rows of the relations that it scans."""
     if is_keyed(plan, snapshot):
         return True
     course = _course_of(plan, snapshot)
@@ -55,14 +55,17 @@ def is_short(plan: Plan, snapshot: Snapshot, rows: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Course:
-    """How a plan is run: which side of each join is looked up, and the relations that are read whole."""
+    """How a plan is run: the looked-up side of each join, and the relations that are scanned."""
 
     sides: dict[NodeId, str | None]
     scanned: tuple[int, ...]
 
 
 def _course_of(plan: Plan, snapshot: Snapshot) -> _Course | None:
-    """The plan's course over a snapshot, None when it needs a dataflow. Cost: the plan's joins, the first time more."""
+    """The plan's course over a snapshot; None if it needs a dataflow.
+
+    Cost: the number of the plan's joins; the first time, the size of the plan.
+    """
     sides = tuple(static_side(plan, join, snapshot) for _, join in _joins(plan))
     courses = _courses(plan)
     if sides not in courses:
@@ -78,7 +81,7 @@ def _joins(plan: Plan) -> tuple[tuple[NodeId, Join], ...]:
 
 @by_identity
 def _courses(plan: Plan) -> dict[tuple[str | None, ...], _Course | None]:
-    """The courses found so far, by the sides of the plan's joins."""
+    """The memo of courses, by the looked-up sides of the plan's joins."""
     del plan
     return {}
 
@@ -132,7 +135,7 @@ class _Direct:
         return self.known[number]
 
     def errors(self, number: NodeId) -> Words | None:
-        """A node's error rows, where it has any."""
+        """A node's error rows, if it has any."""
         node = self.plan.nodes[number]
         match node:
             case Concat():
@@ -200,7 +203,7 @@ class _Direct:
         return mapped.rows, out if mapped.weights is None else out * mapped.weights[:, 0]
 
     def _join(self, number: NodeId, node: Join) -> Counted:
-        """[key | left val | right val] of the moving side's rows and what a lookup finds for their keys."""
+        """[key | left val | right val] of the moving side's rows and the rows looked up by their keys."""
         side = self.course.sides[number]
         fixed, moving = (node.left, node.right) if side == "left" else (node.right, node.left)
         version = stored_version(self.plan, fixed, self.snapshot)
@@ -220,7 +223,7 @@ class _Direct:
 
 
 def _distinct(rows: Words) -> tuple[Words, Words]:
-    """The distinct rows in order, and each row's place among them."""
+    """The distinct rows in order, and each row's index among them."""
     if len(rows) == 1:
         return rows, np.zeros(1, np.int64)
     if rows.shape[1] == 1:
@@ -231,7 +234,7 @@ def _distinct(rows: Words) -> tuple[Words, Words]:
 
 
 def _pairs(left: Words, right: Words, count: int) -> tuple[Words, Words]:
-    """All (i, j) with left[i] == right[j], both numbers of keys below ``count``."""
+    """All (i, j) with left[i] == right[j]. Both are key numbers below ``count``."""
     if len(left) == 1:
         return np.zeros(len(right), np.int64), np.arange(len(right))
     order = np.argsort(right, kind="stable")

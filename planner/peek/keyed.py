@@ -1,6 +1,6 @@
-"""Rows by keys that the client gives, ``key = $1`` and ``key = ANY($1)``: the commonest plans of all.
+"""Rows by keys that the client gives, ``key = $1`` and ``key = ANY($1)``: the commonest plans.
 
-``run_direct`` would find the same rows; its nine nodes cost several times what the lookup does.
+``run_direct`` would find the same rows, but its nine nodes cost several times as much as the lookup.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from storage.types.codec import encode
 
 @dataclass(frozen=True, slots=True)
 class _Keyed:
-    """A plan of this form. ``keys``: the parameter, or the array of them; ``gather``: from a row as arranged."""
+    """A plan of this form.
+
+    ``keys``: the parameter, or the array of them; ``gather``: from an arranged row to the result.
+    """
 
     relation: int
     columns: tuple[int, ...]
@@ -33,7 +36,7 @@ class _Keyed:
 
 
 def is_keyed(plan: Plan, snapshot: Snapshot) -> bool:
-    """Whether a plan is only a lookup of keys in an arrangement that there is."""
+    """Whether a plan is only a lookup of keys in an arrangement that exists."""
     found = _keyed(plan)
     return found is not None and snapshot.arrangement(found.relation, found.columns) is not None
 
@@ -41,7 +44,7 @@ def is_keyed(plan: Plan, snapshot: Snapshot) -> bool:
 def run_keyed(
     plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds
 ) -> tuple[Words, Words, Words | None] | None:
-    """(rows, diffs, error rows), or None when the plan is of another form. Raises 53200, 57014."""
+    """(rows, diffs, error rows), or None if the plan has another form. Raises 53200, 57014."""
     found = _keyed(plan)
     if found is None:
         return None
@@ -57,7 +60,7 @@ def run_keyed(
 
 
 def _keys(found: _Keyed, context: Context) -> Words | None:
-    """The distinct keys that are not NULL, int64[n, 1]; None when the array has to be evaluated."""
+    """The distinct keys that are not NULL, int64[n, 1]; None if the array must be evaluated."""
     datums: Sequence[object] | None
     if found.is_array:
         datums, type_ = given_array(found.keys, context), found.keys.type.element
@@ -95,8 +98,10 @@ def _keyed(plan: Plan) -> _Keyed | None:
 
 
 def _given(plan: Plan, number: NodeId) -> tuple[Scalar, bool, int] | None:
-    """What the rows of a node are if they are keys given by the client: the parameter, whether it is an array of them,
-    and how many words (all 0) follow the key."""
+    """(parameter, whether it is an array, number of zero words after the key) of a node whose rows are given keys.
+
+    None: the node's rows are something else.
+    """
     node = plan.nodes[number]
     once = isinstance(node, Threshold) and node.keep is Keep.DISTINCT
     arranged = plan.nodes[node.input] if isinstance(node, Threshold) and once else node
@@ -115,9 +120,10 @@ def _given(plan: Plan, number: NodeId) -> tuple[Scalar, bool, int] | None:
 
 
 def _from_fixed(gather: Gather, width: int, extra: int, first: bool) -> Gather | None:
-    """A join's gather over the looked up side's row alone: [key | vals], with the other side's words as zeros.
+    """A join's gather [key | vals] over the looked-up side's row alone, with zeros for the other side's words.
 
-    ``width``: of that row; ``first``: whether its vals stand before the other side's ``extra`` words.
+    None: the gather needs bits of the other side. ``width``: of the looked-up row; ``first``: whether its vals come
+    before the other side's ``extra`` words.
     """
 
     def place(word: int) -> int:
@@ -135,7 +141,7 @@ def _from_fixed(gather: Gather, width: int, extra: int, first: bool) -> Gather |
 
 
 def _fails_with(plan: Plan, relation: int, moving: NodeId) -> bool:
-    """Whether the plan's errors are the relation's, and those of the keys, which have none."""
+    """Whether the plan's only errors are the relation's and those of the keys, which have none."""
     if plan.errors is None:
         return False
     node = plan.nodes[plan.errors]

@@ -1,4 +1,4 @@
-"""ORDER BY, LIMIT, OFFSET and the shown width of a one-shot query's rows."""
+"""ORDER BY, LIMIT, OFFSET and the returned columns of a one-shot query."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from planner.logical.nodes import Finishing
 
 
 def finish(rowset: RowSet, finishing: Finishing, context: Context) -> RowSet:
-    """The rows in order, sliced and cut to ``width`` columns. Raises what an ORDER BY or LIMIT expression raises."""
+    """The rows ordered, sliced and cut to ``width`` columns. Raises the errors of ORDER BY and LIMIT expressions."""
     rows, schema = rowset.rows, rowset.schema
     if finishing.order and len(rows) > 1:
         rows = rows[sort_order(rowset, finishing.order, context)]
@@ -35,7 +35,7 @@ def finish(rowset: RowSet, finishing: Finishing, context: Context) -> RowSet:
 
 
 def projected(source: RowSet, exprs: tuple[Scalar, ...], context: Context) -> RowSet:
-    """The expressions over every row. Raises what one of them raises."""
+    """The expressions over every row. Raises their errors."""
     vectors, failures = evaluate(exprs, source.columns(), len(source), context)
     if failures is not None:
         raise failures.errors[0]
@@ -45,7 +45,7 @@ def projected(source: RowSet, exprs: tuple[Scalar, ...], context: Context) -> Ro
 
 
 def sort_order(rowset: RowSet, order: tuple[SortKey, ...], context: Context) -> Words:
-    """The rows' positions in order, stable."""
+    """The rows' positions in sorted order; stable."""
     columns = rowset.columns()
     keys: list[Words] = []
     for key in order:
@@ -75,7 +75,7 @@ def _sort_words(key: SortKey, columns: list[Vector], count: int, context: Contex
 
 
 def _ranks(vector: Vector, context: Context) -> Words:
-    """Each id's rank by its bytes."""
+    """The rank of each id by its bytes."""
     words = vector.words if vector.nulls is None else vector.words[~vector.nulls]
     ids = np.unique(words)
     values = context.dictionary.lookup(ids)

@@ -1,7 +1,7 @@
-"""One-shot queries: a physical plan run once over published versions.
+"""One-shot queries: runs a physical plan once over published versions.
 
-A plan of row programs and lookups only needs no dataflow: it is computed directly (``run_direct``). Any other plan runs
-on a private Dataflow whose sources are ``Scan`` (read once) and ``Static`` (looked up by the other side of a join).
+A plan of row programs and lookups only needs no dataflow (``run_direct``). Any other plan runs on a private Dataflow
+whose sources are ``Scan`` (read once) and ``Static`` (looked up by the other side of a join).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from planner.render.dataflow import Renderer, Rendering
 
 
 def run(plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds | None = None) -> RowSet:
-    """The plan's rows. Raises the SqlError of its least error row, if there is one; 57014, 53200, 54001 from loops."""
+    """The plan's rows. Raises the SqlError of its least error row, if any; 57014, 53200, 54001 from loops."""
     bounds = bounds or Bounds()
     direct = run_direct(plan, snapshot, context, bounds)
     rows, diffs, errors = _dataflow(plan, snapshot, context, bounds) if direct is None else direct
@@ -33,7 +33,7 @@ def run(plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds | None 
 
 
 def written_out(rows: Words, diffs: Words, bounds: Bounds) -> Words:
-    """Each row as often as its diff says. 53200: that is too often."""
+    """Each row as often as its diff says. 53200: too many rows."""
     if not len(diffs) or (diffs == 1).all():
         return rows
     assert diffs.min() > 0, "a collection with a negative count is read"
@@ -71,7 +71,7 @@ def _run_once(
 
 
 class OneShot(Rendering):
-    """Rendering over a snapshot."""
+    """Renders a plan over a snapshot."""
 
     def __init__(self, renderer: Renderer, plan: Plan, snapshot: Snapshot) -> None:
         super().__init__(renderer, plan)
@@ -108,7 +108,7 @@ class OneShot(Rendering):
 
 
 def _dynamic_uses(plan: Plan, snapshot: Snapshot) -> set[NodeId]:
-    """The nodes whose rows are delivered: those that the roots reach without looking something up."""
+    """The nodes whose rows are read as a collection: those that the roots reach without a lookup."""
     found: set[NodeId] = set()
     bodies = dict(plan.connections)
     todo = [plan.rows] if plan.errors is None else [plan.rows, plan.errors]

@@ -1,4 +1,4 @@
-"""What a one-shot query reads: published versions of arrangements, all as of one time."""
+"""What a one-shot query reads: published versions of arrangements, all at one time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.physical.nodes import Plan, Table
 
 
 class Snapshot(Protocol):
-    """What a one-shot query reads, all as of ``at``."""
+    """The protocol of what a one-shot query reads, all as of ``at``."""
 
     @property
     def at(self) -> int:
@@ -20,7 +20,7 @@ class Snapshot(Protocol):
         ...
 
     def version(self, relation: int) -> Version | None:
-        """A relation's arrangement by its primary key, or by the whole row; None: ask ``rows``."""
+        """A relation's arrangement by primary key, or by whole row; None: use ``rows``."""
         ...
 
     def primary_key(self, relation: int) -> tuple[int, ...]:
@@ -28,7 +28,7 @@ class Snapshot(Protocol):
         ...
 
     def arrangement(self, relation: int, columns: tuple[int, ...]) -> Version | None:
-        """The arrangement by these columns, if there is one (the primary key's included)."""
+        """The arrangement by these columns, if there is one; the primary key's counts."""
         ...
 
     def rows(self, relation: int) -> tuple[Words, Words] | None:
@@ -50,7 +50,7 @@ def table_rows(table: Table, snapshot: Snapshot) -> tuple[Words, Words]:
     rows, diffs = version.rows_at(snapshot.at)
     key = snapshot.primary_key(table.relation)
     if not key:
-        return rows, diffs  # arranged by the whole row: as it is
+        return rows, diffs  # arranged by the whole row: unchanged
     layout = table_layout(table.schema, key)
     return gathers.apply(layout.restore(table.schema), rows)[0], diffs
 
@@ -62,7 +62,7 @@ def stored_version(plan: Plan, number: NodeId, snapshot: Snapshot) -> Version | 
 
 
 def static_side(plan: Plan, join: Join, snapshot: Snapshot) -> str | None:
-    """Which side of a join is looked up: the one with a published arrangement, the larger one if both have."""
+    """The looked-up side of a join: the one with a published arrangement, the larger one if both have one."""
     left, right = stored_version(plan, join.left, snapshot), stored_version(plan, join.right, snapshot)
     if left is None or right is None:
         return "left" if left is not None else "right" if right is not None else None
