@@ -1,7 +1,7 @@
-"""ASOF joins: both sides arranged by (key, point) in the point's order, so that a match is a seek.
+"""As-of joins: both sides arranged by (key, point) in the point's order, so that finding a match is one seek.
 
-``<=`` and ``<`` are ``>=`` and ``>`` in descending order. Rows whose key or point is NULL have no match: they do not
-enter the arrangements, and an outer join adds the left ones beside.
+``<=`` and ``<`` are ``>=`` and ``>`` in descending order. Rows with a NULL key or point have no match: they are not
+arranged, and an outer join adds the left ones to the result.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Words = list[tuple[Scalar, Order]]
 
 
 def lower_asof(low: Lowering, rel: AsOf) -> Flow:
-    """The matched rows, and beside them the left rows that can have no match."""
+    """The matched rows, and for an outer join the left rows without a match. 0A000: in a loop."""
     left, right = low.rel(rel.left), low.rel(rel.right)
     row = schema(rel)
     ties = _ties(right.schema, (*(b for _, b, _ in rel.keys), rel.points[1]))
@@ -57,7 +57,7 @@ def lower_asof(low: Lowering, rel: AsOf) -> Flow:
 def _arranged(
     low: Lowering, flow: Flow, keys: tuple[tuple[int, bool], ...], point: int, later: bool, ties: Words
 ) -> tuple[NodeId, int, int]:
-    """[key | point | ties | the row itself], in that order; how many words the key and the point have."""
+    """Arranges [key | point | ties | row]; returns (node, words of the key, words of the point)."""
     own = own_columns(flow.schema)
     front: Words = []
     for column, null_safe in keys:
@@ -80,7 +80,7 @@ def _arranged(
 
 
 def in_front(low: Lowering, flow: Flow, words: tuple[Scalar, ...]) -> tuple[Flow, Gather]:
-    """[a word for each expression | the row itself], by a gather alone where all of them are columns."""
+    """(flow, gather) for [a word for each expression | the row]. Columns and literals need only the gather."""
     if all(isinstance(e, Column | Literal) for e in words):
         front = (e.index if isinstance(e, Column) else -1 for e in words)
         return flow, Gather((*front, *range(gathers.width(flow.schema))))
@@ -91,12 +91,12 @@ def in_front(low: Lowering, flow: Flow, words: tuple[Scalar, ...]) -> tuple[Flow
 
 
 def _is_plain(expr: Scalar) -> bool:
-    """Whether the value's own word sorts as the value does, and equal values have equal words."""
+    """Whether words sort as the values do, and equal values have equal words."""
     return expr.type.storage is Storage.DIRECT and not expr.type.has_equality_class
 
 
 def _ties(row: Schema, used: tuple[int, ...]) -> Words:
-    """The words that sort rows of one key and point by their other columns; none where the row's own words do."""
+    """The words that order rows of one key and point by their other columns; [] if the row's own words do."""
     rest = [c for c in own_columns(row) if c.index not in used and c.type.kind is not Kind.UNKNOWN]
     if all(c.type.storage is Storage.DIRECT and not c.nullable for c in rest):
         return []
@@ -104,7 +104,7 @@ def _ties(row: Schema, used: tuple[int, ...]) -> Words:
 
 
 def none(behind: int, row: Schema) -> tuple[int, ...]:
-    """A right row of NULLs."""
+    """A right row of NULLs, behind ``behind`` zero words."""
     words = [0] * (behind + gathers.width(row))
     for cell in gathers.cells(row, behind):
         assert cell.null is not None
@@ -114,7 +114,7 @@ def none(behind: int, row: Schema) -> tuple[int, ...]:
 
 
 def _without_key(low: Lowering, left: Flow, rel: AsOf) -> Flow | None:
-    """The left rows whose key or point is NULL, if there may be such."""
+    """The left rows with a NULL key or point; None: there can be none."""
     own = own_columns(left.schema)
     used = [own[a] for a, _, same in rel.keys if not same] + [own[rel.points[0]]]
     nulls = tuple(dict.fromkeys(Call(IS_NULL, (c,), BOOL, False) for c in used if c.nullable))

@@ -8,14 +8,14 @@ from planner.logical.nodes import Get
 from planner.lower.state import Lowering
 
 LIMIT = 10_000
-"""Keys that one lookup may list; past it a scan is no worse."""
+"""The most keys that one lookup may list; beyond it a scan is no worse."""
 
 Fixed = dict[int, tuple[Scalar, tuple[Scalar, ...]]]
-"""By column: the predicate that fixes it, and to which constants."""
+"""By column: the predicate that fixes it, and the constants."""
 
 
 def fixed_key(low: Lowering, rel: Get, predicates: tuple[Scalar, ...]) -> tuple[tuple[int, ...], Fixed] | None:
-    """An arrangement's key that the predicates fix, of a few values."""
+    """(key columns of an arrangement, constants by column), if the predicates fix that key; None otherwise."""
     if not low.indexes.one_shot:
         return None
     fixed: Fixed = {}
@@ -34,7 +34,7 @@ def fixed_key(low: Lowering, rel: Get, predicates: tuple[Scalar, ...]) -> tuple[
 
 
 def points(predicate: Scalar) -> tuple[int, tuple[Scalar, ...]] | None:
-    """(column, constants) of column = constant, or of an OR of such."""
+    """(column, constants) of column = constant, or of an OR of such; None: the predicate is neither."""
     if isinstance(predicate, Or):
         parts = [points(a) for a in predicate.args]
         columns = {p[0] for p in parts if p is not None}

@@ -1,4 +1,4 @@
-"""The paths of a delta join: which arrangements its inputs need, and how each input's updates go through the others."""
+"""The paths of a delta join: the arrangements that its inputs need, and the lookups of each input's updates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from planner.physical.nodes import Flow, Many
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An input, with its attributes among its columns, and about how many rows it has."""
+    """An input: the position of each attribute among its columns, and its approximate number of rows."""
 
     flow: Flow
     columns: int
@@ -27,7 +27,7 @@ class Source:
 
 
 def source(low: Lowering, flow: Flow, own: dict[int, Scalar], size: int) -> Source:
-    """An input with its attributes computed."""
+    """The input with its attributes computed as columns."""
     columns = len(flow.schema)
     flow, places = low.with_keys(flow, tuple(own.values()))
     return Source(flow, columns, dict(zip(own, places, strict=True)), size)
@@ -35,11 +35,11 @@ def source(low: Lowering, flow: Flow, own: dict[int, Scalar], size: int) -> Sour
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """A layout of the rows of ``flow``, which is an input or has its ids.
+    """An arrangement layout of ``flow``, which is an input or holds an input's ids.
 
-    ``at``: where the input's columns stand in it; None: in the table, where the words ``id`` find them. ``lacking``:
-    the words in which rows with a NULL are not there. ``key``: the input's columns that it was made for, () if it is
-    there anyway.
+    ``at``: the cell of each of the input's columns; None: the column is only in the table, at the row whose id the
+    words ``id`` hold. ``lacking``: words of the layout that are never NULL, because it drops rows in which they are.
+    ``key``: the input's columns that the arrangement is created for; () if it exists anyway.
     """
 
     flow: Flow
@@ -51,9 +51,9 @@ class Sorted:
     id: tuple[int, ...] = ()
 
     def suits(self, source: Source, key: frozenset[int], extension: int | None) -> bool:
-        """Whether it has all rows that the input needs, and they begin with the key's words, then the extension's.
+        """Whether it has all rows that the input needs, and its words begin with the key's, then the extension's.
 
-        Inputs with the same rows may have other attributes: what one has no use for the other one may need.
+        Inputs with equal rows may have different attributes, so one may need rows that the other can drop.
         """
         if not self.lacking <= {self._word(place) for place in source.places.values()}:
             return False
@@ -73,15 +73,17 @@ class Sorted:
 
 @dataclass(slots=True)
 class Wanted:
-    """The arrangements that some paths need: one serves for every key that its rows begin with. ``late``: the inputs
-    of which only the ids are arranged anew."""
+    """The arrangements that some paths need; one serves every key that its rows begin with.
+
+    ``late``: the inputs of which new arrangements hold only ids.
+    """
 
     low: Lowering
     late: dict[Flow, Wide]
     known: dict[Flow, list[Sorted]] = field(default_factory=dict)
     rows: int = 0
     words: int = 0
-    """Rows and words in arrangements that are not there yet."""
+    """Rows and words in arrangements that do not exist yet."""
 
     def find(self, source: Source, key: frozenset[int], extension: int | None) -> Sorted:
         """A layout whose rows begin with columns ``key`` in any order, then ``extension``."""
@@ -114,7 +116,7 @@ class Wanted:
         )
 
     def made(self, flow: Flow) -> list[tuple[int, ...]]:
-        """The keys of what is arranged anew of an input."""
+        """The keys of the new arrangements of an input."""
         return [found.key for found in self.known.get(flow, ()) if found.key]
 
 
@@ -123,7 +125,7 @@ def _lacking(flow: Flow, key: tuple[int, ...]) -> frozenset[int]:
 
 
 def _without_nulls(layout: Layout, flow: Flow, key: tuple[int, ...]) -> Layout:
-    """The layout without words for the NULLs that it drops, if there can be no others."""
+    """The layout without null words, if no column can be NULL once rows with NULL keys are dropped."""
     count = len(flow.schema)
     if any(c.nullable for i, c in enumerate(flow.schema) if i not in key):
         return layout
@@ -132,7 +134,7 @@ def _without_nulls(layout: Layout, flow: Flow, key: tuple[int, ...]) -> Layout:
 
 
 def _stored(low: Lowering, source: Source, key: frozenset[int], extension: int | None) -> Sorted | None:
-    """An arrangement that the stored relation has, if one fits."""
+    """An arrangement of the stored relation that fits, if the input is one."""
     stored = low.table_of(source.flow)
     if stored is None:
         return None
@@ -159,24 +161,24 @@ class Paths:
     def __post_init__(self) -> None:
         self.wanted = Wanted(self.low, self.late)
         visits = [visit for course in self.courses for stage in course for visit in stage]
-        # The longest first: they serve for shorter keys too.
+        # Longest first, because they serve shorter keys too.
         for visit in sorted(visits, key=lambda v: -len(v.key) - (v.extension is not None)):
             self.sorted(visit)
 
     def sorted(self, visit: Visit) -> Sorted:
-        """What a visit looks up."""
+        """The layout in which a visit looks up."""
         source = self.sources[visit.input]
         extension = None if visit.extension is None else source.places[visit.extension]
         return self.wanted.find(source, frozenset(source.places[a] for a in visit.key), extension)
 
     def flow(self) -> Flow:
-        """The join, all columns of all inputs, in the inputs' order."""
+        """The join: all columns of all inputs, in the inputs' order."""
         row = tuple(c for source in self.sources for c in source.flow.schema[: source.columns])
         paths = tuple(self.path(i) for i in range(len(self.sources)))
         return Flow(Many(paths, gathers.width(row)), gathers.identity(gathers.width(row)), row)
 
     def path(self, i: int) -> Path:
-        """The path from an input: its gather makes a row of all columns."""
+        """The path of an input's updates; its gather makes a row of all columns."""
         walk = _Walk(self.low, self.sources)
         start = walk.start(i, self._start(i))
         found: list[tuple[Lookup, ...]] = []
@@ -195,7 +197,7 @@ class Paths:
         return Path(start, tuple(found), walk.gather())
 
     def _start(self, i: int) -> Sorted | None:
-        """One of the input's arrangements, sorted as the first stage seeks if it can be; None: it has ids only."""
+        """An arrangement of the whole input, preferably sorted by the first stage's key; None: there are only ids."""
         source = self.sources[i]
         first = {a for visit in self.courses[i][0] for a in visit.key}
         columns = frozenset(source.places[a] for a in first if a in source.places)
@@ -205,8 +207,10 @@ class Paths:
 
 @dataclass(slots=True)
 class _Walk:
-    """What a path has bound so far: where each attribute's word and each input's columns are. ``pending``: where the
-    words are by which more of an input is to be fetched."""
+    """What a path has bound so far: the word of each attribute and the cells of each input's columns.
+
+    ``pending``: for each input of which more must be fetched, its table and the words that hold the id.
+    """
 
     low: Lowering
     sources: list[Source]
@@ -216,17 +220,17 @@ class _Walk:
     pending: dict[int, tuple[Wide, tuple[int, ...]]] = field(default_factory=dict)
 
     def start(self, i: int, found: Sorted | None) -> NodeId:
-        """Where the input's updates come from: what has its columns kept, or that which is nowhere kept as such."""
+        """The node whose updates start the path: an arrangement of the input, or the consolidated input itself."""
         if found is not None:
             return self.look_up(i, found)
         flow = self.sources[i].flow
-        # What changes in other columns only is nothing here.
+        # Changes in columns that the input drops cancel out here.
         node = self.low.builder.add(Consolidate(self.low.builder.force(flow)), gathers.width(flow.schema))
         self._bind(i, gathers.cells(flow.schema), gathers.width(flow.schema))
         return node
 
     def look_up(self, i: int, found: Sorted) -> NodeId:
-        """One more input's row, or its id."""
+        """Binds one more input's row, or its id; returns the arrangement to look up in."""
         if not found.whole:
             assert found.wide is not None
             self.pending[i] = (found.wide, tuple(self.width + word for word in found.id))
@@ -234,12 +238,12 @@ class _Walk:
         return self.low.builder.arrange(found.flow, found.layout.gather, found.layout.key_width)
 
     def without(self, attributes: set[int]) -> list[int]:
-        """The inputs that are to be fetched, because it is they that have one of the attributes."""
+        """The pending inputs that must be fetched because they alone have one of the attributes."""
         lacking = attributes - set(self.attributes)
         return [i for i in self.pending if lacking & set(self.sources[i].places)]
 
     def fetch(self, i: int) -> Lookup:
-        """The rest of an input's row."""
+        """Binds the rest of a pending input's row: a lookup in the table by id."""
         found, key = self.pending.pop(i)
         before, layout = self.at[i], found.layout
         self._bind(
@@ -275,7 +279,7 @@ class _Walk:
 
 
 def by_size(sources: list[Source]) -> Callable[[int, frozenset[int]], int]:
-    """What a lookup of an input costs (``planner.lower.join_graph.stages``)."""
+    """The cost of a lookup, for ``planner.lower.join_graph.stages``: the size of the input."""
 
     def rank(i: int, key: frozenset[int]) -> int:
         return sources[i].size

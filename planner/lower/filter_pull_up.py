@@ -1,7 +1,7 @@
-"""One-shot joins with a stored relation: its filter moves above the join, so that the join can look its key up.
+"""One-shot joins with a stored relation: pulls its filter above the join, so that the join can look up its key.
 
-A maintained view filters before it arranges. A query that runs once over a few rows and a large relation must not
-read the relation to filter it: ``UPDATE big … FROM small WHERE big.id = small.id AND big.x > 3`` costs O(small).
+A maintained view filters before it arranges. A query that runs once over a few rows and a large relation must not read
+the relation to filter it: ``UPDATE big … FROM small WHERE big.id = small.id AND big.x > 3`` costs O(small).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from planner.lower.state import Lowering
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Filters and choices of columns over a stored relation: output column i is the relation's ``columns[i]``."""
+    """Filters and projections of plain columns over a stored relation: output column i is its ``columns[i]``."""
 
     get: Get
     columns: tuple[int, ...]
@@ -26,7 +26,7 @@ class Chain:
 
 
 def chain_of(rel: Rel) -> Chain | None:
-    """The chain that a plan is, if it is one."""
+    """The chain that a plan is; None: it is none."""
     exprs: tuple[Scalar, ...] = own_columns(schema(rel))
     predicates: tuple[Scalar, ...] = ()
     while isinstance(rel, Filter | Project):
@@ -43,7 +43,7 @@ def chain_of(rel: Rel) -> Chain | None:
 
 
 def pulled(low: Lowering, join: Join) -> Rel | None:
-    """The join with the filter of one looked-up side above it (or in its condition); None when there is none."""
+    """The join with the filter of one looked-up side above it (or in its condition); None: there is no such filter."""
     if not low.indexes.one_shot or join.kind in (JoinKind.RIGHT, JoinKind.FULL):
         return None
     count = len(schema(join.left))
@@ -63,7 +63,7 @@ def pulled(low: Lowering, join: Join) -> Rel | None:
 
 
 def _fits(low: Lowering, chain: Chain | None, keys: tuple[Scalar, ...]) -> bool:
-    """Whether the relation has an arrangement by exactly these keys, and is not read by a constant key anyway."""
+    """Whether the relation has an arrangement by exactly these keys, and no constant fixes a key of it anyway."""
     if chain is None or not keys or not all(isinstance(k, Column) for k in keys):
         return False
     columns = {chain.columns[k.index] for k in keys if isinstance(k, Column)}

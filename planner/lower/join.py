@@ -1,9 +1,9 @@
 """Joins of every kind on any condition.
 
-The matched part is a linear join on the equality keys, then the residual predicates. What outer joins add is
-(rows - rows that have a match), where the rows with a match are a join with a *set*: the other side's keys when
-there is no residual, else the matched rows themselves (equal rows have equal matches, so that a set suffices).
-Both are maintained by differences alone.
+The matched part is a linear join on the equality keys, followed by the residual predicates. An outer join adds (rows -
+rows with a match). The rows with a match are a join with a *set*: the other side's keys if there is no residual, else
+the matched rows themselves (equal rows have equal matches, so a set suffices). Both are maintained by differences
+alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from planner.physical.row_programs import Pad
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Both inputs with their keys as columns, and what is left of the condition."""
+    """Both inputs with their keys as columns, and the rest of the condition."""
 
     left: Flow
     right: Flow
@@ -38,13 +38,13 @@ class Sides:
     right_keys: tuple[int, ...]
     null_safe: tuple[bool, ...]
     residual: tuple[Scalar, ...]
-    """Over (left's columns, right's columns) of the join itself, without key columns that were added."""
+    """Over (left's columns, right's columns) of the join itself, without the key columns that were added."""
     left_columns: int
     right_columns: int
 
 
 def lower_join(low: Lowering, join: JoinRel) -> Flow:
-    """Any join that is not lateral."""
+    """Lowers a join of any kind that is not lateral."""
     assert not join.lateral, "lateral joins are gone after decorrelation"
     at_once = lower_multiway(low, join) if join.kind is JoinKind.INNER else None
     if at_once is not None:
@@ -70,7 +70,7 @@ def _inner(low: Lowering, left: Flow, right: Flow, condition: Condition) -> Flow
 
 
 def prepare(low: Lowering, left: Flow, right: Flow, keys: tuple[KeyPair, ...], residual: tuple[Scalar, ...]) -> Sides:
-    """Both sides with their keys computed, the keys in the order of an arrangement that exists, if one does."""
+    """Both sides with their keys computed, the keys in the order of an existing arrangement if there is one."""
     left_flow, left_keys = low.with_keys(left, tuple(k.left for k in keys))
     right_flow, right_keys = low.with_keys(right, tuple(k.right for k in keys))
     pairs = list(zip(left_keys, right_keys, (k.null_safe for k in keys), strict=True))
@@ -92,7 +92,7 @@ def _ordered(low: Lowering, left: Flow, right: Flow, pairs: list[tuple[int, int,
             continue
         table, columns = stored
         by_column = {columns[p[side]]: p for p in pairs}
-        # what is kept without a primary key is kept by its whole rows
+        # a relation without a primary key is arranged by its whole rows
         looked = low.indexes.one_shot or low.indexes.primary_key(table.relation)
         rows = () if looked else (tuple(range(len(table.schema))),)
         for key in (*rows, *low.indexes.keys(table.relation)):
@@ -117,14 +117,14 @@ def matched(low: Lowering, sides: Sides) -> Flow:
 
 
 def _late(low: Lowering, sides: Sides, right: End) -> Flow | None:
-    """The pairs of the left side's rows with ``right``'s, where some columns are to be fetched late."""
+    """The same pairs by late materialization; None where that does not pay."""
     if any(sides.null_safe):
         return None
     return lower_late_pair(low, End(sides.left, sides.left_keys, sides.left_columns), right)
 
 
 def _behind(left: Arranged, right: Arranged) -> tuple[Cell, ...]:
-    """Where right's columns stand in [key | left val | right val]."""
+    """The cells of right's columns in [key | left val | right val]."""
     by = left.width - left.key_width
 
     def place(word: int) -> int:
@@ -148,7 +148,7 @@ def _semi(low: Lowering, left: Flow, right: Flow, condition: Condition, kind: Jo
 
 
 def safe_sides(condition: Condition, left_width: int) -> Condition:
-    """One-sided predicates that may raise go back to the pairs: they must not see rows without a partner."""
+    """Moves one-sided predicates that can raise to the residual: they must not see rows without a match."""
     raising = [p for p in condition.left if can_raise(p)]
     raising += [shift(p, left_width) for p in condition.right if can_raise(p)]
     if not raising:
@@ -162,7 +162,7 @@ def safe_sides(condition: Condition, left_width: int) -> Condition:
 
 
 def _late_filter(low: Lowering, right: Flow, condition: Condition, left_width: int) -> Condition:
-    """One-shot: conditions on a right side that is looked up are tested on the pairs, not on all of its rows."""
+    """One-shot: tests conditions on a looked-up right side on the pairs, not on all of its rows."""
     if not condition.right or not _is_looked_up(low, right, tuple(k.right for k in condition.keys)):
         return condition
     moved = tuple(shift(p, left_width) for p in condition.right)
@@ -178,7 +178,7 @@ def _is_looked_up(low: Lowering, flow: Flow, keys: tuple[Scalar, ...]) -> bool:
 
 
 def _with_match(low: Lowering, left: Flow, right: Flow, condition: Condition) -> Flow:
-    """Left's rows that have a match."""
+    """The left rows that have a match."""
     sides = prepare(low, left, right, condition.keys, condition.residual)
     if not condition.residual:
         keys = low.builder.move(sides.right, sides.right_keys)
@@ -214,7 +214,7 @@ def _keys_met(low: Lowering, sides: Sides) -> Flow:
 
 
 def key_only(low: Lowering, keys: Flow, columns: tuple[int, ...], null_safe: tuple[bool, ...]) -> Arranged:
-    """The set of a flow's keys, in the layout that ``arrange_flow`` gives them."""
+    """The set of a flow's keys, in the layout of ``arrange_flow``."""
     layout = arranged(keys.schema, columns, null_safe)
     gather = Gather(
         layout.gather.words[: layout.key_width],
@@ -226,7 +226,7 @@ def key_only(low: Lowering, keys: Flow, columns: tuple[int, ...], null_safe: tup
 
 
 def _rows_in(low: Lowering, flow: Flow, rows: Flow) -> Flow:
-    """The flow's rows, as often as they occur, that are in a set of whole rows."""
+    """The flow's rows, with their multiplicities, that are in a set of whole rows."""
     gather = whole_row(flow.schema).gather
     left = low.builder.arrange(flow, gather, len(gather.words))
     right = low.builder.arrange(rows, gather, len(gather.words))
@@ -268,7 +268,7 @@ def _swap(sides: Sides) -> Sides:
 
 
 def _matched_rows(low: Lowering, sides: Sides, pairs: Flow, tested: Flow, first: int, condition: Condition) -> Flow:
-    """The rows of one side (``sides.left``; its columns in ``pairs`` start at ``first``) that have a match."""
+    """The rows with a match of one side: ``sides.left``, whose columns start at ``first`` in ``pairs``."""
     if not condition.residual:
         return _joined_with_set(low, sides, low.builder.move(sides.right, sides.right_keys))
     columns = tuple(range(first, first + len(tested.schema)))
@@ -276,7 +276,7 @@ def _matched_rows(low: Lowering, sides: Sides, pairs: Flow, tested: Flow, first:
 
 
 def padded(low: Lowering, flow: Flow, row: Schema, first: int) -> NodeId:
-    """One side's rows as rows of the join, the other side's columns NULL."""
+    """One side's rows as rows of the join, with NULLs in the other side's columns."""
     own = gathers.cells(flow.schema)
     width = len(row)
     sources: list[Cell | None] = [None] * width

@@ -1,8 +1,8 @@
-"""Inner joins of many inputs as one: their equalities as attributes, whether these are cyclic, and paths through them.
+"""The join graph of many inputs: equalities as attributes, whether it is cyclic, and paths through it.
 
-An *attribute* is a class of equal columns, one of each input that has it. A path starts from one input, whose
-attributes are bound then, and takes the other inputs in, a stage at a time: an input is looked up by its bound
-attributes, or several at once by theirs, where one and the same attribute is all that each still lacks.
+An *attribute* is a class of equal columns, at most one from each input. A path starts with one input's attributes bound
+and adds the other inputs in stages: either one input is looked up by its bound attributes, or several are intersected,
+if one and the same attribute is all that each still lacks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from planner.logical.traversal import columns_of, conjuncts, has_subquery, renum
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """Inputs that are inner joined, the conditions over all their columns, and which of these the join shows."""
+    """Inputs of an inner join, the conditions over all their columns, and the columns that the join shows."""
 
     inputs: tuple[Rel, ...]
     predicates: tuple[Scalar, ...]
@@ -34,15 +34,14 @@ class Combination:
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """For each input its attributes, each with the expression over the input's own columns that has it; and the
-    conditions that are left."""
+    """For each input, its attributes as expressions over its own columns; and the residual conditions."""
 
     of: tuple[dict[int, Scalar], ...]
     residual: tuple[Scalar, ...]
 
     @property
     def connected(self) -> bool:
-        """Whether every input can be reached from every other by attributes."""
+        """Whether attributes connect all inputs."""
         reached = {0}
         bound = set(self.of[0])
         while more := {i for i, own in enumerate(self.of) if i not in reached and bound & set(own)}:
@@ -52,8 +51,10 @@ class Attributes:
 
     @property
     def cyclic(self) -> bool:
-        """Whether removing ears (an input whose shared attributes another one has all) leaves something: Graham, Yu,
-        Özsoyoğlu."""
+        """Whether the join is cyclic by the GYO reduction (Graham; Yu and Özsoyoğlu).
+
+        The reduction removes ears, inputs whose shared attributes another input has all; a cyclic join leaves a rest.
+        """
         left = [set(own) for own in self.of]
         while len(left) > 1:
             for i, own in enumerate(left):
@@ -69,7 +70,7 @@ class Attributes:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """An input on a path: by which bound attributes it is looked up, and the one that a stage of several agrees on."""
+    """An input on a path: the bound attributes of its lookup, and the attribute on which a stage intersects it."""
 
     input: int
     key: tuple[int, ...]
@@ -80,7 +81,7 @@ Stages = tuple[tuple[Visit, ...], ...]
 
 
 def combination(rel: Join) -> Combination | None:
-    """The inner joins under a join as one; None when there are fewer than three inputs."""
+    """The tree of inner joins under a join, flattened; None if it has fewer than three inputs."""
     found = _flatten(rel)
     return found if len(found.inputs) > 2 else None
 
@@ -118,7 +119,7 @@ Item = tuple[int, Scalar]
 
 
 def attributes(joined: Combination) -> Attributes:
-    """The classes of what the equalities between inputs say to be equal."""
+    """The equivalence classes of the equalities between inputs."""
     starts = joined.starts
     owner = [i for i, rel in enumerate(joined.inputs) for _ in schema(rel)]
     members: dict[Item, list[Item]] = {}
@@ -139,7 +140,7 @@ def attributes(joined: Combination) -> Attributes:
 
 
 def _equality(predicate: Scalar, owner: Sequence[int], starts: Sequence[int]) -> tuple[Item, Item] | None:
-    """The two sides of an equality between one input and another one."""
+    """The two sides of an equality between two different inputs; None: the predicate is none."""
     found = None if has_subquery(predicate) else comparable(predicate)
     if found is None or found[2]:
         return None
@@ -154,7 +155,7 @@ def _equality(predicate: Scalar, owner: Sequence[int], starts: Sequence[int]) ->
 
 
 def _unite(members: dict[Item, list[Item]], one: Item, two: Item) -> bool:
-    """Puts two items into one class, unless an input would then have two expressions in it."""
+    """Merges the classes of two items, unless an input would then have two expressions in one class; whether it did."""
     a, b = members.get(one, [one]), members.get(two, [two])
     if a is b:
         return True
@@ -167,8 +168,11 @@ def _unite(members: dict[Item, list[Item]], one: Item, two: Item) -> bool:
 
 
 def stages(start: int, of: Sequence[Collection[int]], meet: bool, rank: Callable[[int, frozenset[int]], int]) -> Stages:
-    """The path from an input. ``meet``: inputs that lack the same attribute only are visited together; ``rank``: what
-    a lookup of an input by these attributes costs."""
+    """The path of an input's updates.
+
+    ``meet``: inputs that lack only the same attribute are visited together. ``rank(input, attributes)``: the cost of a
+    lookup of an input by these attributes.
+    """
     bound = set(of[start])
     left = [i for i in range(len(of)) if i != start]
     found: list[tuple[Visit, ...]] = []
@@ -185,13 +189,13 @@ def stages(start: int, of: Sequence[Collection[int]], meet: bool, rank: Callable
 
 
 def _distance(own: Collection[int], bound: set[int]) -> tuple[int, int]:
-    """What is wholly bound comes first, then what lacks the fewest; what has nothing bound last."""
+    """Sort key: fully bound inputs, then partly bound ones, then others; those with most bound attributes first."""
     known = sum(a in bound for a in own)
     return (0 if known == len(own) else 1 if known else 2), -known
 
 
 def _meeting(left: Sequence[int], of: Sequence[Collection[int]], bound: set[int]) -> tuple[Visit, ...] | None:
-    """The inputs that lack one and the same attribute, for the attribute with the most of them."""
+    """The inputs that lack only one and the same attribute, for the attribute that most inputs lack."""
     if any(set(of[i]) <= bound for i in left):
         return None
     lacking: dict[int, list[int]] = {}

@@ -1,13 +1,12 @@
-"""Wide rows kept once: a join arranges a table's ids by its key, and fetches what else it needs by the id, late.
+"""Late materialization: a join arranges a wide table's ids by the join key and fetches the other columns by id.
 
-A maintained join keeps each input by the columns that it looks it up by. Of a table with a primary key the rows are
-kept by that anyway; so the join's own arrangement needs but [key | id], which is also one and the same for all views,
-whichever columns they read. Each row that is found costs one more seek. (After *String interning and beyond*, 2018:
-row identifiers.)
+A maintained join keeps each input arranged by its lookup key. A table with a primary key is arranged by that already;
+so the join's own arrangement needs only [key | id], and all views share it, whichever columns they read. The cost is
+one more seek for each row found. (Source: *String interning and beyond*, 2018: row identifiers.)
 
-Why the two steps are one lookup: at every time an id that the index has stands for exactly one row of the table, and
-of what an id stood for before the products of old and new updates add up to nothing, as in any bilinear join. A table
-without a key has no such id: its equal rows are told apart by their number only.
+Why the two lookups equal one: at every time, an id in the index stands for exactly one row of the table; and for the
+rows that an id stood for before, the products of old and new updates cancel, as in any bilinear join. A table without a
+key has no such id: only multiplicities distinguish its equal rows.
 """
 
 from __future__ import annotations
@@ -26,13 +25,12 @@ from planner.physical.nodes import Flow, Map, Open, Table
 from planner.physical.row_programs import MapFilter
 
 WORTH = 8
-"""Words that must be saved for each row, over all arrangements that a join would make of it, for a seek by id to pay: a
-cache line."""
+"""The words to save for each row, over all new arrangements of a join, for a seek by id to pay: a cache line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wide:
-    """A flow of a table's rows, filtered: ``exprs`` are its columns over the table's, ``key`` is the primary key."""
+    """A flow of filtered rows of a table: ``exprs`` are its columns over the table's; ``key`` is the primary key."""
 
     table: Table
     key: tuple[int, ...]
@@ -41,11 +39,11 @@ class Wide:
 
     @property
     def layout(self) -> Layout:
-        """That of the table's own arrangement."""
+        """The layout of the table's own arrangement."""
         return table_layout(self.table.schema, self.key)
 
     def arrangement(self, low: Lowering) -> NodeId:
-        """The table's own arrangement, by its primary key."""
+        """The table's own arrangement, by primary key."""
         layout = self.layout
         return low.builder.arrange(self._rows(low), layout.gather, layout.key_width)
 
@@ -55,14 +53,14 @@ class Wide:
         return expr.index if isinstance(expr, Column) else None
 
     def rank(self, i: int) -> tuple[bool, int]:
-        """In which order the flow's columns make a key: that of the table's."""
+        """Sort key that puts the flow's columns in the table's order, computed ones last."""
         column = self.column(i)
         return column is None, i if column is None else column
 
     def ids(self, low: Lowering, keys: tuple[int, ...]) -> Ids:
-        """What a join on these columns arranges: they, whatever is computed, and the primary key."""
+        """The rows that a join on these columns arranges: the columns, all computed ones, and the primary key."""
         own = own_columns(self.table.schema)
-        # By the table's own types, so that views which read its columns under other names arrange the same.
+        # In the table's own types, so that views which read its columns under other types share the arrangement.
         exprs = [e if (c := self.column(i)) is None else own[c] for i, e in enumerate(self.exprs)]
         computed = [e for e in exprs if not isinstance(e, Column)]
         kept = tuple(dict.fromkeys((*(exprs[i] for i in keys), *computed, *(own[k] for k in self.key))))
@@ -76,7 +74,7 @@ class Wide:
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """Some columns of a wide flow: where each of those stands, and the primary key's."""
+    """Some columns of a wide flow: the position of each, and those of the primary key."""
 
     flow: Flow
     places: dict[int, int]
@@ -84,7 +82,7 @@ class Ids:
 
 
 def wide(low: Lowering, flow: Flow) -> Wide | None:
-    """What of a table a flow is; None where it is something else, may fail, or the table has no primary key."""
+    """The flow as rows of a table; None: it has another source, can fail, or the table has no primary key."""
     if low.indexes.one_shot or low.indexes.planning.late is Late.OFF:
         return None
     if isinstance(flow.source, Open) or flow.gather.drop_if:
@@ -96,7 +94,7 @@ def wide(low: Lowering, flow: Flow) -> Wide | None:
 
 
 def _origin(low: Lowering, node: NodeId, words: tuple[int, ...]) -> Wide | None:
-    """Some words of a node's rows that are columns, as those of a table."""
+    """Some words of a node's rows, if they are columns of a table's rows."""
     match low.builder.nodes[node]:
         case Table() as table:
             own = own_columns(table.schema)
@@ -113,7 +111,7 @@ def _origin(low: Lowering, node: NodeId, words: tuple[int, ...]) -> Wide | None:
 def _through(
     below: Wide | None, predicates: tuple[Scalar, ...], exprs: tuple[Scalar, ...], words: tuple[int, ...]
 ) -> Wide | None:
-    """What a filter and computed columns make of it."""
+    """``below`` after a filter and a projection; None if it does not fit."""
     if below is None or not all(0 <= w < len(exprs) for w in words):
         return None
     shown = tuple(exprs[w] for w in words)
@@ -124,7 +122,7 @@ def _through(
 
 
 def pays(low: Lowering, found: Wide, whole: Flow, keys: list[tuple[int, ...]]) -> bool:
-    """Whether to fetch late what would else be arranged whole by each of these keys."""
+    """Whether to materialize late what would otherwise be arranged whole by each of these keys."""
     made = [found.ids(low, key) for key in keys]
     if all(len(ids.places) == len(found.exprs) for ids in made):
         return False

@@ -1,7 +1,7 @@
-"""Top-k of a wide table: ids are ranked, with the columns that rank them, and the first rows fetched by the id, late.
+"""Late materialization for top-k: ranks ids with the ranking columns, and fetches the first rows by id.
 
-A top-k keeps every row, in order, and shows a few. Ties are broken by the row's columns from left to right, so that the
-columns up to the last one of the primary key decide all of them, and no column behind it decides any.
+A top-k keeps every row, in order, and shows a few. Ties break by the row's columns from left to right, so the columns
+up to the last one of the primary key decide all ties, and no later column decides any.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from planner.transform.demand.arm import equality
 
 @dataclass(frozen=True, slots=True)
 class LateTopK:
-    """The top-k of ids, and its rows joined with the table: the same as the whole top-k."""
+    """The top-k of ids, and its rows joined with the table, which equal the whole top-k."""
 
     first: TopK
     rows: Rel
 
 
 def late_topk(low: Lowering, rel: TopK) -> LateTopK | None:
-    """A top-k by ids; None where rows can be ranked whole only."""
+    """The top-k by ids; None if it can only rank whole rows."""
     if low.indexes.one_shot or low.indexes.planning.late is Late.OFF or rel.limit is None:
         return None
     chain = chain_of(rel.input)
@@ -40,9 +40,9 @@ def late_topk(low: Lowering, rel: TopK) -> LateTopK | None:
 
 
 def _ranking(rel: TopK, chain: Chain, key: tuple[int, ...]) -> tuple[int, ...]:
-    """The columns that say which rows come first."""
+    """The columns that decide which rows come first, and the primary key."""
     exprs = (*rel.keys, *(k.expr for k in rel.order))
-    used = {i for e in exprs for i in columns_of(e)}  # bounds, if they are no constants, are over the keys
+    used = {i for e in exprs for i in columns_of(e)}  # bounds that are not constants are over the keys
     decided = {chain.columns[e.index] for e in exprs if isinstance(e, Column)}
     for i, column in enumerate(chain.columns):
         if decided >= set(key):

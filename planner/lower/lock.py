@@ -1,6 +1,6 @@
-"""FOR SYSTEM_TIME AS OF PROCTIME(): the left rows arranged by the key beside the row, the right by the key.
+"""Locked joins (FOR SYSTEM_TIME AS OF PROCTIME()): both sides arranged by the key.
 
-What is kept does not depend on what is known of NULLs: all columns of both sides are nullable in it.
+The layout of what is kept does not depend on what is known of NULLs: all columns of both sides are nullable in it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from planner.physical.nodes import Flow, Lock
 
 
 def lower_locked(low: Lowering, rel: Locked) -> Flow:
-    """The matches, and for an outer join the rows that had none, of what is kept."""
+    """The kept matches and, for an outer join, the kept left rows without one.
+
+    0A000: outside of a materialized view.
+    """
     if not rel.name:
         raise unsupported(
             "FOR SYSTEM_TIME AS OF PROCTIME() outside of a materialized view",
@@ -41,7 +44,7 @@ def lower_locked(low: Lowering, rel: Locked) -> Flow:
 
 
 def _looked_up(low: Lowering, rel: Locked) -> Flow:
-    """What is kept, as rows of ``kept_schema``."""
+    """The join that finds what is kept, as rows of ``kept_schema``. 0A000: in a loop."""
     left, right = low.rel(rel.left), low.rel(rel.right)
     one = _arranged(low, left, tuple((a, same) for a, _, same in rel.keys), True)
     two = _arranged(low, right, tuple((b, same) for _, b, same in rel.keys), False)
@@ -60,7 +63,7 @@ def _looked_up(low: Lowering, rel: Locked) -> Flow:
 
 
 def _arranged(low: Lowering, flow: Flow, keys: tuple[tuple[int, bool], ...], left: bool) -> NodeId:
-    """[whether a key is NULL | key | row]; right rows with a NULL key are left out, left ones meet nothing."""
+    """Arranges [whether a key is NULL | key | row]. Right rows with a NULL key are dropped; left ones match nothing."""
     own = own_columns(flow.schema)
     plain = [own[column] for column, null_safe in keys if not null_safe and own[column].nullable]
     nulls = tuple(Call(IS_NULL, (c,), BOOL, False) for c in dict.fromkeys(plain))
@@ -81,7 +84,7 @@ def _arranged(low: Lowering, flow: Flow, keys: tuple[tuple[int, bool], ...], lef
 
 
 def _back(left: Schema, right: Schema, kept: Schema) -> Gather:
-    """From a row as it is kept to one as the engine has it."""
+    """The gather from a kept row to a row as the engine has it."""
     cells = gathers.cells(kept)
     count = len(left)
     one, two = gathers.row_of(cells[:count], left), gathers.row_of(cells[count + 2 :], right)

@@ -1,7 +1,7 @@
 """One-shot reads by key: a filter that fixes an arrangement's whole key becomes a lookup of the constants.
 
-``k = $1 AND …``, ``k IN (…)`` (an OR of equalities) and compound keys; the other conjuncts stay as a filter above.
-``k = ANY($1)`` is a semijoin with the array's elements, which looks the arrangement up as any join does.
+Covers ``k = $1 AND …``, ``k IN (…)`` (an OR of equalities) and compound keys; other conjuncts stay as a filter above.
+``k = ANY($1)`` is a semijoin with the array's elements, which looks up the arrangement as any join does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from planner.physical.nodes import Flow
 
 
 def lookup(low: Lowering, rel: Get, predicates: tuple[Scalar, ...]) -> tuple[Flow, tuple[Scalar, ...]] | None:
-    """The rows by key and the predicates that are left; None when no arrangement's key is fixed."""
+    """(rows by key, remaining predicates); None if the predicates fix no arrangement's key."""
     found = fixed_key(low, rel, predicates)
     if found is None:
         return None

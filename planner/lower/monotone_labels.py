@@ -1,12 +1,14 @@
-"""Recursions that keep the least (or greatest) label of each key: recognised, so that small labels may go first.
+"""Recognises recursions that keep the least (or greatest) label of each key, so that small labels can go first.
 
-``label = min(base, what neighbours' labels give)`` is what connected components and shortest paths are. Introducing
-labels by size spares the work on those that a smaller one replaces anyway (McSherry et al., Differential dataflow,
-CIDR 2013, section 3.3). It is sound where the binding is a monotone function of itself, in the order in which a row is
-more than no row and a lesser label more than a greater one: then every order of introduction ends in the least
-fixpoint, which is also where plain rounds end. So the label may be copied, or something added to it that does not
-depend on it, and it may do nothing else: no condition, join, key or other aggregate reads it; the recursion passes no
-outer join's optional side, no difference, aggregate or slice; nobody asks for the state after a number of rounds.
+Connected components and shortest paths have this form: ``label = min(base, what the neighbours' labels give)``.
+Introducing labels by size saves the work on those that a smaller one replaces anyway (McSherry et al., Differential
+dataflow, CIDR 2013, section 3.3).
+
+Side condition: the binding is a monotone function of itself, in the order in which a row is more than no row and a
+lesser label more than a greater one. Then every order of introduction ends in the least fixpoint, where plain rounds
+end too. So the label may be copied, or have something added to it that does not depend on it, and nothing else: no
+condition, join, key or other aggregate reads it; the recursion does not pass through an outer join's optional side, a
+difference, an aggregate or a slice; and no query asks for the state after a number of rounds.
 """
 
 from __future__ import annotations
@@ -52,8 +54,10 @@ _INTEGERS = (INT2, INT4, INT8)
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A binding ``above(reduce(keys, label))`` of rows ``input``, which reads the binding itself and nothing else that
-    is recursive. ``priority`` is by the label."""
+    """A binding ``above(reduce(keys, label))`` over rows ``input``, which reads no other recursive binding.
+
+    ``priority`` orders rows by the label.
+    """
 
     binding: int
     input: Rel
@@ -68,7 +72,7 @@ class _UnsoundError(Exception):
 
 
 def labelled(rel: LetRec) -> Labelled | None:
-    """The block's only recursive binding, if it keeps a least or greatest integer and may be prioritised."""
+    """The block's only recursive binding, if it keeps a least or greatest integer and may be prioritised; else None."""
     if rel.limit is not None or rel.priorities or not rel.automatic:
         return None
     recursive = recursive_bindings(rel)
@@ -114,7 +118,7 @@ def recursive_bindings(rel: LetRec) -> frozenset[int]:
 
 
 def _check(binding: int, reduce: Reduce, argument: Scalar, above: tuple[Scalar, ...], grows: bool) -> None:
-    """Raises when the binding is not monotone, or its label does not come from its own labels."""
+    """Raises _UnsoundError if the binding is not monotone, or its label does not derive from its own labels."""
     at = len(reduce.keys)
     own = frozenset(i for i, e in enumerate(above) if _carries(e, frozenset((at,)), False))
     inner = _labels(reduce.input, binding, own, grows)
@@ -124,7 +128,7 @@ def _check(binding: int, reduce: Reduce, argument: Scalar, above: tuple[Scalar, 
 
 
 def _labels(rel: Rel, binding: int, own: Labels, grows: bool) -> Labels:
-    """The columns that carry labels; ``own``: those of the binding itself."""
+    """The columns that carry labels. ``own``: those of the binding itself. Raises _UnsoundError."""
     if binding not in free_references(rel):
         return _NONE
     match rel:
@@ -171,7 +175,7 @@ def _untouched(exprs: Iterable[Scalar], labels: Labels) -> None:
 
 
 def _carries(expr: Scalar, labels: Labels, grows: bool) -> bool:
-    """Whether an expression is a label: one that is copied, or grows. Raises for any other use of a label."""
+    """Whether an expression is a label, copied or increased. Raises _UnsoundError for any other use of a label."""
     if not columns_of(expr) & labels:
         return False
     match expr:
@@ -186,8 +190,10 @@ def _carries(expr: Scalar, labels: Labels, grows: bool) -> bool:
 
 
 def without_nulls(found: Labelled) -> Labelled:
-    """The same where the binding's columns turn out to have no NULLs, since none comes in from outside; else as it
-    was. What a block declares is nullable, and rows without null words are what the join reads unmoved."""
+    """``found`` with non-nullable columns, if no NULL enters the binding from outside; else unchanged.
+
+    The columns that a block declares are nullable; a join reads rows without null words as they are.
+    """
     value = Project(Reduce(found.input, found.keys, (found.label,)), found.above)
     row: Schema = tuple(replace(c, nullable=False) for c in schema(value))
     below = _with_reference(found.input, found.binding, row)
@@ -204,7 +210,7 @@ def without_nulls(found: Labelled) -> Labelled:
 
 
 def _with_reference(rel: Rel, binding: int, row: Schema) -> Rel:
-    """The plan with another row of the binding, and everything above as nullable as that makes it."""
+    """The plan with the binding's row changed, and nullability above it recomputed."""
 
     def change(node: Rel) -> Rel:
         if isinstance(node, Reference):
@@ -221,7 +227,7 @@ def _with_reference(rel: Rel, binding: int, row: Schema) -> Rel:
 
 
 def _settled(expr: Scalar, row: Schema) -> Scalar:
-    """As ``traverse.settle``, sums and casts of what is never NULL included."""
+    """Like ``planner.logical.traversal.settle``, and recomputes the nullability of sums and casts too."""
 
     def change(part: Scalar) -> Scalar | None:
         if isinstance(part, Column):

@@ -1,6 +1,6 @@
-"""A recognised recursion of least labels as a loop into which rows come in order of their labels.
+"""Lowers a recursion of least labels as a loop in which rows are introduced in order of their labels.
 
-The variable stands on what is proposed, so that the reduce's own output is what the step joins with; proposals wait
+The variable stands on the proposed labels, so that the reduce's own output is what the step joins with. Proposals wait
 for their priority before the reduce sees them.
 """
 
@@ -22,7 +22,10 @@ from planner.physical.nodes import Flow
 
 
 def lower_labelled(low: Lowering, rel: LetRec, found: Labelled) -> Flow:
-    """The block: its other bindings, none of which is recursive, outside of the loop, each after what it reads."""
+    """Lowers the block.
+
+    Its other bindings are not recursive and stay outside of the loop, after those that they read.
+    """
     assert recursive_bindings(rel) == {found.binding}
     values = dict(rel.bindings)
     rows = {binding: row for (binding, _), row in zip(rel.bindings, rel.schemas, strict=True)}

@@ -1,9 +1,9 @@
-"""Joins without intermediate state: delta joins of three and more inputs, and worst-case optimal ones; of two where the
-rows of one are fetched late.
+"""Joins without intermediate state: delta joins and worst-case optimal joins of three or more inputs.
 
-Every input gets a path; the arrangements that paths look up in are those of the inputs alone. A delta join is chosen
-outside of loops when it needs no more rows in new arrangements than a linear one, whose intermediate results count as
-much as the largest input; a worst-case optimal one (paths with stages of several inputs) for cyclic conditions.
+Also joins of two inputs where one is materialized late. Every input gets a path, and paths look up only arrangements of
+the inputs. A delta join is chosen outside of loops if its new arrangements need no more rows than a linear join's,
+whose intermediate results are assumed to be as large as the largest input. A worst-case optimal join (paths with stages
+of several inputs) is chosen for cyclic conditions.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from planner.options import Joins, Late
 from planner.physical.nodes import Flow
 
 _UNKNOWN = 1
-"""Rows of a relation of unknown size: then arrangements are counted."""
+"""The assumed rows of a relation of unknown size: then arrangements are counted."""
 
 
 def lower_multiway(low: Lowering, join: Join) -> Flow | None:
-    """The join of all inputs at once; None where a linear one is better, or the only one."""
+    """The join of all inputs at once; None: a linear join is better, or the only one possible."""
     mode = low.indexes.planning.joins
     joined = None if mode is Joins.LINEAR else combination(join)
     if joined is None:
@@ -62,8 +62,10 @@ class End:
 
 
 def lower_late_pair(low: Lowering, left: End, right: End) -> Flow | None:
-    """A join of two by keys of which none is NULL, left's columns, then right's; None where nothing is fetched late,
-    and a linear join does."""
+    """Left's columns, then right's, joined by keys that are never NULL; one side or both are materialized late.
+
+    None: nothing is materialized late, so a linear join does.
+    """
     twice = any(len(set(end.keys)) < len(end.keys) for end in (left, right))  # one column, compared with two
     if not left.keys or twice or (wide(low, left.flow) is None and wide(low, right.flow) is None):
         return None
@@ -74,7 +76,7 @@ def lower_late_pair(low: Lowering, left: End, right: End) -> Flow | None:
 
 
 def _late(low: Lowering, whole: Paths) -> Paths:
-    """The paths over ids of the inputs for which that pays; the same ones where there are none."""
+    """The paths with ids for the inputs where that pays; ``whole`` itself if there are none."""
     if low.indexes.planning.late is Late.AUTO and _looped(low, whole.sources):
         return whole
     late = {}
@@ -87,13 +89,15 @@ def _late(low: Lowering, whole: Paths) -> Paths:
 
 
 def _worth_a_look(low: Lowering, joined: Combination, found: Attributes) -> bool:
-    """Whether AUTO may choose anything but a linear join: a query that runs once either looks up the few rows that
-    constants point at or has no use for what it would arrange."""
+    """Whether AUTO considers anything but a linear join.
+
+    A query that runs once either looks up the few rows that constants fix or would use its arrangements only once.
+    """
     return not low.indexes.one_shot or (found.cyclic and not any(_is_pointed(rel) for rel in joined.inputs))
 
 
 def _looped(low: Lowering, sources: list[Source]) -> bool:
-    """Whether the join is in a loop: linear ones are compiled with it."""
+    """Whether the join is in a loop: linear joins are compiled with the loop."""
     return any(low.loop_of(source.flow) is not None for source in sources)
 
 
@@ -117,7 +121,7 @@ def _size(low: Lowering, rel: Rel) -> int:
 
 @dataclass(slots=True)
 class _Made:
-    """Rows and words in arrangements that are to be made."""
+    """Rows and words in arrangements that a plan would create."""
 
     rows: int = 0
     words: int = 0
@@ -128,7 +132,7 @@ class _Made:
 
 
 def _linear(low: Lowering, join: Join, sources: list[Source]) -> _Made:
-    """What a linear join would make anew; how many rows an intermediate result has is guessed."""
+    """What a linear join would create; the size of its intermediate results is a guess."""
     most = max(source.size for source in sources)
     made: set[tuple[Flow, frozenset[Scalar]]] = set()
     total = _Made()
@@ -161,7 +165,7 @@ def _has(low: Lowering, flow: Flow, keys: frozenset[Scalar]) -> bool:
 
 
 def _shown(low: Lowering, join: Join, joined: Combination, found: Attributes, flow: Flow) -> Flow:
-    """The columns that the join shows, of the rows that the other conditions let through."""
+    """The columns that the join shows, of the rows that pass the residual conditions."""
     own = own_columns(flow.schema)
     result = low.compute(flow, found.residual, tuple(own[c] for c in joined.columns))
     declared = schema(join)

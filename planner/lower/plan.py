@@ -1,4 +1,4 @@
-"""Logical → physical: one match over the relational nodes, every decision made here and in the ``lower_*`` files."""
+"""Lowering: logical → physical. One match over the relational nodes; all decisions are made in this folder."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ from planner.physical.nodes import Constants, Flow, Plan, Table, TableErrors
 
 
 def lower(rel: Rel, indexes: Indexes) -> Plan:
-    """The physical plan of a relation that ``planner.transform.pipeline.optimize`` has been through."""
+    """The physical plan of a relation that has been through ``planner.transform.pipeline.optimize``."""
     low = Lowering(indexes, lambda _: _impossible())
     low.rel = lambda r: lower_rel(low, r)
     try:
         return low.builder.finish(low.coerce(_shown(low, rel), schema(rel)))
     finally:
-        low.rel = lambda _: _impossible()  # no cycle: what the indexes stand for is a whole state of the engine
+        low.rel = lambda _: _impossible()  # breaks a reference cycle: indexes hold a whole state of the engine
 
 
 def _shown(low: Lowering, rel: Rel) -> Flow:
-    """The rows; a last choice of columns stays apart where what is below may be there for other views."""
+    """The plan's rows. A final projection stays a separate node, so that views can share what is below it."""
     if low.indexes.one_shot or not isinstance(rel, Project) or not all(isinstance(e, Column) for e in rel.exprs):
         return low.rel(rel)
     return low.moved(low.rel(rel.input), rel.exprs)
@@ -121,7 +121,7 @@ def _values(low: Lowering, rel: Values) -> Flow:
 
 
 def _chain(low: Lowering, rel: Filter | Project) -> Flow:
-    """Filters and projections on top of one another as one program, as far as nothing is computed twice."""
+    """Fuses adjacent filters and projections into one program, as long as nothing is computed twice."""
     exprs: tuple[Scalar, ...] | None = None
     predicates: tuple[Scalar, ...] = ()
     node: Rel = rel
@@ -145,7 +145,7 @@ def _chain(low: Lowering, rel: Filter | Project) -> Flow:
 
 
 def _declared(flow: Flow, declared: Schema) -> Flow:
-    """The flow with the types that the plan gives its columns (the same words under another name)."""
+    """The flow with the types that the plan declares for its columns (other names for the same words)."""
     retyped = tuple(type(a)(d.type, a.nullable) for a, d in zip(flow.schema, declared, strict=True))
     return Flow(flow.source, flow.gather, retyped)
 
@@ -155,7 +155,7 @@ def _raises(exprs: tuple[Scalar, ...]) -> bool:
 
 
 def _may_merge(inner: tuple[Scalar, ...], outer: tuple[Scalar, ...]) -> bool:
-    """Whether substituting ``inner`` into ``outer`` computes nothing twice and drops nothing that may raise."""
+    """Whether substituting ``inner`` into ``outer`` computes nothing twice and drops nothing that can raise."""
     if not keeps_types(inner, outer):
         return False
     uses: dict[int, int] = {}

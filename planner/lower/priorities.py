@@ -1,7 +1,7 @@
-"""PRIORITY BY as the planner lowers it: the rows of a binding wait in the loop for the round of their priority.
+"""PRIORITY BY: the rows of a binding wait in the loop for the round of their priority.
 
-The paper's PrioritizedFP (McSherry et al., Differential dataflow, CIDR 2013, section 4.2) delays what enters; here a
-binding's rows are delayed as the block sees them, those that the recursion made itself too. All are seen in the end.
+PrioritizedFP (McSherry et al., Differential dataflow, CIDR 2013, section 4.2) delays what enters the loop. Here a
+binding's rows are delayed as the block sees them, including those derived by the recursion. All are seen in the end.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Priorities:
 
     @staticmethod
     def of(rel: LetRec, scope: int, width: int) -> Priorities:
-        """Raises 54001 for a limit that leaves no room for priorities."""
+        """Raises 54001 if the limit leaves no bits for priorities."""
         room = 1 << width
         stride = 1 << (room.bit_length() // 2) if rel.limit is None else 1 << (rel.limit - 1).bit_length()
         if 2 * stride > room:
@@ -41,7 +41,7 @@ class Priorities:
         return Priorities(exprs, scope, stride, room // stride)
 
     def delay(self, low: Lowering, binding: int, flow: Flow) -> Flow:
-        """A binding's rows as the block sees them; those that are not in the loop do not change in it."""
+        """A binding's rows as the block sees them. Rows outside of the loop do not change in it and are not delayed."""
         expr = self.exprs.get(binding)
         node = low.builder.force(flow)
         if expr is None or low.builder.scope_of[node] != self.scope:

@@ -1,10 +1,10 @@
-"""WITH RECURSIVE and WITH MUTUALLY RECURSIVE as loops.
+"""Lowers WITH RECURSIVE and WITH MUTUALLY RECURSIVE as loops.
 
-WITH RECURSIVE is defined by a working table: W0 = base, W(r+1) = step(Wr) [UNION: its new rows only], the result is
-the sum of all W. Where the step distributes over sums of its reference (sets, for UNION), a cheap loop gives the
-same: R = base + step(R), for UNION R = distinct(base + step(R)). The variable stands on the step's output, so that
-R's own arrangement is what the step joins with. Otherwise the working table is built, round by round, and the step's
-rows count only while the working table is not empty: that is when the standard stops.
+WITH RECURSIVE is defined by a working table: W0 = base, W(r+1) = step(Wr) [UNION: its new rows only]; the result is the
+sum of all W. If the step distributes over sums of its reference (sets, for UNION), a cheap loop computes the same: R =
+base + step(R), for UNION R = distinct(base + step(R)). The variable stands on the step's output, so that R's own
+arrangement is what the step joins with. Otherwise the working table is built round by round, and the step's rows count
+only while the working table is not empty, since that is when the standard stops.
 """
 
 from __future__ import annotations
@@ -35,12 +35,14 @@ from planner.physical.nodes import Flow, Group, LoopVariable, Open, Pair
 
 
 class Loop:
-    """One loop while it is lowered: its scope, its variables, and the errors met inside."""
+    """One loop during lowering: its scope, its variables, and the errors noted inside."""
 
     def __init__(self, low: Lowering, reads: frozenset[int], want: int, inside: Iterable[Rel]) -> None:
-        """``reads``: the bindings from around it that it reads. It is inside those of their loops only: what it
-        computes is the same in all rounds of the others. ``want``: the bits that it wants for its round; what is
-        ``inside`` may have loops too."""
+        """Opens a loop inside the loops of the bindings that it ``reads``.
+
+        It is invariant in all other loops. ``want``: the bits wanted for its round; ``inside``: plans that may contain
+        loops.
+        """
         self.low = low
         self.builder = low.builder
         around = [low.scope_of(binding) for binding in reads]
@@ -51,14 +53,17 @@ class Loop:
         self._variables = 0
 
     def variable(self, row: Schema) -> Flow:
-        """A new variable: empty at round 0, then what its body was a round before."""
+        """A new variable: empty at round 0, then what its body was one round before."""
         number, self._variables = self._variables, self._variables + 1
         node = self.builder.add(LoopVariable(self.scope, number, gathers.width(row)), gathers.width(row))
         return self.builder.flow(node, row)
 
     def connect(self, variable: Flow, body: Flow, consolidated: bool = False) -> None:
-        """Gives a variable its body. Unless the way round passes a threshold or reduce (``consolidated``: it does), the
-        body is consolidated here, or what cancels would go round for ever."""
+        """Sets a variable's body.
+
+        ``consolidated``: the cycle contains a threshold or reduce. Otherwise the body is consolidated here, because
+        updates that cancel would circulate forever.
+        """
         assert not isinstance(variable.source, Open)
         node = self.builder.force(self.low.coerce(body, variable.schema))
         if not consolidated and not isinstance(self.builder.nodes[node], Threshold | Group):
@@ -73,10 +78,11 @@ class Loop:
         return self.builder.flow(self.builder.add(Leave(node), self.builder.widths[node]), flow.schema)
 
     def limit(self, wanted: int | None, return_at: bool = False, stride: int = 0) -> int | None:
-        """Says how many rounds it does at most; all loops in it are there already. None: nothing says that it has not
-        ended by then.
+        """Sets the most rounds that the loop may run. All of its inner loops must exist.
 
-        ``return_at``: the state after so many rounds is wanted, if so many can be told apart.
+        ``wanted``: the limit asked for. ``return_at``: the state after so many rounds is the result, if times can
+        distinguish so many. Returns the limit at which the loop fails if it has not ended; None if it returns its state
+        there, or if nothing was ``wanted`` and times can distinguish more rounds than the default limit.
         """
         room = self.builder.room(self.scope)
         if wanted is None and room > DEFAULT_LIMIT:
@@ -88,7 +94,7 @@ class Loop:
         return None if returns else limit
 
     def close(self, keep: bool) -> None:
-        """Ends the loop; its errors, distinct in each round, leave it. ``keep``: an error of any round stands."""
+        """Ends the loop. Its errors leave it, distinct in each round; ``keep``: an error of any round persists."""
         inside, self.builder.errors = self.builder.errors, self._outer_errors
         own = [e for e in inside if self.builder.scope_of[e] == self.scope]
         for error in inside:
@@ -109,7 +115,7 @@ class Loop:
 
 
 def lower_recursive(low: Lowering, rel: Recursive) -> Flow:
-    """WITH RECURSIVE."""
+    """Lowers WITH RECURSIVE."""
     base = low.coerce(low.rel(rel.base), rel.schema)
     loop = Loop(low, free_references(rel), wanted(rel), children(rel))
     linear = use(rel.step, rel.binding, not rel.all and not has_classes(rel.schema)) is Use.LINEAR
@@ -123,7 +129,7 @@ def lower_recursive(low: Lowering, rel: Recursive) -> Flow:
 
 
 def _cheap(low: Lowering, loop: Loop, rel: Recursive, base: Flow) -> tuple[Flow, Flow]:
-    """The total, and the variable that is empty when the loop ends."""
+    """(the total, the variable that is empty when the loop ends)."""
     stepped = loop.variable(rel.schema)
     both = low.builder.concat((low.builder.force(base), low.builder.force(stepped)))
     total = low.builder.flow(both, rel.schema)
@@ -141,7 +147,7 @@ def _working_table(low: Lowering, loop: Loop, rel: Recursive, base: Flow) -> tup
     minus = builder.add(Negate(builder.force(later)), gathers.width(row))
     candidates = builder.flow(builder.concat((first, minus, builder.force(stepped))), row)
     work = candidates if rel.all else _new_rows(low, candidates, before)
-    # the body must be inside the loop, so that the base enters it
+    # the body must be inside the loop, so the base enters it here
     entered = builder.flow(builder.concat((first, builder.force(later), minus)), row)
     loop.connect(later, entered)
     total = builder.flow(builder.concat((builder.force(before), builder.force(work))), row)
@@ -167,7 +173,7 @@ def _new_rows(low: Lowering, candidates: Flow, before: Flow) -> Flow:
 
 
 def _while(low: Lowering, step: Flow, work: Flow) -> Flow:
-    """The step's rows, in the rounds whose working table has a row."""
+    """The step's rows, in the rounds in which the working table has a row."""
     builder = low.builder
     some = low.threshold(builder.arrange(work, Gather((-1,)), 1), Keep.DISTINCT)
     width = gathers.width(step.schema)
@@ -176,10 +182,10 @@ def _while(low: Lowering, step: Flow, work: Flow) -> Flow:
 
 
 def lower_letrec(low: Lowering, rel: LetRec) -> Flow:
-    """WITH MUTUALLY RECURSIVE: a reference to an earlier binding sees this round's value, any other the last one's.
+    """WITH MUTUALLY RECURSIVE. A reference to an earlier binding sees this round's value, any other the last round's.
 
-    What the body does not need is not computed. Only what is read a round later is a variable; without any there is
-    no loop.
+    Bindings that the body does not need are not computed. Only bindings that are read a round later become variables;
+    without any there is no loop.
     """
     parts = needed(rel)
     again = read_later(parts)
@@ -208,7 +214,7 @@ def lower_letrec(low: Lowering, rel: LetRec) -> Flow:
 def _end(
     low: Lowering, loop: Loop, rel: LetRec, parts: tuple[Part, ...], variables: dict[int, Flow], stride: int
 ) -> None:
-    """The bindings as they are outside, and the error of those that did not come to rest."""
+    """Binds the bindings' values outside of the loop, and notes an error for those that reach no fixpoint."""
     for part in parts:
         out = loop.leave(low.bindings[part.binding])
         low.bind(part.binding, low.builder.flow(low.builder.force(out), part.row))

@@ -1,8 +1,8 @@
-"""GROUP BY: one reduce for all accumulable aggregates, one for each ordered, basic or DISTINCT one, joined on the key.
+"""GROUP BY: one reduce for all accumulable aggregates, one for each other or DISTINCT one, joined on the key.
 
-Every part has a row for exactly the groups that have an input row (FILTER and NULLs are inside the values), so that
-an inner join of the parts is right. Without keys each part also gets a constant row that adds nothing, so that the
-one group is always there.
+Every part has a row for exactly the groups with an input row (FILTER and NULLs are handled inside the values), so an
+inner join of the parts is correct. Without keys each part also gets a constant row that adds nothing, so that the one
+group always exists.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ GroupFold = OrderedFold | BasicFold | PercentileFold | ModeFold
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An arrangement [key | vals] and where the results of some aggregates stand in it."""
+    """An arrangement [key | vals], and the cells of some aggregates' results in it."""
 
     node: NodeId
     width: int
@@ -59,7 +59,7 @@ class Part:
 
 
 def lower_reduce(low: Lowering, rel: Reduce) -> Flow:
-    """Any GROUP BY, and aggregation without one."""
+    """Lowers GROUP BY, and aggregation without keys."""
     flow = low.rel(rel.input)
     row = schema(rel)
     flow, rel = _computed(low, flow, rel)
@@ -67,7 +67,7 @@ def lower_reduce(low: Lowering, rel: Reduce) -> Flow:
 
 
 def _reduced(low: Lowering, flow: Flow, rel: Reduce, row: Schema) -> Flow:
-    """The groups of a flow, which is lowered ``rel.input``."""
+    """The groups of a flow, which is ``rel.input`` lowered."""
     keys = tuple(by_class(k) for k in rel.keys)
     shown = [i for i, k in enumerate(rel.keys) if k.type.has_equality_class]
     extra = tuple(Aggregate("any_value(anyelement)", (rel.keys[i],), rel.keys[i].type) for i in shown)
@@ -78,7 +78,7 @@ def _reduced(low: Lowering, flow: Flow, rel: Reduce, row: Schema) -> Flow:
 
 
 def _settled(rel: Reduce, row: Schema) -> Reduce:
-    """Keys and arguments as nullable as the input's columns are: every part lays out its key by them."""
+    """Keys and arguments with the nullability of the input's columns; every part lays out its key by them."""
     aggregates = tuple(
         with_aggregate_scalars(a, tuple(settle(e, row) for e in aggregate_scalars(a))) for a in rel.aggregates
     )
@@ -86,7 +86,7 @@ def _settled(rel: Reduce, row: Schema) -> Reduce:
 
 
 def _computed(low: Lowering, flow: Flow, rel: Reduce) -> tuple[Flow, Reduce]:
-    """With an open move below, only the columns that are read, in one go."""
+    """If the flow's join is not built yet, gathers only the columns that are read."""
     if not isinstance(flow.source, Open):
         return flow, rel
     exprs = (*rel.keys, *(e for a in rel.aggregates for e in aggregate_scalars(a)))
@@ -150,7 +150,7 @@ def _accumulated(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], some: list
 
 
 def _counted(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], places: list[int]) -> Part:
-    """Nothing but count(*): the keys alone are arranged, and their diffs are the counts."""
+    """Only count(*): arranges the keys alone; their diffs are the counts."""
     keyed = low.coerce(low.compute(flow, (), keys), column_types(keys))
     layout = whole_row(keyed.schema)
     arranged = low.builder.arrange(keyed, layout.gather, layout.key_width)
@@ -165,7 +165,7 @@ def _constant(low: Lowering, words: tuple[int, ...]) -> Flow:
 
 
 def _mode(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], position: int, aggregate: Aggregate) -> Part:
-    """Each value's count by (key, value), and of these the first by (count downwards, value): nothing is scanned."""
+    """mode(): counts by (key, value), then the first by (count descending, value). No group is scanned."""
     value = as_type(aggregate.args[0], aggregate.type)
     counts = Reduce(Values((), flow.schema), (*keys, value), (Aggregate("count(*)", (), INT8, False),))
     counted = _reduced(low, flow, counts, schema(counts))
@@ -197,7 +197,7 @@ def _grouped(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], position: int,
 
 
 def _moved(row: Schema, keys: tuple[Scalar, ...], words: tuple[Scalar, ...]) -> Gather | None:
-    """``Keyed`` as a move, where it computes nothing."""
+    """``Keyed`` as a gather; None if it computes anything."""
     if not all(isinstance(k, Column) for k in keys):
         return None
     at = gathers.cells(row)
@@ -242,7 +242,7 @@ def _distinct(
 
 
 def _join_parts(low: Lowering, parts: list[Part], key_width: int) -> tuple[Flow, dict[int, Cell]]:
-    """All parts' results beside the key, and where each stands."""
+    """All parts' results beside the key, and the cell of each."""
     first, *rest = parts
     at = dict(first.at)
     node, width = first.node, first.width

@@ -1,8 +1,7 @@
 """How many bits of a time each loop's round gets.
 
-The rounds of loops inside one another share ``ROUND_BITS``. A loop with a limit needs no more than tell its rounds
-apart; what is left the others share alike. A block inside another is counted as a loop in its loop, though it may turn
-out to read nothing of it.
+Nested loops share ``ROUND_BITS``. A loop with a limit needs only enough bits to count its rounds; the others share the
+rest equally. A block inside another counts as a nested loop, even if it turns out to read nothing of the outer one.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from planner.logical.nodes import LetRec, Recursive, Rel
 from planner.logical.traversal import children
 
 Chain = tuple[int, ...]
-"""The bits that loops inside one another want, outermost first."""
+"""The bits that nested loops want, outermost first."""
 
 
 def wanted(rel: Recursive | LetRec) -> int:
@@ -25,7 +24,7 @@ def wanted(rel: Recursive | LetRec) -> int:
 
 
 def chains(rels: Iterable[Rel]) -> frozenset[Chain]:
-    """What the loops in some plans want, the way to each innermost one; the empty chain where there are none."""
+    """The chains of loops in some plans, one for each innermost loop; {()} if there are none."""
     found: dict[int, frozenset[Chain]] = {}
     kept: list[Rel] = []
 
@@ -43,12 +42,12 @@ def chains(rels: Iterable[Rel]) -> frozenset[Chain]:
 
 
 def width(taken: int, want: int, inside: frozenset[Chain]) -> int:
-    """The bits of a loop that wants so many, where those around it have ``taken`` some. Raises 0A000 without room."""
+    """The bits for a loop that wants ``want``; enclosing loops have ``taken`` some. 0A000: too deeply nested."""
     return min(_shared(ROUND_BITS - taken, (want, *chain)) for chain in inside)
 
 
 def _shared(room: int, chain: Chain) -> int:
-    """What the first of a chain gets of the room: those that want little get it, the others get alike."""
+    """The bits of a chain's first loop: those that want little get it, the others share the rest equally."""
     least, rest = chain[0], sorted(chain)
     for k, want in enumerate(rest):
         fair = room // (len(rest) - k)

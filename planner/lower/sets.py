@@ -1,6 +1,6 @@
 """DISTINCT and the set operations, by counts of whole rows.
 
-Types whose equal values may differ (1.0 and 1.00) are counted by equality class and shown as one of the values.
+Types whose equal values can differ (1.0 and 1.00) are counted by equality class and shown as one of the values.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _tail(node: NodeId, skip: int, row: Schema) -> Flow:
 
 
 def lower_set_operation(low: Lowering, rel: SetOperation) -> Flow:
-    """All six."""
+    """UNION, INTERSECT and EXCEPT, each ALL or distinct."""
     row = schema(rel)
     left, right = low.rel(rel.left), low.rel(rel.right)
     wide = tuple(ColumnType(a.type, a.nullable or b.nullable) for a, b in zip(left.schema, right.schema, strict=True))
@@ -84,7 +84,7 @@ def except_by_class(low: Lowering, left: Flow, right: Flow) -> Flow:
 
 
 def _by_class(low: Lowering, fold: SetFold, left: Flow, right: Flow, row: Schema) -> Flow:
-    """Key: the row by equality class; values: (side, the row); the fold does the arithmetic on the group's counts."""
+    """Groups by the row's equality class, with values (side, row); the fold computes the result's counts."""
     keys = tuple(by_class(c) for c in own_columns(row))
     sides = []
     width = gathers.width(row)
@@ -100,7 +100,7 @@ def _by_class(low: Lowering, fold: SetFold, left: Flow, right: Flow, row: Schema
 
 
 def _repeated(low: Lowering, node: NodeId, skip: int, row: Schema) -> Flow:
-    """Rows [key | count | row] each count times."""
+    """Rows [key | count | row] as ``row``, count times."""
     program = Repeat(skip, gathers.width(row))
     total = skip + 1 + gathers.width(row)
     return low.builder.flow(low.builder.map(raw_flow(node, total), program), row)

@@ -1,4 +1,4 @@
-"""What lowering knows while it walks a plan, and the moves that every operator's lowering uses."""
+"""The state of lowering, and the building blocks that the operators' lowerings share."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from planner.physical.row_programs import MapFilter
 
 
 class Indexes(Protocol):
-    """What lowering may ask about stored relations."""
+    """What lowering needs to know of stored relations."""
 
     @property
     def one_shot(self) -> bool:
-        """The plan runs once over snapshots: what is arranged already is looked up, not read."""
+        """Whether the plan runs once over snapshots: existing arrangements are then looked up, not scanned."""
         ...
 
     @property
     def planning(self) -> Planning:
-        """What is not left to the planner."""
+        """The session's planning settings."""
         ...
 
     def keys(self, relation: int) -> tuple[tuple[int, ...], ...]:
-        """The columns of each arrangement that a relation has (not the one by whole rows), primary key first."""
+        """The columns of each arrangement of a relation, primary key first; the one by whole row is not listed."""
         ...
 
     def primary_key(self, relation: int) -> tuple[int, ...]:
-        """The columns of a table's primary key, by which it is arranged; () where there is none."""
+        """The columns of a table's primary key, by which it is arranged; () if it has none."""
         ...
 
     def size(self, relation: int) -> int | None:
-        """About how many rows a relation has, if known."""
+        """The approximate number of rows; None: unknown."""
         ...
 
 
@@ -67,7 +67,7 @@ class KnownIndexes:
 
 @dataclass(slots=True)
 class Lowering:
-    """The state of one lowering. ``rel`` lowers a relation; bindings are the recursions' collections."""
+    """The state of one lowering. ``rel`` lowers a relation; ``bindings`` are the recursions' collections."""
 
     indexes: Indexes
     rel: Callable[[Rel], Flow]
@@ -75,24 +75,24 @@ class Lowering:
     bindings: dict[int, Flow] = field(default_factory=dict)
     memo: dict[tuple[int, int], tuple[Rel, Flow]] = field(default_factory=dict)
     generation: int = 0
-    """Grows when a binding gets another collection: what was lowered with references before does not hold after."""
+    """Incremented when a binding gets another collection: relations lowered with references before are stale."""
     open_rels: dict[int, tuple[Rel, bool]] = field(default_factory=dict)
 
     def bind(self, binding: int, flow: Flow) -> None:
-        """Says what a binding's references are from here on."""
+        """Sets the collection that a binding's references read from here on."""
         self.bindings[binding] = flow
         self.generation += 1
 
     def scope_of(self, binding: int) -> int | None:
-        """The loop that a binding's collection is in."""
+        """The loop that a binding's collection is in; None: none."""
         return self.loop_of(self.bindings[binding])
 
     def loop_of(self, flow: Flow) -> int | None:
-        """The loop that a collection is in."""
+        """The loop that a collection is in; None: none."""
         return max((self.builder.scope_of[n] for n in flow.nodes), key=self.builder.depth)
 
     def remembered(self, rel: Rel) -> tuple[int, int]:
-        """The key in ``memo``."""
+        """The key of a relation in ``memo``."""
         return id(rel), self.generation if self._has_reference(rel) else 0
 
     def _has_reference(self, rel: Rel) -> bool:
@@ -103,7 +103,7 @@ class Lowering:
         return found[1]
 
     def compute(self, flow: Flow, predicates: tuple[Scalar, ...], exprs: tuple[Scalar, ...] | None) -> Flow:
-        """Filter, then compute; a move where that is all it is."""
+        """Filters, then computes ``exprs`` (None: the columns as they are); a gather alone if that suffices."""
         if exprs is not None and not predicates and all(isinstance(e, Column) for e in exprs):
             return self.moved(flow, exprs)
         if exprs is None and not predicates:
@@ -120,7 +120,7 @@ class Lowering:
         return self.builder.flow(self.builder.map(flow, program), program.output)
 
     def moved(self, flow: Flow, exprs: tuple[Scalar, ...]) -> Flow:
-        """A projection on plain columns (whose types may be other names for the same words)."""
+        """A projection of plain columns, whose types may be other names for the same words."""
         indexes = tuple(e.index for e in exprs if isinstance(e, Column))
         moved = self.builder.move(flow, indexes)
         return Flow(moved.source, moved.gather, self._retyped(moved.schema, column_types(exprs)))
@@ -130,20 +130,20 @@ class Lowering:
         return tuple(type(a)(d.type, a.nullable) for a, d in zip(actual, declared, strict=True))
 
     def narrow(self, flow: Flow, used: frozenset[int]) -> tuple[Flow, dict[int, int]]:
-        """Only the used columns of a flow that still has its move open, and where each is then."""
+        """The used columns of a flow whose join is not built yet, and their new positions; any other flow as it is."""
         if not isinstance(flow.source, Open) or len(used) == len(flow.schema):
             return flow, {i: i for i in range(len(flow.schema))}
         kept = tuple(sorted(used))
         return self.builder.move(flow, kept), {old: new for new, old in enumerate(kept)}
 
     def coerce(self, flow: Flow, schema: Schema) -> Flow:
-        """The flow as rows of another schema of the same types: nullable where it was not, or the other way."""
+        """The flow as rows of a schema with the same types and other nullability."""
         if flow.schema == schema:
             return flow
         return self.builder.move(flow, tuple(range(len(schema))), schema)
 
     def with_keys(self, flow: Flow, keys: tuple[Scalar, ...]) -> tuple[Flow, tuple[int, ...]]:
-        """The flow with columns appended for the keys that are not columns yet, and each key's position."""
+        """The flow with computed keys appended as columns, and each key's position."""
         own = own_columns(flow.schema)
         extra = tuple(dict.fromkeys(k for k in keys if not isinstance(k, Column)))
         if extra:
@@ -159,14 +159,14 @@ class Lowering:
         return self.builder.flow(node, flow.schema)
 
     def threshold(self, arrangement: NodeId, keep: Keep) -> NodeId:
-        """A threshold of an arrangement by whole rows; a distinct of what is distinct already is nothing."""
+        """A threshold of an arrangement by whole rows; the arrangement itself if it has that effect already."""
         below = self.builder.nodes[arrangement]
         if isinstance(below, Threshold) and (below.keep is keep or below.keep is Keep.DISTINCT):
             return arrangement
         return self.builder.add(Threshold(arrangement, keep), self.builder.widths[arrangement])
 
     def table_of(self, flow: Flow) -> tuple[Table, tuple[int, ...]] | None:
-        """The stored relation that a flow is moved columns of, and which column each is."""
+        """(table, column of each) if the flow's columns are those of a stored relation; else None."""
         if isinstance(flow.source, Open) or flow.gather.drop_if:
             return None
         table = self.builder.nodes[flow.source]
@@ -180,7 +180,7 @@ class Lowering:
 
 @dataclass(frozen=True, slots=True)
 class Arranged:
-    """A flow's arrangement: the node, its key's width and where the flow's columns stand in [key | val]."""
+    """A flow's arrangement: the node, the words of its key and row, and the flow's columns in [key | val]."""
 
     node: NodeId
     key_width: int
@@ -189,7 +189,7 @@ class Arranged:
 
 
 def arrange_flow(low: Lowering, flow: Flow, keys: tuple[int, ...], null_safe: tuple[bool, ...]) -> Arranged:
-    """An arrangement of the flow by columns ``keys``: the stored relation's own one if it has it, else a narrow one."""
+    """An arrangement of the flow by columns ``keys``: the stored relation's own if it exists, else one of the flow."""
     stored = low.table_of(flow)
     if stored is not None and keys and not any(null_safe):
         table, columns = stored
@@ -204,5 +204,5 @@ def arrange_flow(low: Lowering, flow: Flow, keys: tuple[int, ...], null_safe: tu
 
 
 def raw_flow(node: NodeId, width: int) -> Flow:
-    """Its words as they are: columns of integers that are never NULL."""
+    """The node's words as they are: bigint columns that are never NULL."""
     return Flow(node, gathers.identity(width), (ColumnType(INT8, False),) * width)

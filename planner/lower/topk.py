@@ -21,7 +21,7 @@ from planner.physical.table_programs import Expand
 
 
 def lower_topk(low: Lowering, rel: TopK) -> Flow:
-    """Arranged by (keys, order, row): the first rows of each group. Ties are broken by the row's values."""
+    """Arranges by (keys, order, row) and takes the first rows of each group. Ties break by the row's values."""
     late = late_topk(low, rel)
     if late is not None and (low.indexes.planning.late is Late.ON or _saved(rel, late) >= WORTH):
         return low.coerce(low.rel(late.rows), schema(rel))
@@ -50,7 +50,7 @@ def lower_topk(low: Lowering, rel: TopK) -> Flow:
 def _numbered(
     low: Lowering, rel: TopK, arranged: NodeId, key_width: int, words: tuple[int, int, int]
 ) -> Flow:  # fmt: skip
-    """Window functions that number rows; ``words``: of the order, of the row, and of the order without tie breaks."""
+    """Window functions that number rows. ``words``: of the order, of the row, and of the order without tie breaks."""
     limit = rel.limit.value if isinstance(rel.limit, Literal) and isinstance(rel.limit.value, int) else None
     fold = NumberedRows(*words, limit, rel.limit_of)
     total = key_width + fold.out_width
@@ -61,18 +61,18 @@ def _numbered(
 
 
 def _saved(rel: TopK, late: LateTopK) -> int:
-    """How many words a row is narrower, if every row is among the first of its group: their ids are kept once more."""
+    """The words saved for each row in the worst case, where every row is among the first: ids are then kept twice."""
     return _width(rel) - _width(late.first) - gathers.width(schema(late.first))
 
 
 def _width(rel: TopK) -> int:
-    """The words of a row that is ranked, its key aside."""
+    """The words of a ranked row without its key."""
     row = schema(rel.input)
     return sum(len(order_words(key)) for key in _full_order(rel, row)) + gathers.width(row)
 
 
 def _full_order(rel: TopK, row: Schema) -> list[SortKey]:
-    """The ORDER BY, then the columns that it leaves out, unless the row's own words sort as they do."""
+    """The ORDER BY, then the columns that it omits, unless the row's own words sort as they do."""
     named = {k.expr for k in rel.order}
     rest = [
         c for c in own_columns(row)
@@ -84,7 +84,7 @@ def _full_order(rel: TopK, row: Schema) -> list[SortKey]:
 
 
 def lower_table_function(low: Lowering, rel: TableFunction) -> Flow:
-    """Each row with the rows that the function makes of it."""
+    """Each row with the rows that the function returns for it."""
     flow = low.rel(rel.input)
     program = Expand(flow.schema, rel.function, rel.args, rel.columns, rel.ordinality, schema(rel))
     return low.builder.flow(low.builder.map(flow, program), schema(rel))
