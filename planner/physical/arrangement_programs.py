@@ -1,4 +1,4 @@
-"""Programs that feed arrangements: keys beside the words that a group or an order needs."""
+"""Programs whose output is arranged: keys, followed by the words that a group or an order needs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from planner.physical.row_programs import Stage, Work
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """[a row of the keys | one word for each of ``words``, 0 where it is NULL | the row itself if ``rows``]."""
+    """[a row of the keys | one word for each of ``words``, 0 if NULL | the row itself if ``rows``]."""
 
     schema: Schema
     keys: tuple[Scalar, ...]
@@ -68,7 +68,7 @@ class Keyed:
 
 @dataclass(frozen=True, slots=True)
 class Weigh:
-    """[a row of the keys | slot if the layout has slots], weighed by what the row adds to each aggregate."""
+    """[a row of the keys | slot if the layout has slots], with diffs: what the row adds to each aggregate."""
 
     schema: Schema
     keys: tuple[Scalar, ...]
@@ -76,7 +76,7 @@ class Weigh:
     layout: Accumulation = field(compare=False)
     computed: Stage = field(init=False, compare=False, repr=False)
     added: tuple[object, ...] = field(init=False, repr=False)
-    """What of the layout it depends on."""
+    """The parts of the layout that the program depends on."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "computed", Stage.of((*self.args, *self.keys)))
@@ -118,7 +118,7 @@ class Weigh:
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """Each row as it is, weighed by constants."""
+    """Each row unchanged, with constant diffs."""
 
     width: int
     weights: tuple[int, ...]
@@ -167,8 +167,10 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """Rows [key | count | rows before | before its peers | groups before | row] as the row with its numbers, from 1:
-    by ROW_NUMBER it is a row for each, otherwise the count becomes the diff."""
+    """Numbers rows: [key | count | rows before | rows before its peers | groups before | row] → [row with numbers].
+
+    Numbers count from 1. ROW_NUMBER needs ``count`` output rows; otherwise the count becomes the diff.
+    """
 
     skip: int
     schema: Schema

@@ -1,4 +1,4 @@
-"""Loops that have not ended within their limit: as an error that names the limit and the rows still changing."""
+"""Loops that reach no fixpoint within their limit: an error that names the limit and the rows still changing."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from planner.physical.nodes import Builder, Flow
 from planner.physical.row_programs import row_text
 
 DEFAULT_LIMIT: Final = 1_000_000
-"""Rounds of a WITH MUTUALLY RECURSIVE that says nothing."""
+"""The rounds of a WITH MUTUALLY RECURSIVE without a limit of its own."""
 SHOWN: Final = 3
-"""Rows that the error names; it counts the others."""
+"""The rows that the error shows; it counts the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diverging:
-    """A binding's changes in its loop's last round, as one group → one error, and no row."""
+    """Turns a binding's changes in its loop's last round, as one group, into one error (54001) and no row."""
 
     name: str
     limit: int
@@ -44,7 +44,7 @@ class Diverging:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DivergingReducer:
-    """``Diverging`` with its context. Equal for equal folds in one context."""
+    """``Diverging`` bound to its context. Equal folds in one context are equal."""
 
     fold: Diverging
     context: Context
@@ -87,7 +87,10 @@ class DivergingReducer:
 
 
 def note_divergence(builder: Builder, variable: Flow, name: str, limit: int) -> None:
-    """Notes the error of a variable that still changes in the last round, outside of its loop, which is closed."""
+    """Notes the error of a variable that still changes in the last round.
+
+    Call it outside of the loop, once that is closed.
+    """
     source = builder.force(variable)
     width = builder.widths[source]
     overflow = builder.add(Overflow(source), width)

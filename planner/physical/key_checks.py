@@ -1,7 +1,7 @@
-"""How rows are arranged so that equal keys are found: what UNIQUE and foreign keys look up.
+"""The arrangements in which UNIQUE and foreign keys look up equal keys.
 
-Keys of types whose equal values may have different words are arranged by their equality class. A row with a NULL in
-its key is left out, unless NULLs count as equal; then one more key word holds the keys' null bits.
+Keys of types whose equal values may have different words are arranged by equality class. A row with a NULL in its key
+is dropped, unless NULLs count as equal; then one more key word holds the keys' null bits.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from planner.physical.row_programs import MapFilter
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Rows of ``schema`` arranged by ``columns``. ``program`` appends the equality classes where there are any.
+    """Rows of ``schema`` arranged by ``columns``. ``program`` appends the equality classes if there are any.
 
-    ``plain``: the arrangement is the one that lookups and joins by these columns ask for.
+    ``plain``: the arrangement is the one that lookups and joins by these columns use.
     """
 
     schema: Schema
@@ -37,7 +37,7 @@ class Guard:
 
     @property
     def key(self) -> tuple[tuple[int, ...], bool]:
-        """What tells it from a relation's others."""
+        """Identifies the guard among those of a relation."""
         return self.columns, self.null_safe
 
     @property
@@ -45,7 +45,10 @@ class Guard:
         return self.program is None and len(self.columns) == self.layout.key_width
 
     def keys(self, rows: Words, context: Context) -> tuple[Words, Words | None]:
-        """(key words int64[m, key_width], the row of each; None: all in order). Rows without a key are left out."""
+        """(key words int64[m, key_width], each one's row index; None: all rows, in order).
+
+        Rows without a key are dropped.
+        """
         if self.plain and not self.layout.gather.drop_if:
             first = self.columns[0]
             words = rows[:, first : first + 1] if len(self.columns) == 1 else rows[:, list(self.columns)]
@@ -54,7 +57,7 @@ class Guard:
         return np.ascontiguousarray(moved[:, : self.layout.key_width]), source
 
     def restore(self, found: Words) -> Words:
-        """Arranged rows, back as rows of ``schema``."""
+        """Arranged rows as rows of ``schema``."""
         at = self.layout.at[: len(self.schema)]
         cells = [c if s.nullable else gathers.assume_not_null(c) for c, s in zip(at, self.schema, strict=True)]
         return gathers.apply(gathers.row_of(cells, self.schema), found)[0]
@@ -65,7 +68,7 @@ class Guard:
 
 @lru_cache(maxsize=4096)
 def guard(schema: Schema, columns: tuple[int, ...], null_safe: bool = False) -> Guard:
-    """The arrangement for a key. ``null_safe``: NULLs are equal to each other."""
+    """The guard of a key. ``null_safe``: NULLs are equal to each other."""
     classed = [c for c in columns if schema[c].type.has_equality_class]
     program = None
     places = dict(zip(classed, range(len(schema), len(schema) + len(classed)), strict=True))

@@ -1,6 +1,6 @@
-"""How an arrangement's rows are laid out: key words first, then the words of the row that are not in the key.
+"""The layout of an arrangement's rows: key words first, then the words of the row that are not in the key.
 
-One rule for all, so that a table's arrangement by its primary key is the very node that a join on that key asks for.
+There is one rule, so that a table's arrangement by its primary key is the very node that a join on that key uses.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from planner.gathers import Cell
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A row arranged: ``gather`` makes [key | val] of a row, ``at`` tells where each column then stands."""
+    """The layout of an arranged row: ``gather`` makes [key | val] of a row, ``at`` gives the cell of each column."""
 
     gather: Gather
     key_width: int
@@ -34,8 +34,11 @@ class Layout:
 
 
 def arranged(schema: Schema, keys: Sequence[int], null_safe: Sequence[bool] | None = None) -> Layout:
-    """Rows keyed by columns ``keys``. A row with a NULL key is dropped, unless the key is ``null_safe``: then one
-    more key word holds the keys' null bits. Without keys the key is one zero word."""
+    """The layout by key columns ``keys``.
+
+    A row with a NULL key is dropped, unless that key is ``null_safe``: then one more key word holds the keys' null
+    bits. Without keys the key is one zero word.
+    """
     safe = null_safe or [False] * len(keys)
     own = gathers.cells(schema)
     words = [own[k].word for k in keys]
@@ -62,11 +65,11 @@ def arranged(schema: Schema, keys: Sequence[int], null_safe: Sequence[bool] | No
 
 
 def whole_row(schema: Schema) -> Layout:
-    """Rows keyed by all their words, null words included."""
+    """The layout keyed by all words of the row, including null words."""
     width = gathers.width(schema)
     return Layout(gathers.identity(width), width, gathers.cells(schema))
 
 
 def table_layout(schema: Schema, key: Sequence[int]) -> Layout:
-    """A stored relation's arrangement by columns ``key``; by the whole row without one."""
+    """The layout of a stored relation's arrangement by columns ``key``; by whole row if there are none."""
     return arranged(schema, key) if key else whole_row(schema)

@@ -1,9 +1,9 @@
-"""The physical plan: every decision made, as a list of nodes in the engine's own terms.
+"""The physical plan: all decisions made, as a list of nodes in the engine's terms.
 
-A plan is in static single assignment: ``nodes[i]`` names its inputs by their position, which is smaller than i
-(a loop's variable gets its body through ``connections``). Most nodes are the engine's own specs over such
-positions. What needs a catalog, a dictionary or parameters is said by the nodes below, and bound when rendered.
-Equal nodes are one node: building goes through ``Builder``, which looks each up first.
+A plan is in static single assignment form: ``nodes[i]`` names its inputs by positions less than i (a loop variable gets
+its body through ``connections``). Most nodes are the engine's own specs over such positions. The nodes below need a
+catalog, a dictionary or parameters, and are bound when rendered. Equal nodes are one node (common subexpressions):
+plans are built through ``Builder``, which looks up each node first.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from planner.physical.layouts import table_layout
 
 
 class Program(Hashable, Protocol):
-    """A pure function of rows, bound to a context only when it runs. Equal programs compute the same."""
+    """A pure function of rows, bound to a context when it runs. Equal programs compute the same."""
 
     @property
     def out_width(self) -> int: ...
@@ -74,7 +74,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class TableErrors:
-    """The error rows of a stored relation (a materialized view); nothing for a table."""
+    """The error rows of a stored relation (a materialized view); none for a table."""
 
     relation: int
 
@@ -89,7 +89,7 @@ class Constants:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """Each row through a program."""
+    """Applies a program to each row."""
 
     input: NodeId
     program: Program
@@ -97,7 +97,7 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Each key's group of an arrangement through a fold; itself an arrangement [key | out vals]."""
+    """Applies a fold to each key's group of an arrangement; the result is arranged as [key | out vals]."""
 
     input: NodeId
     fold: Fold
@@ -105,8 +105,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """A locked join of two arrangements; what it keeps is stored as rows of ``schema``: ``gather`` makes them, ``back``
-    undoes that."""
+    """A locked join of two arrangements.
+
+    Its matches are stored as rows of ``schema``: ``gather`` makes such rows, ``back`` turns them back.
+    """
 
     left: NodeId
     right: NodeId
@@ -119,7 +121,7 @@ class Lock:
 
 @dataclass(frozen=True, slots=True)
 class LoopVariable:
-    """A variable of the plan's loop ``scope``; ``number`` tells a scope's variables apart."""
+    """A variable of the plan's loop ``scope``; ``number`` distinguishes a scope's variables."""
 
     scope: int
     number: int
@@ -134,11 +136,11 @@ Node = (
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A loop: the scope around it (None: outermost) and how many rounds it may do.
+    """A loop: its enclosing scope (None: outermost) and how many rounds it may run.
 
-    ``limit`` None: as many as times can tell apart, and what depends on the loop fails after them. Where there is a
-    limit, and the loop does not return there, its variables' overflows say that it did not end. ``stride``: the rounds
-    of each priority, 0 where there are none; then the limit is one priority's. ``shape`` is that of the times inside.
+    ``limit`` None: as many as times can distinguish; readers of the loop fail after that. With a limit, and without
+    ``return_at_limit``, the variables' overflows report that the loop did not end. ``stride``: the rounds of each
+    priority, 0 if there are none; with priorities the limit applies to each. ``shape``: that of the times inside.
     """
 
     parent: int | None
@@ -150,9 +152,10 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Rows in ``schema``'s layout come out of node ``rows``, error rows (one word each) out of ``errors``.
+    """A physical plan. Node ``rows`` gives rows in ``schema``'s layout, node ``errors`` error rows (one word each).
 
-    ``stored``: for each node, the (relation, key columns) whose own arrangement it is, if it is laid out as one.
+    ``stored``: for each node, the (relation, key columns) of a stored relation's arrangement with the same layout, if
+    any.
     """
 
     nodes: tuple[Node, ...]
@@ -166,7 +169,7 @@ class Plan:
 
 
 def inputs(node: Node) -> tuple[NodeId, ...]:
-    """The nodes that a node reads (a variable's body excluded)."""
+    """The nodes that a node reads, without a loop variable's body."""
     match node:
         case Table() | TableErrors() | Constants() | LoopVariable():
             return ()
@@ -186,7 +189,7 @@ def inputs(node: Node) -> tuple[NodeId, ...]:
 
 
 def arranged_by(plan: Plan, arranged: NodeId) -> Arrange:
-    """The arrangement by whose key a node's rows are arranged: itself, or what a reduce or threshold reads."""
+    """The arrangement that determines the key of a node's rows: the node itself, or a reduce's or threshold's input."""
     node = plan.nodes[arranged]
     while isinstance(node, Group | Threshold):
         node = plan.nodes[node.input]
@@ -195,7 +198,7 @@ def arranged_by(plan: Plan, arranged: NodeId) -> Arrange:
 
 
 def innermost_loops(plan: Plan) -> list[int | None]:
-    """For each node the innermost loop that it is in, None outside of loops."""
+    """For each node, the innermost loop that contains it; None outside of loops."""
     scopes: list[int | None] = []
 
     def depth(scope: int | None) -> int:
@@ -212,7 +215,7 @@ def innermost_loops(plan: Plan) -> list[int | None]:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A join that is not built yet: its gather is still open to what stands above."""
+    """A join that is not built yet, so that what reads it can still change its gather."""
 
     left: NodeId
     right: NodeId
@@ -221,7 +224,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """A delta join that is not built yet; what its paths gather is a row of ``width`` words."""
+    """A delta join that is not built yet. Its paths gather rows of ``width`` words."""
 
     paths: tuple[Path, ...]
     width: int
@@ -232,9 +235,9 @@ Open = Pair | Many
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """A collection while it is lowered: its source's rows, moved by ``gather``, are rows of ``schema``.
+    """A collection during lowering: its source's rows, moved by ``gather``, are rows of ``schema``.
 
-    The move is kept apart so that the next arrangement or join absorbs it.
+    The gather is kept apart so that the next arrangement or join can absorb it.
     """
 
     source: NodeId | Pair | Many
@@ -243,7 +246,7 @@ class Flow:
 
     @property
     def nodes(self) -> tuple[NodeId, ...]:
-        """What the collection is made of."""
+        """The nodes that the collection is computed from."""
         if isinstance(self.source, Pair):
             return self.source.left, self.source.right
         return DeltaJoin(self.source.paths).nodes if isinstance(self.source, Many) else (self.source,)
@@ -251,19 +254,19 @@ class Flow:
 
 @dataclass(slots=True)
 class Builder:
-    """A plan in the making."""
+    """Builds a plan."""
 
     nodes: list[Node] = field(default_factory=list)
     widths: list[int] = field(default_factory=list)
     scopes: list[Scope] = field(default_factory=list)
     connections: list[tuple[NodeId, NodeId]] = field(default_factory=list)
     errors: list[NodeId] = field(default_factory=list)
-    """Error collections of the loop (or plan) that is being lowered."""
+    """The error collections of the loop (or plan) that is being lowered."""
     known: dict[Node, NodeId] = field(default_factory=dict)
     scope_of: list[int | None] = field(default_factory=list)
 
     def add(self, node: Node, width: int) -> NodeId:
-        """The position of a node, new or found."""
+        """The position of a node: an existing equal one, or a new one."""
         found = self.known.get(node)
         if found is not None:
             return found
@@ -285,20 +288,20 @@ class Builder:
         return innermost
 
     def depth(self, scope: int | None) -> int:
-        """How many loops a scope is in, itself included."""
+        """The number of loops that contain a scope, including itself."""
         return 0 if scope is None else 1 + self.depth(self.scopes[scope].parent)
 
     def flow(self, node: NodeId, schema: Schema) -> Flow:
-        """A node whose rows are already in the schema's layout."""
+        """A flow of a node whose rows are already in the schema's layout."""
         assert self.widths[node] == gathers.width(schema), (self.nodes[node], self.widths[node], schema)
         return Flow(node, gathers.identity(self.widths[node]), schema)
 
     def force(self, flow: Flow) -> NodeId:
-        """A node whose rows are in the flow's schema's layout."""
+        """A node whose rows are in the layout of the flow's schema."""
         return self.gathered(flow, flow.gather)
 
     def gathered(self, flow: Flow, gather: Gather) -> NodeId:
-        """A node with the flow's source moved by ``gather`` (which is relative to the source)."""
+        """A node with the flow's source moved by ``gather``, which is relative to the source."""
         if isinstance(flow.source, Pair):
             return self.add(Join(flow.source.left, flow.source.right, gather), len(gather.words))
         if isinstance(flow.source, Many):
@@ -314,14 +317,14 @@ class Builder:
         return Flow(flow.source, gathers.compose(flow.gather, gathers.columns(flow.schema, indexes, target)), target)
 
     def map(self, flow: Flow, program: Program) -> NodeId:
-        """The flow through a program; its errors are noted."""
+        """The flow through a program. Notes its errors."""
         node = self.add(Map(self.force(flow), program), program.out_width)
         if program.can_fail:
             self.fails(node)
         return node
 
     def arrange(self, flow: Flow, gather: Gather, key_width: int, order: tuple[Order, ...] = ()) -> NodeId:
-        """The flow, gathered to [key | val] relative to its schema's layout."""
+        """An arrangement of the flow. ``gather`` makes [key | val], relative to the layout of the flow's schema."""
         whole = gathers.compose(flow.gather, gather)
         if isinstance(flow.source, Open):
             node = self.force(flow)
@@ -336,7 +339,7 @@ class Builder:
         return self.add(Arrange(flow.source, whole, key_width, order), len(whole.words))
 
     def _is_reduced(self, node: NodeId, key_width: int) -> bool:
-        """Whether a node is a reduce in a loop, where it keeps its output anyway, by a key of this width."""
+        """Whether a node is a reduce by a key of this width in a loop, where it keeps its output arranged anyway."""
         group = self.nodes[node]
         if not isinstance(group, Group) or self.scope_of[node] is None:
             return False
@@ -344,7 +347,7 @@ class Builder:
         return isinstance(below, Arrange) and not below.order and below.key_width == key_width
 
     def group(self, arrangement: NodeId, key_width: int, fold: Fold) -> NodeId:
-        """A reduce over an arrangement; its errors are noted."""
+        """A reduce over an arrangement. Notes its errors."""
         node = self.add(Group(arrangement, fold), key_width + fold.out_width)
         if fold.can_fail:
             self.fails(node)
@@ -355,21 +358,24 @@ class Builder:
         self.note(self.add(Errors(node), 1))
 
     def note(self, errors: NodeId) -> None:
-        """Notes an error collection of the current loop."""
+        """Adds an error collection to the current loop's."""
         if errors not in self.errors:
             self.errors.append(errors)
 
     def shape(self, scope: int | None) -> int:
-        """That of the times in a scope (``ivm.kernels.times``)."""
+        """The shape of the times in a scope (``ivm.kernels.times``)."""
         return 0 if scope is None else self.scopes[scope].shape
 
     def open_scope(self, parent: int | None, width: int) -> int:
-        """A new loop inside another one (None: in none), its round of so many bits. 0A000 when nested too deeply."""
+        """Opens a loop inside ``parent`` (None: outermost), with a round of ``width`` bits.
+
+        0A000: nested too deeply.
+        """
         self.scopes.append(Scope(parent, shape=deeper(self.shape(parent), width)))
         return len(self.scopes) - 1
 
     def room(self, scope: int) -> int:
-        """How many rounds of a loop without priorities can be told apart."""
+        """The number of rounds that a loop without priorities can distinguish."""
         return max_round(last_width(self.scopes[scope].shape)) + 1
 
     def concat(self, nodes: tuple[NodeId, ...]) -> NodeId:
@@ -387,8 +393,10 @@ class Builder:
 
 
 def reached(plan: Plan, ends: Callable[[NodeId], bool]) -> set[NodeId]:
-    """The nodes that the plan's roots need, variables' bodies too; not what is only read by a node where it ``ends``,
-    which is asked once of each."""
+    """The nodes that the plan's roots reach, through variables' bodies too.
+
+    ``ends`` is asked once for each node; the inputs of a node where it is true are not followed.
+    """
     bodies = dict(plan.connections)
     found: set[NodeId] = set()
     todo = [plan.rows] if plan.errors is None else [plan.rows, plan.errors]
@@ -405,7 +413,7 @@ def reached(plan: Plan, ends: Callable[[NodeId], bool]) -> set[NodeId]:
 
 
 def prune(plan: Plan) -> Plan:
-    """The plan without nodes that nothing reads, renumbered."""
+    """The plan without unreachable nodes, renumbered."""
     used = reached(plan, lambda _: False)
     place = {old: NodeId(new) for new, old in enumerate(sorted(used))}
     nodes = tuple(with_inputs(plan.nodes[i], place) for i in place)
@@ -439,7 +447,7 @@ def _placed(path: Path, place: dict[NodeId, NodeId]) -> Path:
 
 
 def with_inputs(node: Node, place: dict[NodeId, NodeId]) -> Node:
-    """The same node over other inputs, by a map from the old ones."""
+    """The same node with its inputs renumbered by a map."""
     match node:
         case Table() | TableErrors() | Constants() | LoopVariable():
             return node

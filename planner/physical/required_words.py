@@ -1,7 +1,7 @@
-"""Which words of its nodes' rows a plan reads: rows that go on a journey may leave the others behind.
+"""Which words of its nodes' rows a plan reads, so that rows sent between machines can omit the others.
 
-A node passes on what is wanted of it, from the roots down. What nothing wants may be 0 wherever it stands: linear nodes
-and joins give the same rows in all wanted words, with the same diffs once they are added up.
+Demand is passed from the roots down. A word that nothing reads may be 0 wherever it stands: linear nodes and joins then
+give the same rows in all required words, with the same diffs after consolidation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NOTHING: Final[frozenset[int]] = frozenset()
 
 
 def words_read(plan: Plan, kept: Collection[NodeId]) -> list[set[int]]:
-    """For each node the words of its rows that the plan reads. ``kept``: nodes that are wanted as they are."""
+    """For each node, the words of its rows that the plan reads. ``kept``: nodes whose rows are needed whole."""
     roots = {plan.rows, plan.errors, *kept, *(i for connection in plan.connections for i in connection)}
     found: list[set[int]] = [set(range(width)) if NodeId(i) in roots else set() for i, width in enumerate(plan.widths)]
     for number in reversed(range(len(plan.nodes))):
@@ -30,7 +30,7 @@ def words_read(plan: Plan, kept: Collection[NodeId]) -> list[set[int]]:
 
 
 def _read(plan: Plan, number: NodeId, given: NodeId, wanted: Set[int]) -> Set[int]:
-    """What a node reads of one of its inputs so that the wanted words of its own are right."""
+    """The words that a node reads of one of its inputs to compute its own wanted words."""
     node, width = plan.nodes[number], plan.widths[given]
     match node:
         case Arrange(order=()):
@@ -80,6 +80,6 @@ def _by_program(program: Program, width: int, wanted: Set[int]) -> Set[int]:
 
 
 def _with_nulls(schema: Schema, used: frozenset[int], can_fail: bool, width: int) -> set[int]:
-    """An error shows the row that failed."""
+    """Adds the null words and, if the program can fail, the columns that its error message shows."""
     shown = range(min(SHOWN_COLUMNS, len(schema)) if can_fail else 0)
     return {*used, *shown, *range(len(schema), width)}

@@ -1,5 +1,4 @@
-"""Row programs, and what finishes sums, as formulas: those whose expressions have one
-(``planner.expr.evaluate.formulas``)."""
+"""Row programs and result formulas of sums as formulas (``planner.expr.evaluate.formulas``), where possible."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ _HALF: Final = 0xFFFFFFFF
 
 
 def formula_of(program: Program, context: Context) -> Words | None:
-    """The formula that gives what the program gives; None where there is none."""
+    """The formula equivalent to the program; None if there is none."""
     try:
         match program:
             case MapFilter():
@@ -56,7 +55,7 @@ def formula_of(program: Program, context: Context) -> Words | None:
 
 
 def _copied(start: int, width: int) -> list[int]:
-    """Some words of the input as they are."""
+    """Steps that copy words of the input."""
     return [~word for word in range(start, start + width)]
 
 
@@ -110,7 +109,7 @@ def _weigh(program: Weigh, context: Context) -> Words:
 
 
 def _weight(steps: Steps, args: Sequence[Register], component: Component, layout: Accumulation) -> Register:
-    """What a row adds to a diff column; a NULL's word is 0."""
+    """What a row adds to a diff column. A NULL's word is 0."""
     formula = steps.formula
     if component.part is Part.ROWS:
         return formula.always

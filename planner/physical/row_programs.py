@@ -1,5 +1,4 @@
-"""Programs over rows: filter, compute, move; each a pure function that only runs through
-``planner.expr.evaluate.evaluator``.
+"""Programs over rows: filter, compute, gather. Each is a pure function run by ``planner.expr.evaluate.evaluator``.
 
 A program is bound to a ``Context`` (``planner.render.programs``) when a plan is rendered. Only columns that an
 expression reads become vectors; columns that are passed on are moved as they are.
@@ -27,12 +26,12 @@ from planner.logical.traversal import column_types, columns_of
 from storage.types.text import format_text
 
 SHOWN_COLUMNS: Final = 8
-"""Of a row that fails."""
+"""The most columns of a failed row that an error shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Expressions that are evaluated together. The tuple is kept: the evaluator knows its compiled form by it."""
+    """Expressions that are evaluated together. The evaluator finds their compiled form by the tuple's identity."""
 
     exprs: tuple[Scalar, ...]
     used: frozenset[int]
@@ -47,9 +46,9 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class MapFilter:
-    """The rows for which every predicate is true, in order, then one column for each expression.
+    """Keeps the rows for which every predicate is true, in order, and computes a column for each expression.
 
-    A predicate is evaluated only on the rows that all before it let through; the expressions on those that all do.
+    A predicate is evaluated only on the rows that all earlier ones keep, and expressions on the rows that all keep.
     """
 
     schema: Schema
@@ -88,7 +87,7 @@ class MapFilter:
 
 
 class Work:
-    """Rows under way through a program: those still in, where they came from, and what has failed so far."""
+    """The state of a program's run: the rows still in, their source rows, and the failures so far."""
 
     def __init__(self, rows: Words, schema: Schema, context: Context) -> None:
         self.rows = rows
@@ -100,11 +99,11 @@ class Work:
         self._errors: list[SqlError] = []
 
     def vectors(self, used: frozenset[int]) -> list[Vector]:
-        """The columns that are used; the others are placeholders."""
+        """The used columns as vectors; the others are placeholders."""
         return unpack_used(self.rows, self.schema, used)
 
     def evaluate(self, stage: Stage) -> list[Vector]:
-        """The expressions on the rows still in; rows that fail leave."""
+        """Evaluates expressions on the rows still in. Rows that fail are removed."""
         if not stage.exprs:
             return []
         results, failures = evaluate(stage.exprs, self.vectors(stage.used), len(self.rows), self.context)
@@ -117,7 +116,7 @@ class Work:
         return [Vector(r.words[keep], None if r.nulls is None else r.nulls[keep]) for r in results]
 
     def keep(self, test: Stage) -> None:
-        """Leaves only the rows for which the predicate is true."""
+        """Keeps only the rows for which the predicate is true."""
         if not len(self.rows):
             return
         (result,) = self.evaluate(test)
@@ -128,7 +127,7 @@ class Work:
             self.take(np.flatnonzero(mask))
 
     def take(self, indexes: Words) -> None:
-        """Leaves only these of the rows still in."""
+        """Keeps only these of the rows still in."""
         self.rows = self.rows[indexes]
         self.source = indexes if self.source is None else self.source[indexes]
 
@@ -150,14 +149,14 @@ class Work:
         return words, np.array(self._failed, np.int64)
 
     def note(self, rows: Words, errors: Sequence[SqlError]) -> None:
-        """These of the rows still in have failed."""
+        """Records failures of some of the rows still in."""
         origin = rows if self.source is None else self.source[rows]
         self._failed += [int(i) for i in origin]
         self._errors += errors
 
 
 def unpack_used(rows: Words, schema: Schema, used: frozenset[int]) -> list[Vector]:
-    """``ivm.rows.unpack`` of some columns; the others are the words without their nulls."""
+    """``ivm.rows.unpack`` for some columns; the others are words without null bits."""
     if len(used) * 2 >= len(schema):
         return unpack(rows, schema)
     width = len(schema)
@@ -173,7 +172,7 @@ def unpack_used(rows: Words, schema: Schema, used: frozenset[int]) -> list[Vecto
 
 
 def row_text(row: Words, schema: Schema, context: Context) -> str:
-    """A row as people read it, at most eight columns of it."""
+    """A row as text, at most ``SHOWN_COLUMNS`` columns of it."""
     parts = []
     for column, vector in list(zip(schema, unpack(row, schema), strict=True))[:SHOWN_COLUMNS]:
         (text,) = format_text(column.type, vector, context.dictionary)
@@ -183,7 +182,7 @@ def row_text(row: Words, schema: Schema, context: Context) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Pad:
-    """Each row moved, then with these null bits (word, bit) set: the padding of outer joins."""
+    """Each row moved, then with these null bits (word, bit) set: the NULL padding of outer joins."""
 
     gather: Gather
     nulls: tuple[tuple[int, int], ...]

@@ -1,4 +1,4 @@
-"""Table functions as row programs: each row, beside the rows that the function returns for it."""
+"""Table functions as row programs: each row beside the rows that the function returns for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from storage.types.codec import encode
 
 @dataclass(frozen=True, slots=True)
 class Expand:
-    """[row | function's columns | ordinality], ``output`` their schema."""
+    """[row | function's columns | ordinality]; ``output`` is their schema."""
 
     schema: Schema
     function: str
@@ -70,7 +70,7 @@ class Expand:
 def given_arrays(args: tuple[Scalar, ...], context: Context) -> list[Sequence[object]] | None:
     """The arrays of ``unnest($1, $2::bigint[], …)`` as the client gave them; None for any other arguments.
 
-    So the elements become words at once, instead of an interned array that is taken apart again.
+    The elements become words directly, instead of by way of an interned array.
     """
     found: list[Sequence[object]] = []
     for arg in args:
@@ -82,7 +82,7 @@ def given_arrays(args: tuple[Scalar, ...], context: Context) -> list[Sequence[ob
 
 
 def given_array(arg: Scalar, context: Context) -> Sequence[object] | None:
-    """One of them; ANY and ALL ask for ``COALESCE($1, a constant)``."""
+    """One such array, or None. ANY and ALL pass ``COALESCE($1, a constant)``."""
     datum: object = ()
     match arg:
         case Coalesce(args=(first, Literal(value=value))):
@@ -100,19 +100,19 @@ def given_array(arg: Scalar, context: Context) -> Sequence[object] | None:
 
 
 def _widens(source: SqlType, target: SqlType) -> bool:
-    """Whether a cast between arrays leaves every element the integer that it is."""
+    """Whether a cast between integer array types leaves every element unchanged."""
     return source.element is not None and target.element is not None and widens(source.element, target.element)
 
 
 def widens(source: SqlType, target: SqlType) -> bool:
-    """Whether a cast leaves every value the integer that it is."""
+    """Whether a cast between integer types leaves every value unchanged."""
     kinds = (Kind.INT2, Kind.INT4, Kind.INT8)
     have, want = source.kind, target.kind
     return have in kinds and want in kinds and kinds.index(have) <= kinds.index(want)
 
 
 def spread(arrays: Sequence[Sequence[object]], types: tuple[SqlType, ...], context: Context) -> Expansion:
-    """The arrays side by side, the shorter ones filled up with NULLs: one row's expansion."""
+    """One row's expansion: the arrays side by side, shorter ones padded with NULLs."""
     size = max(map(len, arrays))
     columns = []
     for array, type_ in zip(arrays, types, strict=True):

@@ -1,4 +1,4 @@
-"""Which words tell the rows of a physical plan's node apart: a lookup by them finds one row at most."""
+"""Which words identify the rows of a physical plan's node, so that a lookup by them finds at most one row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from planner.physical.nodes import Group, Map, Plan, arranged_by
 from planner.physical.row_programs import MapFilter
 
 _ONE_ROW: Final = (AccumulateFold, BasicFold, CountFold, FirstRow, ModeFold, OrderedFold, PercentileFold)
-"""Folds that make one row of a group at most."""
+"""Folds that make at most one row of a group."""
 
 
 Bits = Set[tuple[int, int]]
@@ -27,8 +27,11 @@ Bits = Set[tuple[int, int]]
 
 
 def tells_apart(plan: Plan, number: NodeId, words: Set[int], clear: Bits = frozenset()) -> bool:
-    """Whether no two rows of a node, as it is at any time, agree in ``words``, as far as the plan says so. What tables
-    declare it does not say. ``clear``: only rows without these bits are meant, as those whose key is not NULL."""
+    """Whether ``words`` are a key of a node's rows at every time, as far as the plan implies it.
+
+    Declared keys of tables are not considered. ``clear``: only rows without these bits count, such as those whose key
+    is not NULL.
+    """
     node = plan.nodes[number]
     match node:
         case Arrange() | Project():
@@ -47,18 +50,18 @@ def tells_apart(plan: Plan, number: NodeId, words: Set[int], clear: Bits = froze
 
 
 def _gathered(gather: Gather, words: Set[int]) -> set[int]:
-    """The words that given words are copies of, those that have bits set in them left out."""
+    """The source words that ``words`` are copies of, except those in which bits are set."""
     marked = {word for _, _, word, _ in gather.bits}
     return {gather.words[k] for k in words if k not in marked} - {-1}
 
 
 def _cleared(gather: Gather, clear: Bits) -> Bits:
-    """The bits that a row does not have from which one without ``clear`` is gathered."""
+    """The bits that a source row lacks if the gathered row lacks ``clear``."""
     copied = {(gather.words[word], bit) for word, bit in clear}
     return {*gather.drop_if, *copied, *((word, bit) for word, bit, *to in gather.bits if tuple(to) in clear)}
 
 
 def _empty(by: Arrange, clear: Bits) -> set[int]:
-    """The words of a key that have nothing but bits, all of them ``clear``."""
+    """The words of a key that consist only of bits in ``clear``."""
     left = {word for _, _, word, bit in by.gather.bits if (word, bit) not in clear}
     return {k for k in range(by.key_width) if by.gather.words[k] < 0 and k not in left}
