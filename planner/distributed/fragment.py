@@ -1,13 +1,13 @@
-"""A physical plan in fragments: what one machine can run over a part of the data, by key.
+"""Cuts a physical plan into fragments that can run over one part of the data, by key.
 
-An arrangement is where rows of one key must meet, so that is where a plan is cut: rows that go into an arrangement
-are sent to the part of their key's hash. A *fragment* is what can run over such a part without asking another one:
-operators that read the same arrangements, and the linear nodes (map, project, concat, negate, …) that make of their
-rows what the next fragments, or the plan's roots, take. Linear nodes work on each row alone, so each fragment runs
-those that its rows reach, and what a concat adds up is added up where it arrives.
+Rows of one key must meet in an arrangement, so that is where a plan is cut: rows that go into an arrangement are sent
+to the part given by their key's hash. A *fragment* is what can run over such a part alone: operators that read the same
+arrangements, and the linear nodes (map, project, concat, negate, …) that turn their rows into the inputs of later
+fragments or the plan's roots. Linear nodes work on each row alone, so every fragment runs those that its rows reach,
+and the summands of a concat are added up at its reader.
 
-*Levels* order fragments: one takes only what those of lesser levels send. Level 0 is the first fragment, which keeps
-nothing and takes the rows of tables; the last one is the output, where the plan's rows and errors arrive.
+*Levels* order fragments: one takes only what fragments of lower levels send. Level 0 is the first fragment, which keeps
+nothing and takes the rows of tables; the last level is the output, which receives the plan's rows and errors.
 """
 
 from __future__ import annotations
@@ -61,8 +61,11 @@ FIRST: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class Loops:
-    """The plan's loops. ``connections``: the variables whose bodies are in a fragment; ``overflowing``: for each
-    Overflow of the plan its loop."""
+    """The plan's loops.
+
+    ``connections``: (variable, body) where both are in the fragment; ``overflowing``: the loop of each Overflow of the
+    plan.
+    """
 
     scopes: tuple[Scope, ...] = ()
     connections: tuple[tuple[NodeId, NodeId], ...] = ()
@@ -71,8 +74,10 @@ class Loops:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """Where rows [key | val] enter a fragment, and are arranged; in the first and the last fragment they are not, and
-    ``key_width`` is a row's width. ``node``: whose rows of the whole plan they are."""
+    """Where rows [key | val] of the plan's node ``node`` enter a fragment and are arranged.
+
+    In fragments that are not ``keyed`` rows are not arranged, and ``key_width`` is a row's width.
+    """
 
     node: NodeId
     width: int
@@ -84,7 +89,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """Rows of ``node``, moved by ``gather``, go to a port of a fragment of a greater level."""
+    """Sends rows of ``node``, moved by ``gather``, to a port of a fragment; outside of loops, one of a higher level."""
 
     node: NodeId
     gather: Gather | None
@@ -94,8 +99,10 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """``nodes``: of the whole plan, under its numbers, inputs before what reads them. ``keyed``: what its ports bring
-    is arranged by key, and it keeps traces."""
+    """A fragment. ``nodes``: those of the whole plan, under its numbers, inputs before readers.
+
+    ``keyed``: it arranges by key what its ports receive, and keeps traces.
+    """
 
     number: int
     level: int
@@ -108,8 +115,11 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A plan in fragments, by number: the first, those with traces, and the output. ``rows`` and ``errors`` (None: no
-    row fails) are the output's ports. ``sources``: the plan's nodes whose rows the first fragment takes."""
+    """A plan in fragments, by number: the first, those in between, and the output.
+
+    ``rows`` and ``errors`` (None: no row can fail) are the output's ports. ``sources``: the plan's nodes whose rows the
+    first fragment takes.
+    """
 
     fragments: tuple[Fragment, ...]
     sources: tuple[tuple[NodeId, Source], ...]
@@ -118,22 +128,22 @@ class Cut:
 
     @property
     def output(self) -> Fragment:
-        """Where the plan's rows arrive."""
+        """The fragment that receives the plan's rows."""
         return self.fragments[-1]
 
     @property
     def levels(self) -> int:
-        """How many levels there are, the first fragment's and the output's among them."""
+        """The number of levels, including those of the first fragment and the output."""
         return self.output.level + 1
 
 
 def cut(plan: Plan, kept: Collection[NodeId] = (), weights: Mapping[NodeId, int] | None = None) -> Cut:
-    """The plan in fragments; arrangements that are ``kept`` have a trace though nothing may read them.
+    """Cuts a plan into fragments. Arrangements in ``kept`` get a trace even if nothing reads them.
 
-    ``weights``: how many diffs updates of a source have, where it is not one. A fragment in a loop may send to itself
-    and to lesser levels, for later rounds.
+    ``weights``: the number of diffs of a source's updates, if not one. A fragment in a loop may send to itself and to
+    lower levels, for later rounds.
 
-    0A000: it has a locked join, or joins of several inputs at once.
+    0A000: the plan has a locked join, or a delta or worst-case optimal join.
     """
     return _Cutting(plan, frozenset(kept), weights or {}).cut()
 
@@ -148,7 +158,7 @@ class _Cutting:
     diff_widths: list[int] = field(default_factory=list)
     turning: dict[NodeId, LoopVariable] = field(default_factory=dict)
     owner: dict[NodeId, NodeId] = field(default_factory=dict)
-    """For each keyed node another one of its fragment, itself for one that stands for all."""
+    """Union-find: maps each keyed node to another of its fragment, the representative to itself."""
 
     def cut(self) -> Cut:
         self.scopes = innermost_loops(self.plan)
@@ -174,7 +184,7 @@ class _Cutting:
         return Cut(fragments, sources, rows, errors[0] if errors else None)
 
     def _find_levels(self) -> None:
-        """Once more while something that leaves a loop, which is as late as all that is in the loop, comes later."""
+        """Repeats until nothing changes: what leaves a loop has the highest level in the loop."""
         nodes, before = self.plan.nodes, None
         self.levels = [0] * len(nodes)
         while self.levels != before:
@@ -197,7 +207,7 @@ class _Cutting:
         raise unsupported(f"keeping a {type(node).__name__} in parts by key")
 
     def _inside(self, loop: int | None) -> Iterator[NodeId]:
-        """The nodes of a loop and of those in it."""
+        """The nodes of a loop, including nested ones."""
         for number, innermost in enumerate(self.scopes):
             around = innermost
             while around is not None and around != loop:
@@ -206,7 +216,7 @@ class _Cutting:
                 yield NodeId(number)
 
     def _collected(self, number: NodeId) -> int:
-        """The level at which a node's rows are there as a collection: an arrangement's before they are arranged."""
+        """The level at which a node's rows exist as a collection; for an arrangement, before they are arranged."""
         node = self.plan.nodes[number]
         return self.levels[number] - 1 if isinstance(node, Arrange) else self.levels[number]
 
@@ -222,10 +232,10 @@ class _Cutting:
                 return self.diff_widths[node.inputs[0]]
         return 1
 
-    # -- which keyed nodes make a fragment -----------------------------------------------------------------------
+    # -- grouping keyed nodes into fragments ---------------------------------------------------------------------
 
     def _unite(self, number: NodeId) -> None:
-        """Nodes of one level that read the same arrangement are together, or that read one another."""
+        """Unites nodes of one level that read the same arrangement or one another."""
         self.owner[number] = number
         read = set(inputs(self.plan.nodes[number]))
         for other in list(self.owner):
@@ -264,11 +274,13 @@ class _Cutting:
         return Port(number, width, below.key_width, 1, order, self.scopes[number])
 
     def _reached(self, found: set[NodeId]) -> tuple[tuple[NodeId, Node], ...]:
-        """The linear nodes that these nodes' rows reach; an arrangement that is read as a collection is a projection,
-        and what has no rows here is left out."""
+        """The linear nodes that these nodes' rows reach. Inputs without rows here are left out.
+
+        An arrangement that is read as a collection becomes a projection.
+        """
         bodies, count = dict(self.plan.connections), 0
         made: dict[NodeId, Node] = {}
-        while count < len(found):  # once more where a body is reached, for its variable
+        while count < len(found):  # repeats when a body is reached, for its variable
             count = len(found)
             for i, node in enumerate(self.plan.nodes):
                 read = (bodies[NodeId(i)],) if isinstance(node, LoopVariable) else inputs(node)
@@ -293,7 +305,7 @@ class _Cutting:
             found.add(number)
 
     def _present(self, number: NodeId, node: Concat, found: set[NodeId], made: dict[NodeId, Node]) -> Concat:
-        """A sum as far as its summands are here, in its own loop though all of them may be from outside."""
+        """The summands of a concat that are present, in the concat's own loop even if all of them are from outside."""
         present = tuple(i for i in node.inputs if i in found)
         loop = self.scopes[number]
         if loop is None or any(self.scopes[i] == loop for i in present):
@@ -303,27 +315,30 @@ class _Cutting:
         return Concat((*present, nothing))
 
     def _turning(self) -> dict[NodeId, LoopVariable]:
-        """The variables that linear nodes alone bring back to themselves. What cancels out does so in its round: so
-        all that a round makes of them is brought together before it goes round once more."""
+        """The variables that return to themselves through linear nodes alone.
+
+        Updates must cancel within their round, so all that a round makes of such a variable is brought together before
+        the next one.
+        """
         variables = {NodeId(i): n for i, n in enumerate(self.plan.nodes) if isinstance(n, LoopVariable)}
         bodies = dict(self.plan.connections)
         return {i: n for i, n in variables.items() if bodies[i] in self._from(i)}
 
     def _from(self, variable: NodeId) -> set[NodeId]:
-        """What linear nodes make of a variable's rows, in later rounds too."""
+        """What linear nodes make of a variable's rows, in this and later rounds."""
         found = {variable}
         self._reached(found)
         return found
 
     def _turns(self, number: int, loop: int) -> Fragment:
-        """Where a loop's variables that turn on linear nodes arrive, whole row by whole row."""
+        """The fragment that receives a loop's variables of ``_turning``, distributed by whole row."""
         mine = [i for i, variable in self.turning.items() if variable.scope == loop]
         widths = self.plan.widths
         ports = tuple(Port(i, widths[i], widths[i], scope=loop) for i in mine)
         return Fragment(number, 0, ports, self._reached(set(mine)), keyed=False)
 
     def _is_constants(self, node: Node) -> bool:
-        """Whether these are the errors of constants, which whoever gives their rows has seen to."""
+        """Whether the node is the errors of constants, which the supplier of their rows has checked."""
         return isinstance(node, Errors) and isinstance(self.plan.nodes[node.input], Constants)
 
     def _is_collection(self, arranged: NodeId) -> bool:
@@ -337,7 +352,7 @@ class _Cutting:
         ports = tuple(Port(i, self.plan.widths[i], self.plan.widths[i]) for i in roots)
         return Fragment(number, max((*self.levels, 0)) + 1, ports, keyed=False)
 
-    # -- where rows go -------------------------------------------------------------------------------------------
+    # -- where rows are sent -------------------------------------------------------------------------------------
 
     def _with_exits(self, fragment: Fragment, fragments: list[Fragment]) -> Fragment:
         here = {number for number, _ in fragment.nodes}
@@ -370,10 +385,10 @@ class _Cutting:
 
 
 def turned(variable: NodeId) -> NodeId:
-    """The number of a variable where it gets its body in a fragment, which is not where its rows are read."""
+    """The number under which a fragment sets a variable's body, distinct from where it reads the variable's rows."""
     return NodeId(-1 - variable)
 
 
 def renumbered(node: Node, places: dict[NodeId, NodeId]) -> Node:
-    """A fragment's node over other numbers."""
+    """A fragment's node with its inputs renumbered."""
     return with_inputs(node, {i: places[i] for i in inputs(node)})

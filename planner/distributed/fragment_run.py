@@ -1,6 +1,6 @@
-"""Running one fragment over one part: (what its traces hold, what arrives) → (what they hold now, what goes on).
+"""Runs one fragment over one part: (its traces, arriving updates) → (its new traces, outgoing updates).
 
-It needs nothing but this package: so it runs wherever Spark puts it. The values of interned ids come with the rows.
+Needs only this package, so it runs wherever Spark puts it. The values of interned ids come with the rows.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """``sent``: what goes on. ``traces``: one block for each trace; all that it holds, or what has come to it."""
+    """``sent``: outgoing updates. ``traces``: one block for each trace, either all of it or what was added."""
 
     sent: tuple[Sent, ...]
     traces: tuple[Block, ...]
     read: int
-    """Updates that the traces held before."""
+    """The updates that the traces held before."""
     owed: tuple[tuple[NodeId, Block], ...] = ()
     """What nodes in loops owe to later loop vectors of this part."""
 
@@ -75,13 +75,17 @@ def run_fragment(
     now: Sequence[Layers] | None = None,
     timed: bool = False,
 ) -> Ran:
-    """Runs it over a part whose traces hold ``traces`` (None: nothing yet), with updates that have ``arrived`` at its
-    ports: times from 1 on, all at once. ``parts``: of each fragment. ``whole``: all that traces hold is wanted.
-    At ports in loops updates are of one loop ``vector``, at which the nodes of ``owed`` owe something; what is of later
-    vectors, but for what linear nodes make of it, waits for them. Where several runs make up one pass over ordinals,
-    ``now`` is what earlier ones have left in traces, and ``timed`` asks for it with its ordinals.
+    """Runs a fragment over a part, with all arriving updates at once.
 
-    Raises what an operator raises, and 0A000 as ``Piece.resume`` has it. An error of a row is data, as in a view.
+    ``traces``: what the part's traces hold (None: nothing yet). ``arrived``: updates by port, at times from 1 on.
+    ``parts``: the number of parts of each fragment. ``whole``: return all contents of the traces, not only what was
+    added.
+
+    At ports in loops updates must be of one loop ``vector``; ``owed`` is what nodes owe at that vector. Nodes with
+    traces leave later vectors to later runs; only linear nodes run ahead. If several runs make up one pass over
+    ordinals, ``now`` is what earlier ones added to the traces, and ``timed`` keeps the ordinals in what this one adds.
+
+    Raises what an operator raises, and 0A000 like ``Piece.resume``. An error of a row is data, as in a view.
     """
     piece = Piece(context.dictionary.arena)
     try:
@@ -99,7 +103,7 @@ def run_fragment(
         for number, block in (owed or {}).items():
             piece.owe(places[number], block, vector)
         piece.run()
-        in_rounds = bool(fragment.loops.scopes)  # where what cancels out must not look like another round's work
+        in_rounds = bool(fragment.loops.scopes)  # where updates that cancel must not look like another round's work
         emitted = {node: piece.emitted(node, in_rounds) for node in dict.fromkeys(exits)}
         sent = tuple(
             sent for out, node in zip(fragment.exits, exits, strict=True) for sent in _spread(out, emitted[node], parts)
@@ -112,7 +116,7 @@ def run_fragment(
 
 
 def settled(fragment: Fragment, context: Context, traces: Sequence[Layers] | None) -> list[Block]:
-    """What a part's traces hold, each in one layer, without ordinals."""
+    """The contents of a part's traces, each as one block, without ordinals."""
     piece = Piece(context.dictionary.arena)
     try:
         _build(piece, fragment, context, {})
@@ -123,7 +127,7 @@ def settled(fragment: Fragment, context: Context, traces: Sequence[Layers] | Non
 
 
 def _build(piece: Piece, fragment: Fragment, context: Context, fed: dict[NodeId, NodeId]) -> dict[NodeId, NodeId]:
-    """The fragment's nodes in a dataflow: where each is; ``fed``: the inputs of its ports."""
+    """Builds the fragment's nodes; returns their places. ``fed`` receives the inputs of its ports."""
     scopes = _scopes(piece, fragment.loops)
     places = _ports(piece, fragment, fed, scopes)
     for number, node in fragment.nodes:
@@ -146,7 +150,7 @@ def _scopes(piece: Piece, loops: Loops) -> list[ScopeId]:
 def _ports(
     piece: Piece, fragment: Fragment, fed: dict[NodeId, NodeId], scopes: Sequence[ScopeId]
 ) -> dict[NodeId, NodeId]:
-    """Where the ports' rows are; ``fed``: their inputs."""
+    """Builds the ports; returns the places of their rows. ``fed`` receives their inputs."""
     places: dict[NodeId, NodeId] = {}
     for port in fragment.ports:
         scope = None if port.scope is None else scopes[port.scope]
@@ -181,12 +185,12 @@ def _exit(piece: Piece, out: Exit, places: Mapping[NodeId, NodeId]) -> NodeId:
 
 
 def _spread(out: Exit, block: Block, parts: int) -> list[Sent]:
-    """Updates by the part of their key; each keeps its order."""
+    """Splits updates by the part of their key; each part keeps their order."""
     if not block.n:
         return []
     rows, times, diffs = block.arrays()
     part = parts_of(rows, out.port.key_width, parts)
-    order = np.argsort(part.astype(np.uint16), kind="stable")  # which numpy sorts by radix
+    order = np.argsort(part.astype(np.uint16), kind="stable")  # numpy sorts uint16 by radix
     ends = np.cumsum(np.bincount(part, minlength=parts))
     found = []
     for number in np.flatnonzero(np.diff(ends, prepend=0)).tolist():

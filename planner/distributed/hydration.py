@@ -1,4 +1,4 @@
-"""A new view's nodes, made beside the engine, filled by Spark."""
+"""Hydration by Spark: fills a new view's nodes, which are made beside the running engine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def hydrate_by_spark(
     flow: Detached, plan: Plan, installed: Installed, spark: SparkSession, context: Context,
     cancel: threading.Event, progress: Progress,
 ) -> None:  # fmt: skip
-    """In the place of the first ``flow.run``. 57014, 53200; 58000 where Spark is missing or fails; IdsClashError."""
+    """Replaces the first ``flow.run``. 57014, 53200; 58000: Spark is missing or fails; IdsClashError."""
     folder = Path(tempfile.mkdtemp(prefix="freshet-hydrate-", dir=spark.settings.shared))
     try:
         hydration = Hydration(spark, plan, context, folder, cancel, progress)
@@ -51,8 +51,10 @@ def hydrate_by_spark(
 
 @dataclass(slots=True)
 class Border:
-    """Where what is to be computed ends. ``given``: nodes with contents that are there already; ``absent``: error
-    collections that do not exist."""
+    """The border of what must be computed.
+
+    ``given``: nodes with existing contents; ``absent``: error collections that do not exist.
+    """
 
     flow: Detached
     plan: Plan
@@ -62,7 +64,7 @@ class Border:
     absent: set[NodeId] = field(default_factory=set)
 
     def find(self) -> None:
-        """Walks from the plan's roots to it."""
+        """Walks from the plan's roots to the border."""
         reached(self.plan, self._is_there)
 
     def _is_there(self, number: NodeId) -> bool:

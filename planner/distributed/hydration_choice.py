@@ -1,4 +1,4 @@
-"""Who computes a new view's first contents: the server's own engine, or Spark. One place for what decides."""
+"""Chooses who computes a new view's first contents: the server's engine or Spark. The only place that decides."""
 
 from __future__ import annotations
 
@@ -12,24 +12,32 @@ from planner.physical.nodes import Lock, Plan, Table
 from storage.spark.costs import START_SECONDS, cores_of
 
 LOCAL_SECONDS: Final = 1.0
-"""What a million rows take the server, which does it on one core: by benchmarks.spark_hydration on a quiet machine of
-two cores, a join with sums took 0.9 s at 1.1 million rows, 9.4 s at eleven."""
+"""Seconds that the server takes for a million rows, on one core.
+
+Measured with benchmarks.spark_hydration on a quiet machine of two cores: a join with sums took 0.9 s at 1.1 million
+rows, 9.4 s at eleven.
+"""
 LOCAL_BYTES: Final = 300
-"""What a row of what the view reads takes of the server's memory while it hydrates, at most: a guess."""
+"""Bytes of the server's memory for each row that the view reads while it hydrates, at most: a guess."""
 SPARK_SERVER: Final = 0.45
-"""What a million rows take the server where Spark hydrates: it writes what it has and takes the runs."""
+"""Seconds that the server takes for a million rows when Spark hydrates: it writes sources and takes the runs."""
 SPARK_CORES: Final = 2.2
-"""What a million rows take the executors' cores together: the same view by Spark on those two cores took 2.2 and
-14.2 s, Spark running already. How it divides between them and the server is by CPU time."""
+"""Core seconds that the executors take for a million rows.
+
+The same view by Spark on those two cores took 2.2 and 14.2 s, with Spark already running. The split between executors
+and server is by CPU time.
+"""
 SPARK_LOOP: Final = 5.0
-"""Seconds of a recursive view's rounds, however little there is …"""
+"""Seconds for a recursive view's rounds, however few rows there are."""
 SPARK_LOOP_CORES: Final = 5.7
-"""… and what a million rows more take of the executors' cores: reachability over one and ten million edges, some 25
-rounds, took 9.3 and 48.7 s there (0.85 and 8.1 s by the server)."""
+"""Further core seconds that the executors take for a million rows of a recursive view.
+
+Reachability over one and ten million edges, some 25 rounds, took 9.3 and 48.7 s there (0.85 and 8.1 s by the server).
+"""
 
 
 class Hydrate(Enum):
-    """What HYDRATE says."""
+    """The values of HYDRATE."""
 
     AUTO = "auto"
     SPARK = "spark"
@@ -38,7 +46,7 @@ class Hydrate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """``by``: SPARK or LOCAL; ``why``: in words."""
+    """``by``: SPARK or LOCAL; ``why``: the reason, as text."""
 
     by: Hydrate
     why: str
@@ -48,7 +56,7 @@ class Choice:
 
 
 def unsupported_by_spark(plan: Plan) -> SqlError | None:
-    """Why Spark cannot run a plan, if so."""
+    """The error that says why Spark cannot run a plan; None: it can."""
     if any(isinstance(node, Lock) for node in plan.nodes):
         return unsupported("hydrating a join with PROCTIME() by Spark", "It locks what the server has at its commit.")
     return None
@@ -60,8 +68,11 @@ def stored_in(plan: Plan) -> frozenset[int]:
 
 
 def choose(wanted: Hydrate | None, plan: Plan, rows: int, master: str, limit: int = 0) -> Choice:
-    """Who is to hydrate the plan, over relations of ``rows`` rows together; None: AUTO. ``limit``: the bytes that
-    intermediate results may take, 0 for any. 0A000: Spark, which cannot."""
+    """Who hydrates the plan, over relations of ``rows`` rows in all. ``wanted`` None: AUTO.
+
+    ``limit``: the bytes that intermediate results may take, 0 for no limit. 0A000: SPARK was asked for, but cannot run
+    it.
+    """
     if wanted is Hydrate.LOCAL:
         return Choice(Hydrate.LOCAL, "as asked for")
     refusal = unsupported_by_spark(plan)
@@ -77,7 +88,7 @@ def choose(wanted: Hydrate | None, plan: Plan, rows: int, master: str, limit: in
 
 
 def _cheaper(recursive: bool, rows: int, cores: int, limit: int) -> Choice:
-    """By memory where the server has not enough, else by time. A machine's cores differ: the figures are one's."""
+    """By memory if the server has too little, else by estimated time. The figures are those of one machine's cores."""
     if limit and rows * LOCAL_BYTES > limit:
         needs = f"{rows} rows may take {_size(rows * LOCAL_BYTES)} of the server's memory at once"
         return Choice(Hydrate.SPARK, f"auto: {needs}, and --memory leaves {_size(limit)}")

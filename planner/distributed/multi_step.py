@@ -1,8 +1,8 @@
-"""Several steps of a plan with loops in one job: each task finds out by itself what its step is to take.
+"""Several steps of a plan with loops in one Spark job: each task works out by itself what its step must take.
 
-A job costs much more than a stage of it, and a round may have little to do. What is due next depends on all that waits
-anywhere. So every task says to all parts what it has left waiting, in *notes*, records that go the way of the others;
-from what waited as the job began and from the notes of the stages before, all tasks of a stage find the same.
+A job costs much more than a stage, and a round may have little to do. What is due next depends on all that waits
+anywhere. So every task tells all parts what it leaves waiting, in *notes*: records that travel with the others. From
+what waited when the job began and from the notes of earlier stages, all tasks of a stage reach the same conclusion.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ Note = tuple[int, Due]
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """``here``: what waits as the job begins, in its frames; ``elsewhere``: in others. ``stage``: counted from 0;
-    ``last``: nobody reads notes any more."""
+    """What a stage knows of the agenda.
+
+    ``here``: what waits in the job's frames when it begins; ``elsewhere``: in other frames. ``stage``: counted from 0;
+    ``last``: no later stage reads notes.
+    """
 
     rounds: Rounds
     here: frozenset[Due]
@@ -28,7 +31,7 @@ class Turns:
     last: bool
 
     def due(self, notes: Collection[Note]) -> list[Due]:
-        """What this stage takes; nothing where nothing waits, or something in other frames would come before."""
+        """What this stage takes; [] if nothing waits, or something in other frames comes first."""
         waiting = set(self.here)
         for stage in range(self.stage + 1):
             taken = self._taken(waiting)
@@ -46,7 +49,7 @@ class Turns:
 
 
 def ahead(rounds: Rounds, waiting: Iterable[Due], stages: int) -> list[Due]:
-    """What so many stages take of what waits now, if nothing is added."""
+    """What the next ``stages`` stages take of what waits now, if nothing is added."""
     left, found = set(waiting), list[Due]()
     for _ in range(stages):
         if left:

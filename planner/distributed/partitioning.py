@@ -1,4 +1,4 @@
-"""Where rows belong: the part of their key's hash, the same on every machine."""
+"""Hash partitioning: the part of a row by its key, the same on every machine."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from ivm.graph import Words
 
 
 def parts_of(rows: Words, key_width: int, parts: int) -> Words:
-    """For each row int64[n, width] the number of its part, int64[n] from 0 to ``parts`` - 1, by its first ``key_width``
-    words; without any all rows are in part 0.
+    """The part number of each row, int64[n] in [0, ``parts``), by its first ``key_width`` words.
 
-    Multiply and rotate, word by word, as FxHash does: any even spread serves. Its high bits count, which all words
-    have a say in.
+    ``rows``: int64[n, width]. Without key words all rows are in part 0. The hash multiplies and rotates word by word,
+    as FxHash does; any even spread would do. Its high bits count, because they depend on all words.
     """
     place = np.zeros(len(rows), np.uint64)
     for word in range(key_width):

@@ -1,13 +1,11 @@
-"""Physical plan → frames of words that Spark exchanges: the contents of every arrangement, without the engine.
+"""Runs a physical plan on Spark: computes the contents of every arrangement without the server's engine.
 
 The plan is cut where rows of one key must meet (``planner.distributed.fragment``). Each level is a stage: its frame of
-blocks is
-partitioned by key, and a task runs its fragments by the engine's own operators, in a small dataflow over its part
-(``planner.distributed.spark_work``). What traces hold is written to a folder that the executors share with the server;
-the rest
-goes on to the next levels. One job does all stages, but where there are loops: then a job has some of the steps
-(``planner.distributed.multi_step``), and frames wait in files for later ones. So nothing is computed twice in two ways,
-and nothing but exchange is Spark's.
+blocks is partitioned by key, and each task runs the level's fragments with the engine's own operators, in a small
+dataflow over its part (``planner.distributed.spark_work``). What traces hold is written to a folder that the executors
+share with the server; the rest goes to later levels. One job runs all stages, unless there are loops: then a job runs
+some of the steps (``planner.distributed.multi_step``), and frames wait in files for later ones. So there is one
+implementation of each operator, and Spark does only the exchange.
 """
 
 from __future__ import annotations
@@ -52,36 +50,38 @@ from storage.spark.errors import spark_error
 from storage.spark.session import SparkSession, parallelism, steady
 
 PART_ROWS: Final = 2_500_000
-"""Updates of the sources, of four words, for each part at most: few runs for the server to merge later."""
+"""The most source updates, of four words, for each part: so the server has few runs to merge later."""
 TASK_ROWS: Final = 100_000
-"""The same from which on a task of its own is worth it."""
+"""The source updates from which a task of its own pays."""
 LEAST_PARTS: Final = 2
 MOST_PARTS: Final = 256
 
 MOST_STAGES: Final = 16
-"""Steps of a loop in one job, at most."""
+"""The most steps of a loop in one job."""
 FEW_UPDATES: Final = 1 << 18
-"""Come to the steps of a job whose time is its own more than theirs: the next one has more of them."""
+"""If a job's steps receive at most this many updates, its own overhead dominates and the next job gets more steps."""
 FEW_BYTES: Final = 1 << 22
-"""Of frames that a job may take along though it may not come to them."""
+"""The most bytes of frames that a job takes along although it may not use them."""
 
 _LOOK_SECONDS: Final = 0.05
 
 Progress = Callable[[str, int, int, int], None]
-"""Called as a step begins: what it is (a node, a round), how many there are, which one this is, updates so far."""
+"""Called as a step begins: (what it is: a node, a round; the number of steps; this step's index; updates so far)."""
 
 
 @dataclass(slots=True)
 class Made:
-    """What Spark has left in its folder, by the plan's numbers. Blocks are sorted and consolidated, and to be added up;
-    times are loop vectors."""
+    """The contents that Spark has left in its folder, by the plan's numbers.
+
+    Blocks are sorted and consolidated, but must be added up; times are loop vectors.
+    """
 
     folder: Path
     places: dict[NodeId, NodeId]
     traces: dict[NodeId, list[tuple[int, int]]]
 
     def arranged(self, node: NodeId) -> list[Contents]:
-        """An arrangement's contents; behind them, of a reduce in a loop, its errors by key."""
+        """An arrangement's contents; for a reduce in a loop, followed by its errors by key."""
         found = self.traces.get(self.places[node], []) if node in self.places else []
         return [partial(_blocks, part_folder(self.folder, *trace, "*")) for trace in found]
 
@@ -97,7 +97,10 @@ def _blocks(folder: Path) -> Iterator[Block]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Some fragments' turn: ``what`` they are ("": nobody knows yet), and the greatest of their levels."""
+    """A step of some fragments.
+
+    ``what``: its description ("": not known yet); ``level``: the highest of their levels.
+    """
 
     number: int
     what: str = ""
@@ -106,8 +109,7 @@ class Step:
 
 @dataclass(slots=True)
 class Hydration:
-    """One plan on its way through Spark. ``given``: the contents of nodes that are there already, and of those whose
-    rows no other node makes; ``cancel``, set from any thread, ends it with 57014."""
+    """One plan's hydration by Spark. ``cancel``, set from any thread, ends it with 57014."""
 
     spark: SparkSession
     plan: Plan
@@ -124,7 +126,7 @@ class Hydration:
     _waiting: dict[Due, list[Path]] = field(default_factory=dict)
 
     def take(self, given: Mapping[NodeId, Standing], others: Collection[NodeId]) -> None:
-        """Writes what comes from outside: ``given`` nodes' contents; ``others`` are empty."""
+        """Writes the sources: ``given`` nodes have these contents, ``others`` are empty."""
         unfolded = self._unfolded = unfold(self.plan, {*given, *others})
         found = {node: source for node, source in unfolded.sources.items() if node in given}
         weights = {source: given[node].diff_width for node, source in found.items()}
@@ -137,14 +139,14 @@ class Hydration:
         self.check()
 
     def check(self) -> None:
-        """Raises 57014 once it is cancelled."""
+        """Raises 57014 once the hydration is cancelled."""
         if self.cancel.is_set():
             raise SqlError("57014", "canceling statement due to user request")
 
     def run(self) -> Made:
-        """All contents. 57014; 58000 where Spark is missing or fails, and what an operator raises.
+        """Computes all contents. 57014; 58000: Spark is missing or fails; and what an operator raises.
 
-        New values are in the context's dictionary afterwards, under the ids that contents have for them.
+        Afterwards new values are in the context's dictionary, under the ids that the contents use.
         """
         assert self._cut is not None
         assert self._unfolded is not None
@@ -166,7 +168,7 @@ class Hydration:
         return Made(self.folder, places, self._traced())
 
     def _traced(self) -> dict[NodeId, list[tuple[int, int]]]:
-        """For each arrangement the traces (fragment, number) that have its contents."""
+        """For each arrangement, the traces (fragment, number) that have its contents."""
         assert self._cut is not None
         found: dict[NodeId, list[tuple[int, int]]] = {}
         for fragment in self._cut.fragments[1:-1]:
@@ -178,7 +180,7 @@ class Hydration:
 
     @contextmanager
     def _watched(self, session: Any) -> Iterator[None]:
-        """Lets a cancel end the jobs that run, and tells of their progress."""
+        """While it is open, cancelling interrupts the running jobs, and progress is reported."""
         tag, ended = f"freshet-{uuid.uuid4().hex}", threading.Event()
 
         def watch() -> None:
@@ -195,21 +197,21 @@ class Hydration:
         try:
             yield
         except SqlError:
-            self.check()  # whatever an interrupted job says of itself
+            self.check()  # takes precedence over what an interrupted job reports
             raise
         finally:
             ended.set()
             watcher.join()
-            with _as_ours():  # its Java may have died
+            with _as_ours():  # its JVM may have died
                 session.removeTag(tag)
 
     def _begin(self, steps: Sequence[Step], updates: int) -> None:
-        """Notes which steps the next job has, and how many updates have come to those before."""
+        """Records the next job's steps, and the updates that earlier steps received."""
         self._at = tuple(steps), updates
         self._tell()
 
     def _tell(self) -> None:
-        """Says which of the job's steps has begun last, and how many updates parts have done."""
+        """Reports the last step of the job that has begun, and the updates received so far."""
         assert self._cut is not None
         steps, updates = self._at
         begun = [step for step in steps if told_folder(self.folder, step.number).exists()] or steps[:1]
@@ -220,7 +222,7 @@ class Hydration:
             self.progress(step.what, self._cut.levels - 1, step.level, updates)
 
     def _seen(self, number: int) -> Step | None:
-        """A step by what a part has told of it, if one has."""
+        """Describes a step by what one of its parts has reported; None: none has."""
         assert self._cut is not None
         done = next(told_folder(self.folder, number).glob("*-*"), None)
         if done is None:
@@ -230,7 +232,7 @@ class Hydration:
         return Step(number, self._what((fragment,), [due]), fragment.level)
 
     def _go_through(self, session: Any) -> None:
-        """A plan without loops: one job, whose stages are the levels."""
+        """Runs a plan without loops: one job, whose stages are the levels."""
         assert self._cut is not None
         assert self._sources is not None
         steps: list[Step] = []
@@ -246,14 +248,16 @@ class Hydration:
             frame.write.format("noop").mode("overwrite").save()
 
     def _chained(self, frame: Any, works: Sequence[Work]) -> Any:
-        """Work after work, with an exchange by part before each."""
+        """One ``Work`` after another, with an exchange by part before each."""
         for work in works:
             frame = frame.repartitionById(self._parts, "part").mapInArrow(work, FRAME)
         return frame
 
     def _go_round(self, session: Any, rounds: Rounds) -> None:
-        """A plan with loops: job after job, whose frames wait in files for the next ones. One has the more steps the
-        less those before had to do."""
+        """Runs a plan with loops: job after job, whose frames wait in files for the next ones.
+
+        A job gets more steps if the one before had few updates.
+        """
         assert self._cut is not None
         assert self._sources is not None
         first = self._cut.fragments[FIRST]
@@ -268,7 +272,7 @@ class Hydration:
             stages = min(2 * used, MOST_STAGES) if self._at[1] - before <= FEW_UPDATES else 1
 
     def _go_on(self, session: Any, rounds: Rounds, stages: int) -> int:
-        """A job of so many steps; in how many of them something was due."""
+        """Runs a job of ``stages`` steps; returns in how many of them something was due."""
         assert self._cut is not None
         due = rounds.next(self._waiting)
         here = self._here(due, rounds, stages)
@@ -285,8 +289,7 @@ class Hydration:
         return sum(any(told_folder(self.folder, step.number).iterdir()) for step in steps)
 
     def _here(self, due: list[Due], rounds: Rounds, stages: int) -> list[Due]:
-        """What waits that a job has in its frames: what is due, and of the rest what its steps come to, if it is
-        little."""
+        """What a job has in its frames: what is due, and what its later steps will take, if that is little."""
         found, size = list(due), 0
         for one in ahead(rounds, self._waiting, stages)[len(due) :]:
             size += sum(file.stat().st_size for path in self._waiting[one] for file in path.iterdir())
@@ -296,7 +299,7 @@ class Hydration:
         return found
 
     def _run_job(self, frame: Callable[[], Any]) -> None:
-        """Writes what a job's last step leaves, and notes which frames it has left for later ones."""
+        """Writes what a job's last step leaves, and records which frames wait for later jobs."""
         out = self.folder / "frames" / str(self._steps)
         with _as_ours():
             frame().write.partitionBy("due").parquet(out.as_uri())
@@ -306,7 +309,7 @@ class Hydration:
             self._waiting.setdefault(Due.parse(folder.name.partition("=")[2]), []).append(folder)
 
     def _step(self, fragments: Sequence[Fragment], due: Sequence[Due]) -> Step:
-        """The next step's number, what it is, and its level."""
+        """The next step: its number, description and level."""
         self._steps += 1
         return Step(self._steps, self._what(fragments, due), max(f.level for f in fragments))
 
@@ -341,7 +344,7 @@ class Hydration:
         return innermost_loops(self._unfolded.plan)
 
     def _what(self, fragments: Sequence[Fragment], due: Sequence[Due]) -> str:
-        """A step in a few words: what its operators are, and the rounds of the loops that it is in, outermost first."""
+        """Describes a step: its operators, and the rounds of the loops that contain it, outermost first."""
         if fragments[0].number == FIRST:
             return "read"
         kinds = dict.fromkeys(type(n).__name__ for f in fragments for _, n in f.nodes if isinstance(n, _SHOWN))
@@ -361,37 +364,37 @@ class Hydration:
         return session.read.schema(FRAME).parquet(*[spark_path(path) for path in paths])
 
     def _take_values(self) -> None:
-        """The values that executors have interned, which have their ids from the same rule as here."""
+        """Takes over the values that executors have interned; ids follow the same rule here."""
         for number in range(1, self._steps + 1):
             for path in sorted(values_folder(self.folder, number).glob("*.arrow")):
                 read_blocks(path, partial(take_values, self.context.dictionary))
 
 
 def take_values(dictionary: Dictionary, entries: Entries) -> None:
-    """Interns values that executors have. IdsClashError: one of them has another id here."""
+    """Interns values from executors. IdsClashError: one of them has another id here."""
     ids, data, offsets = entries
     if not np.array_equal(dictionary.intern_packed(data, offsets), ids):
         raise IdsClashError
 
 
 class IdsClashError(Exception):
-    """An id that an executor proposed for a value is another's already: once in 2^63 pairs."""
+    """An id that an executor proposed for a value belongs to another value: once in 2^63 pairs."""
 
 
 def parts(rows: int, tasks: int) -> int:
-    """Into how many parts keys are hashed, for sources of so many rows where so many tasks run at once."""
+    """The number of parts to hash keys into, for sources of ``rows`` rows and ``tasks`` concurrent tasks."""
     wanted = max(-(-rows // PART_ROWS), min(tasks, rows // TASK_ROWS))
     return min(max(LEAST_PARTS, wanted), MOST_PARTS)
 
 
 def told(folder: Path) -> int:
-    """How many updates have come to the parts that a step has done."""
+    """The number of updates that a step's finished parts have received."""
     return sum(int(path.name.rpartition("-")[2]) for path in folder.glob("*-*"))
 
 
 @contextmanager
 def _as_ours() -> Iterator[None]:
-    """Spark's errors as ours."""
+    """Raises Spark's errors as SqlErrors."""
     try:
         yield
     except Exception as error:
@@ -399,8 +402,10 @@ def _as_ours() -> Iterator[None]:
 
 
 def traced(fragment: Fragment, loops: Sequence[int | None]) -> list[NodeId]:
-    """The nodes whose contents a fragment's traces are, in their order: a reduce in a loop has two, the second of its
-    errors. ``loops``: in which each node of the plan is."""
+    """The nodes whose contents a fragment's traces are, in order. ``loops``: the innermost loop of each node.
+
+    A reduce in a loop has two traces; the second holds its errors.
+    """
     found = [port.node for port in fragment.ports if fragment.keyed]
     read = {i for _, n in fragment.nodes if isinstance(n, Join | AsOf | Group | Threshold) for i in inputs(n)}
     for number, node in fragment.nodes:

@@ -1,8 +1,8 @@
-"""In which order fragments take what waits for them, loops round by round.
+"""The agenda of a plan with loops: in which order fragments take what waits for them, round by round.
 
-Within a loop vector a fragment takes what waits at its ports when nothing that they depend on has anything left at
-this vector; a loop in it is one thing that is done until nothing is left, least vector first. So a plan with loops is
-run as the engine runs it, by an agenda, but for linear nodes, which never wait.
+Within a loop vector a fragment takes what waits at its ports once nothing that they depend on has anything left at that
+vector. A nested loop counts as one item, which runs until nothing is left, least vector first. So a plan with loops
+runs in the engine's own order, except that linear nodes never wait.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from planner.distributed.fragment import Cut, Fragment, Keyed
 from planner.physical.nodes import Plan, Scope, innermost_loops, inputs
 
 Loop = int | None
-"""A loop of the plan; None: outside of all."""
+"""A loop of the plan; None: outside of all loops."""
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """What waits for a port, or is owed to (``owed``) a node, of a fragment at a loop vector of the node's loop."""
+    """What waits for a port, or is owed to a node (``owed``), of a fragment, at a loop vector of the node's loop."""
 
     fragment: int
     node: NodeId
@@ -30,24 +30,24 @@ class Due:
 
     @staticmethod
     def parse(text: str) -> Due:
-        """What ``text`` has made of it."""
+        """The inverse of ``text``."""
         fragment, port, vector = map(int, text.split("."))
         return Due(fragment, NodeId(port if port >= 0 else -1 - port), vector, port < 0)
 
     @property
     def port(self) -> NodeId:
-        """The port; for what is owed a number below 0 that stands for the node."""
+        """The port; for what is owed, a negative number that stands for the node."""
         return NodeId(-1 - self.node) if self.owed else self.node
 
     @staticmethod
     def text(fragment: int, port: int, vector: int) -> str:
-        """For names of files, and for ``parse``."""
+        """A name for files; ``parse`` reads it."""
         return f"{fragment}.{port}.{vector}"
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A node that is not keyed, or a fragment as far as it is in ``loop``; or a loop, as what stands in another."""
+    """An item of the agenda of a loop: a node that is not keyed, a fragment's share of the loop, or a nested loop."""
 
     kind: str
     number: int
@@ -56,7 +56,7 @@ class Item:
 
 @dataclass(slots=True)
 class Rounds:
-    """``next`` says what of all that waits is to be taken first. It goes to executors, without the plan."""
+    """The agenda. It is sent to executors without the plan."""
 
     plan: InitVar[Plan]
     cut: InitVar[Cut]
@@ -88,7 +88,7 @@ class Rounds:
                     self._edge(at, items[number])
 
     def next(self, waiting: Collection[Due]) -> list[Due]:
-        """Those to be taken together: all of one loop vector."""
+        """What to take next of all that waits; all of it has one loop vector."""
         loop: Loop = None
         while True:
             ranked = [(self._rank(self._lifted(self._item(due), loop)), due) for due in waiting]
@@ -106,20 +106,20 @@ class Rounds:
         return Item("fragment", due.fragment, self._loops[due.node])
 
     def _vector(self, due: Due, loop: int) -> int:
-        """The vector as the loop, which may be further out, counts it."""
+        """The vector as counted by ``loop``, which may enclose the node's loop."""
         own = self._loops[due.node]
         assert own is not None
         return due.vector >> all_bits(self._scopes[own].shape) - all_bits(self._scopes[loop].shape)
 
     def _around(self, loop: Loop) -> list[Loop]:
-        """The loop and those that it is in, and None."""
+        """The loop, its enclosing loops, and None."""
         found = [loop]
         while (last := found[-1]) is not None:
             found.append(self._scopes[last].parent)
         return found
 
     def _lifted(self, item: Item, loop: Loop) -> Item:
-        """What holds the item in a loop that it is in."""
+        """The item of ``loop`` that contains the item."""
         around = self._around(item.loop)
         place = around.index(loop)
         inner = around[place - 1] if place else None

@@ -1,10 +1,9 @@
-"""A scattered view's job: a group of commits, or all that its tables hold, applied by Spark to the view's parts.
+"""A scattered view's job: Spark applies a group of commits, or all contents of its tables, to the view's parts.
 
 The job is one chain: the changes as records, level 0 over them, then for each level an exchange by place and a step at
-each place that has records; a recursive view's goes round by round (``planner.distributed.scatter_rounds``). What is
-exchanged,
-where a task runs and when it is tried again is Spark's. Only the DataFrame API is used. Reports come back, one for each
-part that was touched; no row does.
+each place that has records. A recursive view's job goes round by round (``planner.distributed.scatter_rounds``). Spark
+decides what is exchanged, where a task runs and when it is retried. Only the DataFrame API is used. One report for each
+touched part comes back; no rows do.
 """
 
 from __future__ import annotations
@@ -53,12 +52,12 @@ from storage.stored import History
 
 _NO_PLACE: Final = -1
 _GROUP_BYTES: Final = 1 << 22
-"""Of updates in a row group of what a job is given."""
+"""The bytes of updates in a row group of a job's input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A plan and its parts. ``name``: tells whether a folder's files are of this plan."""
+    """A plan cut into fragments and parts. ``name``: identifies which plan a folder's files belong to."""
 
     plan: Plan
     cut: Cut
@@ -67,21 +66,21 @@ class Spread:
 
     @classmethod
     def of(cls, plan: Plan, parts: int) -> Spread:
-        """A plan in so many parts for each fragment. 0A000: it cannot be divided."""
+        """Cuts a plan, with ``parts`` parts for each fragment. 0A000: it cannot be cut."""
         found = cut(plan)
         return cls(plan, found, parts, hashlib.sha256(pickle.dumps((found, parts))).hexdigest())
 
     @property
     def tables(self) -> tuple[int, ...]:
-        """The relations that it reads."""
+        """The relations that the plan reads."""
         return tuple(node.relation for _, node in self.cut.sources if isinstance(node, Table))
 
     def empty(self) -> Manifest:
-        """Before the first job."""
+        """The manifest before the first job."""
         return Manifest(0, 0, self.name, self.parts)
 
     def constants(self, context: Context) -> dict[NodeId, Block]:
-        """What the plan's constants give, once. Raises what one of them raises."""
+        """The rows of the plan's constants, once each, at time 1. Raises their errors."""
         found = {}
         for number, node in self.cut.sources:
             if isinstance(node, Constants):
@@ -92,25 +91,25 @@ class Spread:
         return found
 
     def source(self, relation: int) -> NodeId | None:
-        """The node whose rows are a relation's."""
+        """The source node of a relation; None: the plan does not read it."""
         return next((i for i, n in self.cut.sources if isinstance(n, Table) and n.relation == relation), None)
 
 
 @dataclass(slots=True)
 class Given:
-    """What a job is to apply: updates of the plan's sources at times 1, 2, …, which stand for ``epochs``."""
+    """A job's input: updates of the plan's sources at times 1, 2, …, which stand for ``epochs``."""
 
     epochs: Words
     blocks: dict[NodeId, Block] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
-        """How many updates there are."""
+        """The number of updates."""
         return sum(block.n for block in self.blocks.values())
 
 
 def given(spread: Spread, changes: Mapping[int, Sequence[History]], first: int | None = None) -> Given:
-    """The changes of tables, by relation, as a job's. ``first``: an epoch before all of them that counts too."""
+    """The changes of tables, by relation, as a job's input. ``first``: an earlier epoch that gets a time too."""
     histories = [history for some in changes.values() for history in some]
     begin = np.array([] if first is None else [first], np.int64)
     epochs = np.unique(np.concatenate([begin, *(history.epochs for history in histories)]))
@@ -131,7 +130,7 @@ def _block(rows: Words, times: Words, diffs: Words) -> Block:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What a job has made: the manifest that is to count from now on, and its reports."""
+    """A job's result: the new manifest, not yet in effect, and the reports."""
 
     manifest: Manifest
     reports: tuple[Report, ...]
@@ -139,10 +138,10 @@ class Applied:
 
 def apply(session: Any, folder: Path, spread: Spread, before: Manifest, epoch: int, changes: Given,
           dictionary: Dictionary, stop: Callable[[], bool] = lambda: False) -> Applied:  # fmt: skip
-    """Runs a job over a session; nothing counts before the manifest is written.
+    """Runs a job in a Spark session. Nothing takes effect before the manifest is written.
 
-    ``epoch``: up to which the changes go. Raises what a fragment raises, 58000 where Spark fails, and 57014 where a
-    recursive plan was to ``stop`` between two steps.
+    ``epoch``: the last one of the changes. Raises what a fragment raises; 58000: Spark fails; 57014: ``stop`` was true
+    between two steps of a recursive plan.
     """
     name = f"{before.number + 1:08}-{uuid4().hex[:8]}"
     loops = tuple(innermost_loops(spread.plan))
@@ -161,8 +160,10 @@ def apply(session: Any, folder: Path, spread: Spread, before: Manifest, epoch: i
 
 def compute(session: Any, folder: Path, spread: Spread, snapshot: Snapshot, context: Context,
             stop: Callable[[], bool] = lambda: False) -> tuple[Words, Words]:  # fmt: skip
-    """The plan's rows and their diffs over a snapshot, computed from nothing in an empty folder. Errors: as ``apply``,
-    and the least of the error rows."""
+    """The plan's rows and their diffs over a snapshot, computed from nothing in an empty folder.
+
+    Raises what ``apply`` raises, and the least of the error rows.
+    """
     changes = given(spread, {})
     for number, node in spread.cut.sources:
         if isinstance(node, Table):
@@ -184,7 +185,7 @@ def compute(session: Any, folder: Path, spread: Spread, snapshot: Snapshot, cont
 
 
 def _run_levels(session: Any, given: Path, scatter: Scatter) -> list[Report]:
-    """One chain, in which each level comes once."""
+    """Runs a plan without loops: one chain, each level once."""
     try:
         frame = _levels(session, given, scatter)
         found = frame.where(frame["port"] == REPORT).collect()
@@ -202,7 +203,7 @@ def _levels(session: Any, written: Path, scatter: Scatter) -> Any:
 
 
 def _write_given(folder: Path, changes: Given, dictionary: Dictionary) -> None:
-    """The changes as records in a Parquet file; each row group has the values of its own rows."""
+    """Writes the changes as records in a Parquet file. Each row group includes the values of its own ids."""
     folder.mkdir(parents=True)
     with pq.ParquetWriter(folder / "given.parquet", RECORDS, compression="lz4") as writer:
         for port, block in changes.blocks.items():
@@ -217,8 +218,10 @@ def _write_given(folder: Path, changes: Given, dictionary: Dictionary) -> None:
 
 
 def read_output(folder: Path, spread: Spread, files: Iterable[str], dictionary: Dictionary) -> list[Block]:
-    """The updates in files of the output: those of rows, then of errors if any row can fail; their values go into the
-    server's dictionary."""
+    """The updates in files of the output: one block of rows, and one of errors if any row can fail.
+
+    Their values go into the server's dictionary.
+    """
     take = take_into(dictionary)
     found = [[Block(port.width)] for port in spread.cut.output.ports]
     for file in files:

@@ -1,10 +1,9 @@
-"""A recursive view's job: the changes go through its fragments round by round, as records that wait for their turns.
+"""A recursive view's job: the changes go through its fragments round by round, as records that wait for their turn.
 
-Each step is a job of Spark's for what is due (``planner.distributed.rounds``): an exchange by place, and a call for
-each place that
-something waits for. So only parts that some round's updates go to are read and written. All commits of a group go
-through together, each at its own ordinal. What a step leaves in a part's traces keeps its ordinals until the job has
-ended: of what was there before only the rounds count.
+Each step is a Spark job for what is due (``planner.distributed.rounds``): an exchange by place, and a call for each
+place that something waits for. So only parts that receive updates in some round are read and written. All commits of a
+group go through together, each at its own ordinal. What a step adds to a part's traces keeps its ordinals until the job
+ends; of what was there before only the rounds count.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ from storage.spark.errors import spark_error
 from storage.spark.manifest import Layer
 
 SMALL_LAYERS: Final = 4
-"""Files of one part beside the first from which on they are made one."""
+"""The number of files beside a part's first one at which they are merged into one."""
 _OWED: Final = REPORT - 1
-"""The port of what is owed to node 0; of the others below it."""
+"""The port number of what is owed to node 0; the following nodes count down from it."""
 _REPORTS: Final = "report"
 _DUE: Final = pa.schema([("due", pa.string()), ("place", pa.int64()), ("port", pa.int32()), ("data", pa.binary())])
 _DUE_DDL: Final = f"due string, {RECORDS_DDL}"
 
 Waiting = tuple[str, int, int, bytes]
-"""A record with what it waits for: fragment, port, loop vector."""
+"""A record with what it waits for: ("fragment.port.vector", place, port, bytes)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +53,13 @@ class Round:
     scatter: Scatter
 
     def first(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The sources' rows, for ``mapInArrow``."""
+        """Runs level 0 over the sources' rows, for ``mapInArrow``."""
         dictionary = Dictionary(self.scatter.secret)
         for batch in batches:
             yield guarded(partial(self._run_first, found_in(batch), dictionary))
 
     def by_place(self) -> Callable[[pa.Table], pa.Table]:
-        """The work at one place, for ``applyInArrow``, which counts a method's self among its arguments."""
+        """The work at one place, for ``applyInArrow``, which would count a bound method's self as an argument."""
 
         def step(table: pa.Table) -> pa.Table:
             return self._step(table)
@@ -109,7 +108,7 @@ class Round:
         return [(_REPORTS, *report), *self._waiting([*sent, *later], context.dictionary)]
 
     def _held(self, place: int) -> tuple[list[Layer], list[Layer]]:
-        """The part's files from before the job, and from steps of this one."""
+        """The part's files from before the job, and those from steps of this job."""
         layers = self.scatter.layers.get(place, ())
         mine = f"parts/{self.scatter.name}-"
         return [x for x in layers if not x.file.startswith(mine)], [x for x in layers if x.file.startswith(mine)]
@@ -121,8 +120,10 @@ class Round:
         self, fragment: Fragment, place: int, context: Context, held: list[Layer], blocks: list[list[Block]],
         fresh: bool,
     ) -> tuple[list[Layer], list[Layer], list[list[Block]]]:  # fmt: skip
-        """The files of before that stay, the one that some of them are made into when the part is touched first in a
-        job, and what all of them hold."""
+        """Merges some of a part's files when a job first touches it.
+
+        Returns (the old files that stay, the new one if any, the contents of all of these).
+        """
         first = _to_merge(held) if fresh else None
         if first is None:
             return held, [], blocks
@@ -131,7 +132,7 @@ class Round:
         return held[:first], [layer], [*blocks[:first], whole]
 
     def _waiting(self, sent: Iterable[tuple[Sent, int]], dictionary: Dictionary) -> list[Waiting]:
-        """Records by what they wait for: (updates of a node or for its port, the records' port)."""
+        """Packs updates into records by what they wait for. ``sent``: (updates, the records' port)."""
         found: dict[tuple[str, int], list[tuple[int, Block]]] = {}
         for one, port in sent:
             place = self.scatter.place(one.fragment, one.part)
@@ -153,8 +154,11 @@ class Round:
 
 
 def _to_merge(held: Sequence[Layer]) -> int | None:
-    """From which file on those of a part are to be made one: all of them where the small ones come to half of the
-    first, so that each update is written a few times in all; those beside the first where they are many."""
+    """From which of a part's files on to merge; None: not at all.
+
+    All, if the small files add up to more than half of the first, so that each update is rewritten only a few times;
+    those after the first, if they are many.
+    """
     small = sum(layer.rows for layer in held[1:])
     if small > (held[0].rows if held else 0) // 2:
         return 0
@@ -173,7 +177,7 @@ def _records(found: Sequence[Waiting]) -> pa.RecordBatch:
 
 @dataclass(slots=True)
 class _Run:
-    """A job on the driver: which files wait for what."""
+    """A job on the driver. ``waiting``: the files that wait for each ``Due``."""
 
     session: Any
     scatter: Scatter
@@ -183,11 +187,11 @@ class _Run:
     reports: list[Report] = field(default_factory=list)
 
     def first(self, given: Path) -> None:
-        """The step that reads what the job is given."""
+        """Runs the step that reads the job's input."""
         self._write([spark_path(given)], lambda frame: frame.mapInArrow(Round(self.scatter).first, _DUE_DDL))
 
     def step(self) -> None:
-        """What is due first. The output is when nothing else is."""
+        """Runs what is due first. The output comes when nothing else is due."""
         output = self.scatter.cut.output.number
         inner = [due for due in self.waiting if due.fragment != output]
         dues = self.rounds.next(inner) if inner else list(self.waiting)
@@ -226,8 +230,10 @@ class _Run:
 
 
 def run_rounds(session: Any, given: Path, scatter: Scatter, plan: Plan, stop: Callable[[], bool]) -> list[Report]:
-    """Reports of all steps, in order: of a place the last one says what it consists of. 57014: ``stop`` said so; else
-    as ``planner.distributed.scatter.apply``."""
+    """Runs all steps and returns their reports in order; a place's last report says which files it consists of.
+
+    57014: ``stop`` was true. Otherwise raises like ``planner.distributed.scatter.apply``.
+    """
     run = _Run(session, scatter, given.parent, Rounds(plan, scatter.cut))
     run.first(given)
     while run.waiting:

@@ -1,9 +1,10 @@
-"""One level of a scattered view's job, as it runs on Spark's executors: records come, by place; a part's fragment runs;
-records go on, and files of the part's traces are written.
+"""One level of a scattered view's job on Spark's executors.
 
-Spark groups records by place and calls a step for each place that there are records for: so only the parts that some
-update goes to are read and written. A record for a later level passes through. Tasks may be run twice, or on after they
-were given up: what they write counts only when a manifest names it.
+Records arrive by place; a part's fragment runs; records go on, and files of the part's traces are written.
+
+Spark groups records by place and calls a step for each place that has records, so only parts that receive updates are
+read and written. A record for a later level passes through. Tasks may be run twice, or continue after Spark has given
+them up: what they write takes effect only when a manifest names it.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from storage.spark.errors import marked
 from storage.spark.manifest import Layer
 
 LAYERS: Final = 8
-"""Files of one part from which on all of it is written into one."""
+"""The number of files of a part at which all of it is rewritten into one."""
 
 _RECORD_BYTES: Final = 1 << 18
 T = TypeVar("T")
@@ -55,9 +56,12 @@ Found = tuple[int, int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What happened to one part. ``arrived``: updates that came; ``read``: updates that its traces held, in files
-    of so many bytes. ``layers``: the files that the part consists of now; ``written``: those that are new, together.
-    ``delta``: the output's file of what came."""
+    """What happened to one part.
+
+    ``arrived``: updates received; ``read``: updates that its traces held, in files of ``read_bytes`` bytes. ``layers``:
+    the files that the part consists of now; ``written`` and ``written_bytes``: updates and bytes of the new ones.
+    ``delta``: the output's file of what arrived.
+    """
 
     place: int
     fragment: int
@@ -71,13 +75,13 @@ class Report:
 
     @classmethod
     def of(cls, data: bytes) -> Report:
-        """From a record's bytes."""
+        """Decodes a record's bytes."""
         told = json.loads(data)
         return cls(**told | {"layers": tuple(Layer(**layer) for layer in told["layers"])})
 
 
 def once(reports: list[Report]) -> list[Report]:
-    """One report for each place: a part is run once in a step, by whichever of its tasks Spark takes the result of."""
+    """The reports, checked to be one for each place: Spark takes one result even if several tasks ran the part."""
     found = {report.place: report for report in reports}
     assert len(found) == len(reports), "a place that was touched twice in one step"
     return list(found.values())
@@ -85,10 +89,13 @@ def once(reports: list[Report]) -> list[Report]:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """What every task of a job knows. ``layers``: the files of each part before it. ``name``: the job's, part of the
-    names of its files. ``secret``: the dictionary's. ``loops``: the innermost loop of each node of the plan.
+    """What every task of a job knows.
 
-    Of a job that goes round by round: ``step``, the number of one of its steps, and its loop ``vector``."""
+    ``layers``: the files of each part before the job. ``name``: the job's, part of its files' names. ``secret``: the
+    dictionary's. ``loops``: the innermost loop of each node of the plan.
+
+    In a job that goes round by round, ``step`` is the number of the step and ``vector`` its loop vector.
+    """
 
     cut: Cut
     parts: int
@@ -101,11 +108,14 @@ class Scatter:
     vector: int = 0
 
     def place(self, fragment: int, part: int) -> int:
-        """Where a part's records go."""
+        """The place to which a part's records go."""
         return fragment * self.parts + part
 
     def first(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Level 0, for ``mapInArrow``: sources' rows, which are of no part. Values come before what names them."""
+        """Runs level 0 over sources' rows, which belong to no part, for ``mapInArrow``.
+
+        Values precede the ids that use them.
+        """
         dictionary = Dictionary(self.secret)
         for batch in batches:
             yield guarded(partial(self._run_first, found_in(batch), dictionary))
@@ -143,7 +153,7 @@ class Scatter:
     def _apply(
         self, fragment: Fragment, place: int, context: Context, arrived: Mapping[NodeId, Block]
     ) -> list[Found]:  # fmt: skip
-        """A part's traces, its fragment, its traces again."""
+        """Reads a part's traces, runs its fragment, and writes the traces again."""
         held = self.layers.get(place, ())
         files = [read_blocks(Path(self.folder, layer.file), load_into(context.dictionary)) for layer in held]
         traces = [list(layers) for layers in zip(*files, strict=True)] if files else None
@@ -155,7 +165,10 @@ class Scatter:
         return [*self._outgoing(ran.sent, context.dictionary), report]
 
     def keep(self, fragment: Fragment, place: int, context: Context, arrived: Mapping[NodeId, Block]) -> list[Found]:
-        """The output: what came, at its times, in a file; the rows before it are read when they are to be one file."""
+        """The output: writes what arrived, at its times, to a file.
+
+        Reads the earlier rows only to merge all of them.
+        """
         held = self.layers.get(place, ())
         width = {port.node: port.width for port in fragment.ports}
         came = [sorted_block(arrived.get(port.node, Block(width[port.node]))) for port in fragment.ports]
@@ -172,7 +185,7 @@ class Scatter:
     def write(
         self, place: int, blocks: list[Block], dictionary: Dictionary, suffix: str = "", before: bool = False
     ) -> Layer:
-        """A file of a part. ``before``: what it has was there before the job."""
+        """Writes a file of a part. ``before``: its contents are from before the job."""
         file = f"parts/{'before-' * before}{self.name}-{self.step}-{place}{suffix}.arrow"
         size = write_blocks(Path(self.folder, file), blocks, entries_of(blocks, dictionary))
         return Layer(file, sum(block.n for block in blocks), size)
@@ -181,7 +194,7 @@ class Scatter:
         self, place: int, fragment: Fragment, arrived: int, read: int, held: tuple[Layer, ...],
         kept: tuple[Layer, ...], *new: Layer, delta: str | None = None,
     ) -> Found:  # fmt: skip
-        """``held``: the files that were read; ``kept``: those that the part consists of, with the ``new`` ones."""
+        """A report's record. ``held``: the files read; ``kept`` and ``new``: those that the part consists of now."""
         size = sum(one.size for one in held)
         written = sum(one.rows for one in new), sum(one.size for one in new)
         report = Report(place, fragment.number, arrived, read, size, (*kept, *new), *written, delta)
@@ -198,7 +211,7 @@ class Scatter:
 
 
 def packed(blocks: Sequence[tuple[int, Block]], dictionary: Dictionary) -> Iterator[tuple[int, bytes]]:
-    """Blocks for ports as records' (port, bytes), after the values of their ids."""
+    """(port, bytes) of records with these blocks, after one with the values of their ids."""
     entries = entries_of([block for _, block in blocks], dictionary)
     if entries is not None:
         yield ENTRIES, encode_entries(entries)
@@ -208,14 +221,19 @@ def packed(blocks: Sequence[tuple[int, Block]], dictionary: Dictionary) -> Itera
 
 
 def is_due(held: tuple[Layer, ...], arriving: int) -> bool:
-    """Whether a part is to be written whole: it is new, has many files, or small ones that make up as much as half of
-    the first. So each update is written a few times in all, and a part that is large is not written for a small one."""
+    """Whether to rewrite a part whole: it is new, has many files, or its small ones exceed half of the first.
+
+    The arriving updates count as a small file. So each update is rewritten only a few times, and a large part is not
+    rewritten for a small change.
+    """
     return not held or len(held) >= LAYERS or sum(layer.rows for layer in held[1:]) + arriving > held[0].rows // 2
 
 
 def arrivals(found: Iterable[Found], dictionary: Dictionary) -> tuple[dict[NodeId, Block], list[Found]]:
-    """The updates that came, by port, and reports, which only pass; values go into the dictionary, where what was
-    interned before has been drained."""
+    """(updates received, by port; reports, which pass through).
+
+    Values go into the dictionary, after its new entries have been drained.
+    """
     blocks: dict[NodeId, list[Block]] = {}
     passing = []
     dictionary.drain_new()
@@ -241,7 +259,7 @@ def found_in(batch: pa.RecordBatch) -> list[Found]:
 
 
 def guarded(work: Callable[[], T]) -> T:
-    """An error of ours, so that the driver knows it again."""
+    """Marks a SqlError, so that the driver recognises it."""
     try:
         return work()
     except SqlError as error:

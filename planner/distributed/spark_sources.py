@@ -1,6 +1,6 @@
-"""What a hydration by Spark begins with, written for executors: rows of what is there already, and the values of ids.
+"""Writes what a hydration by Spark begins with: rows of existing contents, and the values of ids.
 
-Rows go out as they lie in the spines that hold them, a slice at a time: what a large table has is never copied whole.
+Rows are written from the spines that hold them, a slice at a time; a large table is never copied whole.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ SLICE_ROWS: Final = 1 << 19
 
 @dataclass(slots=True)
 class Sources:
-    """``slices``: what was written; ``updates``: how many in all; ``words``: how many they have.
-    ``check`` raises what is to end the work."""
+    """``slices``: what was written; ``updates``: how many updates in all; ``words``: how many words.
+
+    ``check`` is called between slices and may raise to end the work.
+    """
 
     plan: Plan
     dictionary: Dictionary
@@ -40,7 +42,10 @@ class Sources:
     words: int = 0
 
     def write(self, source: NodeId, node: NodeId, standing: Standing, words: tuple[int, ...]) -> None:
-        """Writes what the plan's ``node`` has, as rows of ``source``. ``words``: those that are read, at least one."""
+        """Writes the contents of the plan's ``node`` as rows of ``source``.
+
+        ``words``: those that are read, at least one.
+        """
         width = self.plan.widths[node]
         found: list[Words] = []
         ids = [words.index(i) for i in id_columns(self.plan, node) if i in words]
@@ -57,7 +62,7 @@ class Sources:
         self._write_values(f"source-{source}", found)
 
     def _write_values(self, name: str, found: Sequence[Words]) -> None:
-        """The values of all words that are ids. A number that happens to be one too does no harm."""
+        """Writes the values of all words that are ids. A number that happens to equal an id does no harm."""
         words = distinct(np.concatenate(found)) if found else np.zeros(0, np.int64)
         ids = words[self.dictionary.living(words)]
         if len(ids):
@@ -66,7 +71,7 @@ class Sources:
 
 
 def id_columns(plan: Plan, node: NodeId) -> list[int]:
-    """Which of a node's words may be ids, as far as one can see: those of a relation as its types say."""
+    """The words of a node that may be ids, as far as the schemas below it show; all words if they do not."""
     match plan.nodes[node]:
         case Table(schema=schema) | Constants(schema=schema):
             return [i for i, column in enumerate(schema) if column.type.storage is not Storage.DIRECT]

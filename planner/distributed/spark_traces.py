@@ -1,8 +1,7 @@
-"""What parts' traces hold, as the executors of a hydration hand it on from step to step: in files of a folder that all
-share, one for each step that has added something.
+"""What parts' traces hold during a hydration: files in a folder shared by all executors.
 
-The process that runs a part's step has often run its last one. So what it has read or written before it keeps, and a
-round reads what is new.
+There is one file for each step that has added something. The process that runs a part's step has often run its last
+one, so it caches what it has read or written, and a round reads only what is new.
 """
 
 from __future__ import annotations
@@ -16,13 +15,15 @@ from ivm.trace.batch import Block
 from storage.spark.blocks import encoded_words, read_block, write_blocks
 
 HELD_WORDS: Final = 1 << 24
-"""What a process keeps at most: 128 MiB."""
+"""The most words that a process caches: 128 MiB."""
 
 
 @dataclass(slots=True)
 class Held:
-    """The blocks of files, by trace and step, those of the trace that was used last at the end. A file never changes: a
-    task that runs again writes the same."""
+    """A cache of blocks by trace and step; least recently used traces are evicted first.
+
+    A file never changes: a task that runs again writes the same.
+    """
 
     hydration: Path | None = None
     words: int = 0
@@ -31,8 +32,10 @@ class Held:
     _traces: OrderedDict[Path, dict[int, Block]] = field(default_factory=OrderedDict)
 
     def before(self, hydration: Path, trace: Path, step: int) -> list[Block]:
-        """What steps before this one have left in a trace, whatever a task that ran twice has written since. Nobody may
-        write to it."""
+        """What steps before ``step`` have added to a trace.
+
+        Ignores files that a task which runs again, or a later step, has written since. The blocks are read-only.
+        """
         steps = sorted(int(path.stem) for path in trace.glob("*.arrow"))
         return [self._block(hydration, trace, before) for before in steps if before < step]
 
@@ -45,7 +48,7 @@ class Held:
         return found
 
     def add(self, hydration: Path, trace: Path, step: int, block: Block, again: bool) -> None:
-        """Writes what a step adds to a trace. ``again``: later steps may ask for it."""
+        """Writes what a step adds to a trace. ``again``: later steps may read it, so it is cached."""
         if block.n:
             write_blocks(_file(trace, step), [block], durable=False)
             if again:

@@ -1,12 +1,12 @@
-"""What executors do for a hydration: fragments of a plan over the parts that a task has been sent.
+"""What executors do for a hydration: run a plan's fragments over the parts that a task receives.
 
 Spark calls it through ``mapInArrow``; executors need this package with the same Python and numpy. A record is a block
-of updates for a port of a part of a fragment (``storage.spark.blocks``). What traces hold goes to files of the folder
-that all share: a task that runs again writes the same under the same names.
+of updates for a port of a part of a fragment (``storage.spark.blocks``). What traces hold goes to files in a folder
+that all share; a task that runs again writes the same under the same names.
 
-``due`` says what a record waits for, for folders: a port at a loop vector (negative: what a node owes to it).
-A record of no fragment is a note (``planner.distributed.multi_step``), whose ``port`` is a stage, after which something
-waits for it.
+``due`` says what a record waits for, as a folder name: a port at a loop vector (a negative port: what a node owes to
+it). A record of no fragment is a note (``planner.distributed.multi_step``); its ``port`` is the stage after which
+something waits for its ``due``.
 """
 
 from __future__ import annotations
@@ -54,19 +54,22 @@ FRAME_SCHEMA: Final = pa.schema(
     ]
 )  # fmt: skip
 RECORD_BYTES: Final = 1 << 18
-"""Of one record, about: Spark looks at what it holds a hundred records at a time."""
+"""The approximate size of a record: Spark checks its memory only every hundred records."""
 _BATCH_BYTES: Final = 1 << 23
 held: Final = Held()
-"""What this process has of traces."""
+"""This process's cache of traces."""
 NOTE: Final = -1
-"""The fragment of notes."""
+"""The fragment number of notes."""
 _NOTHING: Final = Block(1, 1)
 Arrived = dict[tuple[int, int], dict[NodeId, list[Block]]]
-"""What has come, by fragment and part, then by port."""
+"""Updates received, by (fragment, part), then by port."""
 
 
 class Record(NamedTuple):
-    """A row of ``FRAME``, its block not encoded yet. ``due`` names folders, and is not in the files there."""
+    """A row of ``FRAME`` with its block not encoded yet.
+
+    ``due`` is a folder name and not a column of the files in it.
+    """
 
     due: str | None
     fragment: int
@@ -78,7 +81,7 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What a ``Context`` is made of elsewhere; ``folder``: where the values of ids are, step by step."""
+    """The data from which executors make a ``Context``. ``folder``: has the values of ids, step by step."""
 
     secret: bytes
     folder: Path
@@ -90,7 +93,7 @@ class Environment:
     formats: DateFormats = DEFAULT_FORMATS
 
     def context(self, step: int) -> Context:
-        """A context over what is known of the dictionary before a step."""
+        """A context with the dictionary as known before a step."""
         dictionary = _dictionary(self.secret, self.folder)
         for before in range(len(_taken), step):
             for path in sorted(values_folder(self.folder, before).glob("*.arrow")):
@@ -104,19 +107,19 @@ class Environment:
 
 @lru_cache(maxsize=1)
 def _dictionary(secret: bytes, folder: Path) -> Dictionary:
-    """One for each hydration that a worker works for, the last one's only."""
+    """The dictionary of a hydration; only the last hydration's is cached."""
     del folder
     _taken.clear()
     return Dictionary(secret)
 
 
 _taken: Final[list[int]] = []
-"""The steps whose values the dictionary has: when a later step runs, nothing comes to them any more."""
+"""The steps whose values the dictionary has. Once a later step runs, nothing is added to them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Rows for a port, in a file that has only the ``words`` that are read, of ``width`` in all: the others are 0."""
+    """Rows for a port, in a file that has only the ``words`` that are read, out of ``width``; the others are 0."""
 
     port: NodeId
     path: Path
@@ -124,7 +127,7 @@ class Slice:
     width: int
 
     def read(self) -> Block:
-        """The rows in their whole width."""
+        """The rows at their full width."""
         block = read_block(self.path)
         if block.width == self.width:
             return block
@@ -136,12 +139,12 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One step: what waits for some fragments, and what they make of it.
+    """One step: takes what waits for some fragments and runs them.
 
-    ``slices``: for the first step, what it reads, by the task's number. ``traces``: for each of the ``fragments``
-    how many it has; ``kept``: which of them are written. ``again``: whether other steps go on with what this one leaves
-    in traces. ``output``: the number of the fragment that nothing runs: the plan's rows. ``turns``: which of what comes
-    is taken, at one loop vector; None: all that comes for the fragments, which are in no loop.
+    ``slices``: the first step's input, by task number. ``traces``: the number of traces of each of the ``fragments``;
+    ``kept``: which of them are written. ``again``: whether later steps read what this one adds to the traces.
+    ``output``: the number of the output fragment, which only stores the plan's rows. ``turns``: selects what is taken,
+    at one loop vector; None: everything for the fragments, which are in no loop.
     """
 
     fragments: tuple[Fragment, ...]
@@ -174,7 +177,7 @@ class Work:
         yield from self._go(arrived, 0, told)
 
     def _turn(self, records: Sequence[Record], turns: Turns, told: Path) -> Iterator[Record]:
-        """What is due now, which is not known before all has come; the rest goes on."""
+        """Takes what is due, which is known only when all records have arrived, and passes on the rest."""
         notes = {(note.due, note.port, note.part): note for note in records if note.fragment == NOTE}
         due = turns.due([(stage, Due.parse(text)) for text, stage, _ in notes if text is not None])
         mine = {(one.fragment, one.port, one.vector) for one in due}
@@ -194,7 +197,7 @@ class Work:
                 yield from (Record(text, NOTE, turns.stage, part, 0, _NOTHING) for part in range(self.parts))
 
     def _go(self, arrived: Arrived, vector: int, told: Path) -> Iterator[Record]:
-        """Runs fragments over the parts for which something has come, and says so: ``told``."""
+        """Runs fragments over the parts that received something, and marks each as done in the folder ``told``."""
         context = self.environment.context(self.step)
         for (number, part), ports in sorted(arrived.items()):
             place = next(i for i, f in enumerate(self.fragments) if f.number == number)
@@ -225,7 +228,7 @@ class Work:
         return ran
 
     def _take(self, batches: Iterable[pa.RecordBatch], arrived: Arrived) -> Iterator[Record]:
-        """Notes what has come; what other fragments wait for goes on."""
+        """Collects what arrived for the fragments; passes on records for others."""
         mine = {fragment.number for fragment in self.fragments}
         for number in (n for batch in batches for n in batch.column(0).to_pylist()) if self.slices else ():
             found = self.slices[number]
@@ -245,7 +248,7 @@ class Work:
 
 
 def _waiting(sent: Sent) -> Iterator[Record]:
-    """Records of updates that wait for their loop vectors."""
+    """Records of updates, one or more for each loop vector that they wait for."""
     rows, times, diffs = sent.block.arrays()
     for vector in np.unique(times).tolist():
         chosen = slice(None) if times[0] == times[-1] == vector and (times == vector).all() else times == vector
@@ -269,23 +272,25 @@ def _nothing_arrived() -> Arrived:
 
 
 def values_folder(folder: Path, step: int) -> Path:
-    """The values of ids that a step has interned; of step 0 those that the server has written."""
+    """The values of ids that a step has interned; for step 0, those that the server has written."""
     return folder / "values" / f"{step:06d}"
 
 
 def told_folder(folder: Path, step: int) -> Path:
-    """There once a step has begun; in it a file for each part that is done: what it has taken (``Due``), the part, and
-    how many updates have come to it."""
+    """Exists once a step has begun. Has a file for each finished part.
+
+    The file's name: what was taken (``Due.text``), the part, and the number of updates received.
+    """
     return folder / "told" / f"{step:06d}"
 
 
 def part_folder(folder: Path, fragment: int, trace: int, part: int | str) -> Path:
-    """Where a trace of a part is, a file for each step that has added to it."""
+    """A trace of a part: a file for each step that has added to it."""
     return folder / "traces" / f"{fragment}-{trace}" / str(part)
 
 
 def output_folder(folder: Path, node: NodeId) -> Path:
-    """Where the plan's rows are, or its errors."""
+    """The plan's rows, or its errors."""
     return folder / "output" / str(node)
 
 

@@ -1,9 +1,9 @@
-"""Plans as Spark runs them: a join of several inputs at once unfolded, what is there already taken as it is.
+"""Rewrites plans for Spark: delta joins become chains of linear joins, and existing contents become sources.
 
-A delta join keeps nothing because its inputs' arrangements are at hand, in one memory. Where rows of one key have to be
-brought together first, it is a chain of joins along one of its paths: the combinations are the same, in every round
-too, since a join is linear in each of its inputs. The chain's own arrangements are not part of the view. It takes the
-path with the fewest lookups that may find several rows.
+A delta join keeps nothing because its inputs' arrangements are at hand in one memory. Where rows of one key must first
+be brought together, a chain of joins along one of its paths is used: it gives the same combinations, in every round
+too, since a join is linear in each input. The chain's own arrangements are not part of the view. The path with the
+fewest lookups that may find several rows is chosen.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from planner.physical.uniqueness import tells_apart
 
 @dataclass(frozen=True, slots=True)
 class Unfolded:
-    """``origin``: the given plan's number of each node that stands for one of its nodes. ``sources``: the nodes whose
-    rows come from outside, by the given plan's numbers; ``kept``: the arrangements of the given plan."""
+    """A rewritten plan.
+
+    ``origin``: maps its nodes to those of the given plan that they stand for. ``sources``: maps nodes of the given plan
+    to the new nodes whose rows come from outside. ``kept``: its arrangements that the given plan has.
+    """
 
     plan: Plan
     origin: dict[NodeId, NodeId]
@@ -29,7 +32,7 @@ class Unfolded:
 
 
 def unfold(plan: Plan, given: Collection[NodeId]) -> Unfolded:
-    """The plan without what only ``given`` nodes read, whose rows come from outside as constants' do."""
+    """The plan without what only ``given`` nodes read. Their rows come from outside, like those of constants."""
     return _Unfolding(plan, frozenset(given)).run()
 
 
@@ -73,7 +76,7 @@ class _Unfolding:
         return self._add(with_inputs(node, self.place), width)
 
     def _arranged(self, number: NodeId) -> Arrange | None:
-        """How a node's rows are arranged, where it is an arrangement."""
+        """The arrangement of a node's rows, if the node is an arrangement."""
         node, width = self.plan.nodes[number], self.plan.widths[number]
         if not isinstance(node, Arrange | Group | Threshold):
             return None
@@ -90,7 +93,7 @@ class _Unfolding:
         return NodeId(len(self.nodes) - 1)
 
     def _chain(self, join: DeltaJoin) -> NodeId:
-        """The joins along one path; what is bound so far is a row of the last one."""
+        """The chain of joins along one path; a row of the last join is all that is bound so far."""
         path = min(join.paths, key=self._spread)
         bound = self.place[path.start]
         at = [*range(self.widths[bound])]
@@ -103,7 +106,10 @@ class _Unfolding:
         return self._add(Project(bound, moved), len(moved.words))
 
     def _stage(self, bound: NodeId, at: list[int], stage: Sequence[Lookup]) -> NodeId:
-        """A stage's lookups, one after the other. ``at``: where the path's words are now."""
+        """A stage's lookups, one after another.
+
+        ``at``: the current position of each of the path's words; extended in place.
+        """
         starts: dict[Lookup, int] = {}
         shared: tuple[int, ...] = ()
         for lookup in self._in_turn(stage):
@@ -115,13 +121,16 @@ class _Unfolding:
         return bound
 
     def _in_turn(self, stage: Sequence[Lookup]) -> list[Lookup]:
-        """First those that find one row at most, whatever the others agree on."""
+        """The lookups that find at most one row, whatever the others agree on, come first."""
         return sorted(stage, key=lambda lookup: not self._finds_one(lookup, 0))
 
     def _spread(self, path: Path) -> int:
-        """How many lookups may make several rows of one: what is bound then may be much more than the join's inputs and
-        its result, as where two ends of an edge are compared by what they have in common before it is known that there
-        is an edge."""
+        """The number of a path's lookups that may find several rows for one.
+
+        After such a lookup the intermediate result may be much larger than the join's inputs and its result: for
+        example where common neighbours of two nodes are enumerated before it is known that there is an edge between
+        them.
+        """
         return sum(
             not self._finds_one(lookup, min(i, 1))
             for stage in path.stages
@@ -132,7 +141,7 @@ class _Unfolding:
         return tells_apart(self.plan, lookup.node, set(range(len(lookup.key) + more)))
 
     def _looked_up(self, bound: NodeId, lookup: Lookup, key: tuple[int, ...]) -> NodeId:
-        """[what was bound | the row that was looked up]."""
+        """[the bound row | the row that was looked up]."""
         width, count = self.widths[bound], len(key)
         left = self._add(Arrange(bound, Gather((*key, *range(width))), count), count + width)
         right = self.place[lookup.node]
