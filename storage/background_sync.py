@@ -1,7 +1,7 @@
-"""fdatasync beside Python: glibc's POSIX AIO, whose thread needs no interpreter.
+"""fdatasync in the background, by glibc's POSIX AIO, whose thread does not need the GIL.
 
-A Python thread that syncs must get the interpreter's lock twice, which costs more than a sync on a good disk when the
-thread that started it goes on computing. Elsewhere than on 64-bit glibc nothing is begun, and the caller syncs itself.
+A Python thread that syncs must acquire the GIL twice. While the thread that started it keeps computing, that costs more
+than a sync on a good disk. Anywhere but on 64-bit glibc ``begin`` starts nothing, and the caller syncs itself.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TIMESPEC: Final = struct.Struct("ll")
 
 @cache
 def _library() -> Any:
-    """glibc with aio_fsync; None where there is none."""
+    """glibc with aio_fsync, or None if there is none."""
     if platform.system() != "Linux" or platform.libc_ver()[0] != "glibc" or struct.calcsize("P") != 8:
         return None
     library = ctypes.CDLL(None, use_errno=True)
@@ -35,7 +35,7 @@ def _library() -> Any:
 
 
 class BackgroundSync:
-    """One fdatasync under way. Invariant: its control block lives until ``wait`` has returned."""
+    """One fdatasync in progress. Invariant: its control block outlives ``wait``."""
 
     def __init__(self, library: Any, block: Any) -> None:
         self._library = library
@@ -43,7 +43,7 @@ class BackgroundSync:
 
     @classmethod
     def begin(cls, descriptor: int) -> BackgroundSync | None:
-        """Begins to sync what was written to the descriptor; None where that cannot be done in the background."""
+        """Starts syncing what was written to the descriptor. None if it cannot be done in the background."""
         library = _library()
         if library is None:
             return None
@@ -55,7 +55,7 @@ class BackgroundSync:
         return cls(library, block)
 
     def is_done(self, until: float) -> bool:
-        """Whether it has ended, well or not, by a time of ``perf_counter``."""
+        """Whether the sync has ended, successfully or not, by ``until`` (a time of ``perf_counter``)."""
         library, block = self._library, self._block
         while library.aio_error(block) == errno.EINPROGRESS:
             left = until - perf_counter()
@@ -67,7 +67,7 @@ class BackgroundSync:
         return True
 
     def wait(self) -> None:
-        """Returns when it is on disk; OSError when the disk failed."""
+        """Returns when the data is on disk. Raises OSError if the disk failed."""
         self.is_done(math.inf)
         library, block = self._library, self._block
         error = library.aio_error(block)

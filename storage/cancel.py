@@ -1,4 +1,4 @@
-"""A request to stop that reaches work on another thread, and what that work waits for."""
+"""Cancellation of work on another thread, and of the blocking calls that it waits for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AGAIN_SECONDS: Final = 0.3
 
 
 class Cancel:
-    """``set`` may be called from any thread, and more than once; the work calls ``check`` now and then."""
+    """A cancellation flag. ``set`` may be called repeatedly and from any thread; the work calls ``check`` regularly."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -21,20 +21,21 @@ class Cancel:
         self._stops: list[Callable[[], object]] = []
 
     def set(self) -> None:
-        """Ask for the end; what the work waits for is stopped until the work no longer waits for it."""
+        """Requests cancellation, and interrupts the blocking call that the work is in."""
         if not self._event.is_set():
             self._event.set()
             threading.Thread(target=self._insist, name="cancel", daemon=True).start()
 
     def check(self) -> None:
-        """Raises 57014 when the end was asked for."""
+        """Raises 57014 if cancellation was requested."""
         if self._event.is_set():
             raise SqlError("57014", "canceling statement due to user request")
 
     @contextmanager
     def stopping(self, stop: Callable[[], object]) -> Iterator[None]:
-        """While inside, ``stop`` makes what the work waits for end; it is called again and again, since a first call
-        may come before there is anything to stop. An error inside is 57014 once the end was asked for."""
+        """Within the context, a cancellation calls ``stop`` to interrupt what the work waits for. It is called
+        repeatedly, since a first call may come before there is anything to stop. After a cancellation an error raised
+        inside becomes 57014."""
         self.check()
         with self._guard:
             self._stops.append(stop)

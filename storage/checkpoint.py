@@ -1,10 +1,10 @@
-"""What makes a restart fast: stepped commits move into the store behind the commit path, and the log is cut.
+"""Fast restarts: commits move into the store in the background, and the log is truncated.
 
-The ``Applier`` takes batches of stepped commits (tables and view deltas together), applies them in bulk from a thread
-of its own, lets history go that nobody retains, checkpoints the store and cuts the log at what the checkpoint holds.
-``recover`` is the other direction: the store, then the log after it.
+The ``Applier`` takes batches of stepped commits (table and view deltas together) and applies them in bulk on its own
+thread. It also drops history past its retention, checkpoints the store and cuts the log up to the checkpoint.
+``recover`` reads it all back: the store, then the log after it.
 
-Invariant: the log is cut only at a sequence number that a verified checkpoint holds.
+Invariant: the log is cut only at a sequence number that a verified checkpoint contains.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from storage.row_file import remove_others
 from storage.stored import Batch, merge_batches
 
 Retention = Callable[[int, int], int]
-"""(relation, high water) → the epoch whose past nobody needs any more. Called from the applier's thread."""
+"""(relation, high water) → the epoch before which history is no longer needed. Called on the applier's thread."""
 
 
 LAZY_SECONDS: Final = 0.1
-"""A pace at least so slow needs no notice of each batch: the applier looks for itself. To wake it would hand it the
-interpreter in the middle of a commit."""
+"""At intervals of at least this length the applier polls instead of being notified of each batch. A notification would
+hand it the GIL in the middle of a commit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """When the applier moves: a batch waits at most ``seconds`` and until ``rows`` updates wait.
+    """When the applier works: it applies a batch after at most ``seconds``, or once ``rows`` updates wait.
 
-    ``room``: updates (``Batch.pressing``) that may wait before ``wait_for_room`` holds its caller back;
-    ``transaction``: the most of them in one transaction (one batch may be larger); ``checkpoint_rows``,
-    ``checkpoint_seconds``: the same for checkpoints; ``retry_seconds``: the pause after an error that may pass (memory,
-    a full disk); ``fold_seconds``: how much history past its retention is let go at once.
+    ``room``: the number of waiting updates (``Batch.pressing``) above which ``wait_for_room`` blocks. ``transaction``:
+    the maximum number of updates in one transaction (a single batch may exceed it). ``checkpoint_rows``,
+    ``checkpoint_seconds``: the same thresholds for checkpoints. ``retry_seconds``: the pause after a transient error
+    (out of memory, disk full). ``fold_seconds``: how much expired history is dropped at a time.
     """
 
     rows: int = 100_000
@@ -58,8 +58,9 @@ class Pace:
 class Applier:
     """Applies batches to the store in the background, in order.
 
-    ``on_error`` is called from its thread: with a SqlError when the store refused (53200, 53100) and will be tried
-    again, with anything else when the applier has ended for good; ``flush`` and ``close`` raise that.
+    ``on_error`` is called on the applier's thread: with a SqlError if the store refused (53200, 53100) and the batch
+    will be retried, with any other exception if the applier has stopped for good. ``flush`` and ``close`` raise that
+    exception.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class Applier:
         self._waiting: deque[Batch] = deque()
         self._waiting_size = 0
         self._pressing = 0
-        """Those of them that hold callers back."""
+        """How many of the waiting updates count towards backpressure."""
         self._oldest = 0.0
         self._submitted = store.high_water()
         self._flushing = 0
@@ -97,21 +98,21 @@ class Applier:
 
     @property
     def high_water(self) -> int:
-        """The epoch up to which the store holds everything."""
+        """The epoch up to which the store is complete."""
         return self._store.high_water()
 
     @property
     def waiting(self) -> int:
-        """How many updates wait."""
+        """The number of updates waiting."""
         return self._waiting_size
 
     @property
     def has_room(self) -> bool:
-        """Whether ``wait_for_room`` would not wait."""
+        """Whether ``wait_for_room`` would return at once."""
         return self._pressing < self._pace.room and self._failure is None
 
     def submit(self, batch: Batch) -> None:
-        """Hands over the next batch; its arrays must not change any more. Never blocks."""
+        """Queues the next batch. The caller must not change its arrays afterwards. Never blocks."""
         with self._changed:
             self._raise_failure()
             assert batch.high_water > self._submitted, "batches come in order of their epochs"
@@ -125,7 +126,7 @@ class Applier:
                 self._changed.notify_all()
 
     def wait_for_room(self, timeout: float | None = None) -> bool:
-        """Holds the caller back while too much waits (memory); False when the timeout came first."""
+        """Backpressure: blocks while too many updates wait in memory. False if the timeout expired first."""
         if self.has_room:
             return True
         with self._changed:
@@ -134,9 +135,10 @@ class Applier:
             return bool(room)
 
     def flush(self, checkpoint: bool = False) -> None:
-        """Returns when everything submitted is in the store (and, on demand, checkpointed and cut from the log).
+        """Returns when everything submitted is in the store; with ``checkpoint`` also checkpointed and cut from the
+        log.
 
-        Raises what keeps it from getting there.
+        Raises the error that prevents it.
         """
         with self._changed:
             self._last_error = None
@@ -152,7 +154,7 @@ class Applier:
                 self._flushing -= 1
 
     def close(self, flush: bool = True) -> None:
-        """Ends the thread, everything applied and checkpointed first if asked; the log keeps what is not."""
+        """Stops the thread; with ``flush`` after applying and checkpointing everything. The log keeps the rest."""
         try:
             if flush and self._failure is None:
                 self.flush(checkpoint=True)
@@ -170,7 +172,7 @@ class Applier:
         return not (self._waiting or self._busy or self._checkpoint_wanted)
 
     def _pause(self) -> float | None:
-        """Seconds until there is something to do: 0 for now, None for when something changes."""
+        """Seconds until there is work: 0 for now, None to wait for a notification."""
         now = time.monotonic()
         if self._checkpoint_wanted:
             return 0.0
@@ -199,7 +201,7 @@ class Applier:
                 self._report(error)
                 with self._changed:
                     self._changed.wait_for(lambda: self._closing, self._pace.retry_seconds)
-            except Exception as error:  # the thread's end: nobody else would hear of it
+            except Exception as error:  # the thread's last resort: nobody else would see the error
                 with self._changed:
                     self._failure = error
                     self._changed.notify_all()
@@ -219,7 +221,7 @@ class Applier:
         self._on_error(error)
 
     def _next_batches(self) -> list[Batch]:
-        """The oldest batches, as many as fit in one transaction; they keep waiting until they are applied."""
+        """The oldest batches that fit in one transaction. They stay queued until they are applied."""
         batches: list[Batch] = []
         size = 0
         for batch in self._waiting:
@@ -255,7 +257,7 @@ class Applier:
             return
         try:
             self._fold_touched(self._retention)
-        except SqlError as error:  # history that stays longer hurts nobody: commits go on, and the log is cut
+        except SqlError as error:  # keeping history longer is harmless: commits go on, and the log is cut
             self._fold_after = time.monotonic() + self._pace.fold_seconds
             self._on_error(error)
 
@@ -289,10 +291,10 @@ class Applier:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What a restart finds: the store as of ``high_water``, and the commits of the log after it, oldest first.
+    """What recovery found: the store as of ``high_water``, and the log's commits after it, oldest first.
 
-    ``relations``: the ids kept and their width in words; ``loads``: what is known of the loads of a commit, by its
-    epoch, the tail's included; ``sequences``: where they stood at the high water.
+    ``relations``: the ids kept, with their widths in words. ``loads``: what is known of each commit's loads, by epoch,
+    including the tail's. ``sequences``: the positions of sequences at the high water.
     """
 
     store: Store
@@ -306,20 +308,20 @@ class Recovered:
 
     @property
     def last_epoch(self) -> int:
-        """The newest commit's epoch, 0 when there never was one."""
+        """The newest commit's epoch, 0 if there is none."""
         return self.tail[-1][1].epoch if self.tail else self.high_water
 
     def rows(self, relation: int) -> tuple[Words, Words]:
-        """A relation's rows at the high water, int64[n, width], and their diffs: read from the store when asked."""
+        """A relation's rows at the high water, int64[n, width], and their diffs. Reads the store on each call."""
         return self.store.rows(relation, self.high_water)
 
 
 def recover(store: Store, log: CommitLog, rows: Path = Path()) -> Recovered:
-    """Reads what was committed: the store, and every log record after it with its sequence number.
+    """Recovers the committed state: the store, and every later log record with its sequence number.
 
-    ``rows``: the folder of files of rows; those that no record names go.
+    ``rows``: the folder of row files; those that no record names are deleted.
 
-    Raises XX001 when the log does not go on where the store ends, or is damaged.
+    Raises XX001 if the log does not continue where the store ends, or is damaged.
     """
     applied = store.log_sequence()
     if log.last < applied or log.first > applied + 1:

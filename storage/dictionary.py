@@ -1,4 +1,4 @@
-"""Interning: values ↔ words. What the ids are and how collisions are settled stands in ``ivm.kernels.arena``."""
+"""Interning: values ↔ words. ``ivm.kernels.arena`` describes the ids and how collisions are resolved."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ivm.arena import Arena, Generation
 
 Entries = tuple[Words, Bytes, Words]
-"""Ids, their values' bytes one after the other, and int64[n + 1] where each value starts."""
+"""Ids, their values' concatenated bytes, and int64[n + 1] offsets into them."""
 
 _RECENT_LIMIT: Final = 4096
 _RECENT_BYTES: Final = 64
@@ -25,15 +25,15 @@ _serials = count(1)
 
 
 class Dictionary:
-    """The database's values by id; with a ``parent``, a scratch dictionary of a one-shot query.
+    """The database's values by id. With a ``parent``, a scratch dictionary for a one-shot query.
 
-    Ids are odd, stable for ever and the same in every process that has the secret, but for the rare value whose
-    proposal was taken. A scratch dictionary finds what its parent has and keeps new values to itself; its ids agree
-    with the parent's for values that the parent gets later (collisions of 63-bit hashes aside).
+    Ids are odd and permanent. They are the same in every process that has the secret, except for the rare value whose
+    proposed id was taken. A scratch dictionary looks values up in its parent and keeps new ones to itself. Its ids
+    agree with those that the parent would give later (collisions of 63-bit hashes aside).
 
-    Any thread may intern and look up. ``serial`` tells dictionaries apart in caches of words. ``memos`` is where the
-    evaluator remembers results of immutable functions, in bounded dicts. A sweep (``ivm.sweep``) begins with new memos
-    and another ``serial``, so that what is taken from them later is seen to be in use.
+    Thread-safe for interning and lookup. ``serial`` identifies the dictionary in caches of words. ``memos`` is where
+    the evaluator caches results of immutable functions, in bounded dicts. A sweep (``ivm.sweep``) starts with new memos
+    and a new ``serial``, so that ids taken from caches afterwards are seen to be in use.
     """
 
     def __init__(self, secret: bytes, parent: Dictionary | None = None, id_bits: int = 63) -> None:
@@ -43,30 +43,31 @@ class Dictionary:
         self.secret = secret
         self.serial = next(_serials)
         self.guarded = False
-        """While values may be dead: whoever feeds words that were had before says so (``see``)."""
+        """True while a sweep may remove values. A caller that then uses words obtained earlier must report them
+        (``see``)."""
         self.memos: dict[Any, dict[Any, Any]] = {}
         self._ids: dict[bytes, int] = {}
         self._values: dict[int, bytes] = {}
 
     def __len__(self) -> int:
-        """How many values it has of its own."""
+        """The number of values held here, without the parent's."""
         return len(self.arena)
 
     @property
     def generation(self) -> Generation:
-        """To be kept by who keeps ids for later where a sweep does not see them: their values stay."""
+        """Keep this as long as you keep ids where a sweep does not see them: their values stay."""
         return self.arena.generation
 
     def see(self, words: Words) -> None:
-        """Ids among the words are in use, though they were not interned just now."""
+        """Marks ids among the words as in use, though they were not interned just now."""
         self.arena.see(words)
 
     def living(self, ids: Words) -> Words:
-        """The places of the ids, int64[m], that no sweep has declared dead."""
+        """The positions, int64[m], of the ids that no sweep has declared dead."""
         return self.arena.living(ids)
 
     def forget_recent(self) -> None:
-        """A sweep begins, or has ended: nothing is taken any more from what was remembered."""
+        """Clears the caches; called when a sweep begins or ends."""
         self.serial = next(_serials)
         self.memos, self._ids, self._values = {}, {}, {}
 
@@ -85,7 +86,7 @@ class Dictionary:
         return ident
 
     def intern(self, values: Sequence[bytes]) -> Words:
-        """The ids of values, int64[n], adding those that are new."""
+        """The ids of values, int64[n]. New values are added."""
         if len(values) > _FEW:
             return self._intern(values)
         return np.array([self.intern_one(v) for v in values], np.int64)
@@ -95,7 +96,7 @@ class Dictionary:
         return self.arena.intern(data, np.asarray(offsets, np.int64))
 
     def lookup_one(self, ident: int) -> bytes:
-        """The bytes of one id."""
+        """The value of one id."""
         values = self._values
         known = values.get(ident)
         if known is not None:
@@ -105,7 +106,7 @@ class Dictionary:
         return value
 
     def lookup(self, ids: Words) -> list[bytes]:
-        """The bytes of each id. AssertionError: an id that was never given out."""
+        """The value of each id. AssertionError for an id that was never assigned."""
         if len(ids) <= _FEW:
             return [self.lookup_one(i) for i in ids.tolist()]
         data, offsets = self.arena.packed(ids)
@@ -113,18 +114,19 @@ class Dictionary:
         return [whole[a:b] for a, b in pairwise(bounds)]
 
     def packed(self, ids: Words) -> tuple[NDArray[np.uint8], Words]:
-        """The values' bytes one after the other, uint8[total], and int64[n + 1] where each starts."""
+        """The values' concatenated bytes, uint8[total], and their offsets, int64[n + 1]."""
         return self.arena.packed(np.ascontiguousarray(ids))
 
     def drain_new(self) -> list[Entries]:
-        """The entries added since the last call, in order: a commit's log record holds them before it names them."""
+        """The entries added since the last call, in order. A commit's log record stores them before rows that refer to
+        them."""
         ids = self.arena.drain_journal()
         return [(ids, *self.arena.packed(ids))] if len(ids) else []
 
     def load(self, ids: Words, data: Bytes, offsets: Words) -> Words:
-        """Brings back entries at a restart; gives the ids that were not there yet, which ``drain_new`` leaves out.
+        """Restores entries at a restart and returns the ids that were not present. ``drain_new`` omits these.
 
-        Idempotent. To be called with nothing left to drain. XX001: an id with two values.
+        Idempotent. Call it only with nothing left to drain. XX001: an id with two values.
         """
         assert not self.arena.drain_journal().size, "new entries are drained before others are loaded"
         clash = self.arena.load(np.ascontiguousarray(ids), data, np.asarray(offsets, np.int64))
@@ -139,7 +141,7 @@ class Dictionary:
 
 
 def _remember(recent: dict[Any, Any], key: object, found: object, size: int) -> None:
-    """Into the dict that was there before the arena was asked: a sweep may have replaced it."""
+    """Caches into the dict fetched before the arena was asked: a sweep may have replaced it since."""
     if size <= _RECENT_BYTES:
         if len(recent) >= _RECENT_LIMIT:
             recent.clear()

@@ -1,7 +1,7 @@
-"""What VERIFY DICTIONARY finds out: whether ids are what they are said to be.
+"""VERIFY DICTIONARY: checks that the dictionary is consistent.
 
-A value has one id, and an id one value; the id is one that the value's hash proposes, of the first round whose id was
-another's, so that whoever has the secret proposes the same; the store has the same pairs; and what rows name is there.
+Values and ids are one to one. An id is one that its value's hash proposes, in the first round whose id was not taken,
+so that every process with the secret proposes the same. The store has the same pairs, and every id in a row exists.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from ivm.words import Schema, Storage
 from storage.dictionary import Dictionary, Entries
 
 _PIECE: Final = 1 << 18
-"""Values looked at at once."""
+"""Values checked at a time."""
 _ROUNDS: Final = 64
-"""Far more than any value of 63-bit ids needs."""
+"""Far more rounds than any value of 63-bit ids needs."""
 
 
 class Problem(NamedTuple):
-    """One finding: what is wrong with an id; its value where it has one."""
+    """One finding: an id, what is wrong with it, and its value if it has one."""
 
     what: str
     ident: int
@@ -30,8 +30,8 @@ class Problem(NamedTuple):
 
 
 def check_values(dictionary: Dictionary) -> Iterator[Problem]:
-    """Whether values and ids in memory are one to one, and each id one of its value's proposals."""
-    held = dictionary.generation  # values that a sweep finds unused meanwhile stay
+    """Checks that values and ids in memory are one to one, and that each id is one of its value's proposals."""
+    held = dictionary.generation  # keeps values that a concurrent sweep finds unused
     fresh = Dictionary(dictionary.secret, id_bits=dictionary.arena.id_bits)
     ids = dictionary.arena.ids()
     for start in range(0, len(ids), _PIECE):
@@ -47,7 +47,8 @@ def check_values(dictionary: Dictionary) -> Iterator[Problem]:
 
 
 def _later_round(dictionary: Dictionary, ident: int, value: bytes) -> str | None:
-    """What is wrong with an id that is not its value's first proposal in an empty dictionary; None: it was settled."""
+    """What is wrong with an id that is not its value's first proposal in an empty dictionary; None if a collision
+    explains it."""
     for proposed in dictionary.arena.proposals(value, _ROUNDS):
         if proposed == ident:
             return None
@@ -59,7 +60,7 @@ def _later_round(dictionary: Dictionary, ident: int, value: bytes) -> str | None
 
 
 def check_stored(dictionary: Dictionary, stored: Entries) -> Iterator[Problem]:
-    """Whether the store's pairs are memory's; those that a sweep has taken out of memory leave the store behind it."""
+    """Checks that the store's pairs match memory's. Pairs swept from memory are removed from the store later."""
     ids, data, offsets = stored
     repeated = np.unique(ids, return_counts=True)
     for ident in repeated[0][repeated[1] > 1].tolist():
@@ -75,7 +76,7 @@ def check_stored(dictionary: Dictionary, stored: Entries) -> Iterator[Problem]:
 
 
 def check_rows(dictionary: Dictionary, rows: Words, schema: Schema) -> Iterator[Problem]:
-    """Whether what rows in a schema's layout name is there."""
+    """Checks that every id in rows of this schema's layout exists."""
     for column, vector in zip(schema, unpack(rows, schema), strict=True):
         if column.type.storage is Storage.DIRECT:
             continue
@@ -84,5 +85,5 @@ def check_rows(dictionary: Dictionary, rows: Words, schema: Schema) -> Iterator[
         missing = np.ones(len(ids), np.bool_)
         missing[dictionary.living(ids)] = False
         for ident in ids[missing].tolist():
-            if not dictionary.arena.is_taken(ident):  # a value that died since the rows were had can still be read
+            if not dictionary.arena.is_taken(ident):  # a value that died after the rows were read can still be read
                 yield Problem("in a row, and without a value", ident, None)

@@ -1,11 +1,13 @@
-"""The DuckDB door: one file that holds catalog, dictionary and the rows of tables and views, as words.
+"""The DuckDB door: one file with the catalog, the dictionary and the rows of tables and views, as words.
 
-Per relation there is ``base_<id>`` (words, diff: the rows as of the relation's ``since``) and ``updates_<id>`` (words,
-epoch, diff: what came after). ``apply`` moves everything forward in one transaction; the *high water* is the epoch up
-to which all is there. Only ids and generated column names enter SQL text; values go in through Arrow or as parameters.
+Each relation has ``base_<id>`` (words, diff: the rows as of the relation's ``since``) and ``updates_<id>`` (words,
+epoch, diff: later changes). ``apply`` advances everything in one transaction. The *high water* is the epoch up to which
+the store is complete. SQL text contains only ids and generated column names; values are passed through Arrow or as
+parameters.
 
-DuckDB is asked to store, sum and group int64 columns, never to evaluate a user's expression: its semantics are not
-Postgres's. Its own log may lose flipped bytes silently, so ours is cut only after ``checkpoint`` has emptied it.
+DuckDB only stores, sums and groups int64 columns. It never evaluates a user's expression, since its semantics are not
+Postgres's. Its own write-ahead log may silently lose flipped bytes, so ours is cut only after ``checkpoint`` has
+emptied it.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ _FILE: Final = "store.duckdb"
 _FOLD_AT_LEAST: Final = 100_000
 _PART: Final = 1 << 16
 _UNCLEAR: Final = (duckdb.FatalException, duckdb.InternalException, duckdb.IOException)
-"""After one of these a commit may have happened or not."""
+"""After one of these errors it is unknown whether the commit happened."""
 _SETTINGS: Final = (
     "enable_external_access=false",
     "autoinstall_known_extensions=false",
@@ -49,7 +51,7 @@ _SETTINGS: Final = (
     "allow_community_extensions=false",
     "python_enable_replacements=false",
     "preserve_insertion_order=false",
-    "checkpoint_threshold='1TB'",  # only checkpoint() checkpoints: a stall has its place
+    "checkpoint_threshold='1TB'",  # only checkpoint() checkpoints, so that stalls happen at a known place
     "lock_configuration=true",
 )
 _TABLES: Final = (
@@ -65,7 +67,7 @@ _TABLES: Final = (
 
 
 APPLIED_ROWS: Final = 1 << 20
-"""Rows that are copied for DuckDB at a time."""
+"""Rows copied to DuckDB at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +78,10 @@ class _Kept:
 
 
 class Store:
-    """One DuckDB file. Every method may be called from any thread; writers take turns, readers see a snapshot.
+    """One DuckDB file. Thread-safe: writers are serialized, readers see a snapshot.
 
-    Raises 53200 when DuckDB's memory does not suffice, 53100 for a full disk, XX001 for a damaged file,
-    FatalStorageError when what it holds is not known any more.
+    Raises 53200 if DuckDB runs out of memory, 53100 for a full disk, XX001 for a damaged file, FatalStorageError if the
+    file's state is no longer known.
     """
 
     def __init__(self, folder: Path, memory_bytes: int, threads: int) -> None:
@@ -93,42 +95,42 @@ class Store:
 
     @classmethod
     def open(cls, folder: Path, memory_bytes: int = 1 << 30, threads: int = 1) -> Store:
-        """Opens the store of a data folder, or starts one. DuckDB holds at most ``memory_bytes`` (at least 64 MiB)."""
+        """Opens or creates the store of a data folder. DuckDB uses at most ``memory_bytes`` (at least 64 MiB)."""
         temporary = folder / "temp"
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(parents=True, mode=0o700)
         return cls(folder, memory_bytes, threads)
 
     def close(self) -> None:
-        """Waits for readers and closes; what was applied is durable without it."""
+        """Waits for readers and closes. What was applied is durable even without it."""
         with self._writing, self._gate:
             self._gate.wait_for(lambda: self._readers == 0)
             self._disconnect()
 
     @property
     def secret(self) -> bytes:
-        """The database's own 16 random bytes: the key of the dictionary's hash."""
+        """The database's own 16 random bytes, the key of the dictionary's hash."""
         return self._secret
 
     def high_water(self) -> int:
-        """The epoch up to which everything has been applied, 0 at first."""
+        """The epoch up to which everything has been applied, initially 0."""
         return self._high_water
 
     def committed(self) -> int:
-        """The same as a reader sees it who begins now: ``high_water`` may be that of a transaction that is ending."""
+        """The high water that a new reader sees; ``high_water`` may be ahead while a transaction commits."""
         with self._reading() as cursor:
             return int(_one(cursor, "SELECT high_water FROM state")[0])
 
     def log_sequence(self) -> int:
-        """The last log record that was applied, 0 at first."""
+        """The last log record applied, initially 0."""
         return self._log_sequence
 
     def relations(self) -> dict[int, int]:
-        """The relations kept, and their width in words."""
+        """The relations kept, with their widths in words."""
         return {id_: kept.width for id_, kept in self._relations.items()}
 
     def since(self, relation: int) -> int:
-        """The oldest epoch at which the relation can be read. 42P01 when it is not kept (any more)."""
+        """The oldest epoch at which the relation can be read. 42P01 if it is not kept."""
         return self._kept(relation).since
 
     def catalog(self) -> bytes | None:
@@ -138,18 +140,18 @@ class Store:
         return None if value is None else bytes(value)
 
     def loads(self) -> dict[int, str]:
-        """What is known of the loads of a commit, by its epoch."""
+        """What is known of each commit's loads, by epoch."""
         with self._reading() as cursor:
             return {int(epoch): str(load) for load, epoch in cursor.execute("SELECT load, epoch FROM loads").fetchall()}
 
     def sequences(self) -> tuple[SequenceMark, ...]:
-        """Where every sequence stands, as of the high water."""
+        """The position of every sequence as of the high water."""
         with self._reading() as cursor:
             found = cursor.execute("SELECT storage, value, called FROM sequences").fetchall()
         return tuple(SequenceMark(int(storage), int(value), bool(called)) for storage, value, called in found)
 
     def dictionary(self) -> Entries:
-        """Every dictionary entry."""
+        """All dictionary entries."""
         with self._reading() as cursor:
             table = cursor.sql("SELECT id, value FROM dictionary").to_arrow_table()
         if table.num_rows == 0:
@@ -180,7 +182,7 @@ class Store:
         return _matrix(table, words), _column(table, "diff")
 
     def words(self, relation: int) -> Iterator[Words]:
-        """All words that are stored of a relation, history too, a part at a time; nothing when it is not kept."""
+        """All stored words of a relation, history included, in chunks; nothing if it is not kept."""
         with self._reading() as cursor:
             found = cursor.execute("SELECT width FROM relations WHERE id = ?", [relation]).fetchall()
             names = _words(int(found[0][0])) if found else []
@@ -195,7 +197,7 @@ class Store:
     def range_updates(self, relation: int, after: int, upto: int) -> History:
         """The updates with after < epoch <= upto, ordered by epoch.
 
-        Raises 22023 where an end lies outside [since, high water].
+        Raises 22023 if either bound lies outside [since, high water].
         """
         with self._reading() as cursor:
             kept, _ = self._readable(cursor, relation, after)
@@ -207,11 +209,11 @@ class Store:
         return History(_matrix(table, words), _column(table, "epoch"), _column(table, "diff"))
 
     def changes(self, relation: int, after: int | None, upto: int, order: Sequence[str] = ()) -> Iterator[History]:
-        """The updates with after < epoch <= upto, or (``after`` None) the rows at ``upto``, a part at a time.
+        """The updates with after < epoch <= upto, or with ``after`` None the rows at ``upto``, in chunks.
 
-        Each row stands once for an epoch, with its diff; sorted by epoch, then by ``order``, then by diff. ``order``:
-        words, w0 and so on, or expressions of them with integers. Raises 22023 where an end lies outside [since, high
-        water]. A part that waits for its taker keeps checkpoints waiting, nothing else.
+        Each row occurs once per epoch, with its diff. Sorted by epoch, then by ``order``, then by diff. ``order``:
+        words (w0, w1, …) or expressions of them with integers. Raises 22023 if either bound lies outside [since, high
+        water]. An iterator that is not advanced delays checkpoints, nothing else.
         """
         with self._reading() as cursor:
             kept, _ = self._readable(cursor, relation, upto)
@@ -228,26 +230,26 @@ class Store:
                 source = f"updates_{relation} WHERE epoch > ? AND epoch <= ?"
                 query = f"SELECT {listed}, epoch, {summed} FROM {source} GROUP BY {listed}, epoch"
                 given = [after, upto]
-            # a snapshot without an order needs none: all of it is of one epoch
+            # a snapshot without an order needs no sort: it has one epoch
             ordered = f" ORDER BY {sorting}" if order or after is not None else ""
             for batch in cursor.sql(f"{query} HAVING sum(diff) <> 0{ordered}", params=given).to_arrow_reader(_PART):
                 table = pa.Table.from_batches([batch])
                 yield History(_matrix(table, words), _column(table, "epoch"), _column(table, "diff"))
 
     def create_relation(self, relation: int, width: int) -> None:
-        """Keeps a relation of rows of ``width`` words; nothing happens if it is kept already."""
+        """Keeps a relation with rows of ``width`` words. A no-op if it is kept already."""
         if relation not in self._relations:
             self._transact(lambda: self._create(relation, width))
 
     def drop_relation(self, relation: int) -> None:
-        """Forgets a relation and its history; nothing happens if it is not kept."""
+        """Drops a relation and its history. A no-op if it is not kept."""
         self._transact(lambda: self._drop(relation))
 
     def apply(self, batch: Batch) -> bool:
-        """Applies a batch in one transaction; False when the store holds it already.
+        """Applies a batch in one transaction. False if the store has it already.
 
-        Idempotent: updates at or below the high water are left out, so a batch may overlap what was applied before.
-        An update of a relation that is not kept keeps it, at the width of its rows.
+        Idempotent: updates at or below the high water are skipped, so a batch may overlap what was applied before. An
+        update of an unknown relation creates it, at the width of its rows.
         """
         with self._writing:
             if batch.high_water <= self._high_water:
@@ -256,13 +258,13 @@ class Store:
             return True
 
     def forget(self, relation: int, before: int, whole: bool = False) -> None:
-        """Gives up history: afterwards the relation can be read at ``before`` and later only.
+        """Drops history: afterwards the relation can only be read at ``before`` and later.
 
-        Nothing happens if it is not kept: it may have been dropped since its caller saw it.
-        ``whole``: rows that are gone leave the base, too.
+        A no-op if the relation is not kept, since it may have been dropped meanwhile. ``whole``: also removes cancelled
+        rows from the base.
 
-        Cost: the updates folded, and now and then (amortised over as many folded rows) the whole base.
-        Raises 22023 for an epoch above the high water.
+        Cost: the updates folded, and at times the whole base (amortised over as many folded rows). Raises 22023 for an
+        epoch above the high water.
         """
         with self._writing:
             kept = self._relations.get(relation)
@@ -274,16 +276,17 @@ class Store:
                 self._transact(lambda: self._fold(relation, max(before, kept.since), whole))
 
     def checkpoint(self) -> int:
-        """Moves DuckDB's own log into its file, verifies that, and gives the log sequence that the file holds.
+        """Moves DuckDB's write-ahead log into its file, verifies that, and returns the log sequence that the file
+        contains.
 
-        The commit log may be cut up to there. 0 when readers kept DuckDB's log from being emptied.
+        The commit log may be cut up to there. Returns 0 if readers kept DuckDB's log from being emptied.
         """
         with self._writing, _translated():
             sequence = self._log_sequence
             self._save_metadata()
             try:
                 self._connection.execute("CHECKPOINT")
-            except duckdb.TransactionException:  # a reader is at work: later, then
+            except duckdb.TransactionException:  # a reader is active: retry later
                 undo.forget(self._path)
                 return 0
             undo.forget(self._path)
@@ -311,7 +314,7 @@ class Store:
             undo.restore(self._path)
             self._connection = duckdb.connect(str(self._path), config=config)
             self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-            self._connection.execute("PRAGMA disable_checkpoint_on_shutdown")  # nobody would undo it after a kill
+            self._connection.execute("PRAGMA disable_checkpoint_on_shutdown")  # a torn one could not be undone
             for setting in _SETTINGS:
                 self._connection.execute(f"SET {setting}")
             for table in _TABLES:
@@ -333,7 +336,7 @@ class Store:
 
     @contextmanager
     def _reading(self) -> Iterator[DuckDBPyConnection]:
-        """A cursor inside a transaction of its own: one snapshot for all it reads."""
+        """A cursor in its own transaction: all its reads see one snapshot."""
         with self._gate:
             self._readers += 1
         try:
@@ -350,7 +353,7 @@ class Store:
                 self._gate.notify_all()
 
     def _readable(self, cursor: DuckDBPyConnection, relation: int, epoch: int | None) -> tuple[_Kept, int]:
-        """The relation as the cursor's snapshot sees it, and the epoch to read at, which it checks."""
+        """The relation in the cursor's snapshot, and the epoch to read at, validated."""
         rows = cursor.execute("SELECT width, since, folded FROM relations WHERE id = ?", [relation]).fetchall()
         if not rows:
             raise _not_kept(relation)
@@ -367,7 +370,8 @@ class Store:
         return kept
 
     def _transact(self, work: Callable[[], None], target: int | None = None) -> None:
-        """Runs work in a transaction. ``target``: the high water that tells whether an unclear commit happened."""
+        """Runs ``work`` in a transaction. ``target``: the high water that shows whether a commit of unknown outcome
+        happened."""
         with self._writing, _translated():
             before = dict(self._relations), self._high_water, self._log_sequence
             try:
@@ -384,7 +388,7 @@ class Store:
                 raise
 
     def _reopen(self, cause: duckdb.Error) -> None:
-        """After an error that leaves a commit unclear: what the file says now is what holds."""
+        """Reopens the file after a commit of unknown outcome; the state it holds is the truth."""
         with self._gate:
             self._gate.wait_for(lambda: self._readers == 0)
             try:
@@ -492,7 +496,7 @@ class Store:
 
 @contextmanager
 def _translated(where: str = "") -> Iterator[None]:
-    """DuckDB's errors as what a user sees; a broken invariant of ours stays FatalStorageError."""
+    """Translates DuckDB's errors to what a user sees. A broken invariant of ours remains FatalStorageError."""
     try:
         yield
     except duckdb.OutOfMemoryException as error:
@@ -529,7 +533,7 @@ def _outside(relation: int, epoch: int, since: int, high_water: int) -> SqlError
 
 
 def _one(cursor: DuckDBPyConnection, query: str) -> tuple[Any, ...]:
-    (row,) = cursor.execute(query).fetchall()  # all: DuckDB 2 refuses sql() beside a result not read to its end
+    (row,) = cursor.execute(query).fetchall()  # read to the end: DuckDB 2 refuses sql() while a result is open
     return tuple(row)
 
 
@@ -538,7 +542,7 @@ def _words(width: int) -> list[str]:
 
 
 def _columns(names: Sequence[str]) -> str:
-    """Names to stand before another one; a relation may have no columns at all."""
+    """Names with a trailing separator for a column list; a relation may have no columns at all."""
     return "".join(f"{name}, " for name in names)
 
 
@@ -547,7 +551,7 @@ def _grouped(words: Sequence[str]) -> str:
 
 
 def _table(columns: Mapping[str, Words | pa.Array]) -> pa.Table:
-    """A table of words, and of arrays as they are. ``pa.table`` would import pandas first, where that is installed."""
+    """A table of words and Arrow arrays. ``pa.table`` would first import pandas where that is installed."""
     arrays = [
         column
         if isinstance(column, pa.Array)

@@ -1,8 +1,8 @@
-"""The file seam: what the commit log asks of a disk, the real disk, and one that forgets what was not synced.
+"""The file seam: what the commit log needs of a disk, the real disk, and one that forgets what was not synced.
 
-A plain ``kill -9`` never tests fsync, because the kernel keeps what was written. ``ForgetfulFiles`` does: bytes
-reach the real file only when they are synced, and a file's creation or removal only when its folder is, so that after
-a kill (of the process, or ``kill()`` within a test) the folder holds what a power cut would have left.
+``kill -9`` never tests fsync, because the kernel keeps what was written. ``ForgetfulFiles`` does: bytes reach the real
+file only when they are synced, and a file's creation or removal only when its folder is. After a kill (of the process,
+or by ``kill()`` in a test) the folder is in the state that a power cut would leave.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from storage.background_sync import BackgroundSync
 
 
 class FatalStorageError(Exception):
-    """What was written may not be on disk: a failed write or fsync. The server must end; nothing is retried.
+    """A write or fsync failed, so data may not be on disk. The server must exit; nothing is retried.
 
-    After a failed fsync the kernel may have dropped the dirty pages and call the next fsync a success, so only a
-    restart, which reads what the disk really holds, tells what was kept.
+    After a failed fsync the kernel may drop the dirty pages and report success for the next fsync. Only a restart,
+    which reads what is really on disk, shows what was kept.
     """
 
 
 def sync_path(path: Path) -> None:
-    """Returns when what a file holds, or which names a folder has, is on disk."""
+    """Returns when a file's contents, or a folder's entries, are on disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -35,7 +35,7 @@ def sync_path(path: Path) -> None:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """The file has this text when it returns; whatever happens before, that or what it had."""
+    """Atomically and durably replaces a file's text. On a crash the file has the old text or the new."""
     unfinished = path.with_name(f"{path.name}.part")
     with unfinished.open("w") as file:
         file.write(text)
@@ -51,15 +51,15 @@ class AppendFile(Protocol):
     def write(self, data: bytes) -> None: ...
 
     def start_sync(self) -> None:
-        """Begins the next ``sync``, which then only waits: what goes on meanwhile costs no time."""
+        """Starts the next ``sync`` in the background, so that ``sync`` only waits for what is left of it."""
         ...
 
     def is_synced(self, until: float) -> bool:
-        """Whether the next ``sync`` has nothing to wait for by then (``perf_counter``)."""
+        """Whether the next ``sync`` would return without waiting by ``until`` (``perf_counter``)."""
         ...
 
     def sync(self) -> None:
-        """Returns when every byte written before is on disk (fdatasync)."""
+        """Returns when all bytes written so far are on disk (fdatasync)."""
         ...
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class AppendFile(Protocol):
 
 
 class Files(Protocol):
-    """A disk. All raise OSError."""
+    """A disk. All methods raise OSError."""
 
     def make_folder(self, folder: Path) -> None: ...
 
@@ -79,19 +79,19 @@ class Files(Protocol):
     def read(self, path: Path) -> bytes: ...
 
     def create(self, path: Path) -> AppendFile:
-        """A new file (it must not exist); there for good only after ``sync_folder``."""
+        """Creates a file, which must not exist. Durable only after ``sync_folder``."""
         ...
 
     def append(self, path: Path) -> AppendFile:
-        """An existing file, positioned at its end."""
+        """Opens an existing file, positioned at its end."""
         ...
 
     def truncate(self, path: Path, size: int) -> None:
-        """Cuts a file that is not open; durable on return."""
+        """Truncates a file that is not open. Durable on return."""
         ...
 
     def remove(self, path: Path) -> None:
-        """Removes a file; gone for good only after ``sync_folder``."""
+        """Removes a file. Durable only after ``sync_folder``."""
         ...
 
     def sync_folder(self, folder: Path) -> None: ...
@@ -160,7 +160,7 @@ class RealFiles:
 
 
 class _ForgetfulAppendFile:
-    """``synced`` is what the disk holds for sure, ``pending`` what was written after it."""
+    """``synced`` is certainly on disk; ``pending`` was written after it."""
 
     def __init__(self, files: ForgetfulFiles, path: Path, synced: bytes) -> None:
         self._files = files
@@ -193,8 +193,8 @@ class _ForgetfulAppendFile:
 class ForgetfulFiles:
     """A disk whose real folder holds only what was synced.
 
-    ``fail_sync``: when set, the next syncs raise OSError. ``kill(random)``: nothing works after it; with a Random, a
-    random prefix of each file's pending bytes survives, as a disk may have written some of them (a torn tail).
+    ``fail_sync``: while set, syncs raise OSError. ``kill(random)``: every call after it fails. With a Random, a random
+    prefix of each file's pending bytes survives, as a disk may have written some of them (a torn write).
     """
 
     def __init__(self) -> None:
@@ -211,14 +211,14 @@ class ForgetfulFiles:
             raise OSError("the disk is gone")
 
     def check_sync(self) -> None:
-        """Counts a sync, and raises OSError where one is to fail."""
+        """Counts a sync. Raises OSError if it is to fail."""
         self.check_alive()
         self.syncs += 1
         if self.fail_sync:
             raise OSError(5, "Input/output error")
 
     def kill(self, random: Random | None = None) -> None:
-        """The power goes."""
+        """Simulates a power cut."""
         self._dead = True
         for path, file in self._open.items():
             if random is not None and file.pending and path.exists():
@@ -273,10 +273,10 @@ class ForgetfulFiles:
 
 
 def lock_folder(folder: Path) -> int:
-    """Locks a data folder for this process until it ends; gives the descriptor that holds the lock.
+    """Locks a data folder for this process until it ends. Returns the descriptor that holds the lock.
 
-    Raises 55006 when another process holds it. To be taken before the log is opened: opening cuts a torn tail off,
-    which under a running server would be a record still being written.
+    Raises 55006 if another process holds it. Lock before opening the log: opening truncates a torn tail, which under a
+    running server would be a record still being written.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = os.open(folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)

@@ -1,15 +1,16 @@
-"""The commit log: what makes a commit durable.
+"""The commit log, a write-ahead log: what makes a commit durable.
 
-A log is a folder of segment files named by their first sequence number. A segment is a 32-byte head and then *groups*.
-A group is what one ``sync`` wrote: a head (magic, number of records, payload's length, first sequence number,
-checksums of payload and head) and the records, each after its length. Records are numbered 1, 2, 3, … without gaps.
+A log is a folder of segment files, each named by its first sequence number. A segment is a 32-byte head followed by
+*groups*. A group is what one ``sync`` wrote: a head (magic, number of records, payload's length, first sequence number,
+checksums of payload and head) and the records, each preceded by its length. Records are numbered 1, 2, 3, … without
+gaps.
 
-Invariant: a group is written only after the group before it is on disk. So whatever stands before the last group was
+Invariant: a group is written only after the previous group is on disk. Everything before the last group was therefore
 durable, and damage there is an error (XX001, naming file and offset), never a shorter history. The last group may be
-*torn*, its sync never having returned: it is cut off if it is short, or if one of its 512-byte sectors was never
-written (all zero). Payloads are masked, so that data never looks like that; a last group that is there in full and
-does not match its checksum is damage too. A segment that another follows ends with an empty group, so that a lost last
-segment is noticed as well.
+*torn*, if its sync never returned: it is truncated if it is short, or if one of its 512-byte sectors was never written
+(all zero). Payloads are masked, so that data never looks like that. A last group that is complete but fails its
+checksum is damage too. A segment that another follows ends with an empty group, so that a lost last segment is noticed
+as well.
 
 Cost: ``append`` copies nothing; ``sync`` is one write and one fdatasync, however many records wait.
 """
@@ -44,7 +45,7 @@ _MAX_RECORD: Final = 2**32 - 1
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A group's head; ``end`` is where the group ends in its file."""
+    """A group's head; ``end`` is the offset where the group ends."""
 
     count: int
     first: int
@@ -55,7 +56,7 @@ class _Group:
 
 @dataclass(slots=True)
 class _Segment:
-    """A file of the log; its records are ``first`` … ``last`` (first - 1 when it has none)."""
+    """A file of the log, with records ``first`` … ``last`` (first - 1 if it has none)."""
 
     path: Path
     first: int
@@ -67,7 +68,7 @@ class _Segment:
 class CommitLog:
     """An append-only sequence of records. ``append`` and ``sync`` may be called from different threads.
 
-    After any failure to write or sync the log is dead: every call raises FatalStorageError.
+    After a failed write or sync the log is unusable: every call raises FatalStorageError.
     """
 
     def __init__(self, folder: Path, files: Files, segments: list[_Segment], segment_bytes: int) -> None:
@@ -86,9 +87,9 @@ class CommitLog:
 
     @classmethod
     def open(cls, folder: Path, files: Files | None = None, segment_bytes: int = SEGMENT_BYTES) -> CommitLog:
-        """Opens a log, or starts one, and cuts a torn tail off. Lock the data folder first (``lock_folder``).
+        """Opens or creates a log, and truncates a torn tail. Lock the data folder first (``lock_folder``).
 
-        Raises XX001 for damage, reading every checksum.
+        Reads the whole log to verify checksums. Raises XX001 for damage.
         """
         disk = files or RealFiles()
         disk.make_folder(folder)
@@ -96,22 +97,22 @@ class CommitLog:
 
     @property
     def first(self) -> int:
-        """The sequence number of the oldest record kept (one above ``last`` when there is none)."""
+        """The sequence number of the oldest record kept (``last`` + 1 if there is none)."""
         with self._disk:
             return self._segments[0].first if self._segments else self._appended + 1
 
     @property
     def last(self) -> int:
-        """The sequence number last given out, 0 in a new log."""
+        """The last sequence number assigned, 0 in a new log."""
         return self._appended
 
     @property
     def durable(self) -> int:
-        """The newest record that is on disk for sure."""
+        """The newest record known to be on disk."""
         return self._durable
 
     def append(self, record: bytes) -> int:
-        """Queues a record for the next ``sync`` and gives its sequence number. Cost: O(1)."""
+        """Queues a record for the next ``sync`` and returns its sequence number. Cost: O(1)."""
         if not 0 < len(record) <= _MAX_RECORD:
             raise SqlError("54000", "the transaction is too large for one log record",
                            detail=f"It has {len(record)} bytes; at most {_MAX_RECORD} fit.",
@@ -123,7 +124,7 @@ class CommitLog:
             return self._appended
 
     def start(self) -> None:
-        """Writes every record appended before and begins to sync it; ``sync`` ends that. At most one at a time.
+        """Writes all records appended so far and starts to sync them; ``sync`` completes that. At most one at a time.
 
         Raises FatalStorageError as ``sync`` does.
         """
@@ -140,16 +141,17 @@ class CommitLog:
                     raise FatalStorageError(f"the commit log could not be written: {error}") from error
 
     def is_synced(self, until: float) -> bool:
-        """Whether what ``start`` began has ended by then (``perf_counter``), well or not: ``sync`` does not wait then.
+        """Whether the sync begun by ``start`` has ended by ``until`` (``perf_counter``), successfully or not.
 
-        To be asked by who calls ``start`` and ``sync``; false where no sync goes on by itself.
+        ``sync`` then does not wait. Call it only from the thread that calls ``start`` and ``sync``. False where syncs
+        do not run in the background.
         """
         return self._started is None or (self._file is not None and self._file.is_synced(until))
 
     def sync(self) -> int:
-        """Makes durable every record appended before the call; gives the sequence number that is durable now.
+        """Makes all records appended before the call durable. Returns the durable sequence number.
 
-        Raises FatalStorageError when the disk fails: nothing may be acknowledged then, nor tried again.
+        Raises FatalStorageError if the disk fails: acknowledge nothing then, and do not retry.
         """
         with self._disk:
             with self._queue:
@@ -166,7 +168,7 @@ class CommitLog:
             return self._durable
 
     def replay(self, after: int = 0) -> Iterator[tuple[int, bytes]]:
-        """The durable records above ``after``, oldest first, with their sequence numbers. Checks every checksum."""
+        """The durable records after ``after``, oldest first, with their sequence numbers. Verifies every checksum."""
         with self._disk:
             segments = [replace(segment) for segment in self._segments]
         for segment in segments:
@@ -179,15 +181,15 @@ class CommitLog:
                         yield sequence, record
 
     def cut(self, sequence: int) -> None:
-        """Removes whole segments that hold nothing above ``sequence``; the newest one stays.
+        """Removes whole segments that hold nothing above ``sequence``; the newest segment stays.
 
-        Only for records whose effects are durable elsewhere: after a verified checkpoint of the store.
+        Use it only for records whose effects are durable elsewhere: after a verified checkpoint of the store.
         """
         with self._disk:
             self._check()
             while len(self._segments) > 1 and self._segments[0].last <= sequence:
                 self._files.remove(self._segments[0].path)
-                self._files.sync_folder(self._folder)  # one by one, oldest first: no gap after a kill
+                self._files.sync_folder(self._folder)  # one by one, oldest first: a kill leaves no gap
                 self._segments.pop(0)
 
     def close(self) -> None:
@@ -214,7 +216,7 @@ class CommitLog:
         self._started = segment, len(group), first + len(records) - 1
 
     def _end(self) -> None:
-        """Waits for what ``_begin`` began, if anything."""
+        """Waits for what ``_begin`` started, if anything."""
         if self._started is None:
             return
         assert self._file is not None
@@ -252,9 +254,9 @@ def _damage(path: Path, offset: int, what: str) -> SqlError:
 
 
 def _masked(payload: bytes) -> list[bytes]:
-    """XOR with a fixed mask, its own inverse: makes sectors of zeros (as unwritten ones are) not look like data.
+    """XOR with a fixed mask (its own inverse), so that data never looks like an unwritten sector of zeros.
 
-    In pieces of the mask's length, and so that other threads run meanwhile.
+    Works in chunks of the mask's length, to let other threads run.
     """
     data = np.frombuffer(payload, np.uint8)
     parts = (data[start : start + len(_MASK)] for start in range(0, len(data), len(_MASK)))
@@ -279,7 +281,7 @@ def _encode_group(records: list[bytes], first: int) -> bytes:
 
 
 def _group_at(data: bytes, offset: int) -> _Group | None:
-    """The group whose head stands at ``offset``, None where no intact head does."""
+    """The group whose head is at ``offset``, None if no intact head is there."""
     if offset + _GROUP.size > len(data):
         return None
     magic, count, length, first, checksum, head_checksum = _GROUP.unpack_from(data, offset)
@@ -294,7 +296,7 @@ def _intact(data: bytes, group: _Group) -> bool:
 
 
 def _groups(data: bytes, path: Path, first: int) -> Iterator[_Group]:
-    """The groups of a segment whose tail is known to be good; XX001 otherwise."""
+    """The groups of a segment without a torn tail. XX001 otherwise."""
     offset = _SEGMENT.size
     while offset < len(data):
         group = _group_at(data, offset)
@@ -319,10 +321,10 @@ def _records(data: bytes, path: Path, group: _Group) -> Iterator[tuple[int, byte
 
 
 def _torn(data: bytes, offset: int) -> bool:
-    """Whether what stands at ``offset``, the start of a bad group, is one whose sync never returned.
+    """Whether the bad group at ``offset`` is torn, its sync never having returned.
 
-    True when it is cut short, or when a sector of it was never written; false when an intact group follows it, which
-    was written only after this one was on disk.
+    True if it is cut short, or if one of its sectors was never written. False if an intact group follows, which was
+    written only after this one was on disk.
     """
     group = _group_at(data, offset)
     if group is not None:
@@ -349,10 +351,10 @@ def _unwritten_sector(data: bytes, offset: int) -> bool:
 
 
 def _open_segments(disk: Files, folder: Path) -> list[_Segment]:
-    """Every segment of a folder, checked and without its torn tail."""
+    """All segments of a folder, verified, their torn tail truncated."""
     paths = [folder / name for name in disk.names(folder) if name.endswith(".log")]
     if paths and not any(disk.read(paths[-1])[: _SEGMENT.size]):
-        disk.remove(paths[-1])  # created, and the power went before its head was written
+        disk.remove(paths[-1])  # created, but the power failed before its head was written
         disk.sync_folder(folder)
         paths.pop()
     segments: list[_Segment] = []
@@ -361,7 +363,7 @@ def _open_segments(disk: Files, folder: Path) -> list[_Segment]:
         segment = _check_head(path, data, segments)
         if path == paths[-1]:
             limit = len(data)
-        else:  # only the empty group that ends a segment may be torn there, and only if nothing was written since
+        else:  # only the closing empty group may be torn here, and only if nothing was written after it
             bare = path == paths[-2] and len(disk.read(paths[-1])) <= _SEGMENT.size
             limit = _GROUP.size if bare else 0
         _check_groups(disk, segment, data, limit)
@@ -381,7 +383,7 @@ def _check_head(path: Path, data: bytes, before: list[_Segment]) -> _Segment:
 
 
 def _check_groups(disk: Files, segment: _Segment, data: bytes, limit: int) -> None:
-    """Walks a segment's groups, filling ``segment`` in; cuts off a torn tail of at most ``limit`` bytes."""
+    """Reads a segment's groups and fills ``segment`` in. Truncates a torn tail of at most ``limit`` bytes."""
     while segment.size < len(data):
         group = _group_at(data, segment.size)
         expected = group is not None and group.first == segment.last + 1 and not segment.ended

@@ -1,4 +1,4 @@
-"""Passwords in texts that people and logs see: statements, URLs of databases, what drivers say of them."""
+"""Hides passwords in text shown to people or logged: statements, database URLs, drivers' messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _USER: Final = re.compile(r"""(://[^/@:\s'"]*:|thin:[^/@\s'"]*/)[^@\s'"]*(?=@)""
 
 
 def hide_passwords(text: str) -> str:
-    """The text with ``***`` for the value of an option PASSWORD, a URL's parameter of such a name, and what stands
-    between user and host."""
+    """Replaces with ``***`` the value of an option PASSWORD, of a URL parameter so named, and a URL's password between
+    user and host."""
     text = _OPTION.sub(rf"\1'{_HIDDEN}'", text)
     return _USER.sub(rf"\1{_HIDDEN}", _PARAMETER.sub(rf"\1{_HIDDEN}", text))

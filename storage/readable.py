@@ -1,8 +1,8 @@
-"""Typed views for people: the SQL that turns words back into dates, numbers and text within the store's file.
+"""Typed views in the store's file: SQL that decodes words into dates, numbers and text, for people.
 
-They serve whoever opens the file of a stopped server, or a backup, with any DuckDB client; the server never reads
-them. ``readable.names`` tells which relation and columns a view's generated names stand for. Kinds whose bytes DuckDB
-cannot read simply (intervals, arrays, unconstrained numerics) show as their raw word.
+They are for reading the file of a stopped server, or a backup, with any DuckDB client; the server never reads them.
+``readable.names`` maps a view's generated names to relation and columns. Kinds whose bytes DuckDB cannot easily read
+(intervals, arrays, unconstrained numerics) show their raw word.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _TEXTS: Final = frozenset({Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind
 
 
 def readable_view(relation: int, schema: Schema) -> str:
-    """CREATE VIEW readable.r<relation> with columns c0, c1, …: the rows at the high water, as often as they occur."""
+    """CREATE VIEW readable.r<relation> with columns c0, c1, …: the rows at the high water, duplicates included."""
     words = [f"w{i}" for i in range(row_width(schema))]
     listed = "".join(f"{word}, " for word in words)
     grouped = f"GROUP BY {', '.join(words)}" if words else ""
@@ -58,14 +58,14 @@ def _value(i: int, column: ColumnType) -> str:
         if not 0 <= scale <= 18:
             return word
         unit = f"1e-{scale}" if scale else "1"
-        finite = f"nullif({word}, 9223372036854775807)"  # NaN, which DuckDB's decimals do not have, shows as NULL
+        finite = f"nullif({word}, 9223372036854775807)"  # NaN, which DuckDB's decimals lack, shows as NULL
         return f"{finite}::DECIMAL(18,0) * '{unit}'::DECIMAL({scale + 1},{scale})"
     match type_.kind:
         case Kind.BOOL:
             return f"{word} <> 0"
         case Kind.DATE:
             return _unless_infinite(word, f"DATE '2000-01-01' + {_finite(word)}::INTEGER", "DATE")
-        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:  # timestamptz in UTC, as a timestamp: DuckDB's own needs an extension
+        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:  # in UTC, as a timestamp: DuckDB's timestamptz needs an extension
             return _unless_infinite(word, f"make_timestamp({_finite(word)} + {_EPOCH_2000})", "TIMESTAMP")
         case Kind.TIME:
             return f"TIME '00:00:00' + to_microseconds({word})"
@@ -85,7 +85,7 @@ def _unless_infinite(word: str, value: str, type_: str) -> str:
 
 
 def _float(word: str) -> str:
-    """A double from its order-preserving word: a negative one has its other 63 bits flipped."""
+    """A double from its order-preserving word; negative ones have their other 63 bits flipped."""
     bits = f"(CASE WHEN {word} < 0 THEN xor({word}, 9223372036854775807) ELSE {word} END)"
     exponent = f"(({bits} >> 52) & 2047)"
     mantissa = f"({bits} & 4503599627370495)"

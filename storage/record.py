@@ -1,11 +1,11 @@
-"""One commit as the bytes of a log record.
+"""The codec of log records: one commit as bytes.
 
-Layout, little-endian: a head (magic, version, flags, epoch, number of updates, checksum of the rest), then for each
-update the relation's id, its width in words, its number of rows, how its diffs are kept, the rows raw and row-major,
-the diffs raw (nothing where all are alike); then, where flagged, the dictionary's new entries (ids, lengths, bytes),
-the catalog's change and what is known of loads, each after its length, where sequences stand (their number, then
-each), and updates whose rows are in files (their number, then for each the relation, width, rows, checksum, the
-length of the file's name, the name); their diffs are 1.
+Layout, little-endian. A head: magic, version, flags, epoch, number of updates, checksum of the rest. Then for each
+update: the relation's id, its width in words, its number of rows, how its diffs are stored, the raw rows (row-major),
+the raw diffs (none if all are equal). Then, where flagged: the dictionary's new entries (ids, lengths, bytes); the
+catalog's change and what is known of loads, each preceded by its length; the positions of sequences (their number, then
+each); and updates whose rows are in files (their number, then for each the relation, width, rows, checksum, length of
+the file's name, the name), whose diffs are 1.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FILE: Final = struct.Struct("<qHHIQ")
 _ENTRIES_FLAG, _CATALOG_FLAG, _LOAD_FLAG, _SEQUENCES_FLAG, _FILES_FLAG = 1, 2, 4, 8, 16
 _DIFFS_DIFFER: Final = 0
 _PIECE: Final = 1 << 18
-"""In place of the one diff that all rows have (which is never 0)."""
+"""In place of the diff that all rows share (which is never 0)."""
 
 
 class Entries(NamedTuple):
@@ -47,7 +47,7 @@ class Entries(NamedTuple):
 
 
 class SequenceMark(NamedTuple):
-    """Where a sequence goes on after a crash: behind ``value``, or at it when that was not ``called`` for yet."""
+    """A sequence's position after a crash: after ``value``, or at it if that was not ``called`` for yet."""
 
     storage: int
     value: int
@@ -60,8 +60,8 @@ NO_ENTRIES: Final = Entries(np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zer
 class Update(NamedTuple):
     """What one commit does to one relation: ``rows`` int64[n, width], ``diffs`` int64[n], none of them 0.
 
-    ``file``: has the rows, whose diffs are 1; its name is in the log's record in the place of them.
-    ``arranged``: they are also a batch, made beside the engine, of the relation's own arrangement.
+    ``file``: holds the rows, whose diffs are 1; the log record then names the file instead. ``arranged``: the same rows
+    as a batch of the relation's own arrangement, built beside the engine.
     """
 
     relation: int
@@ -73,11 +73,11 @@ class Update(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommitRecord:
-    """A commit: the changes of tables (views follow from them), what they need, and DDL.
+    """A commit: the changes of tables (from which views follow), what they need, and DDL.
 
-    ``entries``: values that the dictionary did not have before; ``catalog``: a change of the catalog, JSON as the
-    catalog writes it; ``load``: the loads that are part of this commit, so that a retried load is the same load.
-    ``sequences``: numbers up to these were or will be given out.
+    ``entries``: values new to the dictionary. ``catalog``: a change of the catalog, as the catalog's JSON. ``load``:
+    the loads in this commit, so that a retried load is recognised. ``sequences``: numbers up to these have been or will
+    be assigned.
     """
 
     epoch: int
@@ -89,7 +89,7 @@ class CommitRecord:
 
 
 def encode_record(record: CommitRecord) -> bytes:
-    """The record's bytes. Cost: O(size), two copies; other threads run meanwhile, however large it is."""
+    """Encodes the record. Cost: O(size), two copies; other threads run meanwhile, however large it is."""
     flags = 0
     parts: list[bytes] = []
     inline = [update for update in record.updates if update.file is None]
@@ -124,9 +124,9 @@ def encode_record(record: CommitRecord) -> bytes:
 
 
 def decode_record(data: bytes, folder: Path = Path()) -> CommitRecord:
-    """The inverse of ``encode_record``: XX001 for anything else, whatever the bytes.
+    """The inverse of ``encode_record``. XX001 for any other bytes.
 
-    ``folder``: where files of rows are. They are not opened: updates whose rows are in files have none yet.
+    ``folder``: where row files are. They are not opened: updates whose rows are in files have no rows yet.
     """
     if len(data) < _HEAD.size:
         raise _corrupt("it is too short")
@@ -157,7 +157,7 @@ def _corrupt(what: str) -> SqlError:
 
 
 def pieces(data: NDArray[np.uint8]) -> list[bytes]:
-    """The bytes of an array, piece by piece: Python keeps the interpreter to itself while it copies one."""
+    """An array's bytes in chunks, since Python holds the GIL while it copies one."""
     return [data[start : start + _PIECE].tobytes() for start in range(0, len(data), _PIECE)]
 
 
@@ -197,7 +197,7 @@ def _decode_file(reader: _Reader, folder: Path) -> Update:
 
 
 def opened(update: Update) -> Update:
-    """With its rows, where they are in a file. XX001: the file is missing or damaged."""
+    """The update with its rows read from their file, if any. XX001: the file is missing or damaged."""
     if update.file is None:
         return update
     update.file.check()
@@ -216,7 +216,7 @@ def _decode_entries(reader: _Reader) -> Entries:
 
 
 class _Reader:
-    """Takes pieces off bytes; a piece that is not there is damage."""
+    """Reads fields from bytes; a missing field is damage."""
 
     def __init__(self, data: bytes, offset: int) -> None:
         self._data = memoryview(data)

@@ -1,7 +1,8 @@
-"""Rows of a large load in a file of the data folder: memory that the kernel may take back, and what makes them durable.
+"""The rows of a large load in a file of the data folder, which makes them durable and lets the kernel evict them.
 
-A commit's log record names the file in the place of the rows, so that they are written once and never copied whole.
-The file goes when the store has the rows, or with the transaction. What no record names after a crash is taken away.
+A commit's log record names the file instead of containing the rows, so that they are written once and never copied
+whole. The file is deleted once the store has the rows, or when the transaction rolls back. After a crash files that no
+record names are deleted.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from storage.files import sync_path
 
 FOLDER: Final = "loads"
 FROM_ROWS: Final = 1 << 20
-"""Loads of fewer rows stay in memory, and are in the log."""
+"""Smaller loads stay in memory and are written to the log."""
 _PIECE: Final = 1 << 24
 
 
@@ -35,13 +36,13 @@ class RowFile(NamedTuple):
     checksum: int
 
     def rows(self) -> Words:
-        """int64[size, width], mapped; what is written to them stays private. Cost: none."""
+        """int64[size, width], memory-mapped copy-on-write. Cost: none."""
         if not self.size:
             return np.zeros((0, self.width), np.int64)
         return np.asarray(np.memmap(self.path, "<i8", "c", shape=(self.size, self.width)))
 
     def check(self) -> None:
-        """Raises XX001 unless the file is there and as it was written. Cost: reads it once."""
+        """Raises XX001 unless the file exists and matches its checksum. Cost: reads it once."""
         try:
             with self.path.open("rb") as file:
                 found = 0
@@ -55,7 +56,7 @@ class RowFile(NamedTuple):
 
 
 class RowWriter:
-    """Writes a ``RowFile``, from the first row to the last."""
+    """Writes a ``RowFile`` sequentially."""
 
     def __init__(self, folder: Path, width: int) -> None:
         folder.mkdir(exist_ok=True)
@@ -65,7 +66,7 @@ class RowWriter:
         self._checksum = self._count = 0
 
     def write(self, rows: Words) -> None:
-        """int64[n, width]. Raises 53100."""
+        """Appends rows int64[n, width]. Raises 53100."""
         assert rows.shape[1] == self._width, "rows as wide as the table"
         data = np.ascontiguousarray(rows, "<i8").reshape(-1).view(np.uint8).data
         self._checksum = zlib.crc32(data, self._checksum)
@@ -74,7 +75,7 @@ class RowWriter:
             self._file.write(data)
 
     def finish(self) -> RowFile:
-        """What was written, durable. Raises 53100."""
+        """Syncs and returns the file. Raises 53100."""
         with kept():
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -84,13 +85,13 @@ class RowWriter:
         return RowFile(self._path, self._count, self._width, self._checksum)
 
     def discard(self) -> None:
-        """It is not wanted after all."""
+        """Abandons the file."""
         self._file.close()
         self._path.unlink(missing_ok=True)
 
 
 def scratch_rows(folder: Path, rows: Words) -> Words:
-    """The rows in a file that has no name and goes with the array: memory that the kernel may take back. 53100."""
+    """The rows in an anonymous file that lives as long as the array, which the kernel may evict. Raises 53100."""
     if not rows.size:
         return rows
     folder.mkdir(exist_ok=True)
@@ -102,7 +103,7 @@ def scratch_rows(folder: Path, rows: Words) -> Words:
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """Errors of the disk inside are 53100."""
+    """Turns disk errors inside into 53100."""
     try:
         yield
     except OSError as error:
@@ -110,7 +111,7 @@ def kept() -> Iterator[None]:
 
 
 def remove_others(folder: Path, kept: Iterable[Path]) -> None:
-    """Takes away the files of loads that were not committed."""
+    """Deletes row files of loads that were not committed."""
     names = {path.name for path in kept}
     for path in folder.glob("*.rows"):
         if path.name not in names:
@@ -118,6 +119,6 @@ def remove_others(folder: Path, kept: Iterable[Path]) -> None:
 
 
 def slices(count: int, size: int) -> Iterator[slice]:
-    """0 … count in pieces."""
+    """The range [0, count) in slices of ``size``."""
     for start in range(0, count, size):
         yield slice(start, min(count, start + size))

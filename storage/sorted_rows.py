@@ -1,7 +1,7 @@
-"""Sorting rows of words, and merging runs of sorted ones, beside the engine: all of it lets other threads run.
+"""Sorting rows of words and merging sorted runs, outside the engine and without holding the GIL for long.
 
-A *run* is distinct rows in ascending order, word by word, and how often each occurs. Runs may be larger than memory:
-they are cut at the same rows, by a sample of them, and merged a piece at a time.
+A *run* is distinct rows in ascending order, word by word, with their counts. Runs may exceed memory: they are all cut
+at the same rows, chosen by sampling, and merged piece by piece.
 """
 
 from __future__ import annotations
@@ -17,26 +17,27 @@ from ivm.trace.batch import Block
 from ivm.trace.shards import sorted_block
 
 _SAMPLES: Final = 64
-"""Rows of a sample for each piece that is wanted: pieces are then of about one size."""
+"""Sampled rows per piece wanted, so that pieces are of similar size."""
 
 
 class Run(NamedTuple):
-    """``rows`` int64[n, width], ascending and distinct; ``counts`` int64[n], all positive, None: each once."""
+    """``rows`` int64[n, width], ascending and distinct. ``counts`` int64[n], all positive; None if every row occurs
+    once."""
 
     rows: Words
     counts: Words | None = None
 
     @property
     def times(self) -> Words:
-        """int64[n], all positive."""
+        """The counts as int64[n], all positive."""
         return np.ones(len(self.rows), np.int64) if self.counts is None else self.counts
 
 
 def sorted_run(rows: Words, counts: Words | None = None) -> Run:
-    """Rows in any order, int64[n, width], as a run; one that is a run already as it is.
+    """Rows in any order, int64[n, width], as a run; returned unchanged if they are one already.
 
-    Cost: O(n log n), by first words alone where these tell all rows apart, which numpy does in a third of the time;
-    else the engine's own sort.
+    Cost: O(n log n). Sorts by first words alone if these are all distinct, which numpy does in a third of the time;
+    otherwise uses the engine's own sort.
     """
     if is_ascending(rows):
         return Run(rows, counts)
@@ -49,20 +50,20 @@ def sorted_run(rows: Words, counts: Words | None = None) -> Run:
 
 
 def _order_of_firsts(rows: Words) -> NDArray[np.int64] | None:
-    """The permutation that sorts rows whose first words are all different; None: they are not."""
+    """The permutation that sorts rows by their first words; None if two of these are equal."""
     if not rows.shape[1]:
         return None
     first = np.ascontiguousarray(rows[:, 0])
-    order = np.argsort(first, kind="stable")  # which merges what is in runs
+    order = np.argsort(first, kind="stable")  # a merge sort: fast on runs
     first = first[order]
     return order if (first[1:] != first[:-1]).all() else None
 
 
 def is_ascending(rows: Words) -> bool:
-    """Whether each row is greater than the one before it."""
+    """Whether each row is greater than the one before."""
     if len(rows) < 2:
         return True
-    tied: NDArray[np.int64] | None = None  # the rows that are as the next one so far; None: all
+    tied: NDArray[np.int64] | None = None  # rows equal to their successor so far; None: all
     for column in range(rows.shape[1]):
         words = rows[:, column]
         low, high = (words[:-1], words[1:]) if tied is None else (words[tied], words[tied + 1])
@@ -76,7 +77,8 @@ def is_ascending(rows: Words) -> bool:
 
 
 def merged(runs: Sequence[Run], size: int) -> Iterator[Run]:
-    """The runs as one, in ascending pieces of about ``size`` rows. Cost: as sorting each piece, which is in runs."""
+    """Merges runs into one, in ascending pieces of about ``size`` rows. Cost: that of sorting each piece, which
+    consists of runs."""
     held = [run for run in runs if len(run.rows)]
     if not held:
         return
@@ -97,7 +99,7 @@ def _slice(run: Run, low: int, high: int) -> Run:
 
 
 def _cuts(runs: Sequence[Words], size: int) -> NDArray[np.int64]:
-    """int64[runs, pieces + 1]: where to cut each run, so that no row is on both sides of a cut."""
+    """Where to cut each run, int64[runs, pieces + 1], so that equal rows fall on the same side of a cut."""
     total = sum(map(len, runs))
     pieces = max(1, -(-total // size))
     ends = np.array([[0, len(rows)] for rows in runs])

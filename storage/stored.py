@@ -1,4 +1,4 @@
-"""What goes into the store and comes out of it, apart from DuckDB: histories, and batches of commits."""
+"""What the store reads and writes, independent of DuckDB: histories, and batches of commits."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class History(NamedTuple):
 
 
 def history_of(parts: Sequence[tuple[int, Update]]) -> History:
-    """One relation's updates, each of an epoch."""
+    """One relation's updates, each with its epoch."""
     rows = np.concatenate([u.rows for _, u in parts]) if len(parts) > 1 else parts[0][1].rows
     diffs = np.concatenate([u.diffs for _, u in parts]) if len(parts) > 1 else parts[0][1].diffs
     counts = [len(u.rows) for _, u in parts]
-    if len(parts) == 1:  # in no memory: a load may be large
+    if len(parts) == 1:  # without a copy: a load may be large
         return History(rows, np.broadcast_to(np.int64(parts[0][0]), len(rows)), diffs)
     return History(rows, np.repeat(np.array([epoch for epoch, _ in parts], np.int64), counts), diffs)
 
@@ -37,7 +37,7 @@ NO_WORDS: Final = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class StoredRelation:
-    """A table or materialized view to keep; names only label its typed view."""
+    """A table or materialized view to keep. Names only label its typed view."""
 
     id: int
     schema: Schema
@@ -47,13 +47,13 @@ class StoredRelation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Every change of the commits above the store's high water up to ``high_water``, tables and views together.
+    """All changes of the commits above the store's high water up to ``high_water``, tables and views together.
 
-    ``log_sequence``: the log record that ends it. ``catalog``: the whole catalog as of then, None when unchanged.
-    ``loads``: what is known of the loads of a commit, by its epoch, from now on; None: nothing any more.
-    ``sequences``: where those that moved stand, the last one of each counts. ``leaving``: ids of dictionary entries
-    that go before ``entries`` come; no update of this batch or an earlier one names them, unless they come again.
-    ``files``: of rows, not needed any more once this is in the store; ``filed``: how many updates are in them.
+    ``log_sequence``: the log record that ends the batch. ``catalog``: the whole catalog as of then, None if unchanged.
+    ``loads``: what is known from now on of a commit's loads, by epoch; None: nothing any more. ``sequences``: the
+    positions of those that moved; the last one of each counts. ``leaving``: ids of dictionary entries to delete before
+    ``entries`` are added; no update of this batch or an earlier one names them, unless they come again. ``files``: row
+    files that are no longer needed once this is in the store. ``filed``: the number of updates in them.
     """
 
     high_water: int
@@ -71,20 +71,20 @@ class Batch:
 
     @property
     def size(self) -> int:
-        """How many updates it holds."""
+        """The number of updates."""
         return sum(len(history.diffs) for history in self.relations.values())
 
     @property
     def pressing(self) -> int:
-        """Those for which commits are held back when too many wait, for their memory: not what new relations have from
-        the start, nor what is in files."""
+        """The updates that count towards backpressure, for their memory: all but the initial contents of new relations
+        and what is in files."""
         first = {relation.id for relation in self.created}
         found = sum(len(history.diffs) for relation, history in self.relations.items() if relation not in first)
         return max(0, found - self.filed)
 
 
 def merge_batches(batches: Sequence[Batch]) -> Batch:
-    """Consecutive batches, at least one, oldest first, as one. Cost: O(size)."""
+    """Concatenates consecutive batches (at least one, oldest first). Cost: O(size)."""
     if len(batches) == 1:
         return batches[0]
     histories: dict[int, list[History]] = {}
@@ -109,7 +109,7 @@ def merge_batches(batches: Sequence[Batch]) -> Batch:
 
 
 def merge_entries(parts: Sequence[Entries]) -> Entries:
-    """Dictionary entries of several sources, which name no id twice, in order."""
+    """Concatenates dictionary entries of several sources that share no id."""
     parts = [part for part in parts if len(part.ids)]
     if len(parts) <= 1:
         return parts[0] if parts else NO_ENTRIES

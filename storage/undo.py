@@ -1,10 +1,10 @@
-"""What makes DuckDB's checkpoint safe against a kill: the blocks that it overwrites in place, saved beside its file.
+"""Makes DuckDB's checkpoint crash-safe by saving, beside its file, the blocks that it overwrites in place.
 
-DuckDB writes data to free blocks and switches over by its header, but packs its metadata into shared blocks, which it
-rewrites where they are. A write of 256 KiB that a kill cuts short leaves such a block with a wrong checksum, and a file
-that cannot be opened any more (seen with 2.0.0, about once in 200 kills under constant checkpoints). So before a
-checkpoint these blocks go into ``<file>.undo``, and opening puts them back where the header says that the checkpoint
-never came to its end.
+DuckDB writes data to free blocks and switches over by its header. Its metadata, however, is packed into shared blocks,
+which it rewrites in place. A 256 KiB write torn by a kill leaves such a block with a wrong checksum, and the file
+cannot be opened any more (seen with 2.0.0, about once in 200 kills under constant checkpoints). So these blocks are
+saved to ``<file>.undo`` before a checkpoint. Opening restores them if the header shows that the checkpoint did not
+complete.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from storage.files import sync_path
 
 _MAGIC: Final = b"FRESHUN1"
 _HEAD: Final = 12_288
-"""Bytes of the file's three headers; blocks follow. The headers change when a checkpoint is done, and only then."""
+"""Size in bytes of the file's three headers, which precede the blocks. They change only when a checkpoint completes."""
 _FIXED: Final = struct.Struct("<8sQQI")
 _BLOCK: Final = struct.Struct("<Q")
 
@@ -30,9 +30,10 @@ def _paths(path: Path) -> tuple[Path, Path]:
 
 
 def save(path: Path, descriptor: int, blocks: Sequence[int], block_size: int) -> None:
-    """Saves the headers and these blocks of the file, durably. ``descriptor``: the file, open for reading.
+    """Durably saves the headers and these blocks of the file. ``descriptor``: the file, open for reading.
 
-    (Closing any descriptor of a file gives up the process's locks on it, so that DuckDB's would go: keep it open.)
+    Keep the descriptor open: closing any descriptor of a file releases all the process's locks on it, DuckDB's
+    included.
     """
     parts = [os.pread(descriptor, _HEAD, 0)]
     count = 0
@@ -53,13 +54,13 @@ def save(path: Path, descriptor: int, blocks: Sequence[int], block_size: int) ->
 
 
 def forget(path: Path) -> None:
-    """The checkpoint has come to its end, or never began."""
+    """Deletes the undo file: the checkpoint completed, or never began."""
     for old in _paths(path):
         old.unlink(missing_ok=True)
 
 
 def restore(path: Path) -> bool:
-    """Before the file is opened: puts the blocks back if a checkpoint was cut short; whether it was."""
+    """Call before opening the file: restores the blocks if a checkpoint was interrupted. Returns whether it did."""
     undo, _ = _paths(path)
     saved = undo.read_bytes() if undo.exists() else b""
     cut_short = False
