@@ -1,8 +1,8 @@
-"""Arrow columns → words. The same code runs in the server and on Spark's executors, so both give the same words.
+"""Arrow columns → words. The server and Spark's executors run the same code, so that both produce the same words.
 
-A file's type must be one that the target takes without losing anything but what Postgres's assignment casts lose
-(fractional digits of a numeric, spaces past a varchar's end); everything else is an error that names the column: 42804
-for types, 22003 for ranges, 22001, 22008, 22021, 23502 as Postgres has them.
+A file's type must convert to the target's with no loss beyond that of Postgres's assignment casts (fractional digits of
+a numeric, trailing spaces of a varchar). Anything else is an error that names the column: 42804 for types; 22003 for
+ranges; 22001, 22008, 22021, 23502 as in Postgres.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _LIMITS: Final = {
 _PER_UNIT: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _STRINGS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME)
 _PARSED: Final = (Kind.UUID, Kind.JSONB, Kind.ENUM, Kind.ARRAY, Kind.INTERVAL)
-"""Types that files hold as strings for want of one of their own."""
+"""Types that files store as strings, having none of their own for them."""
 _FLOAT4_MAX: Final = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What a converter reads: an array without NULLs, for a column."""
+    """A converter's input: an array without NULLs, and its column."""
 
     array: pa.Array
     column: LoadColumn
@@ -55,12 +55,12 @@ _Converter = Callable[[_Source], Words]
 
 
 def column_vector(array: pa.Array, column: LoadColumn, dictionary: Dictionary) -> Vector:
-    """A column's values as words, int64[n], NULLs as nulls; strings are interned in the dictionary."""
+    """A column's values as words, int64[n], and its nulls. Strings are interned in the dictionary."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
-    if pa.types.is_string_view(array.type):  # for which Arrow lacks most functions
+    if pa.types.is_string_view(array.type):  # Arrow lacks most functions for these
         array = array.cast(pa.large_string())
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
@@ -76,7 +76,7 @@ def column_vector(array: pa.Array, column: LoadColumn, dictionary: Dictionary) -
 
 
 def check_type(found: pa.DataType, column: LoadColumn) -> None:
-    """Raises 42804 where a column of this Arrow type cannot be loaded; data may still be out of range."""
+    """Raises 42804 if a column of this Arrow type cannot be loaded. Values may still be out of range."""
     if pa.types.is_dictionary(found):
         found = found.value_type
     if isinstance(found, pa.BaseExtensionType):
@@ -86,7 +86,7 @@ def check_type(found: pa.DataType, column: LoadColumn) -> None:
 
 
 def type_mismatch(found: pa.DataType, column: LoadColumn) -> SqlError:
-    """The error for a column whose type in the file is not one for the target's."""
+    """42804, for a column whose type in the file does not convert to the target's."""
     return SqlError(
         "42804",
         f'column "{column.name}" is of type {format_type(column.type)} but the file\'s column is of type {found}',
@@ -104,7 +104,7 @@ def _nulls(array: pa.Array, column: LoadColumn) -> Mask | None:
 
 
 def _converter(found: pa.DataType, column: LoadColumn) -> _Converter | None:
-    """What turns an array of this Arrow type, without NULLs, into words; None where nothing does."""
+    """The conversion from arrays of this Arrow type (without NULLs) to words; None if there is none."""
     kind, types = column.type.kind, pa.types
     if types.is_null(found):
         return lambda source: np.zeros(len(source.array), np.int64)
@@ -191,7 +191,8 @@ def _numerics(source: _Source) -> Words:
 
 
 def _direct_numerics(array: pa.Array, column: LoadColumn) -> Words | None:
-    """Words of a numeric(p, s) with p <= 18 where that needs no rounding; None where one value at a time has to do."""
+    """The words of a numeric(p, s) with p <= 18 if no rounding is needed; None if values must be converted one by
+    one."""
     precision, scale = column.type.precision or 0, column.type.scale or 0
     if not 0 <= scale <= 18:
         return None
@@ -209,7 +210,7 @@ def _direct_numerics(array: pa.Array, column: LoadColumn) -> Words | None:
 
 
 def _numeric(value: object, column: LoadColumn) -> Decimal:
-    """A number as a value of the column: rounded to its scale half away from zero, 22003 past its precision."""
+    """A number as a value of the column, rounded to its scale half away from zero. 22003 past its precision."""
     text = f"{value:.15g}" if isinstance(value, float) else str(value)  # as Postgres casts a double
     number = value if isinstance(value, Decimal) else Decimal(text)
     precision, scale = column.type.precision, column.type.scale or 0
@@ -249,7 +250,7 @@ def _strings(source: _Source) -> Words:
 
 
 def _parsed(source: _Source) -> Words:
-    """Strings by way of Postgres's input function, once for each distinct one."""
+    """Converts strings by Postgres's input function, once per distinct string."""
     encoded = source.array.dictionary_encode()
     try:
         values = [parse_datum(source.column.type, text) for text in encoded.dictionary.to_pylist()]
@@ -260,14 +261,14 @@ def _parsed(source: _Source) -> Words:
 
 
 def _of_column(error: SqlError, column: LoadColumn) -> SqlError:
-    """An error of a value, with the column's name."""
+    """A value's error, with the column's name added."""
     context = f'column "{column.name}"'
     detail = f"{error.detail} ({context})" if error.detail else f"It is in {context} of the file."
     return SqlError(error.sqlstate, error.message, detail, error.hint)
 
 
 def _packed(array: pa.Array) -> tuple[np.ndarray[tuple[int], np.dtype[np.uint8]], Words]:
-    """The bytes of a large string or binary array without NULLs, and int64[n + 1] where each starts."""
+    """The bytes of a large string or binary array without NULLs, and their offsets, int64[n + 1]."""
     if not len(array):
         return np.zeros(0, np.uint8), np.zeros(1, np.int64)
     _, offsets, data = array.buffers()
@@ -305,7 +306,7 @@ def _timestamps(source: _Source) -> Words:
 
 
 def _since_2000(units: Words, per: int, column: LoadColumn) -> Words:
-    """Units of ``per`` µs since 1970 as µs since 2000; 22008 outside what Postgres can hold."""
+    """Converts units of ``per`` µs since 1970 to µs since 2000. 22008 outside Postgres's range."""
     if len(units):
         for extreme in (int(units.min()), int(units.max())):  # Python's integers: numpy's would wrap
             if not MIN_TIMESTAMP <= extreme * per - _EPOCH_2000 < END_TIMESTAMP:
@@ -314,7 +315,7 @@ def _since_2000(units: Words, per: int, column: LoadColumn) -> Words:
 
 
 def _rounded(micros: Words, column: LoadColumn) -> Words:
-    """To the column's fractional digits, half away from zero as Postgres does."""
+    """Rounds to the column's fractional digits, half away from zero as Postgres does."""
     if column.type.precision is None or column.type.precision >= 6:
         return micros
     unit = np.int64(10 ** (6 - column.type.precision))
@@ -343,7 +344,7 @@ def _intervals(source: _Source) -> Words:
 
 
 def _element(column: LoadColumn) -> LoadColumn:
-    """What an array's elements are loaded as."""
+    """The column that an array's elements are loaded as."""
     assert column.type.element is not None, "an array has an element's type"
     return LoadColumn(column.name, column.type.element)
 

@@ -1,6 +1,6 @@
-"""Which rows of Arrow columns cannot be loaded: found by halves, so that the converters need not tell.
+"""Finds the rows of Arrow columns that cannot be loaded, by bisection, so that the converters need not report them.
 
-Cost: for k bad rows of n, O(n · log k) conversions of values; nothing where no row is bad.
+Cost: for k bad rows of n, O(n · log k) value conversions; nothing if no row is bad.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from storage.load.columns import LoadColumn
 from storage.load.rejects import Rejects
 
 _OF_TYPES = "42804"
-"""No row's fault."""
+"""An error that is not any row's fault."""
 
 
 def column_vectors(arrays: Sequence[pa.Array], columns: Sequence[LoadColumn], dictionary: Dictionary) -> list[Vector]:
-    """Each column's words, as ``column_vector``. Raises its errors."""
+    """Each column's words. Raises as ``column_vector``."""
     return [column_vector(array, column, dictionary) for array, column in zip(arrays, columns, strict=True)]
 
 
 def without_bad(
     arrays: Sequence[pa.Array], columns: Sequence[LoadColumn], dictionary: Dictionary, rejects: Rejects
 ) -> tuple[list[pa.Array], int]:
-    """The columns without the rows that do not convert, and how many rows are left. Raises 42804, TooManyRejects."""
+    """The columns without the rows that do not convert, and the number of rows left. Raises 42804, TooManyRejects."""
     count = len(arrays[0])
     first: dict[int, tuple[SqlError, str]] = {}
     for array, column in zip(arrays, columns, strict=True):
@@ -47,7 +47,8 @@ def without_bad(
 def _bad(
     array: pa.Array, column: LoadColumn, dictionary: Dictionary, start: int, most: int
 ) -> Iterator[tuple[int, SqlError]]:
-    """Rows of a column that do not convert, ascending, with why; of more than ``most`` at least the first of them."""
+    """Rows of a column that do not convert, ascending, with their errors; if more than ``most``, at least the first of
+    them."""
     try:
         column_vector(array, column, dictionary)
     except SqlError as error:
@@ -70,7 +71,8 @@ def _row_text(arrays: Sequence[pa.Array], row: int) -> str:
 
 
 def _value_text(array: pa.Array) -> str:
-    """One value, as Arrow shows it, bytes in hexadecimal: no value of Python's, which lacks some of Arrow's times."""
+    """One value as Arrow prints it, bytes in hexadecimal. Not via a Python value: Python lacks some of Arrow's
+    times."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if array.null_count:

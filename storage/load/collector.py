@@ -1,7 +1,8 @@
-"""All rows of a load, from the batches that an engine reads to what a commit takes; beside the server's engine.
+"""Collects a load's rows, from the batches that a reader yields to what a commit takes; runs beside the server's
+engine.
 
-Few rows stay as they come. Many are sorted into runs as the table's own arrangement has them, and the runs are merged
-into a file: it makes them durable (``storage.row_file``), and it is what the engine reads from then on.
+Few rows are kept as they came. Many are sorted into runs in the order of the table's own arrangement, and the runs are
+merged into a file. The file makes the rows durable (``storage.row_file``), and the engine reads from it afterwards.
 """
 
 from __future__ import annotations
@@ -19,34 +20,34 @@ from storage.row_file import FROM_ROWS, RowFile, RowWriter, scratch_rows
 from storage.sorted_rows import Run, is_ascending, merged, sorted_run
 
 _RUN: Final = 1 << 20
-"""Rows that are sorted, and merged, at once."""
+"""The number of rows that are sorted, or merged, at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyOrder:
-    """How a table's own arrangement has its rows: their words in the order ``words``, the key's, ``width`` of them,
-    first."""
+    """The sort order of a table's own arrangement: columns in the order ``words``, of which the first ``width`` are the
+    key."""
 
     words: tuple[int, ...]
     width: int
 
     @property
     def is_plain(self) -> bool:
-        """Whether arranged rows are rows as they are."""
+        """Whether the arrangement keeps the table's column order."""
         return self.words == tuple(range(len(self.words)))
 
     def arranged(self, rows: Words) -> Words:
-        """The table's rows as the arrangement has them."""
+        """The table's rows in the arrangement's column order."""
         return rows if self.is_plain else np.take(rows, self.words, axis=1)
 
     def restored(self, rows: Words) -> Words:
-        """The inverse."""
+        """The inverse of ``arranged``."""
         return rows if self.is_plain else np.take(rows, np.argsort(self.words), axis=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Few:
-    """``rows`` int64[n, width], as they came."""
+    """A small load: ``rows`` int64[n, width], as they came."""
 
     rows: Words
 
@@ -55,15 +56,17 @@ class Few:
         return len(self.rows)
 
     def whole(self) -> Words:
-        """Every row, as often as it occurs."""
+        """All rows, duplicates included."""
         return self.rows
 
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """``rows`` int64[n, width], distinct, in the arrangement's order, in ``file``; ``batch``: the same as arranged.
+    """A large load: ``rows`` int64[n, width], distinct, in the arrangement's order, stored in ``file``. ``batch``: the
+    same rows, arranged.
 
-    ``more``: rows that occur again, and how often. ``twice``: a row whose key another one has too, if there is one.
+    ``more``: duplicate rows, with how often they occur beyond the first. ``twice``: a row whose key another row has
+    too, or None.
     """
 
     order: KeyOrder
@@ -75,15 +78,16 @@ class Sorted:
     count: int
 
     def whole(self) -> Words:
-        """Every row, as often as it occurs, in memory."""
+        """All rows, duplicates included, in memory."""
         return np.concatenate([self.rows, np.repeat(self.more.rows, self.more.times, axis=0)])
 
 
 class RowCollector:
-    """Takes rows a batch at a time. ``folder``: for files; None where there is no data folder: all stays in memory."""
+    """Takes rows batch by batch. ``folder``: for files; None if there is no data folder, and all rows stay in
+    memory."""
 
     def __init__(self, folder: Path | None, order: KeyOrder, limit: int = FROM_ROWS, run: int = _RUN) -> None:
-        """``limit``: up to so many rows are few; ``run``: how many are sorted at once."""
+        """``limit``: up to this many rows count as few. ``run``: rows per sorted run."""
         self._folder, self._order, self._limit, self._run = folder, order, limit, run
         self._parts: list[Run] = []
         self._held = 0
@@ -91,12 +95,12 @@ class RowCollector:
         self.count = 0
 
     def add(self, rows: Words, counts: Words | None = None) -> None:
-        """int64[n, width], and how often each occurs."""
+        """Adds rows int64[n, width]; ``counts``: how often each occurs."""
         self.count += len(rows) if counts is None else int(counts.sum())
         if self._folder is None:
             self._parts.append(Run(rows, counts))
         elif 4 * len(rows) >= self._run and self._order.is_plain and is_ascending(rows):
-            self._runs.append(Run(rows, counts))  # as executors have sorted them, in files
+            self._runs.append(Run(rows, counts))  # sorted by executors, in files
         else:
             self._parts.append(Run(rows, counts))
             self._held += len(rows)
@@ -114,7 +118,7 @@ class RowCollector:
         self._runs.append(Run(scratch_rows(folder, run.rows), run.counts))
 
     def finish(self, check: Callable[[], None] = lambda: None) -> Few | Sorted:
-        """All rows; durable where there is a file. ``check``: called now and then, may raise. Raises 53100."""
+        """All rows, durable if written to a file. ``check`` is called regularly and may raise. Raises 53100."""
         if self._folder is None or self.count <= self._limit:
             return Few(self._whole())
         self._end_run(self._folder)
@@ -141,7 +145,7 @@ class RowCollector:
         return np.concatenate([np.zeros((0, width), np.int64), *each])
 
     def _merge(self, out: RowWriter, check: Callable[[], None]) -> tuple[Run, Words | None]:
-        """Writes the distinct rows; those that occur again, and a row whose key another has."""
+        """Writes the distinct rows. Returns the duplicates, and a row whose key occurs twice."""
         width = self._order.width
         more: list[Run] = []
         keys = _Keys(width, len(self._order.words))
@@ -163,7 +167,7 @@ class RowCollector:
 
 @dataclass(slots=True)
 class _Keys:
-    """Whether a key stands twice among ascending rows of ``width`` words, its first ``key_width`` ones."""
+    """Finds a duplicate key (the first ``key_width`` words) among ascending rows of ``width`` words."""
 
     key_width: int
     width: int

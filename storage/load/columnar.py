@@ -1,4 +1,4 @@
-"""Parquet and ORC files: their columns, by name, as Arrow's types have them."""
+"""Parquet and ORC files: their columns, by name, as Arrow types."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class ColumnarFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ColumnDecoder:
-    """Batches whose columns are those of the file, in order, and last, where there are ``partitions``, or ``paths``
-    says so, its path.
+    """Decodes batches of the file's columns, in order. With ``partitions``, or if ``paths`` is set, a last column holds
+    the file's path.
 
-    ``types``: what the files say that the columns are, for a reader that shows them as something near: Spark has no
+    ``types``: the columns' types in the files, for a reader that returns approximations of them: Spark has no
     nanoseconds, times of day or fixed widths.
     """
 
@@ -83,14 +83,14 @@ class ColumnDecoder:
         type_ = self.types[index]
         types = pa.types
         if types.is_timestamp(type_) and type_.tz is None and types.is_timestamp(array.type):
-            array = array.cast(pa.timestamp(array.type.unit))  # Spark shows an ORC file's in the session's zone, UTC
+            array = array.cast(pa.timestamp(array.type.unit))  # Spark returns an ORC file's in the session's zone, UTC
         lost = types.is_fixed_size_binary(type_) or types.is_timestamp(type_) or types.is_time(type_)
         return array.cast(type_) if lost or types.is_duration(type_) or types.is_nested(type_) else array
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnarSource:
-    """Files of one format. ``ignore_extra``: they may have other columns than those to be loaded."""
+    """Files of one format. ``ignore_extra``: columns that are not to be loaded are allowed."""
 
     format: ColumnarFormat
     files: tuple[Path, ...]
@@ -99,13 +99,13 @@ class ColumnarSource:
     partitions: Partitions = NO_PARTITIONS
     batch_rows: int = BATCH_ROWS
     remote: RemoteFiles | None = None
-    """In place of ``files``: what only Spark reads."""
+    """Set instead of ``files`` for what only Spark reads."""
 
     def check(self) -> int | None:
-        """Checks every file's columns against the target's from the footers alone; gives the number of rows.
+        """Checks every file's columns against the target's by reading footers only. Returns the number of rows.
 
-        Of remote files nothing is known yet. Raises 42703 for missing or extra columns, 42804 for types that do not
-        fit, 22P04 for a file of another format.
+        Returns None for remote files, of which nothing is known yet. Raises 42703 for missing or extra columns, 42804
+        for types that do not fit, 22P04 for a file of another format.
         """
         if self.remote is not None:
             return None
@@ -131,7 +131,7 @@ class ColumnarSource:
                 yield from decode((_with_path(batch, path.as_uri()) for batch in batches), dictionary, rejects)
 
     def frames(self, session: Any, rejecting: bool = False) -> Sequence[tuple[Any, SourceDecode]]:
-        """A frame for all files of one schema: Spark would read them all by the first one's."""
+        """One frame for all files of the same schema: in a single frame Spark would read all with the first one's."""
         if self.remote is not None:
             return [self._remote_frame(session, self.remote, rejecting)]
         rest = self.partitions.rest(self.columns)
@@ -150,14 +150,14 @@ class ColumnarSource:
         ]
 
     def frame(self, session: Any, files: Sequence[str]) -> Any:
-        """Files, as Spark's reader takes them, in a frame of its own."""
+        """A frame over files, given as Spark's reader takes them."""
         reader = session.read.format(self.format.name.lower())
         if self.format is ColumnarFormat.ORC:  # dates before 1582 as they are read here, unless the file says otherwise
             reader = reader.option("orc.proleptic.gregorian.default", "true")
         return reader.load(list(files))
 
     def _remote_frame(self, session: Any, remote: RemoteFiles, rejecting: bool) -> tuple[Any, SourceDecode]:
-        """What Spark says of the files is all that is known of them. Raises 42703."""
+        """The frame of remote files, whose columns are known only from Spark. Raises 42703."""
         found = self.frame(session, [remote.uri])
         paths = [remote.below(local_path(path)) for path in found.inputFiles()]
         partitions = replace(self.partitions, keys=partition_keys(paths))
@@ -168,7 +168,7 @@ class ColumnarSource:
 
 
 def named_columns(frame: Any, columns: Sequence[LoadColumn], paths: bool) -> Any:
-    """The columns as c0, c1, …, and the path if it is wanted."""
+    """Renames the columns to c0, c1, …, and adds the path if wanted."""
     quoted = [frame["`" + column.source.replace("`", "``") + "`"] for column in columns]
     path = [frame["_metadata.file_path"].alias("path")] if paths else []
     return frame.select([column.alias(f"c{i}") for i, column in enumerate(quoted)] + path)
@@ -182,7 +182,7 @@ def _with_path(batch: pa.RecordBatch, path: str) -> pa.RecordBatch:
 
 @contextmanager
 def opened(format_: ColumnarFormat, path: Path) -> Iterator[Any]:
-    """The file, while it is read: errors of reading it are 22P04."""
+    """Opens the file for the duration of the context. Read errors become 22P04."""
     try:
         with pa.memory_map(str(path)) as mapped:
             yield pq.ParquetFile(mapped) if format_ is ColumnarFormat.PARQUET else orc.ORCFile(mapped)
@@ -199,7 +199,7 @@ _ARTICLES: Final = {ColumnarFormat.PARQUET: "a", ColumnarFormat.ORC: "an"}
 
 
 def schema_of(file: Any) -> pa.Schema:
-    """The file is a pq.ParquetFile or an orc.ORCFile, here and below."""
+    """The file's schema. Here and below a file is a pq.ParquetFile or an orc.ORCFile."""
     return file.schema_arrow if isinstance(file, pq.ParquetFile) else file.schema
 
 
@@ -208,7 +208,7 @@ def rows_of(file: Any) -> int:
 
 
 def _batches(file: Any, names: Sequence[str], size: int) -> Iterator[pa.RecordBatch]:
-    """At most ``size`` rows each; an ORC file's stripes are cut."""
+    """Batches of at most ``size`` rows; an ORC file's stripes are cut."""
     if isinstance(file, pq.ParquetFile):
         for batch in file.iter_batches(size, columns=names):
             yield batch.select(names)

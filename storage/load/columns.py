@@ -1,4 +1,4 @@
-"""What a load brings: the target's columns, rows as words, and how a file's columns are matched with them."""
+"""A load's target columns, and how a file's columns are matched with them by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ivm.words import ColumnType, Schema, SqlType
 
 @dataclass(frozen=True, slots=True)
 class LoadColumn:
-    """A column to fill. ``found``: its name in the file where that is another (a number: its place in a CSV line)."""
+    """A column to fill. ``found``: its name in the file, if different (a number: its position in a CSV line)."""
 
     name: str
     type: SqlType
@@ -27,18 +27,18 @@ class LoadColumn:
 
 
 def load_schema(columns: Sequence[LoadColumn]) -> Schema:
-    """The schema that a load's rows are packed by."""
+    """The schema by which a load's rows are packed."""
     return tuple(ColumnType(column.type, column.nullable) for column in columns)
 
 
 def check_nulls(vector: Vector, column: LoadColumn) -> None:
-    """Raises 23502 for a NULL that the column does not take."""
+    """Raises 23502 for a NULL in a NOT NULL column."""
     if not column.nullable and vector.nulls is not None and vector.nulls.any():
         raise null_violation(column)
 
 
 class FilledColumn(Protocol):
-    """What a column is called that data fills, and whether it takes NULL."""
+    """A column being filled: its name, and whether it accepts NULL."""
 
     @property
     def name(self) -> str: ...
@@ -48,18 +48,18 @@ class FilledColumn(Protocol):
 
 
 def null_violation(column: FilledColumn) -> SqlError:
-    """23502."""
+    """23502, for a NULL in a NOT NULL column."""
     return SqlError("23502", f'null value in column "{column.name}" violates not-null constraint')
 
 
 def alike(names: Sequence[str], name: str) -> str | None:
-    """The name itself, or the only one that differs in case alone: databases fold names their own way."""
+    """The name itself, or else the only one that equals it up to case, since databases fold names differently."""
     found = [n for n in names if n.lower() == name.lower()]
     return name if name in names else found[0] if len(found) == 1 else None
 
 
 def match_names(columns: Sequence[LoadColumn], found: Sequence[str], file: str, ignore_extra: bool) -> None:
-    """Checks that the file has every column once, and no others unless they are to be ignored. Raises 42703."""
+    """Checks that the file has every column exactly once, and no others unless these are ignored. Raises 42703."""
     for column in columns:
         if found.count(column.source) != 1:
             problem = "has no column" if column.source not in found else "has more than one column"

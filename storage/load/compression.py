@@ -1,4 +1,4 @@
-"""Files of text as they are inside of gzip, bzip2, Zstandard or Snappy, told by their names' ends."""
+"""Reads text files compressed with gzip, bzip2, Zstandard or Snappy, chosen by the file name's suffix."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 def chunks(path: Path) -> Iterator[bytes]:
-    """The bytes of a file, a megabyte or so at a time, without a byte order mark.
+    """A file's decompressed bytes, in chunks of about a megabyte, without a byte order mark.
 
-    Raises 42501, 58P01, and 22P04 for what is not compressed as its name says.
+    Raises 42501, 58P01, and 22P04 if the file is not compressed as its name says.
     """
     try:
         first = True
@@ -62,7 +62,7 @@ def _pieces(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _snappy(file: BinaryIO) -> Iterator[bytes]:
-    """Hadoop's framing: the length of a block, then its parts, each with its compressed length, big-endian."""
+    """Hadoop's framing, big-endian: the length of a block, then its parts, each preceded by its compressed length."""
     while head := file.read(4):
         (left,) = struct.unpack(">I", head)
         while left:
@@ -76,7 +76,7 @@ def _snappy(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _length(data: bytes) -> int:
-    """Snappy's own varint of the uncompressed length."""
+    """The uncompressed length, Snappy's own varint."""
     length = shift = 0
     for byte in data[:5]:
         length |= (byte & 0x7F) << shift

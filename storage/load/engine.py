@@ -1,4 +1,4 @@
-"""Which engine loads: this process, or Spark. One place for what decides."""
+"""Chooses the engine of a load: this process, or Spark."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from storage.spark.costs import START_SECONDS
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Seconds for 100 MB of files, as they are stored: ``local``, of the server where it reads them; where Spark does,
-    ``server``, of the server, and ``cores``, of all cores of the executors together."""
+    """Seconds per 100 MB of files as stored. ``local``: of the server, if it reads them itself. If Spark reads them,
+    ``server``: of the server, and ``cores``: of all executor cores together."""
 
     local: float
     server: float
@@ -22,23 +22,23 @@ class Costs:
 
 
 COLUMNAR: Final = Costs(2.5, 1.8, 10.7)
-"""Parquet and ORC. By benchmarks.spark_loads on a quiet machine of two cores ten million rows in 163 MB of Parquet took
-4.2 s here, and 13 s by Spark on both cores. How that divides between executors and server is an estimate."""
+"""Parquet and ORC. In benchmarks.spark_loads, on a quiet machine of two cores, ten million rows in 163 MB of Parquet
+took 4.2 s here, and 13 s by Spark on both cores. The split between executors and server is an estimate."""
 LINES: Final = Costs(7.5, 0.9, 20.8)
 """CSV, text and JSON: 327 MB of CSV with the same rows took 24.5 s and 38 s there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """``reason``: why, as EXPLAIN says it."""
+    """The chosen engine. ``reason``: why, as EXPLAIN shows it."""
 
     spark: bool
     reason: str
 
 
 def choose_engine(wanted: str, location: Location | None, costs: Costs, cores: int) -> Choice:
-    """The engine for a location; None: a database, which only Spark reads. ``cores``: Spark's. Raises 0A000 where
-    ``local`` cannot."""
+    """The engine for a location. None is a database, which only Spark reads. ``cores``: Spark's. Raises 0A000 if
+    ``local`` was asked for and cannot read it."""
     if not isinstance(location, LocalFiles):
         what = f'"{location.shown}"' if isinstance(location, RemoteFiles) else "a database"
         if wanted == "local":
@@ -51,7 +51,7 @@ def choose_engine(wanted: str, location: Location | None, costs: Costs, cores: i
 
 
 def _quicker(size: int, costs: Costs, cores: int) -> Choice:
-    """The costs are one machine's, and Spark is taken for not running yet."""
+    """Compares estimated times. The costs are one machine's, and Spark is assumed not to be running yet."""
     hundreds = size / 1e8
     local = costs.local * hundreds
     spark = START_SECONDS + (costs.server + costs.cores / cores) * hundreds
@@ -62,7 +62,7 @@ def _quicker(size: int, costs: Costs, cores: int) -> Choice:
 
 
 def shown_bytes(size: int) -> str:
-    """A size as people read it."""
+    """A size in bytes, human-readable."""
     amount, units = float(size), ["bytes", "kB", "MB", "GB", "TB"]
     while amount >= 1024 and len(units) > 1:
         amount /= 1024

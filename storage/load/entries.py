@@ -1,4 +1,5 @@
-"""Dictionary entries that executors propose: taken into the server's dictionary, and rows told the ids they got."""
+"""Takes dictionary entries proposed by executors into the server's dictionary, and remaps the rows' ids where they
+differ."""
 
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn
 
 Remap = tuple[Words, Words]
-"""Proposed ids that are to be replaced, sorted, and what by."""
+"""Proposed ids to replace, sorted, and their replacements."""
 
 
 def take_entries(batches: Iterable[pa.RecordBatch | pa.Table], dictionary: Dictionary) -> Remap | None:
-    """Interns entries: the columns id and value. None: an id of one batch stands for two values there."""
+    """Interns entries, given as columns id and value. None if one batch has the same id for two values."""
     moved: list[Words] = [np.zeros((0, 2), np.int64)]
     for batch in batches:
         if not batch.num_rows:
@@ -45,7 +46,7 @@ def _packed(values: Any) -> tuple[NDArray[np.uint8], Words]:
 
 
 def replace_ids(rows: Words, columns: Sequence[LoadColumn], remap: Remap) -> None:
-    """Gives words that are ids the ids that the server's dictionary has for their values, in place."""
+    """Replaces proposed ids among the words by those of the server's dictionary, in place."""
     old, new = remap
     if not len(old):
         return

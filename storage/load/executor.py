@@ -1,12 +1,13 @@
-"""What runs on Spark's executors for a load: a source's batches → records by place, and a place's records → a run.
+"""What Spark's executors run for a load: first source batches → records by partition, then a partition's records →
+runs.
 
-It knows Arrow only; Spark calls it through ``mapInArrow``, and exchanges the records between the two halves without
-knowing what is in them: a row as a row of Spark's would cost more to hand from Java to Python and back than all that is
-done with it. Executors need this package with the same Python and numpy.
+It depends on Arrow only. Spark calls it through ``mapInArrow`` and shuffles the records between the two halves as
+opaque bytes: passing each row as a Spark row between Java and Python would cost more than all the work done on it.
+Executors need this package with the same Python and numpy.
 
-A *record* is what a chunk of the source has for one place: its rows, or the dictionary's entries whose ids belong
-there, or rows that are left out. A row's place is by its hash, so that equal rows meet. Runs and entries become files
-in a folder that the server sees; what counts is in the notes that the successful tasks give.
+A *record* is what a chunk of the source contributes to one partition (its *place*): rows, or dictionary entries whose
+ids belong there, or rejected rows. A row's place is given by its hash, so that equal rows meet. Runs and entries become
+files in a folder shared with the server. Only files named in the notes of successful tasks count.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ ROWS: Final = 0
 ENTRIES: Final = 1
 REJECTS: Final = 2
 CHUNK_ROWS: Final = 1 << 18
-"""Rows whose records are made at once."""
+"""Rows whose records are built at a time."""
 RUN_ROWS: Final = 1 << 20
-"""The most rows of a run: what a task holds is a few times that."""
+"""The maximum number of rows in a run; a task holds a few times as much."""
 
 Batches = Iterable[pa.RecordBatch]
 Work = Callable[[Batches], Iterator[pa.RecordBatch]]
@@ -48,9 +49,9 @@ Work = Callable[[Batches], Iterator[pa.RecordBatch]]
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How rows are encoded. ``id_bits``: see ``Dictionary``; ``places``: over how many places records are spread;
-    ``most``: how many rows a load may leave out, None where the first bad one is an error; ``folder``: where tasks tell
-    how much they have read (``storage.load.progress``)."""
+    """How rows are encoded. ``id_bits``: see ``Dictionary``. ``places``: the number of partitions. ``most``: how many
+    rows a load may reject, None if the first bad row is an error. ``folder``: where tasks report how much they have
+    read (``storage.load.progress``)."""
 
     columns: tuple[LoadColumn, ...]
     secret: bytes
@@ -62,9 +63,9 @@ class Encoding:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What a task says of a file: ``rows`` in it, or entries. ``clash``: an id stands for two values.
+    """A task's report of one file: its number of ``rows``, or of entries. ``clash``: one id stands for two values.
 
-    ``rejects`` are no file's.
+    ``rejects`` belong to no file.
     """
 
     name: str = ""
@@ -76,8 +77,8 @@ class Note:
 
 
 def partitioner(encoding: Encoding, decode: SourceDecode) -> Work:
-    """The first half: batches of a source → records (``storage.spark.blocks``). A task that finds more rejects than
-    the load may have stops there: by the first ones of each task the driver knows the load's first."""
+    """The first half: batches of a source → records (``storage.spark.blocks``). A task stops when it has more rejects
+    than the load allows. The first ones of each task suffice for the driver to find the load's first."""
 
     def partition(batches: Batches) -> Iterator[pa.RecordBatch]:
         dictionary = Dictionary(encoding.secret, id_bits=encoding.id_bits)
@@ -98,10 +99,10 @@ def partitioner(encoding: Encoding, decode: SourceDecode) -> Work:
 
 
 def told(blocks: Iterator[Decoded]) -> Iterator[Decoded]:
-    """The blocks; errors as the driver knows them again."""
+    """Passes blocks through, marking errors so that the driver recognises them."""
     try:
         yield from blocks
-    except TooManyRejects:  # the driver will say so
+    except TooManyRejects:  # the driver will report it
         return
     except SqlError as error:
         raise marked(error) from error
@@ -131,7 +132,7 @@ def _row_records(rows: Words, places: int) -> Iterator[tuple[int, int, bytes]]:
 
 
 def _hash(rows: Words) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    """Multiply and rotate, word by word, as FxHash does; the high bits, which are the best, come down."""
+    """Multiply and rotate, word by word, as FxHash does; then moves the high bits, which are the best, down."""
     found = np.zeros(len(rows), np.uint64)
     for i in range(rows.shape[1]):
         turned = (found << np.uint64(5)) | (found >> np.uint64(59))
@@ -152,7 +153,7 @@ def _entry_records(
 
 
 def sorter(folder: str) -> Work:
-    """The second half: the records of some places → runs and entries in files, and a note of each (JSON, column
+    """The second half: the records of some places → files of runs and entries, and a note of each (JSON, column
     ``data``)."""
 
     def sort(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -194,7 +195,7 @@ def _write_run(parts: Sequence[Words], folder: Path) -> Note:
 
 
 def read_run(folder: Path, note: Note, width: int) -> Run:
-    """A run, where it lies: it stays readable when its file is removed."""
+    """A memory-mapped run, which stays readable after its file is removed."""
     words = np.memmap(folder / note.name, np.int64, "c") if width or note.counted else np.zeros(0, np.int64)
     at = note.rows * width
     rows = np.asarray(words[:at]).reshape(note.rows, width)
@@ -217,7 +218,7 @@ def _write_entries(tables: Sequence[pa.Table], folder: Path) -> Note:
 
 
 def read_entries(folder: Path, note: Note) -> Iterator[pa.RecordBatch]:
-    """Entries, some at a time: the columns id and value."""
+    """Entries in batches, with the columns id and value."""
     with pa.OSFile(str(folder / note.name)) as file, pa.ipc.open_file(file) as reader:
         for i in range(reader.num_record_batches):
             yield reader.get_batch(i)
@@ -228,6 +229,6 @@ def _noted(note: Note) -> pa.RecordBatch:
 
 
 def notes_of(texts: Iterable[Any]) -> list[Note]:
-    """The notes of a job's tasks, each of which counts once however often it was tried."""
+    """The notes of a job's tasks. Each task counts once, however often it was tried."""
     found = [json.loads(text) for text in texts]
     return [Note(**(note | {"rejects": tuple(Reject(*reject) for reject in note["rejects"])})) for note in found]

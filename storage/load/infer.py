@@ -1,7 +1,7 @@
-"""The columns of a table for files: their types as the files have them, or as their text can be read.
+"""Infers a table's columns from files: types from the file's schema, or from the form of its text.
 
-Text is read by our own input functions, but only where its form is one that nothing else has: 2024-02-29 is a date,
-20240229 a bigint, 007 is text.
+Text is read by our own input functions, but only if its form is unambiguous: 2024-02-29 is a date, 20240229 a bigint,
+007 is text.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from storage.types.text import parse_datum
 from storage.types.text_style import TextStyle
 
 SAMPLE_BYTES: Final = 1 << 20
-"""How much of a file is looked at, and of how many files (``SAMPLE_FILES``)."""
+"""How many bytes of a file are sampled; ``SAMPLE_FILES`` limits how many files."""
 SAMPLE_FILES: Final = 16
 _JSONB: Final = SqlType(Kind.JSONB)
 _DAY: Final = r"\d{4,}-\d\d-\d\d"
@@ -68,8 +68,8 @@ _NUMBERS: Final = (INT8, NUMERIC, FLOAT8)
 
 @dataclass(frozen=True, slots=True)
 class FoundColumn:
-    """A column of files. ``type``: None where there is none here; ``nullable``: unless the files say that it never is
-    NULL; ``what``: as EXPLAIN calls it."""
+    """A column found in files. ``type``: None if we have none for it. ``nullable``: false only if the files declare it
+    never NULL. ``what``: the name of its type for EXPLAIN."""
 
     name: str
     type: SqlType | None
@@ -78,8 +78,8 @@ class FoundColumn:
 
 
 def columns_of_text(location: LocalFiles, format_: TextFormat, style: TextStyle) -> list[FoundColumn]:
-    """The columns of text files, by a sample of their values. Raises 22P04 for files without any, and what reading
-    raises."""
+    """The columns of text files, inferred from a sample of their values. Raises 22P04 for files without columns, and
+    what reading raises."""
     starts = (_start_of(path) for path in location.files[:SAMPLE_FILES])
     return columns_of_samples(starts, format_, location.files[0].name, location.relative(), style)
 
@@ -87,8 +87,8 @@ def columns_of_text(location: LocalFiles, format_: TextFormat, style: TextStyle)
 def columns_of_samples(
     starts: Iterable[tuple[bytes, bool]], format_: TextFormat, name: str, paths: Sequence[str], style: TextStyle
 ) -> list[FoundColumn]:
-    """``starts``: first bytes of files, each with whether they are all; ``name``: what messages call the files;
-    ``paths``: of all files, from the root on. Raises 22P04."""
+    """Infers columns from samples. ``starts``: the first bytes of files, each with whether they are the whole file.
+    ``name``: what messages call the files. ``paths``: of all files, relative to the root. Raises 22P04."""
     samples: dict[str, list[SampledValue | None]] = {}
     for data, whole in starts:
         for column, values in format_.sample(data, whole).items():
@@ -100,7 +100,7 @@ def columns_of_samples(
 
 
 def columns_of_arrow(location: LocalFiles, format_: ColumnarFormat, style: TextStyle) -> list[FoundColumn]:
-    """The columns of Parquet or ORC files, by the first one's schema."""
+    """The columns of Parquet or ORC files, by the first file's schema."""
     with opened(format_, location.files[0]) as file:
         fields = list(schema_of(file))
     found = [FoundColumn(f.name, sql_type(f.type), f.nullable, str(f.type)) for f in fields]
@@ -108,7 +108,7 @@ def columns_of_arrow(location: LocalFiles, format_: ColumnarFormat, style: TextS
 
 
 def _start_of(path: Path) -> tuple[bytes, bool]:
-    """A file's first bytes, and whether they are all."""
+    """A file's first bytes, and whether they are the whole file."""
     pieces, data = chunks(path), b""
     for piece in pieces:
         data += piece
@@ -118,7 +118,7 @@ def _start_of(path: Path) -> tuple[bytes, bool]:
 
 
 def with_partitions(found: Sequence[FoundColumn], paths: Sequence[str], style: TextStyle) -> list[FoundColumn]:
-    """The columns, and those that the names of folders in the files' paths are."""
+    """The columns, followed by the partition columns found in the files' paths."""
     keys = partition_keys(paths)
     values = [partition_values(path) for path in paths] if keys else []
     of_folders = [
@@ -132,7 +132,8 @@ def _sampled(text: str | None) -> SampledValue | None:
 
 
 def type_of(values: Iterable[SampledValue | None], style: TextStyle) -> SqlType:
-    """The narrowest type whose form all values have and whose input function takes them; text for none at all."""
+    """The narrowest type whose form matches all values and whose input function accepts them; text if there are no
+    values."""
     present = [value for value in values if value is not None]
     if not present:
         return TEXT
@@ -142,7 +143,8 @@ def type_of(values: Iterable[SampledValue | None], style: TextStyle) -> SqlType:
 
 
 def _of_json(kinds: set[str | None], values: Sequence[SampledValue], style: TextStyle) -> SqlType:
-    """JSON tells numbers and booleans from strings: a string is none of them, whatever is in it."""
+    """The type of JSON values. JSON itself tells numbers and booleans from strings, so a string is neither, whatever it
+    contains."""
     texts = [value.text for value in values]
     match kinds:
         case _ if kinds == {"boolean"}:
@@ -183,8 +185,8 @@ _PLAIN: Final[dict[pa.DataType, SqlType]] = {
 
 
 def sql_type(found: pa.DataType) -> SqlType | None:
-    """Ours for one of Arrow's: arrays for lists of what is no list itself, jsonb for all else that has parts. None:
-    there is none."""
+    """The SQL type for an Arrow type: arrays for lists of scalars, jsonb for other nested types. None if there is
+    none."""
     types = pa.types
     if types.is_dictionary(found):
         return sql_type(found.value_type)
@@ -208,5 +210,5 @@ def sql_type(found: pa.DataType) -> SqlType | None:
 
 
 def array_of(element: SqlType | None) -> SqlType | None:
-    """The type of arrays of these, if they have one."""
+    """The type of arrays of this element, None if there is none."""
     return None if element is None else SqlType(Kind.ARRAY, element=element)

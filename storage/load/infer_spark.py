@@ -1,4 +1,5 @@
-"""The columns of what only Spark reads: by the schema that its reader finds, of lines by a sample of their values."""
+"""Infers the columns of sources that only Spark reads: from its reader's schema, or for lines from a sample of
+values."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ from storage.spark.session import SparkSession, tagged
 from storage.types.text_style import TextStyle
 
 SAMPLE_LINES: Final = 10_000
-"""How many lines of a file are looked at."""
+"""How many lines of a file are sampled."""
 _TYPES: Final = {
     "boolean": BOOL, "tinyint": INT2, "smallint": INT2, "int": INT4, "bigint": INT8, "float": FLOAT4,
     "double": FLOAT8, "string": TEXT, "binary": BYTEA, "date": DATE, "timestamp": TIMESTAMPTZ,
@@ -44,7 +45,7 @@ _TYPES: Final = {
 
 
 def columns_by_spark(spark: SparkSession, source: Source, style: TextStyle, cancel: Cancel) -> list[FoundColumn]:
-    """Of a source that is elsewhere, all of them. Raises 22P04 where there are none, 57014, 58000."""
+    """All columns of a remote source. Raises 22P04 if there are none, 57014, 58000."""
     with spark as session, tagged(session, f"freshet-{secrets.token_hex(8)}", cancel):
         try:
             match source:
@@ -73,7 +74,7 @@ def _columns_of_frame(frame: Any) -> list[FoundColumn]:
 
 
 def sql_type(found: str) -> SqlType | None:
-    """Ours for one of Spark's, as it shows it; None where there is none."""
+    """The SQL type for a Spark type, given as Spark prints it; None if there is none."""
     if found.startswith(("array<array<", "array<struct<", "array<map<", "struct<", "map<")):
         return SqlType(Kind.JSONB)
     if found.startswith("array<"):
@@ -88,7 +89,7 @@ def sql_type(found: str) -> SqlType | None:
 
 
 def _start_of(session: Any, file: str) -> tuple[bytes, bool]:
-    """A file's first lines, and whether they are all."""
+    """A file's first lines, and whether they are the whole file."""
     text = session.read.option("lineSep", "\n").text(spark_uri(file))
     lines = [bytes(row[0]) for row in text.select(text["value"].cast("binary")).limit(SAMPLE_LINES + 1).collect()]
     kept = list(_first(lines[:SAMPLE_LINES]))

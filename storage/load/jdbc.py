@@ -1,4 +1,4 @@
-"""Databases by Spark's JDBC reader: a table or a query, in one piece or cut by ranges of a column."""
+"""Databases by Spark's JDBC reader: a table or a query, read whole or partitioned by ranges of a column."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _DERBY: Final = re.compile(r"jdbc:derby:(?://[^/;]+/|(?P<folder>[^;:/][^;:]*|/[^
 
 
 def check_url(url: str, folders: Sequence[Path]) -> str:
-    """The URL, if it is one of a database server or of a Derby folder inside ``folders``, made absolute.
+    """Validates the URL of a database server, or of a Derby folder inside ``folders``, which it makes absolute.
 
-    Raises 22023 for what is no JDBC URL, 0A000 for other databases: many can be told to read any file; 42501, 58P01.
+    Raises 22023 for what is not a JDBC URL, 0A000 for other databases (many can be made to read any file), 42501,
+    58P01.
     """
     scheme, shown = re.match(r"jdbc:([a-z0-9]+):", url, re.IGNORECASE), hide_passwords(url)
     if scheme is None:
@@ -44,7 +45,7 @@ def check_url(url: str, folders: Sequence[Path]) -> str:
 
 
 def check_folder(session: Any, url: str) -> None:
-    """Raises 0A000 for a Derby folder where executors are other Javas than the driver: only one can open it."""
+    """Raises 0A000 for a Derby folder if executors run in JVMs other than the driver's: only one JVM can open it."""
     derby, master = _DERBY.match(url), str(session.conf.get("spark.master"))
     if derby is not None and derby["folder"] is not None and not master.startswith("local"):
         raise SqlError(
@@ -57,7 +58,8 @@ def check_folder(session: Any, url: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class JdbcSource:
-    """``options``: by the names of Spark's reader. A column is found by its name, in any case if that is clear."""
+    """A table or query. ``options``: named as for Spark's reader. Columns match by name, ignoring case if
+    unambiguous."""
 
     url: str
     options: Mapping[str, str]
@@ -65,20 +67,20 @@ class JdbcSource:
     ignore_extra: bool = False
 
     def check(self) -> None:
-        """Asks nothing of the database."""
+        """A no-op: the database is not queried."""
 
     def blocks(self, dictionary: Dictionary, rejects: Rejects | None = None) -> Iterator[Block]:
         raise SqlError("0A000", "a database is read by Spark only")
 
     def frames(self, session: Any, rejecting: bool = False) -> Sequence[tuple[Any, SourceDecode]]:
-        """One frame, with as many partitions as the options say. Raises 42703, 0A000."""
+        """One frame, partitioned as the options say. Raises 42703, 0A000."""
         frame = self.frame(session)
         columns = tuple(_named(column, frame.columns) for column in self.columns)
         match_names(columns, frame.columns, "the database's answer", self.ignore_extra)
         return [(named_columns(frame, columns, paths=False), ColumnDecoder(self.columns))]
 
     def frame(self, session: Any) -> Any:
-        """The database's answer with its own columns. Raises 0A000 as ``check_folder``."""
+        """The database's result, with its own columns. Raises 0A000 as ``check_folder``."""
         check_folder(session, self.url)
         reader = session.read.format("jdbc").option("url", self.url).option("preferTimestampNTZ", "true")
         return reader.options(**self.options).load()

@@ -1,6 +1,6 @@
-"""JSON objects → rows: a value's text goes through its column's input function, as ``jsonb_populate_record`` does it.
+"""JSON objects → rows: each value's text is read by its column's input function, as ``jsonb_populate_record`` does.
 
-A number keeps its digits, so that a numeric has all of them. A key that is not there is NULL, as null is.
+Numbers keep their digits, so that a numeric is exact. A missing key is NULL, as null is.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SHOWN: Final = 100
 
 
 class _Number(str):
-    """A number's digits as they are written."""
+    """A number's digits as written."""
 
     __slots__ = ()
 
@@ -44,14 +44,14 @@ _DECODER: Final = json.JSONDecoder(parse_float=_Number, parse_int=_Number, parse
 
 
 def parsed_json(text: str) -> Any:
-    """JSON with its numbers as they are written. Raises ValueError, and RecursionError for what is too deep."""
+    """JSON with numbers as written. Raises ValueError, and RecursionError if nested too deeply."""
     return _DECODER.decode(text)
 
 
 @dataclass(frozen=True, slots=True)
 class JsonFormat:
-    """``array``: a file is one array of objects, else it has an object on each line. ``ignore_extra``: keys that are
-    no columns are passed over; else they are 42703."""
+    """``array``: a file is one array of objects; otherwise each line is an object. ``ignore_extra``: keys that match no
+    column are ignored; otherwise they are 42703."""
 
     array: bool = False
     ignore_extra: bool = False
@@ -62,7 +62,7 @@ class JsonFormat:
         return "" if self.array else None
 
     def fields(self, first: bytes, columns: Sequence[LoadColumn], file: str) -> Fields:
-        """The columns themselves: objects name their values."""
+        """The columns themselves, since objects name their values."""
         return tuple(columns)
 
     def parser(self, start: TextStart, dictionary: Dictionary, rejects: Rejects | None = None) -> JsonParser:
@@ -77,7 +77,7 @@ class JsonFormat:
 
 
 def _objects(data: bytes, array: bool, whole: bool) -> Iterator[dict[str, Any]]:
-    """The objects at a file's beginning, as far as there are any."""
+    """The objects at the beginning of a file, as far as they are complete."""
     text = data.decode(errors="replace").lstrip()
     at, blanks = (1, _BLANKS_AND_COMMAS) if array else (0, _BLANKS)
     while True:
@@ -110,7 +110,7 @@ def _sampled(value: Any) -> SampledValue | None:
 
 
 class _Refused(NamedTuple):
-    """A row that is left out: its line or element, why, and how it stands in the file."""
+    """A rejected row: its line or array element, the error, and its text in the file."""
 
     line: int
     error: SqlError
@@ -119,7 +119,7 @@ class _Refused(NamedTuple):
 
 
 class JsonParser:
-    """``storage.load.text.RowParser`` for objects."""
+    """The ``storage.load.text.RowParser`` of JSON objects."""
 
     def __init__(
         self, start: TextStart, format_: JsonFormat, dictionary: Dictionary, rejects: Rejects | None = None
@@ -167,7 +167,7 @@ class JsonParser:
         return Block(*without_rows(vectors, bad, len(lines))) if bad else Block(vectors, len(lines))
 
     def _reject(self) -> None:
-        """Tells of what was refused since the last time, in the file's order. Raises TooManyRejects."""
+        """Reports the rows rejected since the last call, in the file's order. Raises TooManyRejects."""
         refused, self._refused = self._refused, []
         for line, error, text, column in sorted(refused, key=lambda row: row.line):
             assert self._rejects is not None, "else the first is raised"
@@ -257,7 +257,7 @@ class JsonParser:
 
 
 def json_text(value: Any, kind: Kind) -> str | None:
-    """The text that a column's input function gets for a parsed value. Raises 22P05 for what is no text."""
+    """The text of a parsed value for a column's input function. Raises 22P05 for text that cannot be stored."""
     try:
         return _text_of(value, kind)
     except (SqlError, UnicodeEncodeError) as error:
@@ -285,7 +285,7 @@ def _text_of(value: Any, kind: Kind) -> str | None:
 
 
 def _source(item: Any) -> str:
-    """An element of an array, as JSON."""
+    """An array element as JSON."""
     try:
         return format_json(_exact(item))
     except (SqlError, UnicodeEncodeError):
@@ -297,7 +297,7 @@ def _element(item: Any) -> str:
 
 
 def _exact(value: Any) -> Any:
-    """A value with numerics for its numbers."""
+    """A value with its numbers as numerics."""
     match value:
         case _Number():
             return parse_json(value)

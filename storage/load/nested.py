@@ -1,4 +1,4 @@
-"""Values of files that have parts: lists as arrays, and lists, structures and maps as jsonb. A Python object a part."""
+"""Nested values of files: lists become arrays; lists, structs and maps become jsonb. Cost: a Python object per part."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ from storage.types.text_number import format_float8
 
 
 def is_list(found: pa.DataType) -> bool:
-    """Whether values are lists of any kind."""
+    """Whether the type is a list of any kind."""
     types = pa.types
     return bool(types.is_list(found) or types.is_large_list(found) or types.is_fixed_size_list(found))
 
 
 def is_document(found: pa.DataType) -> bool:
-    """Whether values are what JSON calls arrays and objects."""
+    """Whether values of the type are JSON arrays or objects."""
     return is_list(found) or pa.types.is_struct(found) or pa.types.is_map(found)
 
 
 def array_words(lists: pa.Array, elements: Sequence[object], type_: SqlType, dictionary: Dictionary) -> Words:
-    """Lists without NULLs among them as words of arrays. ``elements``: the datums of all lists, one after the other."""
+    """Lists (none of them NULL) as words of arrays. ``elements``: the datums of all lists, concatenated."""
     ends = np.concatenate([[0], np.cumsum(pc.list_value_length(lists).to_numpy())])
     values = [tuple(elements[low:high]) for low, high in pairwise(ends.tolist())]
     return codec.encode(type_, values, dictionary).words
 
 
 def document_words(array: pa.Array, type_: SqlType, dictionary: Dictionary) -> Words:
-    """Documents without NULLs among them as words of jsonb. Raises 22P05 for text that jsonb cannot hold."""
+    """Documents (none of them NULL) as words of jsonb. Raises 22P05 for text that jsonb cannot hold."""
     exact = array.cast(_without_nanoseconds(array.type), safe=False)
     texts = [format_json(_json(value, exact.type)) for value in exact.to_pylist()]
     return codec.encode(type_, texts, dictionary).words
 
 
 def _without_nanoseconds(found: pa.DataType) -> pa.DataType:
-    """The same with microseconds, the least that Python's values tell; of the parts too."""
+    """The type with nanoseconds reduced to microseconds, the finest that Python's values have; recursively."""
     types = pa.types
     if types.is_map(found):
         return pa.map_(_without_nanoseconds(found.key_type), _without_nanoseconds(found.item_type))
@@ -63,7 +63,7 @@ def _without_nanoseconds(found: pa.DataType) -> pa.DataType:
 
 
 def _json(value: Any, type_: pa.DataType) -> Any:
-    """A value as ``format_json`` takes it, and as Postgres's to_jsonb makes it: what JSON has no form for is text."""
+    """A value as ``format_json`` takes it. As in Postgres's to_jsonb, what JSON cannot represent becomes text."""
     if value is None or isinstance(value, bool | str):
         return value
     if pa.types.is_map(type_):

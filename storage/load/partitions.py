@@ -1,4 +1,4 @@
-"""Hive's partitions: columns whose values stand in the names of folders, ``day=2024-01-31/city=Bonn/part-0.csv``."""
+"""Hive partitioning: columns whose values are in folder names, as in ``day=2024-01-31/city=Bonn/part-0.csv``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 
 
 def partition_values(path: str) -> dict[str, str | None]:
-    """What the folders of a path say, outermost first; None is NULL."""
+    """The partition values in a path's folders, outermost first; None is NULL."""
     found: dict[str, str | None] = {}
     for folder in path.split("/")[:-1]:
         key, equals, value = folder.partition("=")
@@ -30,7 +30,7 @@ def partition_values(path: str) -> dict[str, str | None]:
 
 
 def partition_keys(paths: Sequence[str]) -> tuple[str, ...]:
-    """The columns that the paths' folders stand for. 22023: not the same for all files."""
+    """The partition columns in the paths' folders. 22023 if the files differ in them."""
     keys = {tuple(partition_values(path)): path for path in paths}
     if len(keys) > 1:
         (one, here), (other, there) = list(keys.items())[:2]
@@ -44,13 +44,13 @@ def partition_keys(paths: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """``keys``: the columns that come from the folders' names. ``style``: the session's, for what the values mean."""
+    """``keys``: the partition columns. ``style``: the session's, by which their values are read."""
 
     keys: tuple[str, ...] = ()
     style: TextStyle = DEFAULT_STYLE
 
     def has(self, column: LoadColumn) -> bool:
-        """Whether the column comes from the folders' names, and not from the file."""
+        """Whether the column comes from the folder names rather than from the file."""
         return column.source in self.keys
 
     def rest(self, columns: Sequence[LoadColumn]) -> tuple[LoadColumn, ...]:
@@ -60,7 +60,7 @@ class Partitions:
     def fill(
         self, columns: Sequence[LoadColumn], given: Mapping[str, Vector], path: str, size: int, dictionary: Dictionary
     ) -> list[Vector]:
-        """All columns in order, ``size`` rows: those of the file by name, the others by its path."""
+        """All columns in order, ``size`` rows each: those of the file taken by name, the others from its path."""
         values = partition_values(path) if self.keys else {}
         return [
             self._constant(column, values[column.source], size, dictionary) if self.has(column) else given[column.name]

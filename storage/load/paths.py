@@ -1,6 +1,7 @@
-"""Which files a statement names: here, inside the folders given by ``--files``, links followed first; or elsewhere.
+"""Resolves the files that a statement names: local ones inside the folders of ``--files`` (after following links), or
+remote ones.
 
-What stands elsewhere, behind a scheme such as ``s3a://``, is for Spark alone: no path of it is ever opened here.
+Remote files, with a scheme such as ``s3a://``, are read by Spark only: this process never opens a path of theirs.
 """
 
 from __future__ import annotations
@@ -21,43 +22,43 @@ _PATTERN: Final = re.compile(r"[*?\[\]{}\\]")
 _WILD: Final = re.compile(r"[*?\[]")
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(?=://)|([fF][iI][lL][eE])(?=:/)")
 REMOTE: Final = ("abfs", "abfss", "gs", "hdfs", "oss", "s3", "s3a", "viewfs", "wasb", "wasbs")
-"""Schemes that Spark's connectors read."""
+"""URI schemes that Spark's connectors read."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalFiles:
-    """Real paths, sorted, one at least, below ``root`` (partition columns are folders below it)."""
+    """Real paths, sorted, at least one, below ``root`` (partition columns are folders below it)."""
 
     files: tuple[Path, ...]
     root: Path
 
     @property
     def size(self) -> int:
-        """Bytes, as they are stored."""
+        """Total size in bytes, as stored."""
         return sum(file.stat().st_size for file in self.files)
 
     def relative(self) -> list[str]:
-        """The files' paths from the root on."""
+        """The files' paths relative to the root."""
         return [str(file.relative_to(self.root)) if self.root in file.parents else file.name for file in self.files]
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteFiles:
-    """A URI that only Spark reads, as the statement has it: a file, a folder, a pattern of Hadoop's, a database."""
+    """A URI that only Spark reads, as the statement gives it: a file, a folder, a Hadoop pattern, a database."""
 
     uri: str
 
     @property
     def shown(self) -> str:
-        """The URI as messages and plans have it."""
+        """The URI for messages and plans, without passwords."""
         return hide_passwords(self.uri)
 
     def not_here(self) -> SqlError:
-        """0A000."""
+        """0A000, for a URI that this process does not read."""
         return SqlError("0A000", f'"{self.shown}" is read by Spark only')
 
     def below(self, path: str) -> str:
-        """A file's path from the URI's folder on, or from where its pattern begins."""
+        """A file's path relative to the URI's folder, or from where its pattern begins."""
         root = _WILD.split(self.uri)[0]
         root = root if root == self.uri else root.rpartition("/")[0]
         return path.removeprefix(root.rstrip("/") + "/")
@@ -67,11 +68,11 @@ Location = LocalFiles | RemoteFiles
 
 
 def locate(path: str, folders: Sequence[Path], suffixes: tuple[str, ...]) -> Location:
-    """What a statement's path stands for: a file, a folder's files that end in one of ``suffixes`` with those of the
-    folders in it, a pattern (``*``, ``?``, ``[…]``, ``**`` for any folders), or a URI.
+    """What a statement's path refers to: a file, a folder (all files below it that end in one of ``suffixes``), a
+    pattern (``*``, ``?``, ``[…]``, ``**`` for any folders), or a URI.
 
-    Raises 42501 outside the folders (before telling whether it exists), 58P01 when nothing is there, 42809 for what is
-    neither file nor folder, 0A000 for a scheme that nothing reads.
+    Raises 42501 outside the folders (before revealing whether it exists), 58P01 if nothing is there, 42809 for what is
+    neither file nor folder, 0A000 for an unknown scheme.
     """
     scheme = _SCHEME.match(path)
     if scheme is not None and scheme[0].lower() != "file":
@@ -90,9 +91,9 @@ def locate(path: str, folders: Sequence[Path], suffixes: tuple[str, ...]) -> Loc
 
 
 def resolve_path(path: str, folders: Sequence[Path]) -> Path:
-    """The real path of a file or folder that a statement names; a relative one stands in one of the folders.
+    """The real path of a file or folder that a statement names. A relative path is looked up in the folders.
 
-    Raises 42501 outside the folders (before telling whether it exists), 58P01 when it is not there.
+    Raises 42501 outside the folders (before revealing whether it exists), 58P01 if it does not exist.
     """
     allowed = [Path(os.path.realpath(folder)) for folder in folders]
     inside = [real for real in map(_real, _candidates(path, allowed)) if _is_inside(real, allowed)]
@@ -105,7 +106,7 @@ def resolve_path(path: str, folders: Sequence[Path]) -> Path:
 
 
 def _path_of_uri(uri: str) -> str:
-    """``file:///a%20b``, ``file:/a%20b`` and ``file://localhost/a%20b`` are /a b."""
+    """The path of a file: URI. ``file:///a%20b``, ``file:/a%20b`` and ``file://localhost/a%20b`` are all /a b."""
     rest = unquote(uri[len("file:") :])
     if rest.startswith("//"):
         host, slash, path = rest[2:].partition("/")
@@ -120,7 +121,8 @@ def _candidates(path: str, allowed: Sequence[Path]) -> list[Path]:
 
 
 def _matching(pattern: str, path: str, allowed: Sequence[Path], suffixes: tuple[str, ...]) -> LocalFiles:
-    """A pattern's files and the files of its folders; what stands before its first wild part must be inside."""
+    """The files that match a pattern, and those in matching folders. The prefix before its first wildcard must be
+    inside."""
     parts = Path(pattern).parts
     wild = next(i for i, part in enumerate(parts) if _WILD.search(part))
     if ".." in parts[wild:]:
@@ -146,7 +148,7 @@ def _matching(pattern: str, path: str, allowed: Sequence[Path], suffixes: tuple[
 
 
 def _below(folder: Path, allowed: Sequence[Path], suffixes: tuple[str, ...]) -> list[Path]:
-    """A folder's files and those of the folders in it, sorted, as Spark and others write a table."""
+    """All files below a folder, sorted, in the layout in which Spark and others write a table."""
     if not folder.is_dir():
         raise SqlError("42809", f'"{folder}" is not a file')
     found = []
@@ -161,7 +163,7 @@ def _below(folder: Path, allowed: Sequence[Path], suffixes: tuple[str, ...]) -> 
 
 
 def _is_hidden(name: str) -> bool:
-    """Markers and unfinished files of Spark and Hive; a partition column may begin with an underscore."""
+    """Whether it is a marker or unfinished file of Spark or Hive. A partition column may begin with an underscore."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
@@ -194,15 +196,15 @@ def _denied(path: str) -> SqlError:
 
 
 def spark_path(path: Path) -> str:
-    """A file's path as Spark takes it: it decodes nothing, but would look for patterns."""
+    """A file's path for Spark, which decodes nothing but expands patterns."""
     return "file://" + _PATTERN.sub(r"\\\g<0>", str(path))
 
 
 def spark_uri(path: str) -> str:
-    """A file that Spark gives as a URI, as Spark takes it."""
+    """A file that Spark returned as a URI, as Spark takes it."""
     return _PATTERN.sub(r"\\\g<0>", unquote(path))
 
 
 def local_path(path: str) -> str:
-    """A path as people write it: Spark gives it as a URI."""
+    """A human-readable path from the URI that Spark returns."""
     return unquote(path).removeprefix("file://").removeprefix("file:")

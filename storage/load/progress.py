@@ -1,7 +1,7 @@
-"""How many rows executors have read of a load: each task says so in a file of the load's folder; the server adds up.
+"""How many rows executors have read: each task writes its count to a file in the load's folder; the server sums them.
 
-This is the same with every Spark (a Connect session has no accumulators), and a task that is tried again begins its
-file anew, so that no row counts twice.
+This works the same with every kind of Spark (a Connect session has no accumulators). A retried task overwrites its
+file, so that no row counts twice.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _BYTES: Final = 8
 
 
 def tell_read(folder: str, rows: int) -> None:
-    """On an executor: this task has read so many rows by now."""
+    """Called on an executor: reports how many rows this task has read so far."""
     Path(folder, task_name() + _END).write_bytes(rows.to_bytes(_BYTES))
 
 
 def rows_read(folder: Path) -> int:
-    """What all tasks have read."""
+    """The total read by all tasks."""
     told = [path.read_bytes() for path in folder.glob("*" + _END)]
-    return sum(int.from_bytes(rows) for rows in told if len(rows) == _BYTES)  # else it is being written
+    return sum(int.from_bytes(rows) for rows in told if len(rows) == _BYTES)  # any other length is still being written
 
 
 @contextmanager
 def watched(folder: Path, tell: Callable[[int], object]) -> Iterator[None]:
-    """While inside, and at the end of it, ``tell`` gets what has been read, on another thread."""
+    """Within the context, and once at its end, calls ``tell`` with the number of rows read, on another thread."""
     ended = threading.Event()
 
     def look() -> None:

@@ -1,4 +1,4 @@
-"""Rows that a load leaves out, with why: at most as many as its statement allows."""
+"""Rejects: rows that a load leaves out, with the reason; at most as many as its statement allows."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ivm.rows import Mask, Vector
 from storage.load.columns import FilledColumn, null_violation
 
 TEXT_LENGTH: Final = 500
-"""Characters of a row that are kept."""
+"""How many characters of a row are kept."""
 
 
 class Reject(NamedTuple):
     """A row that could not be loaded.
 
-    ``line``: the number of its last line in the file, or of its element in a JSON array, from 1; None where a format
-    has none, or the row was found bad when it was a row already. ``text``: the row as it stands in the file, or its
-    values; ``column``: whose value it was, None where it was the row.
+    ``line``: the number of its last line in the file, or of its element in a JSON array, from 1; None if the format has
+    none, or if the error was found after parsing. ``text``: the row as in the file, or its values. ``column``: the
+    column of the bad value, None if the row itself is bad.
     """
 
     file: str | None
@@ -33,19 +33,20 @@ class Reject(NamedTuple):
 
     @property
     def order(self) -> tuple[bool, str, int, str]:
-        """Of a load's rejects: by file and line, those that are of no file last."""
+        """A load's sort key for rejects: by file and line, those without a file last."""
         return self.file is None, self.file or "", self.line or 0, self.text
 
 
 class TooManyRejects(SqlError):
-    """One more than the load may have."""
+    """One more reject than the load allows."""
 
 
 @dataclass(slots=True)
 class Rejects:
-    """Takes a load's rejects. ``table`` is for messages; ``file``: what is being read; ``most``: how many there may be.
+    """Collects a load's rejects. ``table``: for messages. ``file``: the file being read. ``most``: how many are
+    allowed.
 
-    Of one reader they come in order.
+    Each reader adds its rejects in order.
     """
 
     table: str
@@ -54,11 +55,11 @@ class Rejects:
     found: list[Reject] = field(default_factory=list)
 
     def add(self, error: SqlError, text: str, line: int | None = None, column: str | None = None) -> None:
-        """A row of ``file``. Raises TooManyRejects."""
+        """Adds a row of ``file``. Raises TooManyRejects."""
         self.take([Reject(self.file, line, column, shortened(text), error.sqlstate, error.message)])
 
     def take(self, rejects: Iterable[Reject]) -> None:
-        """As ``add``, for rejects made elsewhere."""
+        """Adds rejects made elsewhere. Raises TooManyRejects."""
         self.found += rejects
         if len(self.found) > self.most:
             raise self._too_many()
@@ -77,7 +78,7 @@ class Rejects:
 
 
 class BadValue(NamedTuple):
-    """A value that a row cannot have: its row and its column, by their places, and why."""
+    """A value that its column cannot hold: the positions of row and column, and the error."""
 
     row: int
     column: int
@@ -85,14 +86,14 @@ class BadValue(NamedTuple):
 
 
 def bad_nulls(vector: Vector, column: FilledColumn, place: int) -> Iterator[BadValue]:
-    """NULLs that the column does not take (23502)."""
+    """NULLs in a NOT NULL column (23502)."""
     if not column.nullable and vector.nulls is not None:
         for row in np.flatnonzero(vector.nulls).tolist():
             yield BadValue(row, place, null_violation(column))
 
 
 def first_of_rows(bad: Iterable[BadValue]) -> list[BadValue]:
-    """By row, of each row the value of the first column; of one value the reason that is given first."""
+    """Sorted by row, keeping for each row the first column's error; for one value the error given first."""
     first: dict[int, BadValue] = {}
     for value in sorted(bad, key=lambda value: value[:2]):
         first.setdefault(value.row, value)
@@ -100,13 +101,13 @@ def first_of_rows(bad: Iterable[BadValue]) -> list[BadValue]:
 
 
 def without_rows(vectors: Sequence[Vector], bad: Iterable[BadValue], size: int) -> tuple[list[Vector], int]:
-    """The vectors, of ``size`` rows, without the bad ones; and how many rows are left."""
+    """The vectors, of ``size`` rows, without the bad rows; and the number of rows left."""
     kept: Mask = np.ones(size, np.bool_)
     kept[[value.row for value in bad]] = False
     return [Vector(v.words[kept], None if v.nulls is None else v.nulls[kept]) for v in vectors], int(kept.sum())
 
 
 def shortened(text: str) -> str:
-    """At most ``TEXT_LENGTH`` characters of a row, and none that text cannot have."""
+    """At most ``TEXT_LENGTH`` characters of a row, without those that text cannot hold."""
     plain = text.replace("\0", "\ufffd").encode(errors="replace").decode()
     return plain if len(plain) <= TEXT_LENGTH else plain[:TEXT_LENGTH] + "..."

@@ -1,10 +1,10 @@
-"""Loads that Spark reads and encodes, which come back as sorted runs in files.
+"""Loads that Spark reads and encodes. They come back as files of sorted runs.
 
-Executors turn rows into words, Spark exchanges them by their hash, and executors sort each part into runs
-(``storage.load.executor``), in a folder that they share with the server. The driver, this process, never holds a row
-of the source. The server then takes the dictionary's entries, giving a value its id (nearly always the one the
-executors proposed, else it remaps the rows), and reads the runs. Only the DataFrame API is used, so that ``local[*]``,
-``spark://`` and ``sc://`` are interchangeable.
+Executors turn rows into words, Spark shuffles them by hash, and executors sort each partition into runs
+(``storage.load.executor``), in a folder shared with the server. The driver, this process, never holds a row of the
+source. The server then interns the dictionary's entries and reads the runs. A value nearly always gets the id that the
+executors proposed; otherwise the rows are remapped. Only the DataFrame API is used, so that ``local[*]``, ``spark://``
+and ``sc://`` are interchangeable.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from storage.spark.session import SparkSession, tagged
 
 _ROWS_PER_PART: Final = 1_000_000
 _PLACES_PER_PART: Final = 4
-"""So that no part has much more than others, though Spark spreads places by their hash."""
+"""Several per partition of Spark, to even out their sizes, since Spark assigns places by their hash."""
 _UNKNOWN_PLACES: Final = 512
 
 
@@ -41,11 +41,11 @@ def read_with_spark(
     spark: SparkSession, source: Source, dictionary: Dictionary, *, id_bits: int = 63, cancel: Cancel | None = None,
     rejects: Rejects | None = None, tell: Callable[[int], object] = lambda rows: None,
 ) -> Iterator[Run]:  # fmt: skip
-    """As ``read_here``, by Spark: runs. Equal in content.
+    """``read_here`` by Spark: the same rows, as sorted runs.
 
-    Files' paths are checked before (``storage.load.paths``). ``id_bits``: see ``Dictionary``. ``cancel``: stops Spark's
-    jobs too. ``tell``: gets how many rows executors have read, now and then, on another thread. Raises what
-    ``read_here`` raises, 58000 where Spark is missing or fails, 57014.
+    Files' paths have been checked before (``storage.load.paths``). ``id_bits``: see ``Dictionary``. ``cancel``: also
+    stops Spark's jobs. ``tell``: called regularly, on another thread, with the number of rows that executors have read.
+    Raises what ``read_here`` raises, 58000 if Spark is missing or fails, 57014.
     """
     count = source.check()
     scratch = Path(tempfile.mkdtemp(prefix="freshet-spark-", dir=spark.settings.shared))
@@ -74,7 +74,8 @@ def read_with_spark(
 def _job(
     session: Any, source: Source, secret: bytes, id_bits: int, most: int | None, count: int | None, out: Path
 ) -> list[Note]:
-    """``count``: how many rows there are, where that is known; else Spark makes as many parts as it finds good."""
+    """Runs the job and returns its notes. ``count``: the number of rows if known; otherwise Spark chooses its
+    partitioning."""
     parts = None if count is None else max(1, -(-count // _ROWS_PER_PART))
     places = _UNKNOWN_PLACES if parts is None else _PLACES_PER_PART * parts
     columns = tuple(source.columns)

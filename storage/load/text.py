@@ -1,7 +1,7 @@
-"""Files of lines: CSV, COPY's text format and JSON, whose values are text that our own input functions read.
+"""Line-based formats: CSV, COPY's text format and JSON, whose values are text for our own input functions.
 
-A file's bytes come in pieces to a parser (``RowParser``): here from the file, on an executor from the lines that
-Spark's text reader found. The same bytes give the same rows or the same error in both.
+A parser (``RowParser``) is fed a file's bytes in chunks: in this process from the file, on an executor from the lines
+that Spark's text reader found. The same bytes give the same rows or the same error in both.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from storage.load.rejects import Rejects
 from storage.load.source import Block
 
 Fields = tuple[LoadColumn | None, ...]
-"""What the fields of a line are, in order; None is passed over. For JSON: the columns, in any order."""
+"""The fields of a line, in order; None is skipped. For JSON: the columns, in any order."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextStart:
-    """Where a parser begins. ``label``: the table, and the file where there are several, for messages.
+    """Where a parser starts. ``label``: for messages, the table, and the file if there are several.
 
-    ``lines``: how many stand before. ``returns``: whether lines end in \\r\\n, None where no line before tells it.
+    ``lines``: the number of preceding lines. ``returns``: whether lines end in \\r\\n, None if no preceding line shows
+    it.
     """
 
     label: str
@@ -36,50 +37,50 @@ class TextStart:
 
 
 class RowParser(Protocol):
-    """Bytes cut anywhere → rows. Raises SqlError with the line and the column in its detail."""
+    """Bytes, chunked anywhere → rows. Raises SqlError with line and column in its detail."""
 
     def feed(self, data: bytes) -> None: ...
 
     def parse(self) -> None:
-        """Parses the whole rows that have come."""
+        """Parses the complete rows received so far."""
 
     def take(self) -> Block:
-        """The rows parsed since the last call, a vector for each field that is not passed over."""
+        """The rows parsed since the last call: one vector per field that is not skipped."""
 
     def finish(self) -> Block:
-        """The end of the data: the rows that are left."""
+        """Ends the input and returns the remaining rows."""
 
 
 class SampledValue(NamedTuple):
-    """A value's text. ``json``: boolean, number, string or nested, for a value of a JSON object."""
+    """A value's text. ``json``: for a value of a JSON object, one of boolean, number, string or nested."""
 
     text: str
     json: str | None = None
 
 
 class TextFormat(Protocol):
-    """A format, with its options. It is pickled for executors."""
+    """A format with its options. It is pickled for executors."""
 
     @property
     def quote(self) -> str | None:
-        """What stands around text that may have line ends in it, twice for itself. None: no line end is inside of a
-        value; the empty string: only the parser knows where a row ends."""
+        """The quote character, inside of which line ends may occur and which is doubled to escape itself. None: values
+        contain no line ends. Empty: only the parser can find where a row ends."""
 
     def fields(self, first: bytes, columns: Sequence[LoadColumn], file: str) -> Fields:
-        """What a file's fields are, by its first line. Raises 42703."""
+        """A file's fields, given its first line. Raises 42703."""
 
     def parser(self, start: TextStart, dictionary: Dictionary, rejects: Rejects | None = None) -> RowParser:
-        """``rejects``: takes the bad rows, those with a NULL that a column does not take too; without it the first one
-        is an error."""
+        """A parser. ``rejects``: collects bad rows, NULLs in NOT NULL columns included; without it the first bad row is
+        an error."""
 
     def sample(self, data: bytes, whole: bool) -> dict[str, list[SampledValue | None]]:
-        """The values of a file's first bytes by the columns' names, in order. ``whole``: they are all of it."""
+        """The values in a file's first bytes, by column name, in order. ``whole``: the bytes are the whole file."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextFiles:
-    """The files to read and their format. ``table``: its name, for messages. ``remote``: what only Spark reads,
-    instead of ``files``."""
+    """The files to read and their format. ``table``: its name, for messages. ``remote``: set instead of ``files`` for
+    what only Spark reads."""
 
     table: str
     files: tuple[Path, ...]
@@ -89,13 +90,13 @@ class TextFiles:
     remote: RemoteFiles | None = None
 
     def label(self, file: str) -> str:
-        """What messages call the rows of a file."""
+        """How messages refer to the rows of a file."""
         return self.table if len(self.files) == 1 else f'{self.table}, file "{file}"'
 
 
 @dataclass(frozen=True, slots=True)
 class TextColumns:
-    """The load's columns, from a parser's rows and from the path of the file."""
+    """Combines columns from a parser's rows with those from the file's path."""
 
     columns: tuple[LoadColumn, ...]
     partitions: Partitions
@@ -107,7 +108,7 @@ class TextColumns:
     def blocks(
         self, parser: RowParser, fields: Fields, pieces: Iterable[bytes], path: str, dictionary: Dictionary
     ) -> Iterator[Block]:
-        """A file's rows, or those of a part of it."""
+        """The rows of a file, or of a part of it."""
         for piece in pieces:
             parser.feed(piece)
             parser.parse()
@@ -124,9 +125,9 @@ class TextColumns:
 
 
 def last_newline(line: bytes, returns: bool) -> bytes:
-    """The newline after a file's last line, which may or may not be in the file: only where it tells something.
+    """The newline to append after a file's last line (Spark does not tell whether the file has it), where it matters.
 
-    An empty line is a row of its own. A \\r before it is half of a line end, unless ``returns``: lines end in \\r
-    alone, so that the whole file is one line with others of them inside. ``line``: its last bytes do.
+    It matters after an empty line, which is a row of its own, and after a \\r, which is half of a line end. Not so if
+    ``returns``: then rows end in \\r alone, and the whole file is one line. ``line``: the last line, or its last bytes.
     """
     return b"\n" if not line or (line.endswith(b"\r") and not returns) else b""

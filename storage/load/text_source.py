@@ -1,4 +1,4 @@
-"""``storage.load.source.Source`` of files of lines: read here, or by Spark."""
+"""The ``storage.load.source.Source`` of line-based files, read in this process or by Spark."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from storage.load.text_spark import frames
 
 
 class TextSource(TextFiles):
-    """Files of lines as a source of rows."""
+    """Line-based files as a source of rows."""
 
     __slots__ = ()
 
     def check(self) -> None:
-        """Opens no file: how many rows there are is known at the end."""
+        """A no-op: opens no file. The number of rows is unknown until the end."""
 
     def blocks(self, dictionary: Dictionary, rejects: Rejects | None = None) -> Iterator[Block]:
         if self.remote is not None:
@@ -42,14 +42,15 @@ class TextSource(TextFiles):
 
 
 def _opened(path: Path) -> tuple[bytes | None, Iterator[bytes]]:
-    """A file's first line, as far as the first piece has it, and its pieces. None: it is empty."""
+    """A file's first line, as far as the first chunk has it, and its chunks. None if the file is empty."""
     pieces = without_last_newline(chunks(path))
     first = next(pieces, None)
     return (None, pieces) if first is None else (first.partition(b"\n")[0], chain([first], pieces))
 
 
 def without_last_newline(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """A file's bytes, the last newline as ``last_newline`` has it: Spark's lines do not tell whether it was there."""
+    """A file's bytes with the last newline as ``last_newline`` has it, since Spark's lines do not tell whether it was
+    there."""
     held = end = b""
     newlines = returns = False
     for piece in pieces:

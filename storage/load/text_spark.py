@@ -1,8 +1,8 @@
-"""Files of lines by Spark: its text reader cuts them at newlines, and our own parsers do the rest on the executors.
+"""Line-based files by Spark: its text reader splits them at newlines, and our own parsers do the rest on the executors.
 
-Spark cuts a long file into splits. Where a split begins, how many lines stand before it and whether a quote is open
-decide what its bytes mean, so a first job counts, in Java alone, lines and quotes of every split. A file of which some
-split begins within a quote, or whose rows only the parser can tell apart, is parsed by one task, its lines in order.
+Spark cuts a long file into splits. The meaning of a split's bytes depends on where it begins, how many lines precede it
+and whether a quote is open. So a first job, in Java alone, counts the lines and quotes of every split. A file is parsed
+by one task, its lines in order, if some split begins inside a quote, or if only the parser can tell rows apart.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from storage.spark.session import functions
 
 
 class Split(NamedTuple):
-    """What the first job finds of a split. ``quoted``: an odd number of quotes. ``returns``: lines that end in \\r,
-    ``inner``: that have one elsewhere; ``markers``: that are ``\\.``. ``first``: its first line."""
+    """What the first job reports of a split. ``quoted``: it has an odd number of quotes. ``returns``: the number of
+    lines ending in \\r; ``inner``: of lines with a \\r elsewhere; ``markers``: of lines ``\\.``. ``first``: its first
+    line."""
 
     path: str
     at: int
@@ -43,7 +44,8 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A part of a file that is parsed by itself: ``lines`` of them, the file's last if ``ends``."""
+    """A part of a file that is parsed independently: its number of ``lines``; ``ends`` if it is the file's last
+    part."""
 
     start: TextStart
     lines: int
@@ -53,8 +55,8 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class TextDecoder:
-    """Batches of lines (value binary, path text, at int64) → words. ``parts``: by path and where the split begins; of
-    files that are parsed ``whole``, by path and 0."""
+    """Batches of lines (value binary, path text, at int64) → words. ``parts``: by path and the offset where the split
+    begins; for files parsed ``whole``, by path and 0."""
 
     columns: TextColumns
     format: TextFormat
@@ -76,7 +78,7 @@ class TextDecoder:
             yield from self.columns.blocks(parser, part.start.fields, pieces, local_path(key[0]), dictionary)
 
     def _runs(self, batch: pa.RecordBatch) -> Iterator[tuple[tuple[str, int], pa.Array]]:
-        """The batch cut where another split begins."""
+        """The batch, cut where another split begins."""
         value, path, at = batch.columns
         files = path.dictionary_encode()
         numbers, starts = files.indices.to_numpy(), at.to_numpy()
@@ -88,7 +90,7 @@ class TextDecoder:
 
 
 def _pieces(batches: Iterable[pa.Array], part: _Part, path: str) -> Iterator[bytes]:
-    """Lines with their newlines; a file's last one is as ``last_newline`` has it."""
+    """Chunks of lines with their newlines. The file's last newline is as ``last_newline`` has it."""
     count, held, last = 0, None, b""
     for lines in batches:
         if held is not None:
@@ -102,7 +104,7 @@ def _pieces(batches: Iterable[pa.Array], part: _Part, path: str) -> Iterator[byt
 
 
 def joined(lines: pa.Array) -> bytes:
-    """Lines, one at least, with newlines between them."""
+    """Lines, at least one, joined by newlines."""
     row = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
     found: bytes = pc.binary_join(row, pa.scalar(b"\n"))[0].as_py()
     return found
@@ -113,7 +115,7 @@ def _changed(path: str) -> SqlError:
 
 
 def frames(session: Any, source: TextFiles) -> Sequence[tuple[Any, SourceDecode]]:
-    """The frames of a source of text, of files that are cut and of those that are not."""
+    """The frames of a source of text: one of the files that are split, one of those that are not."""
     remote = source.remote
     lines = _lines(session, [spark_path(path) for path in source.files] if remote is None else [remote.uri])
     splits = find_splits(lines, source.format.quote or '"')
@@ -130,7 +132,7 @@ def frames(session: Any, source: TextFiles) -> Sequence[tuple[Any, SourceDecode]
 
 
 def planned(splits: Sequence[Split], source: TextFiles) -> list[TextDecoder]:
-    """What decodes the files that are cut, and what those that are parsed whole: one or both."""
+    """One or two decoders: of the files that are split, and of those that are parsed whole."""
     columns = TextColumns(source.columns, source.partitions)
     parts: dict[bool, dict[tuple[str, int], _Part]] = {False: {}, True: {}}
     for _, of_file in groupby(splits, key=lambda split: split.path):
@@ -149,7 +151,7 @@ def _lines(session: Any, paths: Sequence[str]) -> Any:
 
 
 def find_splits(lines: Any, quote: str) -> list[Split]:
-    """The splits of a frame of lines, by path and position."""
+    """The splits of a frame of lines, sorted by path and position."""
     f = functions()
     value = lines["value"]
     text = value.cast("string")
@@ -172,7 +174,7 @@ def find_splits(lines: Any, quote: str) -> list[Split]:
 
 
 def _is_whole(splits: Sequence[Split], format_: TextFormat) -> bool:
-    """Whether one task must read the whole file: a split's bytes do not tell what they are."""
+    """Whether one task must read the whole file, because a split's bytes alone are ambiguous."""
     if len(splits) == 1:
         return False
     if format_.quote is None:
@@ -204,7 +206,7 @@ def _parts(
 
 
 def _in_order(lines: Any, files: int) -> Any:
-    """Each file's lines in one partition, in their order."""
+    """Each file's lines in one partition, in order."""
     f = functions()
     numbered = lines.withColumn("n", f.monotonically_increasing_id())
     return numbered.repartition(files, "path").sortWithinPartitions("path", "at", "n").drop("n")
