@@ -1,9 +1,9 @@
-"""Words → Arrow columns, in bulk: the way back of ``storage.load.arrow``.
+"""Words → Arrow columns, in bulk: the inverse of ``storage.load.arrow``.
 
-What Arrow has a type for becomes that type; unconstrained numerics, intervals, uuid, jsonb, labels of enums and rows
-become Postgres's text, which ``storage.load.arrow`` reads back. The infinities of dates and timestamps are the largest
-value of the type and its negative, as DuckDB has them. 22003: a NaN in a numeric(p, s), for which Arrow has no value;
-22008: a timestamp after the year 294246, which its µs since 1970 cannot hold.
+SQL types with an Arrow equivalent use it. Unconstrained numerics, intervals, uuid, jsonb, enum labels and rows become
+Postgres's text, which ``storage.load.arrow`` reads back. Infinite dates and timestamps become the type's largest value
+and its negative, as in DuckDB. 22003: a NaN in a numeric(p, s), which Arrow cannot represent. 22008: a timestamp after
+the year 294246, whose µs since 1970 overflow.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _BYTES_ARE_TEXT: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.
 
 @dataclass(frozen=True, slots=True)
 class SinkColumn:
-    """A column to write, by the name that it gets."""
+    """A column to write, and its name in the output."""
 
     name: str
     column: ColumnType
 
 
 def arrow_type(type_: SqlType) -> pa.DataType:
-    """What a column of this type becomes."""
+    """The Arrow type of a column of this SQL type."""
     if type_.kind in _PLAIN:
         return _PLAIN[type_.kind]
     if type_.kind is Kind.ARRAY:
@@ -59,21 +59,21 @@ def arrow_type(type_: SqlType) -> pa.DataType:
 
 
 def arrow_schema(columns: Sequence[SinkColumn]) -> pa.Schema:
-    """The schema of what ``to_arrow`` gives."""
+    """The schema of ``to_arrow``'s result."""
     return pa.schema([pa.field(c.name, arrow_type(c.column.type), c.column.nullable) for c in columns])
 
 
 def to_arrow(rows: Words, columns: Sequence[SinkColumn], dictionary: Dictionary) -> pa.RecordBatch:
-    """Rows int64[n, row_width] of these columns. Cost: linear; a Python object per value only inside arrays and for
-    types that become text."""
+    """Converts rows int64[n, row_width] of these columns. Cost: linear; a Python object per value only inside arrays
+    and for types that become text."""
     vectors = unpack(rows, tuple(c.column for c in columns))
     arrays = [column_to_arrow(v, c.name, c.column.type, dictionary) for v, c in zip(vectors, columns, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(columns))
 
 
 def column_to_arrow(vector: Vector, name: str, type_: SqlType, dictionary: Dictionary) -> pa.Array:
-    """One column's words, int64[n], as an array of ``arrow_type``. Arrays' elements are interned in the dictionary,
-    which had best be a scratch one."""
+    """One column's words, int64[n], as an array of ``arrow_type``. Elements of arrays are interned in the dictionary,
+    so pass a scratch one."""
     words = np.ascontiguousarray(vector.words)
     if type_.storage is Storage.DIRECT:
         return _direct(words, vector.nulls, name, type_)
@@ -174,7 +174,7 @@ def _nan(name: str, type_: SqlType) -> SqlError:
 
 
 def _packed(words: Words, nulls: Mask | None, type_: SqlType, dictionary: Dictionary) -> pa.Array:
-    """Interned bytes as they are: one copy out of the arena."""
+    """Interned bytes unchanged: one copy out of the arena."""
     data, offsets = dictionary.packed(words if nulls is None else words[~nulls])
     if nulls is not None:  # a NULL begins and ends where the next value begins
         places = np.zeros(len(words) + 1, np.int64)
@@ -185,7 +185,7 @@ def _packed(words: Words, nulls: Mask | None, type_: SqlType, dictionary: Dictio
 
 
 def _texts(vector: Vector, type_: SqlType, dictionary: Dictionary | None) -> pa.Array:
-    """Postgres's text, made once for each distinct value."""
+    """Postgres's text, formatted once per distinct value."""
     words, nulls = vector.words, vector.nulls
     distinct, places = np.unique(words if nulls is None else words[~nulls], return_inverse=True)
     shown = format_text(type_, Vector(distinct), _NONE if dictionary is None else dictionary, DEFAULT_STYLE)
@@ -193,7 +193,7 @@ def _texts(vector: Vector, type_: SqlType, dictionary: Dictionary | None) -> pa.
 
 
 def _lists(words: Words, nulls: Mask | None, name: str, type_: SqlType, dictionary: Dictionary) -> pa.Array:
-    """Arrays of one dimension as lists. 0A000 for more of them, which have no type of their own to tell them by."""
+    """One-dimensional arrays as lists. 0A000 for more dimensions, since the SQL type does not tell how many."""
     element = type_.element
     assert element is not None, "an array has an element's type"
     distinct, places = np.unique(words if nulls is None else words[~nulls], return_inverse=True)
@@ -210,7 +210,7 @@ def _lists(words: Words, nulls: Mask | None, name: str, type_: SqlType, dictiona
 
 
 def _spread(distinct: pa.Array, places: np.ndarray[Any, Any], nulls: Mask | None) -> pa.Array:
-    """The distinct values, each where it occurs; nothing where there is a NULL."""
+    """Each distinct value at its positions; NULL where ``nulls`` is set."""
     if nulls is None:
         return distinct.take(pa.array(places.ravel()))
     indices = np.zeros(len(nulls), np.int64)
@@ -226,4 +226,4 @@ def _of_buffers(type_: pa.DataType, count: int, nulls: Mask | None, buffers: lis
 
 
 _NONE: Final = Dictionary(bytes(16))
-"""For types whose text needs none."""
+"""For types whose text needs no dictionary."""

@@ -1,8 +1,8 @@
-"""What a sink writes for a view's changes: CHANGELOG as they are, UPSERT and DEBEZIUM by a key.
+"""Envelopes: how a sink writes a view's changes. CHANGELOG writes them as they are, UPSERT and DEBEZIUM by key.
 
-Every row carries the epoch of its commit, ``mz_timestamp``. A CHANGELOG has the rows with ``mz_diff``, as SUBSCRIBE;
-UPSERT has for each key that changed its new values (``mz_state`` upsert) or NULLs (delete); DEBEZIUM has ``op`` (r in a
-snapshot, c, u, d), ``before`` and ``after``.
+Every row carries its commit's epoch, ``mz_timestamp``. CHANGELOG writes rows with ``mz_diff``, as SUBSCRIBE does.
+UPSERT writes for each changed key its new values (``mz_state`` upsert) or NULLs (delete). DEBEZIUM writes ``op`` (r in
+a snapshot, c, u, d), ``before`` and ``after``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from storage.stored import History
 
 
 class Envelope(Enum):
-    """How changes are written."""
+    """The form in which changes are written."""
 
     CHANGELOG = "changelog"
     UPSERT = "upsert"
@@ -32,12 +32,12 @@ class Envelope(Enum):
 
     @property
     def own_columns(self) -> tuple[str, ...]:
-        """The columns beside the view's, which a view's must not be called like."""
+        """The columns that the envelope adds. The view must have no column of these names."""
         return {"changelog": ("mz_timestamp", "mz_diff"), "upsert": ("mz_timestamp", "mz_state")}.get(self.value, ())
 
 
 class Field(NamedTuple):
-    """A column of what is written."""
+    """An output column."""
 
     name: str
     column: ColumnType
@@ -45,7 +45,7 @@ class Field(NamedTuple):
 
 
 class Nested(NamedTuple):
-    """A column of rows: DEBEZIUM's before and after. ``nulls``: where there is none."""
+    """A struct column: DEBEZIUM's before and after. ``nulls``: where it is NULL."""
 
     name: str
     nulls: Mask
@@ -57,7 +57,7 @@ Fields = tuple["Field | Nested", ...]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What is written of a relation's rows: by which envelope, and which columns, by position, are the key."""
+    """The output of a sink: the relation's columns, the envelope, and the positions of the key's columns."""
 
     columns: tuple[SinkColumn, ...]
     envelope: Envelope
@@ -65,12 +65,12 @@ class Layout:
 
     @property
     def schema(self) -> Schema:
-        """The relation's."""
+        """The relation's schema."""
         return tuple(c.column for c in self.columns)
 
     def fields(self, changes: History, snapshot: bool, dictionary: Dictionary) -> Fields:
-        """What is written for changes, in order of their epochs; by a key each of its groups (``grouped``) whole.
-        21000: two rows of one key."""
+        """The output for changes, ordered by epoch. With a key, each (epoch, key) must be complete (``grouped``).
+        21000: a key has two rows."""
         match self.envelope:
             case Envelope.CHANGELOG:
                 return self._changelog(changes)
@@ -80,18 +80,18 @@ class Layout:
                 return self._debezium(changes, snapshot, dictionary)
 
     def arrow_schema(self) -> pa.Schema:
-        """The schema of ``to_batch``."""
+        """The schema of ``to_batch``'s result."""
         empty = History(np.zeros((0, self.width), np.int64), _NO_WORDS, _NO_WORDS)
         return to_batch(self.fields(empty, False, _SCRATCH), _SCRATCH).schema
 
     @property
     def width(self) -> int:
-        """Words of a row."""
+        """The width of a row in words."""
         return row_width(self.schema)
 
     def grouped(self, parts: Iterator[History]) -> Iterator[History]:
-        """The same changes, cut so that no (epoch, key) is in two parts; they come sorted by it. Without a key as they
-        are."""
+        """Re-chunks changes sorted by (epoch, key) so that no such group is split. Without a key, passes them
+        through."""
         if not self.key:
             yield from parts
             return
@@ -147,7 +147,7 @@ class Layout:
         return Nested(name, nulls, tuple(fields))
 
     def _starts(self, changes: History) -> Words:
-        """Where another (epoch, key) begins."""
+        """The positions where a new (epoch, key) begins."""
         count = len(changes.epochs)
         if not count:
             return _NO_WORDS
@@ -162,7 +162,7 @@ class Layout:
         return np.flatnonzero(differs)
 
     def _pairs(self, changes: History) -> tuple[Words, Words]:
-        """For each (epoch, key) the places of the row that goes and the one that comes, -1 where there is none."""
+        """For each (epoch, key) the positions of the old row and of the new one, -1 for none."""
         starts = self._starts(changes)
         group = np.zeros(len(changes.epochs), np.int64)
         group[starts[1:]] = 1
@@ -186,7 +186,7 @@ class Layout:
 
 
 def to_batch(fields: Fields, dictionary: Dictionary) -> pa.RecordBatch:
-    """Fields as an Arrow batch."""
+    """Converts fields to an Arrow batch."""
     arrays, types = [], []
     for field in fields:
         if isinstance(field, Field):
@@ -200,7 +200,7 @@ def to_batch(fields: Fields, dictionary: Dictionary) -> pa.RecordBatch:
 
 
 def key_of(columns: Sequence[str], names: Sequence[str]) -> tuple[int, ...]:
-    """The positions of a key's columns. 42703."""
+    """The positions of a key's columns. 42703 for an unknown column."""
     for name in names:
         if name not in columns:
             raise SqlError("42703", f'column "{name}" of the sink\'s key does not exist')
@@ -208,7 +208,7 @@ def key_of(columns: Sequence[str], names: Sequence[str]) -> tuple[int, ...]:
 
 
 def _without(vector: Vector, gone: Mask) -> Vector:
-    """A column that is NULL also where the whole row is."""
+    """The column, with NULL wherever ``gone`` is set."""
     nulls = gone if vector.nulls is None else vector.nulls | gone
     return Vector(np.where(nulls, 0, vector.words), nulls) if nulls.any() else Vector(vector.words)
 

@@ -1,7 +1,8 @@
-"""A sink's folder on this machine: finished files by rename, entries by link, so that each is there whole or not.
+"""A sink's folder on this machine. Files are made visible by rename and entries by link, so that each appears
+atomically.
 
-A file is written under a hidden name, synced, and renamed; then the entry that names it is linked to its number, which
-fails where the number is taken: two servers cannot both go on in one folder.
+A file is written under a hidden name, synced, and renamed. Then the entry that names it is linked to its number, which
+fails if the number is taken: two servers cannot both write to one folder.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _FILE: Final = re.compile(r"g(\d+)-(\d+|snapshot)-(\d+)-\d{4}\.(?:parquet|jsonl|
 
 
 class FolderTarget:
-    """One sink's folder. ``target.Target``. Errors: 58P01, 42501, 53100, 58030."""
+    """The ``target.Target`` of a local folder. Raises 58P01, 42501, 53100, 58030."""
 
     def __init__(self, folder: Path, format: SinkFormat) -> None:
         self._folder = folder
@@ -78,7 +79,7 @@ class FolderTarget:
         self._last = entry.version
 
     def _file(self, name: str, layout: Layout, first: Part, rest: Iterator[Part]) -> SinkFile:
-        """One file of the first part and of others, as many as fit one."""
+        """Writes one file from the first part and as many further parts as fit."""
         hidden = self._folder / f"{_TEMPORARY}{name}"
         rows, low, high = first.rows, int(first.changes.epochs.min()), int(first.changes.epochs.max())
         with hidden.open("wb") as file:
@@ -95,7 +96,7 @@ class FolderTarget:
         return SinkFile(name, rows, size, low, high)
 
     def _sweep(self, last: Entry | None) -> None:
-        """What was not finished goes, and files of which no entry tells: all after the last one."""
+        """Deletes unfinished files, and files later than the last entry, which no entry names."""
         for folder in (self._folder, self._log):
             for name in os.listdir(folder):
                 found = _FILE.match(name)
@@ -105,7 +106,7 @@ class FolderTarget:
 
 
 def _is_beyond(found: re.Match[str], last: Entry | None) -> bool:
-    """Whether a file's epochs are not among those that are told of."""
+    """Whether a file is later than what the last entry covers."""
     if last is None or int(found[1]) != last.generation:
         return last is None or int(found[1]) > last.generation
     return found[2] != "snapshot" and int(found[2]) >= last.upto

@@ -1,7 +1,7 @@
-"""Fields → the lines of JSON and CSV files, column by column.
+"""Fields → lines of JSON and CSV files, column by column.
 
-JSON follows Postgres's ``to_json``: numbers as they are printed, NaN and infinities as strings, dates and timestamps in
-ISO 8601. CSV follows ``COPY TO``: Postgres's text, an empty field for NULL, quotes where they are needed.
+JSON follows Postgres's ``to_json``: numbers as printed, NaN and infinities as strings, dates and timestamps in ISO
+8601. CSV follows ``COPY TO``: Postgres's text, an empty field for NULL, quotes where needed.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _NO_NUMBERS: Final = ("NaN", "Infinity", "-Infinity")
 
 
 def json_lines(fields: Fields, dictionary: Dictionary) -> bytes:
-    """An object for each row, each on a line of its own."""
+    """One JSON object per row, each on its own line."""
     return _joined([_object(fields, dictionary)])
 
 
 def csv_lines(fields: Fields, dictionary: Dictionary) -> bytes:
-    """A line for each row. 0A000 for what is nested."""
+    """One line per row. 0A000 for nested columns."""
     columns = []
     for field in fields:
         if isinstance(field, Nested):
@@ -46,7 +46,7 @@ def csv_lines(fields: Fields, dictionary: Dictionary) -> bytes:
 
 
 def csv_header(names: Sequence[str]) -> bytes:
-    """The first line."""
+    """The header line."""
     return ",".join(_quoted(name) for name in names).encode() + b"\n"
 
 
@@ -104,7 +104,7 @@ def _json(type_: SqlType, distinct: Any, dictionary: Dictionary) -> list[str]:
 
 
 def _shown(type_: SqlType, texts: list[str]) -> list[str]:
-    """Postgres's text of values as JSON."""
+    """Postgres's text of values, as JSON."""
     if type_.kind is Kind.BOOL:
         return ["true" if text == "t" else "false" for text in texts]
     if type_.kind is Kind.JSONB or type_.kind in _INTEGERS:

@@ -1,7 +1,7 @@
-"""The change log beside a sink's files: numbered entries, each of which makes its files count, all at once.
+"""The change log beside a sink's files: numbered entries, each of which makes its files count atomically.
 
-A reader that goes by the entries sees every change exactly once, whatever happened to the server between: a file that
-no entry names does not count. Entry n is ``_changes/<n in 20 digits>.json``.
+A reader that follows the entries sees every change exactly once, even across crashes: a file that no entry names does
+not count. Entry n is ``_changes/<n in 20 digits>.json``.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ FORMAT: Final = 1
 
 
 class EntryKind(Enum):
-    """SNAPSHOT: a generation begins with all rows at ``upto``; START: it begins without them; CHANGES: those of the
-    epochs after ``after`` up to ``upto``; PROGRESS: there were none."""
+    """SNAPSHOT: a generation begins with all rows at ``upto``; START: it begins without them; CHANGES: the changes at
+    epochs after ``after`` up to ``upto``; PROGRESS: there were none in that range."""
 
     SNAPSHOT = "snapshot"
     START = "start"
@@ -30,7 +30,7 @@ class EntryKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SinkFile:
-    """A file, or the folder that Spark wrote, by its path under the sink's; the first and last epoch in it."""
+    """A file (or a folder, if Spark wrote it) by its path relative to the sink's; the first and last epoch in it."""
 
     path: str
     rows: int
@@ -41,7 +41,7 @@ class SinkFile:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What a generation has so far."""
+    """A generation's totals so far."""
 
     files: int = 0
     rows: int = 0
@@ -54,9 +54,9 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry. ``owner``: the sink's own random name. ``relation``: the id of what is read, ``restarts``: how often
-    the sink was restarted, ``columns``: what the relation's are called: where one differs, a new generation begins.
-    ``layout``: what the files look like, told by the first entry of a generation."""
+    """One entry. ``owner``: a random name that identifies the sink. A new generation begins when any of these changes:
+    ``relation`` (the id of the relation read), ``restarts`` (of the sink), ``columns`` (the relation's column names).
+    ``layout``: describes the files; set in a generation's first entry."""
 
     owner: str
     version: int
@@ -80,7 +80,7 @@ class Entry:
 
 
 def entry_from_json(text: str, where: str) -> Entry:
-    """The inverse of ``to_json``. XX001: it is none."""
+    """The inverse of ``to_json``. XX001 for any other text."""
     try:
         data = json.loads(text)
         if data.pop("format") != FORMAT:
@@ -94,6 +94,6 @@ def entry_from_json(text: str, where: str) -> Entry:
 
 
 def taken(where: str) -> SqlError:
-    """The error for a folder that another sink writes, or has written."""
+    """The error for a folder that another sink writes or has written."""
     return SqlError("55006", f'"{where}" already has the changes of another sink',
                     hint="Choose an empty folder, or remove what is there.")  # fmt: skip

@@ -1,10 +1,10 @@
-"""A sink's folder where Spark writes it: object stores, HDFS, or any file system that its Java knows.
+"""A sink's folder written by Spark: object stores, HDFS, or any file system that its Java knows.
 
 Only DataFrames are written, so that ``local[*]``, ``spark://`` and ``sc://`` are interchangeable. A part of the changes
-becomes a folder named by the entry that is to name it: written again, whole, where a try before did not come to its
-entry. An entry is a folder ``_changes/<number>.json`` with one line of text in one file, which is there whole or not at
-all. Unlike a folder of this machine nothing keeps two servers apart that write at once, since object stores differ in
-what they can refuse: the entry's owner only tells them apart afterwards.
+becomes a folder named after the entry that is to name it; a retry that finds no such entry overwrites the folder whole.
+An entry is a folder ``_changes/<number>.json`` with one line of text in one file, which appears atomically. Unlike a
+local folder, nothing prevents two servers from writing at once, since object stores differ in what they can refuse: the
+entry's owner only reveals it afterwards.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from storage.spark.session import SparkSession, frame_of
 
 
 class SparkTarget:
-    """One sink's folder. ``target.Target``. 58000: Spark is missing or fails. ``SinkFile.bytes``: those of the values
-    as Arrow has them, since what Spark has written is not asked for again."""
+    """The ``target.Target`` of a folder written by Spark. 58000: Spark is missing or fails. ``SinkFile.bytes`` is the
+    size of the values in Arrow, since the size of what Spark wrote is not queried."""
 
     def __init__(self, spark: SparkSession, uri: str, format: SinkFormat) -> None:
         self._spark, self._uri, self._format = spark, uri, format
@@ -79,7 +79,7 @@ class SparkTarget:
 
 
 def _for_spark(schema: pa.Schema) -> pa.Schema:
-    """The same columns, as far as Spark has their types: a time becomes text."""
+    """The columns with types that Spark has: a time becomes text."""
     return pa.schema([pa.field(f.name, _known(f.type), f.nullable) for f in schema])
 
 
@@ -94,7 +94,7 @@ def _known(type_: pa.DataType) -> pa.DataType:
 
 
 def _write(session: Any, table: pa.Table, format: str, uri: str) -> None:
-    """One file, in place of whatever an unfinished try has left there."""
+    """Writes one file, overwriting what an unfinished attempt has left."""
     try:
         frame_of(session, table).coalesce(1).write.mode("overwrite").format(format).save(uri)
     except Exception as error:
@@ -102,7 +102,7 @@ def _write(session: Any, table: pa.Table, format: str, uri: str) -> None:
 
 
 def _lines(session: Any, uri: str) -> list[str]:
-    """The lines of all text files in the folders of a folder; none where it is not there."""
+    """The lines of all text files in a folder's subfolders; none if it does not exist."""
     try:
         rows = session.read.option("recursiveFileLookup", "true").text(uri).collect()
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Where a sink writes: a folder of this machine (``folder``), or whatever Spark can write to (``spark``)."""
+"""Where a sink writes: a folder on this machine (``folder``), or any storage that Spark can write (``spark``)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FILE_ROWS: Final = 1 << 20
 
 
 class SinkFormat(Enum):
-    """What files hold."""
+    """The format of a sink's files."""
 
     PARQUET = "parquet"
     JSONL = "jsonl"
@@ -28,47 +28,48 @@ class SinkFormat(Enum):
 
 
 class Target(Protocol):
-    """A sink's folder. Every method may raise SqlError; what was written counts from ``commit`` on."""
+    """A sink's folder. Every method may raise SqlError. What was written counts only after ``commit``."""
 
     def open(self, owner: str) -> Entry | None:
-        """The last entry there, None before the first; what a crash has left behind goes. 55006: another sink's."""
+        """The last entry, None if there is none; deletes what a crash has left behind. 55006: it belongs to another
+        sink."""
         ...
 
     def write(self, stem: str, layout: Layout, parts: Iterator[Part]) -> tuple[SinkFile, ...]:
-        """Files of all the parts, named by ``stem``; none when there is nothing in them."""
+        """Writes files of all the parts, named after ``stem``; none if there are no rows."""
         ...
 
     def commit(self, entry: Entry) -> None:
-        """Makes an entry, and with it its files, count: all or nothing, and once. 55006: another has this number."""
+        """Makes an entry and its files count, atomically and once. 55006: another entry has this number."""
         ...
 
 
 class Part:
-    """Some changes, in order, and what is written for them."""
+    """Some changes, in order, and their output."""
 
     def __init__(self, changes: History, fields: Fields, dictionary: Dictionary) -> None:
         self.changes, self.fields, self.dictionary = changes, fields, dictionary
 
     @property
     def rows(self) -> int:
-        """Rows that are written."""
+        """The number of rows written."""
         first = self.fields[0]
         return len(first.vector.words) if isinstance(first, Field) else len(first.nulls)
 
 
 def stem_of(generation: int, after: int | None, upto: int) -> str:
-    """The files' name for a range of epochs; None: for the rows at ``upto``."""
+    """The stem of file names for a range of epochs. ``after`` None: for the rows at ``upto``."""
     return f"g{generation}-{'snapshot' if after is None else after}-{upto}"
 
 
 def scheme_of(uri: str) -> str:
-    """s3a, hdfs, …; nothing for a path."""
+    """The URI's scheme (s3a, hdfs, …); empty for a path."""
     scheme = urlsplit(uri).scheme.lower()
     return scheme if "://" in uri else ""
 
 
 def local_path(uri: str) -> str:
-    """The path that a file: URI, or a path, stands for. 22023: a file URI of another machine."""
+    """The path of a file: URI, or the path itself. 22023: a file URI of another machine."""
     if scheme_of(uri) != "file":
         return uri
     parts = urlsplit(uri)
@@ -78,8 +79,8 @@ def local_path(uri: str) -> str:
 
 
 def writable_path(uri: str, allowed: Sequence[str]) -> Path:
-    """The real path of a folder or file that a statement may write, links followed; a relative one stands in the first
-    folder. It need not exist. 42501 outside of ``allowed``."""
+    """The real path, after following links, of a folder or file that a statement may write. A relative path is resolved
+    in the first folder. It need not exist. 42501 outside ``allowed``."""
     folders = [os.path.realpath(a) for a in allowed if not scheme_of(a)]
     given = local_path(uri)
     if "\0" in given or not given:
@@ -92,7 +93,7 @@ def writable_path(uri: str, allowed: Sequence[str]) -> Path:
 
 
 def writable_uri(uri: str, allowed: Sequence[str]) -> str:
-    """An object store's URI that a statement may write. 42501: outside of ``allowed``; 22023: no plain one."""
+    """An object store's URI that a statement may write. 42501: outside ``allowed``; 22023: not a plain URI."""
     parts = urlsplit(uri)
     segments = unquote(parts.path).split("/")
     if parts.query or parts.fragment or "@" in parts.netloc or any(s in ("..", ".") for s in segments):
@@ -106,7 +107,7 @@ def writable_uri(uri: str, allowed: Sequence[str]) -> str:
 
 
 def denied(uri: str) -> SqlError:
-    """The error for what lies outside of what the server may write."""
+    """The error for a path outside what the server may write."""
     return SqlError(
         "42501", f'permission denied to write "{uri}"',
         detail="The server writes only where it was started to.",

@@ -1,4 +1,4 @@
-"""Rows into an open file in a format, and what a disk has to say about it."""
+"""Writes rows to an open file in a sink's format, and translates disk errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FULL: Final = (28, 122)
 
 
 class DataWriter:
-    """Writes rows of a schema (``Layout.arrow_schema``) to an open file, inside a ``with``."""
+    """Writes rows of a schema (``Layout.arrow_schema``) to an open file. Use it as a context."""
 
     def __init__(self, file: BinaryIO, format: SinkFormat, schema: pa.Schema) -> None:
         self._file, self._format, self._schema = file, format, schema
@@ -29,14 +29,14 @@ class DataWriter:
 
     def __enter__(self) -> DataWriter:
         if self._format is SinkFormat.PARQUET:
-            # without Arrow's own schema, which would make readers see its large strings
+            # without Arrow's own schema, by which readers would see its large strings
             self._parquet = pq.ParquetWriter(self._file, self._schema, compression="zstd", store_schema=False)
         elif self._format is SinkFormat.CSV:
             self._file.write(csv_header(self._schema.names))
         return self
 
     def write(self, fields: Fields, dictionary: Dictionary) -> None:
-        """More rows."""
+        """Appends rows."""
         if self._parquet is not None:
             self._parquet.write_batch(to_batch(fields, dictionary))
         else:
@@ -48,13 +48,13 @@ class DataWriter:
             try:
                 self._parquet.close()
             except OSError:
-                if kind is None:  # else what went wrong is known already
+                if kind is None:  # an SqlError already
                     raise
 
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """The operating system's errors as ours: 58P01, 42501, 53100, 58030."""
+    """Translates the operating system's errors: 58P01, 42501, 53100, 58030."""
     try:
         yield
     except FileNotFoundError as error:
