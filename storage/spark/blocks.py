@@ -1,9 +1,9 @@
-"""Blocks of updates as bytes, for Spark's exchanges and for files of words that only a rename makes visible.
+"""The codec of blocks of updates, for Spark's shuffles and for files that appear atomically by rename.
 
-One *record* is what a block, or some of the dictionary's entries, has for one place: Spark moves records without
-knowing what is in them. A row of words as a row of Spark's would cost more to hand from Java to Python and back than
-all that is done with it. A file holds the traces of one part of a fragment, or updates: a slice of a source's, of a
-step's, those that a view has got.
+A *record* is what a block, or some dictionary entries, contribute to one partition (*place*). Spark moves records as
+opaque bytes: passing each row of words as a Spark row between Java and Python would cost more than all the work done on
+it. A file holds the traces of one part of a fragment, or updates: a slice of a source's or of a step's, or a view's
+own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from storage.dictionary import Dictionary, Entries
 ENTRIES: Final = -1
 """The port of dictionary entries."""
 REPORT: Final = -2
-"""The port of what a job says about itself."""
+"""The port of a job's report about itself."""
 RECORDS: Final = pa.schema([("place", pa.int64()), ("port", pa.int32()), ("data", pa.binary())])
 RECORDS_DDL: Final = "place long, port int, data binary"
 _FILE: Final = pa.schema([("trace", pa.int32()), ("data", pa.large_binary())])
@@ -34,13 +34,13 @@ _DIFFS: Final = 2
 
 
 def encoded_words(block: Block) -> int:
-    """How many words ``encode_into`` takes at most."""
+    """The maximum number of words that ``encode_into`` writes."""
     return _HEAD + block.n * (block.width + 1 + block.diff_width)
 
 
 def encode_into(block: Block, target: Words) -> int:
-    """Puts a block into words that it has room in; how many it has taken. Times that are all 0, and diffs that are all
-    1, take none."""
+    """Encodes a block into ``target``, which must have room; returns the number of words written. All-zero times and
+    all-one diffs take no space."""
     rows, times, diffs = block.arrays()
     flags = (_TIMES if times.any() else 0) | (_DIFFS if not (diffs == 1).all() else 0)
     target[:_HEAD] = block.n, block.width, block.diff_width, flags
@@ -52,13 +52,13 @@ def encode_into(block: Block, target: Words) -> int:
 
 
 def encode_block(block: Block) -> bytes:
-    """The block's bytes."""
+    """Encodes a block."""
     words = np.empty(encoded_words(block), np.int64)
     return words[: encode_into(block, words)].tobytes()
 
 
 def encode_cells(blocks: Sequence[Block]) -> pa.BinaryArray:
-    """A cell of bytes for each block: Arrow's own layout, so that nothing is copied twice."""
+    """One binary cell per block, built in Arrow's own layout, so that nothing is copied twice."""
     words = np.empty(sum(map(encoded_words, blocks)), np.int64)
     ends = np.zeros(len(blocks) + 1, np.int32)
     for i, block in enumerate(blocks):
@@ -69,13 +69,13 @@ def encode_cells(blocks: Sequence[Block]) -> pa.BinaryArray:
 
 
 def decode_block(data: bytes | memoryview) -> Block:
-    """What ``encode_block`` made bytes of, in arrays of its own."""
+    """The inverse of ``encode_block``. The arrays are copies."""
     block = view_block(data)
     return Block.of(*(array.copy() for array in block.arrays()))
 
 
 def view_block(data: bytes | memoryview) -> Block:
-    """The same over the bytes themselves, which nobody may write to or let a kernel read."""
+    """The inverse of ``encode_block`` without a copy. Do not write to the arrays or pass them to a kernel."""
     words = np.frombuffer(data, np.int64)
     n, width, diff_width, flags = words[:_HEAD].tolist()
     at = _HEAD + n * width
@@ -90,7 +90,7 @@ def view_block(data: bytes | memoryview) -> Block:
 
 
 def encode_entries(entries: Entries) -> bytes:
-    """Dictionary entries' bytes."""
+    """Encodes dictionary entries."""
     ids, data, offsets = entries
     head = np.array([len(ids)], np.int64)
     return b"".join([head.tobytes(), np.ascontiguousarray(ids).tobytes(),
@@ -99,15 +99,15 @@ def encode_entries(entries: Entries) -> bytes:
 
 
 def decode_entries(data: bytes | memoryview) -> Entries:
-    """What ``encode_entries`` made bytes of."""
+    """The inverse of ``encode_entries``."""
     count = int(np.frombuffer(data, np.int64, 1)[0])
     words = np.frombuffer(data, np.int64, 2 * count + 2).copy()
     return words[1 : 1 + count], np.frombuffer(data, np.uint8, -1, 8 * len(words)).copy(), words[1 + count :]
 
 
 def entries_of(blocks: Sequence[Block], dictionary: Dictionary) -> Entries | None:
-    """The entries of all ids among the blocks' words; None where there are none. Integers that happen to be ids have
-    theirs too, which does no harm."""
+    """The entries of all ids among the blocks' words, None if there are none. Integers that happen to equal an id add
+    that id's entry, which is harmless."""
     if not len(dictionary):
         return None
     words = np.unique(np.concatenate([np.zeros(0, np.int64), *(b.rows[: b.n].reshape(-1) for b in blocks)]))
@@ -117,7 +117,7 @@ def entries_of(blocks: Sequence[Block], dictionary: Dictionary) -> Entries | Non
 
 
 def pieces(block: Block, record_bytes: int) -> Iterator[Block]:
-    """The block in pieces that a record of so many bytes has room for."""
+    """The block, cut to fit records of this many bytes."""
     rows, times, diffs = block.arrays()
     most = max(record_bytes // (8 * (block.width + 1 + block.diff_width)), 1)
     for start in range(0, block.n, most):
@@ -125,13 +125,13 @@ def pieces(block: Block, record_bytes: int) -> Iterator[Block]:
 
 
 def joined(blocks: Sequence[Block]) -> Block:
-    """All updates of some blocks of one layout, one block after the other, in arrays of their own."""
+    """Concatenates blocks of one layout, copying their arrays."""
     rows, times, diffs = zip(*(block.arrays() for block in blocks), strict=True)
     return Block.of(np.concatenate(rows), np.concatenate(times), np.concatenate(diffs))
 
 
 def records(found: Sequence[tuple[int, int, bytes]]) -> pa.RecordBatch:
-    """(place, port, bytes) as Spark takes them."""
+    """(place, port, bytes) as an Arrow batch for Spark."""
     places, ports, data = zip(*found, strict=True) if found else ((), (), ())
     return pa.RecordBatch.from_arrays(
         [pa.array(places, pa.int64()), pa.array(ports, pa.int32()), pa.array(data, pa.binary())], schema=RECORDS
@@ -139,8 +139,8 @@ def records(found: Sequence[tuple[int, int, bytes]]) -> pa.RecordBatch:
 
 
 def write_blocks(path: Path, blocks: Sequence[Block], entries: Entries | None = None, durable: bool = True) -> int:
-    """Writes a file of one block for each trace, which is there whole or not at all; its bytes. Writing it again, as a
-    task that is retried does, puts the same in its place. ``durable``: it is to outlive a loss of power."""
+    """Atomically writes a file with one block per trace; returns its size in bytes. Idempotent: a retried task writes
+    the same file again. ``durable``: fsync it."""
     rows: list[tuple[int, Any]] = [(number, _encoded(block)) for number, block in enumerate(blocks)]
     if entries is not None:
         rows.append((ENTRIES, pa.py_buffer(encode_entries(entries))))
@@ -167,7 +167,7 @@ def _encoded(block: Block) -> Any:
 
 
 def read_blocks(path: Path, take: Callable[[Entries], object]) -> list[Block]:
-    """A file's blocks, by trace; ``take`` gets its entries, before it is asked for anything else."""
+    """A file's blocks, by trace. ``take`` receives the file's entries; it is called before the blocks are returned."""
     blocks: list[Block] = []
     for number, data in _contents(path):
         if number == ENTRIES:
@@ -178,18 +178,18 @@ def read_blocks(path: Path, take: Callable[[Entries], object]) -> list[Block]:
 
 
 def read_block(path: Path) -> Block:
-    """The block of a file that has one, and no entries."""
+    """The block of a file that has exactly one, and no entries."""
     ((_, data),) = _contents(path)
     return decode_block(data)
 
 
 def load_into(dictionary: Dictionary) -> Callable[[Entries], object]:
-    """Takes entries into a dictionary of a task's own."""
+    """A callback that loads entries into a task's own dictionary."""
     return lambda entries: dictionary.load(*entries)
 
 
 def take_into(dictionary: Dictionary) -> Callable[[Entries], object]:
-    """Takes entries into the server's dictionary. XX000: one of them is another value there."""
+    """A callback that interns entries in the server's dictionary. XX000: an entry's value has a different id there."""
 
     def take(entries: Entries) -> None:
         ids, data, offsets = entries

@@ -1,7 +1,7 @@
-"""A scattered view's own updates, kept as files for those who follow it: subscriptions of the past, and sinks.
+"""A scattered view's own updates, kept as files for subscriptions of the past and for sinks.
 
-Each job leaves one file of what it has changed, at the epochs of the commits that did. A manifest names it, and from
-which epoch on none is missing.
+Each job leaves one file of its changes, at the epochs of the commits that caused them. A manifest names it, and the
+epoch from which on the files are complete.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from storage.stored import History
 def told(
     manifest: Manifest, folder: Path, history: History, after: int, floor: int, dictionary: Dictionary
 ) -> Manifest:
-    """The manifest with what its job has changed, which is written to a file; what nobody needs, up to ``floor``, is
-    left out. ``after``: from which epoch on none is missing, for the first one."""
+    """Writes a job's changes to a file and returns the manifest that names it, without the files up to ``floor``, which
+    nobody needs. ``after``: for the first file, the epoch from which on changes are complete."""
     kept = [changes for changes in manifest.changes if changes.upto > floor]
     gone = [changes.upto for changes in manifest.changes if changes.upto <= floor]
     since = max([manifest.since or after, *gone])
@@ -37,8 +37,8 @@ def told(
 def read_changes(
     manifest: Manifest, folder: Path, after: int, upto: int, take: Callable[[Entries], object]
 ) -> Iterator[History]:
-    """The updates with after < epoch <= upto, a part at a time, whole epochs in order. ``take`` gets the values of
-    their ids before. FileNotFoundError: a later job has found that nobody needs them."""
+    """The updates with after < epoch <= upto, in chunks of whole epochs, in order. ``take`` receives the dictionary
+    entries of each chunk before it. FileNotFoundError: a later job has removed the file as not needed."""
     for changes in manifest.changes:
         if changes.upto <= after:
             continue

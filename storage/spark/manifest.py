@@ -1,12 +1,12 @@
-"""What a scattered view's folder holds: immutable files, and a manifest that says which of them count.
+"""A scattered view's folder: immutable files, and a manifest that says which of them count.
 
-    manifest.json         the files of every part as of an epoch; replaced by a rename: the old one or the new
-    parts/…               files of the parts' traces, and of the view's own rows
-    changes/…             what the view's rows have changed by, for those who follow it
-    jobs/<name>/…         what a job is given, and what it reports; gone when the next one has been applied
+manifest.json         the files of every part as of an epoch; replaced atomically by a rename
+parts/…               files of the parts' traces, and of the view's own rows
+changes/…             the changes of the view's rows, for subscriptions and sinks
+jobs/<name>/…         a job's input and its report; deleted when the next job has been applied
 
-A job writes files under names of its own. Nobody reads them before a manifest names them: a job that fails, is tried
-again or is left half done changes nothing.
+A job writes files under names of its own, which nobody reads before a manifest names them. A job that fails, is
+retried or is left unfinished therefore changes nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NAME: Final = "manifest.json"
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A file of one part: ``file`` within the folder, the updates that it holds, and its bytes."""
+    """A file of one part: ``file`` relative to the folder, its number of updates, and its size in bytes."""
 
     file: str
     rows: int
@@ -35,7 +35,8 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """A file of the view's own updates, of so many ``rows``, at epochs after the file before it up to ``upto``."""
+    """A file of the view's own updates: ``rows`` of them, at epochs after the previous file's ``upto`` up to this
+    ``upto``."""
 
     file: str
     upto: int
@@ -43,14 +44,14 @@ class Changes:
 
 
 Layers = Mapping[int, tuple[Layer, ...]]
-"""By place (``planner.distributed.partitioning``): the files whose sum a part holds."""
+"""By place (``planner.distributed.partitioning``): the files whose updates add up to a part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What counts after job ``number``: everything up to ``epoch`` has been applied. ``plan``: of what plan these are
-    the parts; ``parts``: how many each fragment has. ``changes``: all that the view's rows have changed by after the
-    epoch ``since``, oldest first."""
+    """The state after job ``number``: everything up to ``epoch`` has been applied. ``plan``: identifies the plan that
+    the parts belong to. ``parts``: the number of parts of each fragment. ``changes``: all changes of the view's rows
+    after the epoch ``since``, oldest first."""
 
     number: int
     epoch: int
@@ -62,13 +63,14 @@ class Manifest:
 
     @property
     def files(self) -> set[str]:
-        """Every file that counts."""
+        """All files that count."""
         layers = {layer.file for layers in self.layers.values() for layer in layers}
         return layers | {changes.file for changes in self.changes}
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """The folder's manifest; None: there is none yet. XX001: it cannot be read, or a file that it names is missing."""
+    """The folder's manifest, None if there is none yet. XX001: it cannot be read, or a file that it names is
+    missing."""
     try:
         found = json.loads((folder / _NAME).read_text())
     except FileNotFoundError:
@@ -77,7 +79,7 @@ def read_manifest(folder: Path) -> Manifest | None:
         raise SqlError("XX001", "a scattered view's manifest is damaged", str(error)) from error
     layers = {int(place): tuple(Layer(*layer) for layer in some) for place, some in found.pop("layers").items()}
     changes = tuple(Changes(*some) for some in found.pop("changes", ()))
-    found.setdefault("since", found["epoch"])  # a folder from before changes were kept
+    found.setdefault("since", found["epoch"])  # written before changes were kept
     manifest = Manifest(**found, layers=layers, changes=changes)
     missing = sorted(file for file in manifest.files if not (folder / file).exists())
     if missing:
@@ -86,7 +88,7 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Makes the manifest the one that counts, durably."""
+    """Durably and atomically replaces the folder's manifest."""
     folder.mkdir(parents=True, exist_ok=True)
     told = asdict(manifest)
     told["layers"] = {
@@ -97,7 +99,8 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def clean(folder: Path, manifest: Manifest) -> int:
-    """Removes what does not count: files of older generations and of jobs that failed; how many. No job runs."""
+    """Deletes files that do not count: those of older generations and of failed jobs. Returns how many. No job may be
+    running."""
     kept = manifest.files
     found = [path for name in ("parts", "changes") for path in (folder / name).glob("*")]
     gone = [path for path in found if f"{path.parent.name}/{path.name}" not in kept]

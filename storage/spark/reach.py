@@ -1,4 +1,4 @@
-"""Whether a Spark master or Connect server is there: known in seconds, where Spark itself tries for a minute."""
+"""Checks within seconds whether a Spark master or Connect server is reachable; Spark itself would try for a minute."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PORTS: Final = {"spark": 7077, "sc": 15002}
 
 
 def addresses(master: str) -> list[tuple[str, int]]:
-    """The hosts and ports of a spark:// or sc:// URL; a standby master may follow after a comma. 22023: none."""
+    """The hosts and ports of a spark:// or sc:// URL, standby masters after commas included. 22023: there are none."""
     scheme, _, rest = master.partition("://")
     found = []
     for part in rest.partition("/")[0].split(","):
@@ -25,7 +25,7 @@ def addresses(master: str) -> list[tuple[str, int]]:
 
 
 def check_reachable(master: str) -> None:
-    """Raises 58000 within seconds where none of the hosts answers."""
+    """Raises 58000 within seconds if no host answers."""
     reasons = []
     for host, port in addresses(master):
         try:
@@ -43,13 +43,13 @@ def check_reachable(master: str) -> None:
 
 
 def own_address(master: str) -> str:
-    """The address at which executors of this master reach the driver, which is this machine."""
+    """The address of this machine, which is the driver, as executors of this master reach it."""
     if master.startswith("local"):
         return "127.0.0.1"
     host, port = addresses(master)[0]
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect((host, port))  # sends nothing; finds the way
+            probe.connect((host, port))  # sends nothing; only finds the route
             return str(probe.getsockname()[0])
     except OSError as error:
         raise SqlError("58000", f"cannot reach Spark at {master}", detail=str(error)) from error

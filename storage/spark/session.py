@@ -21,20 +21,21 @@ from storage.spark.reach import check_reachable, own_address
 
 _ROOT: Final = Path(__file__).resolve().parent.parent.parent
 _BATCH_BYTES: Final = 1 << 26
-"""Of a batch on its way to Python: records that hold blocks of updates are large, and an Arrow array ends at 2 GiB."""
+"""The size of batches sent to Python: records with blocks of updates are large, and an Arrow array is limited to 2
+GiB."""
 CONNECT_TRIES: Final = 5
-"""How often a Connect server is asked again, in 5 s or so."""
+"""How often a Connect server is retried, in about 5 s."""
 EXECUTOR_SECONDS: Final = 30.0
-"""For how long a cluster may take to give a new session its first executor."""
+"""How long a cluster may take to give a new session its first executor."""
 
 
 @dataclass(frozen=True, slots=True)
 class SparkSettings:
-    """``master``: as Spark names it, ``sc://`` included. ``shared``: a folder that executors and server both see.
+    """``master``: in Spark's notation, ``sc://`` included. ``shared``: a folder that both executors and server see.
 
     ``cache``: where the Java shim is kept. ``memory``: of the driver, and of each executor of a cluster.
-    ``idle_seconds``: how long an unused session is kept. Raises 22023 for a master that is none, or that needs a
-    shared folder and has none.
+    ``idle_seconds``: how long an unused session is kept. Raises 22023 for an invalid master, or one that needs a shared
+    folder and has none.
     """
 
     master: str = "local[*]"
@@ -53,12 +54,13 @@ class SparkSettings:
 
     @property
     def remote(self) -> bool:
-        """Whether the driver is a Spark Connect server's."""
+        """Whether the driver is that of a Spark Connect server."""
         return self.master.startswith("sc://")
 
 
 class SparkSession:
-    """The one Spark session of a server: started when first needed, stopped when idle for long, or at exit."""
+    """The server's only Spark session: started on first use, stopped after a long idle time or at exit. Use it as a
+    context."""
 
     def __init__(self, settings: SparkSettings | None = None) -> None:
         self.settings = settings or SparkSettings()
@@ -70,12 +72,12 @@ class SparkSession:
         atexit.register(self.stop)
 
     def __enter__(self) -> Any:
-        """The session, for as long as the ``with`` lasts."""
+        """Returns the session, starting it if needed. It lives at least as long as the context."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
             if self._session is not None and not _is_alive(self._session):
-                self._stop_locked()  # those who still use it will find out
+                self._stop_locked()  # its other users will get errors
             if self._session is None:
                 self._session = _start(self.settings)
             self._users += 1
@@ -86,7 +88,7 @@ class SparkSession:
             self._users -= 1
             if isinstance(error, SqlError) and error.sqlstate == "58000" and not isinstance(error, ConnectorError):
                 self._doubtful = True
-            if self._doubtful and not self._users:  # its Java or its cluster may be gone: the next one finds out anew
+            if self._doubtful and not self._users:  # its Java or cluster may be gone: the next user reconnects
                 self._stop_locked()
             elif not self._users:
                 self._timer = threading.Timer(self.settings.idle_seconds, self._stop_if_idle)
@@ -95,11 +97,11 @@ class SparkSession:
 
     @property
     def running(self) -> bool:
-        """Whether Spark is up."""
+        """Whether Spark is running."""
         return self._session is not None
 
     def stop(self) -> None:
-        """Stops Spark and its Java; the next load starts it again."""
+        """Stops Spark and its Java. The next use starts it again."""
         with self._lock:
             self._stop_locked()
 
@@ -117,21 +119,21 @@ class SparkSession:
 
 
 def frame_of(session: Any, table: Any) -> Any:
-    """A DataFrame of an Arrow table. Timestamps without time zone stay so, which Spark by itself would take for ones in
-    the session's zone."""
+    """A DataFrame of an Arrow table. Timestamps without time zone remain so; by default Spark would read them as being
+    in the session's zone."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return session.createDataFrame(table, from_arrow_schema(table.schema, prefer_timestamp_ntz=True))
 
 
 def parallelism(session: Any) -> int:
-    """How many tasks it runs at once, 1 where that is not known here (Spark Connect)."""
+    """How many tasks the session runs at once, 1 if unknown (Spark Connect)."""
     context = getattr(session, "_sc", None)
     return 1 if context is None else int(context.defaultParallelism)
 
 
 def task_name() -> str:
-    """On an executor: the name of the task that runs, the same when it is tried again. Elsewhere: one name."""
+    """On an executor: a name of the running task that is the same when it is retried. Elsewhere: a constant."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -139,8 +141,8 @@ def task_name() -> str:
 
 
 def steady(session: Any) -> Any:
-    """The same Spark by a session that keeps its plans as they are. Spark would think them over after each stage, which
-    takes longer than a stage that has little to do. Spark Connect's session stays as it is."""
+    """A session of the same Spark without adaptive query execution. Re-planning after each stage takes longer than a
+    stage with little to do. A Spark Connect session is returned unchanged."""
     if not hasattr(session, "_jsparkSession"):
         return session
     found = session.newSession()
@@ -149,7 +151,7 @@ def steady(session: Any) -> Any:
 
 
 def functions() -> Any:
-    """``pyspark.sql.functions``: what columns are made with, while a session is there."""
+    """``pyspark.sql.functions``, imported lazily; usable while a session exists."""
     from pyspark.sql import functions as found
 
     return found
@@ -185,17 +187,17 @@ def _start(settings: SparkSettings) -> Any:
 
 
 def _give_up_soon(session: Any) -> None:
-    """A Connect server that does not answer any more is an error within seconds; pyspark would try for ten minutes."""
+    """Makes an unresponsive Connect server an error within seconds; pyspark would try for ten minutes."""
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     session.client.set_retry_policies([DefaultPolicy(max_retries=CONNECT_TRIES, max_backoff=2000)])
 
 
 def _await_executor(session: Any, settings: SparkSettings) -> None:
-    """Spark itself would wait for ever: 58000 where the cluster has nothing for us."""
+    """Waits for an executor: 58000 if the cluster gives us none. Spark itself would wait forever."""
     until = monotonic() + EXECUTOR_SECONDS
     status = session.sparkContext._jsc.sc()
-    while status.getExecutorMemoryStatus().size() < 2:  # the driver counts
+    while status.getExecutorMemoryStatus().size() < 2:  # the driver is counted too
         if monotonic() > until:
             _stop(session, remote=False)
             raise SqlError(
@@ -209,9 +211,9 @@ def _await_executor(session: Any, settings: SparkSettings) -> None:
 
 @contextmanager
 def tagged(session: Any, tag: str, cancel: Cancel) -> Iterator[None]:
-    """What this thread has Spark do inside carries the tag, and a cancel stops it: 57014."""
+    """Tags the Spark jobs of this thread within the context, so that a cancel stops them: 57014."""
     remote = not hasattr(session, "_jsparkSession")
-    # A classic session's own tags are each thread's own, so that no other thread can interrupt by them.
+    # A classic session's own tags are per thread, so that other threads could not interrupt by them.
     jobs = session if remote else session.sparkContext
     add, remove = (jobs.addTag, jobs.removeTag) if remote else (jobs.addJobTag, jobs.removeJobTag)
     stop = jobs.interruptTag if remote else jobs.cancelJobsWithTag
@@ -239,7 +241,7 @@ def _options(settings: SparkSettings) -> dict[str, str]:
     if not settings.remote:
         options |= {
             "spark.driver.memory": settings.memory,
-            "spark.driver.defaultJavaOptions": f"-Dderby.stream.error.file={os.devnull}",  # else ./derby.log
+            "spark.driver.defaultJavaOptions": f"-Dderby.stream.error.file={os.devnull}",  # otherwise ./derby.log
             "spark.executorEnv.PYTHONPATH": python_path(),
             "spark.log.level": "OFF",
             "spark.ui.enabled": "false",
@@ -253,13 +255,13 @@ def _options(settings: SparkSettings) -> dict[str, str]:
 
 
 def python_path() -> str:
-    """Where executors on this machine find the package; elsewhere it is to be installed."""
+    """Where executors on this machine find the package; on other machines it must be installed."""
     return os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
 
 
 @contextmanager
 def _environment(settings: SparkSettings) -> Iterator[None]:
-    """What Spark's launcher reads from the environment, for as long as it starts."""
+    """Sets the environment that Spark's launcher reads, while it starts."""
     before = dict(os.environ)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if not settings.remote:
@@ -276,9 +278,9 @@ def _environment(settings: SparkSettings) -> Iterator[None]:
 
 def _stop(session: Any, remote: bool) -> None:
     gateway = None if remote else session.sparkContext._gateway
-    with suppress(Exception):  # its Java, or the server of Spark Connect, may have died: then there is nothing to stop
+    with suppress(Exception):  # its Java, or the Spark Connect server, may have died: then nothing is left to stop
         session.stop()
-    if gateway is not None:  # a stopped session leaves its Java running, and pyspark would take it up again
+    if gateway is not None:  # a stopped session leaves its Java running, and pyspark would reuse it
         from pyspark import SparkContext
 
         gateway.shutdown()
@@ -288,12 +290,12 @@ def _stop(session: Any, remote: bool) -> None:
                 java.stdin.close()
             java.wait(timeout=20)
         SparkContext._gateway = SparkContext._jvm = None
-        SparkContext._active_spark_context = None  # which stays when its Java has died
+        SparkContext._active_spark_context = None  # it is not reset when its Java has died
         type(session)._instantiatedSession = type(session)._activeSession = None
 
 
 def _is_alive(session: Any) -> bool:
-    """Whether the session's own Java runs; that of Spark Connect is not known here."""
+    """Whether the session's own Java is running; unknown for Spark Connect."""
     context = getattr(session, "_sc", None)
     java = None if context is None else getattr(context._gateway, "proc", None)
     return java is None or java.poll() is None
