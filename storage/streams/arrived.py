@@ -1,4 +1,4 @@
-"""A batch's rows and entries, as executors encoded them, in this process: Arrow arrays in, words out, no objects."""
+"""Reads a batch's rows and entries, as executors encoded them: Arrow arrays in, words out, without Python objects."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from storage.streams.encoded import ENTRY, ROW
 
 
 def arrived_rows(table: pa.Table, columns: Sequence[LoadColumn], dictionary: Dictionary) -> Words | None:
-    """The stream's rows (``storage.streams.encoded``) in their order, int64[n, width] packed by ``load_schema``.
+    """The stream's rows (``storage.streams.encoded``) in order, int64[n, width], packed by ``load_schema``.
 
-    Their values are in the dictionary then. None: an id stands for two values, so that the batch must be encoded again
-    by one task (once in 2^63 pairs of values).
+    Interns their values in the dictionary. None: one id stands for two values, so the batch must be encoded again by
+    one task (once in 2^63 pairs of values).
     """
     part = table.column("part")
     entries = table.filter(pc.equal(part, ENTRY)).select(["w0", "value"]).rename_columns(["id", "value"])

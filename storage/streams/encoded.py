@@ -1,12 +1,13 @@
-"""What runs on Spark's executors for a stream: a batch → rows as words, in order, and the values that they name.
+"""What Spark's executors run for a stream: a batch → rows as words, in order, and the values that they refer to.
 
-It knows Arrow only; Spark calls it through ``mapInArrow``. Executors need this package with the same Python and numpy.
+It depends on Arrow only; Spark calls it through ``mapInArrow``. Executors need this package with the same Python and
+numpy.
 
-One stream carries both rows and dictionary entries, told apart by ``part``:
+One stream carries both rows and dictionary entries, distinguished by ``part``:
 
-    part    0 a row, 1 an entry
-    w0 …    the row's words; an entry has its id in w0
-    value   an entry's bytes; NULL for a row
+part    0 a row, 1 an entry
+w0 …    the row's words; an entry has its id in w0
+value   an entry's bytes; NULL for a row
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def stream_schema(columns: Sequence[LoadColumn]) -> pa.Schema:
 
 
 def stream_width(columns: Sequence[LoadColumn]) -> int:
-    """How many words the stream's rows have: at least one, for an entry's id."""
+    """The width of the stream's rows in words: at least one, for an entry's id."""
     return max(1, row_width(load_schema(columns)))
 
 

@@ -1,7 +1,7 @@
-"""Files that a source FROM FILES finds new: read whole on Spark's executors, as COPY reads them here.
+"""New files of a source FROM FILES: read whole on Spark's executors, in the way COPY reads them here.
 
-Spark's stream has the files' names only; an executor opens each one itself, so that a file means the same to a source
-and to a load, its columns are checked before its first row, and a file that lies outside of the folders is refused.
+Spark's stream contains only the files' names, and an executor opens each file itself. So a file means the same to a
+source as to a load, its columns are checked before its first row, and a file outside the folders is refused.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ BATCH_ROWS: Final = 1 << 16
 class FilesDecoder:
     """Batches of the column ``path`` (a file's URI) → the rows of these files, in order.
 
-    ``table``: its name, for messages. ``folders``: where they must lie. ``rows`` says which columns there are, and how
-    events are read.
+    ``table``: its name, for messages. ``folders``: where the files must be. ``rows``: the columns, and how events are
+    read.
     """
 
     format: ColumnarFormat | TextFormat
@@ -65,7 +65,7 @@ class FilesDecoder:
             yield with_gone(block, self.rows.key) if self.rows.key else block
 
     def _source(self, path: Path) -> Source:
-        """The file as COPY reads it."""
+        """The file as a source, as for COPY."""
         columns = self.rows.columns
         if isinstance(self.format, ColumnarFormat):
             return ColumnarSource(self.format, (path,), columns, self.rows.listed, batch_rows=BATCH_ROWS)
@@ -83,7 +83,7 @@ class FilesDecoder:
 
 
 def _lines(path: Path) -> Iterator[list[str]]:
-    """A file's lines that are not blank, a megabyte or so at a time."""
+    """A file's lines that are not blank, in chunks of about a megabyte."""
     rest = b""
     for chunk in chain(chunks(path), [b"\n"]):
         *whole, rest = (rest + chunk).split(b"\n")
@@ -91,7 +91,7 @@ def _lines(path: Path) -> Iterator[list[str]]:
 
 
 def with_gone(block: Block, key: tuple[int, ...]) -> Block:
-    """One more vector: rows that are NULL outside of their key take the key away."""
+    """Adds a vector that marks deletions: a row whose columns outside the key are all NULL deletes its key."""
     rest = [v for i, v in enumerate(block.vectors) if i not in key]
     gone = np.full(block.size, bool(rest))
     for vector in rest:

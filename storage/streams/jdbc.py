@@ -1,7 +1,7 @@
-"""Polling a database's table: what has come since the last look, by a column that only grows.
+"""Polls a database's table for new rows, by a column that only grows.
 
-Spark cannot stream from JDBC. A look reads the rows above the position where the last one ended, up to the highest
-there is now; that becomes the next position, which is made durable together with the rows.
+Spark cannot stream from JDBC. A poll reads the rows above the position of the last poll, up to the current maximum,
+which becomes the next position and is made durable together with the rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from storage.streams.systems import KeyedDecoder, encoded_columns
 
 @dataclass(frozen=True, slots=True)
 class JdbcPoll:
-    """``options``: Spark's own for JDBC. ``by``: the column that grows. ``rows``: which columns there are."""
+    """``options``: Spark's own for JDBC. ``by``: the growing column. ``rows``: the columns to fill."""
 
     options: tuple[tuple[str, str], ...]
     rows: JsonRows
@@ -36,7 +36,7 @@ class JdbcPoll:
 
 
 class Polled(NamedTuple):
-    """What a look has found. ``position``: where the next one goes on; the rest as in ``Arrived``."""
+    """The result of a poll. ``position``: where the next one continues; the rest as in ``Arrived``."""
 
     rows: pa.Table
     position: str
@@ -44,10 +44,10 @@ class Polled(NamedTuple):
 
 
 def poll(session: Any, source: JdbcPoll, after: str | None, secret: bytes) -> Polled | None:
-    """The rows above a position, in the order of the column polled by, at least one; None where there are none.
+    """The rows above a position (at least one), ordered by the polled column; None if there are none.
 
     Raises 42703 for a column that the table lacks, 0A000 as ``check_folder``, 42804 for a type that does not fit, 58000
-    where the database or Spark fails.
+    if the database or Spark fails.
     """
     try:
         check_folder(session, dict(source.options)["url"])
@@ -73,7 +73,7 @@ def _literal(text: str, frame: Any, column: Any) -> Any:
 
 
 def _found(names: list[str], name: str) -> str:
-    """The database's column of that name, in any case. Raises 42703."""
+    """The database's column of that name, ignoring case. Raises 42703."""
     found = alike(names, name)
     if found is None:
         raise SqlError("42703", f'the table has no column "{name}"', f"Its columns are {', '.join(names)}.",

@@ -1,11 +1,11 @@
-"""Messages and events in JSON → rows: what sources FROM KAFKA read on Spark's executors, and Debezium's files.
+"""JSON messages and events → rows: what sources FROM KAFKA read on Spark's executors, and Debezium's files.
 
-An object's members are columns by their names. A missing member is NULL; a member that is no column is an error, unless
-the source names the columns that it fills. Values are read as ``storage.load.json_rows`` reads them.
+An object's members are matched with columns by name. A missing member is NULL. An unknown member is an error, unless
+the source lists the columns that it fills. Values are read as in ``storage.load.json_rows``.
 
-A Debezium event is an object with ``op`` and ``before`` or ``after``, as such or as the ``payload`` beside a schema. It
-becomes the rows that its key should have from then on: ``after`` for c, r and u, none for d. An update that changes the
-key takes the old key's row away first.
+A Debezium event is an object with ``op`` and ``before`` or ``after``, either bare or as the ``payload`` beside a
+schema. It becomes its key's new state: ``after`` for c, r and u, no row for d. An update that changes the key first
+deletes the old key's row.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SHOWN: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class JsonRows:
-    """Objects as rows of ``columns``. ``key``: the positions of KEY; ``listed``: whether the source names its columns.
+    """Objects as rows of ``columns``. ``key``: the positions of KEY. ``listed``: whether the source lists its columns.
 
     ``debezium``: the objects are events.
     """
@@ -42,9 +42,9 @@ class JsonRows:
     debezium: bool = False
 
     def block(self, values: Sequence[str | None], keys: Sequence[str | None] | None, dictionary: Dictionary) -> Block:
-        """Rows, by columns, with one more vector at the end under an envelope: whether the row's key goes.
+        """Rows in columnar form. Under an envelope a last vector marks the rows that delete their key.
 
-        ``keys``: the messages' keys, where they have any; a value that is NULL takes its key away.
+        ``keys``: the messages' keys, if they have any. A NULL value deletes its key.
         """
         rows: list[list[str | None]] = []
         gone: list[bool] = []
@@ -116,7 +116,7 @@ class JsonRows:
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """Kafka's: batches of the columns value and key, both text."""
+    """Kafka's messages: batches of the columns value and key, both text."""
 
     rows: JsonRows
 
@@ -126,7 +126,7 @@ class Messages:
 
 
 def parsed(text: str) -> Any:
-    """JSON with numbers as they are written. Raises 22P02."""
+    """JSON with numbers as written. Raises 22P02."""
     try:
         return parsed_json(text)
     except (ValueError, RecursionError) as error:
@@ -141,7 +141,7 @@ def _object(found: Any, text: str | None) -> dict[str, Any]:
 
 
 def _vector(texts: list[str | None], column: LoadColumn, dictionary: Dictionary) -> Vector:
-    """A column's values. Raises 23502, and what the type's input function raises, with the column's name."""
+    """A column's values. Raises 23502 and the errors of the type's input function, with the column's name."""
     vector, failures = parse_rows(column.type, texts, dictionary)
     if failures:
         error = failures[0][1]

@@ -1,9 +1,9 @@
-"""One Structured Streaming query: started, watched, and each of its batches handed over as encoded rows.
+"""One Structured Streaming query: started, monitored, and each of its batches handed over as encoded rows.
 
-Spark writes down which data a batch is made of (its offsets) before the batch runs, and that it is done after the batch
-has been handed over. So a batch that was handed over just before a kill comes again, with the same number and the same
-data, and who takes it knows it by the query's id and its number. That holds through a loss of power too: what Spark has
-written down about a batch is synced to disk before the batch is handed over.
+Spark records which data a batch consists of (its offsets) before the batch runs, and its completion after the batch has
+been handed over. A batch handed over just before a kill therefore comes again, with the same number and the same data.
+The receiver recognises it by query id and number, and so handles it once. This also holds through a loss of power: what
+Spark has recorded about a batch is synced to disk before the batch is handed over.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ LOOK_SECONDS: Final = 0.2
 
 
 class Stream(Protocol):
-    """What a source reads as it comes."""
+    """A stream that a source reads."""
 
     @property
     def columns(self) -> Sequence[LoadColumn]:
-        """What rows are encoded as."""
+        """The columns that rows are encoded with."""
 
     @property
     def decode(self) -> Decode: ...
 
     def check(self) -> None:
-        """Raises where what is read is not there, which Spark would take for no new data."""
+        """Raises if the input does not exist, which Spark would take for no new data."""
 
     def frame(self, session: Any) -> Any:
         """The streaming DataFrame."""
 
     def batch(self, frame: Any) -> Any:
-        """One batch of it, in the order in which rows count, with the columns that ``decode`` reads."""
+        """One batch, its rows in the order that counts, with the columns that ``decode`` reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """A batch. ``rows``: as ``storage.streams.arrived`` reads it; ``alone``: the same, encoded by one task."""
+    """A batch. ``rows``: as ``storage.streams.arrived`` reads them. ``alone``: the same rows, encoded by one task."""
 
     query: str
     number: int
@@ -59,22 +59,22 @@ class Arrived:
 
 
 Take = Callable[[Arrived], None]
-"""Takes a batch and returns when it is durable, or was so before."""
+"""Takes a batch. Returns once it is durable, immediately if it was already."""
 
 
 def run_query(
     session: Any, stream: Stream, secret: bytes, checkpoint: Path, trigger: int, take: Take,
     look: Callable[[bool], None], stop: Event,
 ) -> None:  # fmt: skip
-    """Runs until ``stop`` is set. ``trigger``: µs; ``look`` is told again and again whether there may be data left.
+    """Runs until ``stop`` is set. ``trigger``: µs. ``look`` is called regularly with whether there may be data left.
 
-    Raises what ``take`` raises, an executor's own error, and 58000 where Spark fails or has gone.
+    Raises what ``take`` raises, an executor's own error, and 58000 if Spark fails or is gone.
     """
     failures: list[Exception] = []
 
     def each(batch: Any, number: int) -> None:
         try:
-            if stop.is_set():  # Spark is not to take the batch for done
+            if stop.is_set():  # so that Spark does not record the batch as done
                 raise InterruptedError("the source ends")
             frame = stream.batch(batch)
             rows = encoded(frame, stream.columns, stream.decode, secret)
@@ -83,7 +83,8 @@ def run_query(
             take(Arrived(query_id(checkpoint), number, rows, alone))
         except Exception as error:
             failures.append(error)
-            # In few words: Spark seeks an interruption in a long text by an expression that overflows its stack.
+            # Keep it short: Spark looks for an interruption in the text with a regular expression that overflows its
+            # stack.
             raise RuntimeError("the batch failed") from None
 
     try:
@@ -98,7 +99,7 @@ def run_query(
 
 
 def start_query(session: Any, stream: Stream, each: Callable[[Any, int], None], checkpoint: Path, trigger: int) -> Any:
-    """The running query, each of whose batches goes to ``each``. Raises what ``Stream.check`` does."""
+    """Starts the query, whose batches go to ``each``. Raises what ``Stream.check`` raises."""
     stream.check()
     writer = stream.frame(session).writeStream.foreachBatch(each).option("checkpointLocation", f"file://{checkpoint}")
     return writer.trigger(processingTime=f"{trigger // 1000} milliseconds").start()
@@ -107,7 +108,7 @@ def start_query(session: Any, stream: Stream, each: Callable[[Any, int], None], 
 def _watch(
     query: Any, stream: Stream, look: Callable[[bool], None], stop: Event, failures: Sequence[Exception]
 ) -> None:  # fmt: skip
-    """Returns when the query is to stop; raises why it has ended by itself, or is about to."""
+    """Returns when the query is to stop; raises the reason if it has ended by itself, or is about to."""
     while not stop.wait(LOOK_SECONDS):
         if failures:
             raise failures[0]
@@ -115,7 +116,7 @@ def _watch(
 
 
 def look_at(query: Any, stream: Stream, look: Callable[[bool], None]) -> None:
-    """Tells how a query does; raises why it has ended by itself."""
+    """Reports a query's status to ``look``; raises the reason if it has ended by itself."""
     if not query.isActive:
         raise query.exception() or SqlError("58000", "Spark has ended the stream")
     stream.check()
@@ -132,7 +133,7 @@ def encoded(frame: Any, columns: Sequence[LoadColumn], decode: Decode, secret: b
 
 
 def encoded_frame(frame: Any, stream: Stream, secret: bytes) -> Any:
-    """The frame of a batch's rows, as executors encode them."""
+    """The frame of a batch's encoded rows."""
     return _encoding(frame, stream.columns, stream.decode, secret)
 
 
@@ -143,7 +144,7 @@ def _encoding(frame: Any, columns: Sequence[LoadColumn], decode: Decode, secret:
 
 
 def failure(error: Exception) -> SqlError:
-    """Any error of a query as ours."""
+    """Translates any error of a query."""
     if isinstance(error, SqlError):
         return error
     if isinstance(error, OSError) or type(error).__module__.startswith(("py4j", "grpc")):
@@ -154,12 +155,12 @@ def failure(error: Exception) -> SqlError:
 
 
 def query_id(checkpoint: Path) -> str:
-    """What tells a checkpoint from any other: Spark's id of the query."""
+    """Spark's id of the query, unique to a checkpoint."""
     return str(json.loads((checkpoint / "metadata").read_text())["id"])
 
 
 def sync_batch(checkpoint: Path, number: int) -> None:
-    """Makes durable what Spark has written about a batch: its offsets, and the files that it found."""
+    """Syncs what Spark has recorded about a batch: its offsets, and the files that it found."""
     logs = [checkpoint, checkpoint / "offsets", *sorted((checkpoint / "sources").glob("*"))]
     names = ["metadata"] if number == 0 else []
     for folder in logs:

@@ -1,10 +1,10 @@
-"""A Structured Streaming query of Spark Connect: its batches come to this process by way of the shared folder.
+"""A Structured Streaming query over Spark Connect: its batches reach this process through the shared folder.
 
-What ``foreachBatch`` calls runs in a Python process of the Connect server, which cannot call this one. There a batch
-is encoded by executors into files of a folder that belongs to this run of the query; an *offer* beside them says that
-they are there, and the *answer* to it that they are durable here, so that Spark may take the batch for done, or that
-they were refused. All that ``storage.streams.query`` says of batches that come again holds here too. A run whose folder
-is gone ends: that of a server that was killed is removed when the server starts again, before it has Spark go on.
+``foreachBatch`` runs its function in a Python process of the Connect server, which cannot call this one. There
+executors encode a batch into files, in a folder that belongs to this run of the query. An *offer* beside the files
+announces them. The *answer* says that they are durable here, so that Spark may record the batch as done, or that they
+were refused. The guarantees of ``storage.streams.query`` for repeated batches hold here too. A run whose folder is
+removed ends: a restarted server removes the folder of a killed one before it lets Spark continue.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ from storage.streams.query import (
 
 ASK_SECONDS: Final = 0.02
 PATIENCE: Final = 1800.0
-"""Seconds without an answer after which the Connect server's side gives up, and with it the query: a server that went
-away for good. The batch comes again."""
+"""Seconds without an answer after which the Connect server's side gives up and the query ends, since our server seems
+gone for good. The batch comes again."""
 OPEN: Final = "open"
-"""There for as long as the run is wanted."""
+"""A marker file that exists while the run is wanted."""
 _OFFER: Final = "offer.json"
 _ANSWER: Final = "answer.json"
 TAKEN: Final = "taken"
 REFUSED: Final = "refused"
 ALONE: Final = "alone"
-"""Encode the batch once more, by one task."""
+"""The answer that asks for the batch again, encoded by one task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """What ``foreachBatch`` calls, on the Connect server's side. ``folder``: of this run."""
+    """The function for ``foreachBatch``, run on the Connect server's side. ``folder``: of this run."""
 
     stream: Stream
     secret: bytes
@@ -67,7 +67,7 @@ class Handover:
         answer = self._hand_over(frame, number)
         if answer == ALONE:
             answer = self._hand_over(frame.coalesce(1), number)
-        if answer != TAKEN:  # Spark is not to take the batch for done
+        if answer != TAKEN:  # so that Spark does not record the batch as done
             raise InterruptedError("the server has not taken the batch")
 
     def _hand_over(self, frame: Any, number: int) -> str:
@@ -85,20 +85,20 @@ class Handover:
             if answer is not None and answer["name"] == name:
                 return str(answer["answer"])
             sleep(ASK_SECONDS)
-        shutil.rmtree(self.folder, ignore_errors=True)  # which executors have made again
+        shutil.rmtree(self.folder, ignore_errors=True)  # executors have created it again
         return REFUSED
 
 
 @dataclass(slots=True)
 class Inbox:
-    """The server's side of a run's folder."""
+    """Our server's side of a run's folder."""
 
     folder: Path
     stream: Stream
     answered: str = ""
 
     def offer(self) -> dict[str, Any] | None:
-        """One that has no answer yet. Raises the error that it tells of."""
+        """The offer that has no answer yet, if any. Raises the error that the offer reports."""
         found = _got(self.folder / _OFFER)
         if found is None or found["name"] == self.answered:
             return None
@@ -108,19 +108,19 @@ class Inbox:
         return found
 
     def answer(self, offer: dict[str, Any], answer: str) -> None:
-        """Says what became of an offer."""
+        """Answers an offer."""
         self.answered = offer["name"]
         _put(self.folder / _ANSWER, {"name": offer["name"], "answer": answer})
 
     def rows(self, offer: dict[str, Any]) -> pa.Table:
-        """What is offered, in the frame's order: a task's file is named by the task's number."""
+        """The offered rows in the frame's order: a task's file is named by the task's number."""
         folder = self.folder / offer["name"]
         tables = [pq.read_table(path, partitioning=None) for path in sorted(folder.glob("part-*.parquet"))]
         shutil.rmtree(folder)
         return pa.concat_tables(tables) if tables else stream_schema(self.stream.columns).empty_table()
 
     def alone(self, offer: dict[str, Any], stop: Event) -> pa.Table:
-        """The batch of an offer, encoded by one task."""
+        """The batch of an offer, encoded again by one task."""
         self.answer(offer, ALONE)
         while not stop.wait(ASK_SECONDS):
             again = self.offer()
@@ -134,8 +134,8 @@ def run_remote(
     session: Any, stream: Stream, secret: bytes, checkpoint: Path, trigger: int, take: Take,
     look: Callable[[bool], None], stop: Event, shared: Path,
 ) -> None:  # fmt: skip
-    """As ``storage.streams.query.run_query``, over Spark Connect. ``shared``: a folder that its driver and executors
-    see too, by the same path; so they must ``checkpoint``."""
+    """``storage.streams.query.run_query`` over Spark Connect. Its driver and executors must see ``shared`` and
+    ``checkpoint`` under the same paths."""
     failures: list[Exception] = []
 
     def taking(arrived: Arrived) -> None:
@@ -152,7 +152,7 @@ def run_remote(
             try:
                 _watch(started, stream, inbox, checkpoint, taking, look, stop)
             finally:
-                shutil.rmtree(folder, ignore_errors=True)  # what waits for an answer ends, so that the query can
+                shutil.rmtree(folder, ignore_errors=True)  # ends the wait for an answer, so that the query can end
                 started.stop()
     except Exception as error:
         if not stop.is_set():
@@ -162,7 +162,7 @@ def run_remote(
 def _watch(
     query: Any, stream: Stream, inbox: Inbox, checkpoint: Path, take: Take, look: Callable[[bool], None], stop: Event
 ) -> None:
-    """Takes batches until the query is to stop; raises why it has ended by itself."""
+    """Takes batches until the query is to stop; raises the reason if it has ended by itself."""
     next_look = 0.0
     while not stop.wait(ASK_SECONDS):
         offer = inbox.offer()
@@ -195,7 +195,7 @@ def _folder(shared: Path) -> Iterator[Path]:
 
 
 def _remove(folder: Path) -> None:
-    """Takes the folder away, and once more what executors that are still at a batch make of it."""
+    """Removes the folder, repeatedly, since executors still at work on a batch may create it again."""
     until, gone = monotonic() + 5.0, 0
     while gone < 5 and monotonic() < until:
         gone = 0 if folder.exists() else gone + 1
@@ -204,7 +204,7 @@ def _remove(folder: Path) -> None:
 
 
 def _put(path: Path, found: dict[str, Any]) -> None:
-    """Writes a note that is there whole or not at all; it need not outlive a loss of power."""
+    """Atomically writes a note, which need not survive a loss of power."""
     unfinished = path.with_name(f".{path.name}.{uuid4().hex}")
     unfinished.write_text(json.dumps(found))
     unfinished.replace(path)

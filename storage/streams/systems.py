@@ -1,4 +1,4 @@
-"""What sources read from, as Spark reads it: folders of files, Kafka, and a clock that makes rows."""
+"""What sources read from, as Spark streams: folders of files, Kafka, and a clock that generates rows."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from storage.streams.files import FilesDecoder, with_gone
 from storage.streams.json_rows import JsonRows, Messages
 
 _SCALA: Final = "2.13"
-"""Of every Spark from 4 on."""
+"""Of every Spark from version 4 on."""
 GONE = LoadColumn("", BOOL, nullable=False)
-"""Under an envelope rows end with this: whether their key goes."""
+"""The last column of rows under an envelope: whether the row deletes its key."""
 
 
 def encoded_columns(rows: JsonRows) -> tuple[LoadColumn, ...]:
-    """What rows are encoded as."""
+    """The columns that rows are encoded with."""
     return (*rows.columns, GONE) if rows.key else rows.columns
 
 
 @dataclass(frozen=True, slots=True)
 class KeyedDecoder:
-    """Columns by position → rows; under an envelope with whether each one's key goes."""
+    """Columns by position → rows; under an envelope with the mark of deletions."""
 
     rows: JsonRows
 
@@ -44,10 +44,10 @@ class KeyedDecoder:
 
 @dataclass(frozen=True, slots=True)
 class FilesStream:
-    """New files in a folder, whose names end in ``suffix``. ``most``: so many in one batch. ``decode`` says how they
-    are read.
+    """New files in a folder, whose names end in ``suffix``. ``most``: the maximum per batch. ``decode``: how they are
+    read.
 
-    Under an envelope a batch is read by one task, the files in the order of their modification times, then names.
+    Under an envelope one task reads a batch, its files ordered by modification time, then name.
     """
 
     folder: Path
@@ -79,7 +79,7 @@ class FilesStream:
 
 @dataclass(frozen=True, slots=True)
 class KafkaStream:
-    """A topic's messages, their values in JSON. ``options``: Spark's own for Kafka. Order is that of each partition."""
+    """A topic's messages, with values in JSON. ``options``: Spark's own for Kafka. Ordered within each partition."""
 
     options: Mapping[str, str]
     rows: JsonRows
@@ -93,7 +93,7 @@ class KafkaStream:
         return Messages(self.rows)
 
     def check(self) -> None:
-        """Kafka's client says itself what is wrong."""
+        """A no-op: Kafka's client reports errors itself."""
 
     def frame(self, session: Any) -> Any:
         try:
@@ -120,7 +120,7 @@ def no_connector(version: str) -> SqlError:
 
 
 def kafka_options(given: Mapping[str, str], most: int | None) -> dict[str, str]:
-    """Spark's options from a source's: brokers, topic, start, and those named kafka.… as they are."""
+    """Spark's options from a source's: brokers, topic, start, and those named kafka.…, passed through."""
     options = {
         "kafka.bootstrap.servers": given["brokers"],
         "subscribe": given["topic"],
@@ -134,7 +134,7 @@ def kafka_options(given: Mapping[str, str], most: int | None) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class RateStream:
-    """Rows (time, number) that Spark makes by a clock, ``per_second`` of them: for demonstrations and tests."""
+    """Rows (time, number) that Spark generates, ``per_second`` of them: for demonstrations and tests."""
 
     rows: JsonRows
     per_second: int
