@@ -1,7 +1,7 @@
-"""Arrays as bytes. They contain their elements' bytes, never ids, so that an array stands for itself alone.
+"""The codec of arrays. An array's bytes contain its elements' bytes, never ids, so that they are self-contained.
 
-Layout, big-endian: u8 dimensions; u32 length of each; then the elements, innermost dimension fastest: u32 length of
-its bytes plus one, 0 for NULL, and the bytes. Lower bounds are always 1. The empty array has 0 dimensions.
+Layout, big-endian: u8 number of dimensions; u32 length of each; then the elements, innermost dimension fastest, each as
+u32 byte length plus one (0 for NULL) and the bytes. Lower bounds are always 1. The empty array has 0 dimensions.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ _U32: Final = struct.Struct(">I")
 
 
 def shape(value: Any, scalar_tuple: bool = False) -> tuple[int, ...]:
-    """The lengths of an array datum's dimensions, () for the empty array. ``scalar_tuple``: elements are tuples
-    themselves (intervals)."""
+    """The lengths of an array datum's dimensions, () for the empty array. ``scalar_tuple``: elements are themselves
+    tuples (intervals)."""
     lengths: list[int] = []
     while isinstance(value, tuple) and value:
         if scalar_tuple and not any(v is None or isinstance(v, tuple) for v in value):
@@ -26,7 +26,7 @@ def shape(value: Any, scalar_tuple: bool = False) -> tuple[int, ...]:
 
 
 def elements(value: Any, depth: int) -> Iterator[Any]:
-    """The elements of an array datum of ``depth`` dimensions, the last one fastest."""
+    """The elements of an array datum of ``depth`` dimensions, innermost dimension fastest."""
     for item in value:
         if depth > 1:
             yield from elements(item, depth - 1)
@@ -35,14 +35,14 @@ def elements(value: Any, depth: int) -> Iterator[Any]:
 
 
 def nest(items: list[Any], lengths: tuple[int, ...]) -> tuple[Any, ...]:
-    """Flat elements as the datum of an array with these dimensions."""
+    """The array datum with these dimensions from its flat elements."""
     for length in reversed(lengths[1:]):
         items = [tuple(items[i : i + length]) for i in range(0, len(items), length)]
     return tuple(items)
 
 
 def array_to_bytes(value: Any, element_bytes: Callable[[Any], bytes], scalar_tuple: bool = False) -> bytes:
-    """An array datum's bytes."""
+    """Encodes an array datum."""
     lengths = shape(value, scalar_tuple)
     parts = [bytes([len(lengths)]), *(_U32.pack(n) for n in lengths)]
     for item in elements(value, len(lengths)):
@@ -72,7 +72,7 @@ def array_from_bytes(data: bytes, element: Callable[[bytes], Any]) -> tuple[Any,
 
 
 def fields_to_bytes(parts: list[bytes | None]) -> bytes:
-    """A row's fields, in order: u32 length plus one, 0 for NULL, and the bytes."""
+    """Encodes a row's fields, in order: u32 byte length plus one (0 for NULL), and the bytes."""
     return b"".join(b"\0\0\0\0" if part is None else _U32.pack(len(part) + 1) + part for part in parts)
 
 

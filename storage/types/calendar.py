@@ -22,11 +22,11 @@ MAX_DATE: Final = 2_145_031_948
 """5874897-12-31."""
 MIN_TIMESTAMP: Final = -211_813_488_000_000_000
 END_TIMESTAMP: Final = 9_223_371_331_200_000_000
-"""294277-01-01, the first timestamp that is out of range."""
+"""294277-01-01, the first timestamp out of range."""
 
 _FIXED: Final = re.compile(r"(?:utc|gmt|<[^>]*>)?([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?\Z", re.IGNORECASE)
 
-# the abbreviations of Postgres's default set that are in daily use: seconds east of Greenwich
+# the commonly used abbreviations of Postgres's default set: seconds east of Greenwich
 ABBREVIATIONS: Final[dict[str, int]] = {
     "z": 0, "utc": 0, "gmt": 0, "zulu": 0, "uct": 0, "wet": 0, "west": 3600, "bst": 3600, "cet": 3600, "cest": 7200,
     "met": 3600, "mest": 7200, "eet": 7200, "eest": 10800, "msk": 10800, "est": -18000, "edt": -14400, "cst": -21600,
@@ -39,7 +39,7 @@ ABBREVIATIONS: Final[dict[str, int]] = {
 
 
 def days_from_civil(year: int, month: int, day: int) -> int:
-    """Days since 2000-01-01 of an astronomical year (0 is 1 BC). Howard Hinnant's algorithm."""
+    """Days since 2000-01-01 of a date; the year is astronomical (0 is 1 BC). Howard Hinnant's algorithm."""
     year -= month <= 2
     era = year // 400
     of_era = year - era * 400
@@ -60,7 +60,7 @@ def civil_from_days(days: int) -> tuple[int, int, int]:
 
 
 def days_in_month(year: int, month: int) -> int:
-    """Of an astronomical year."""
+    """The number of days in a month of an astronomical year."""
     if month == 2:
         return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
     return 30 if month in (4, 6, 9, 11) else 31
@@ -68,10 +68,10 @@ def days_in_month(year: int, month: int) -> int:
 
 @lru_cache(1024)
 def zone(name: str) -> ZoneInfo | int:
-    """A time zone by its name: a ZoneInfo, or fixed seconds east of Greenwich. 22023 when there is none.
+    """A time zone by name: a ZoneInfo, or a fixed offset in seconds east of Greenwich. 22023 if there is none.
 
-    A POSIX offset (``UTC+3``, ``+3``) counts west as positive, as POSIX and Postgres have it; what SET TIME ZONE takes
-    for hours east of Greenwich comes here as a ``fixed_zone``.
+    A POSIX offset (``UTC+3``, ``+3``) is positive to the west, as in POSIX and Postgres. What SET TIME ZONE accepts as
+    hours east of Greenwich is passed here as a ``fixed_zone``.
     """
     lower = name.strip().lower()
     if lower in ABBREVIATIONS:
@@ -100,7 +100,7 @@ def _titled(name: str) -> list[str]:
 
 
 def parse_iso_offset(text: str) -> int | None:
-    """``+05``, ``-0330``, ``+05:30:15`` → seconds east of Greenwich; None when it is not of that form."""
+    """``+05``, ``-0330``, ``+05:30:15`` → seconds east of Greenwich; None for any other form."""
     match = re.fullmatch(r"([+-])(\d{1,2})(?::(\d{1,2})(?::(\d{1,2}))?|(\d{2})(\d{2})?)?", text)
     if match is None:
         return None
@@ -109,7 +109,7 @@ def parse_iso_offset(text: str) -> int | None:
 
 
 def fixed_zone(seconds: int) -> str:
-    """The name that Postgres gives to a fixed offset, seconds east of Greenwich: ``<+02:30>-02:30``."""
+    """Postgres's name for a fixed offset in seconds east of Greenwich: ``<+02:30>-02:30``."""
     minutes, rest = divmod(abs(seconds), 60)
     shown = f"{minutes // 60:02d}" + (f":{minutes % 60:02d}" if minutes % 60 or rest else "")
     shown += f":{rest:02d}" if rest else ""
@@ -117,7 +117,7 @@ def fixed_zone(seconds: int) -> str:
 
 
 def utc_offset(stamp: int, timezone: str) -> int:
-    """Seconds east of Greenwich that a zone keeps at an instant (µs since 2000 UTC)."""
+    """A zone's offset in seconds east of Greenwich at an instant (µs since 2000 UTC)."""
     place = zone(timezone)
     if isinstance(place, int):
         return place
@@ -128,13 +128,13 @@ def utc_offset(stamp: int, timezone: str) -> int:
 
 
 def zone_abbreviation(stamp: int, timezone: str) -> str | None:
-    """What a zone calls its time at an instant: ``PST``, ``UTC``, ``-03``; None for a bare offset."""
+    """A zone's abbreviation at an instant: ``PST``, ``UTC``, ``-03``; None for a bare offset."""
     place = zone(timezone)
     return None if isinstance(place, int) else _representable(stamp).replace(tzinfo=UTC).astimezone(place).tzname()
 
 
 def local_offset(local: int, timezone: str) -> int:
-    """The offset of a wall-clock time: before the change in a gap, standard time where it occurs twice."""
+    """The offset of a wall-clock time. In a gap: the offset before the change. If ambiguous: standard time."""
     place = zone(timezone)
     if isinstance(place, int):
         return place
@@ -146,7 +146,7 @@ def local_offset(local: int, timezone: str) -> int:
 
 
 def _representable(stamp: int) -> datetime:
-    # Gregorian years repeat every 400, and no zone's rules reach beyond what datetime holds
+    # Gregorian years repeat every 400, and no zone's rules extend beyond datetime's range
     days, rest = divmod(stamp, DAY)
     year, month, day = civil_from_days(days)
     if year > 9000:
@@ -167,7 +167,7 @@ def to_local(stamp: int, timezone: str) -> int:
 
 
 def is_zone(text: str) -> bool:
-    """Whether a text names a time zone."""
+    """Whether the text names a time zone."""
     try:
         zone(text)
     except SqlError:

@@ -1,12 +1,12 @@
-"""Datums ↔ words; what an interned value's bytes are.
+"""Datums ↔ words, and the byte encoding of interned values.
 
-Datums (see ``planner/expr/scalar.py``): bool, int, float, Decimal, str, bytes; dates as int days, times as int µs since
-2000-01-01 (``NEGATIVE_INFINITY``, ``POSITIVE_INFINITY`` for the infinities), interval (months, days, µs), uuid 16
-bytes, jsonb its canonical text, "char" a str of at most one character, of a code below 256, an array a tuple (nested
-for more dimensions). float4's datum is a double that is a real's value.
+Datums (see ``planner/expr/scalar.py``): bool, int, float, Decimal, str, bytes; dates as int days and times as int µs
+since 2000-01-01 (with ``NEGATIVE_INFINITY``, ``POSITIVE_INFINITY``); interval (months, days, µs); uuid as 16 bytes;
+jsonb as its canonical text; "char" as a str of at most one character with a code below 256; an array as a tuple (nested
+for more dimensions). float4's datum is a double that a real can represent.
 
-Bytes of interned types: strings and jsonb UTF-8; bytea and uuid as they are; interval three big-endian int64 (months,
-days, µs); numerics see ``storage.types.numeric``; arrays see ``storage.types.arrays``.
+Bytes of interned types: strings and jsonb as UTF-8; bytea and uuid unchanged; interval as three big-endian int64
+(months, days, µs); for numerics see ``storage.types.numeric``, for arrays ``storage.types.arrays``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FLOATS: Final = (Kind.FLOAT4, Kind.FLOAT8)
 
 
 def float_to_word(values: NDArray[np.float64]) -> Words:
-    """Doubles as order-preserving words; every NaN is one word, above infinity. -0.0 is just below 0.0."""
+    """Doubles as order-preserving words. Every NaN is one word, above infinity; -0.0 is just below 0.0."""
     bits = np.ascontiguousarray(values, np.float64).view(np.int64)
     words: Words = bits ^ ((bits >> np.int64(63)) & np.int64(_SIGN))
     nan = np.isnan(values)
@@ -59,7 +59,7 @@ def _one_word_to_float(word: int) -> float:
 
 
 def to_bytes(type: SqlType, datum: Any) -> bytes:
-    """A datum's bytes: what is interned, or, for types that are not, what stands for it inside an array."""
+    """Encodes a datum as bytes: what is interned or, for types that are not interned, its encoding inside an array."""
     match type.kind:
         case Kind.TEXT | Kind.VARCHAR | Kind.BPCHAR | Kind.NAME | Kind.UNKNOWN | Kind.JSONB:
             return datum.encode()  # type: ignore[no-any-return]

@@ -1,4 +1,5 @@
-"""Intervals (months, days, microseconds) as Postgres prints them, in every IntervalStyle (after ``EncodeInterval``)."""
+"""Formats intervals (months, days, microseconds) as Postgres does, in every IntervalStyle (after
+``EncodeInterval``)."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def _postgres(interval: Interval) -> str:
 
 
 def _fields(interval: Interval) -> tuple[int, int, int, int, int, int]:
-    """Years, months, days, hours, minutes and µs below a minute, each with its part's sign."""
+    """Years, months, days, hours, minutes, and µs below a minute, each with the sign of its part."""
     months, days, micros = interval
     ahead, clock = (1 if months >= 0 else -1), (1 if micros >= 0 else -1)
     years, month = divmod(abs(months), 12)
@@ -55,7 +56,7 @@ def _seconds(micros: int, pad: bool) -> str:
 
 
 def _verbose(fields: tuple[int, int, int, int, int, int]) -> str:
-    """``@ 1 year 2 mons -3 days 4 hours 5 mins 6.7 secs``; the first field's minus becomes ``ago``."""
+    """``@ 1 year 2 mons -3 days 4 hours 5 mins 6.7 secs``; a negative first field is shown with ``ago``."""
     parts, ago = ["@"], False
     for value, unit in zip(fields[:5], ("year", "mon", "day", "hour", "min"), strict=True):
         if value:
@@ -72,7 +73,8 @@ def _verbose(fields: tuple[int, int, int, int, int, int]) -> str:
 
 
 def _sql_standard(fields: tuple[int, int, int, int, int, int]) -> str:
-    """``1-2``, ``3 4:05:06``, or with every sign where the standard has no form: ``+1-2 -3 +4:05:06``."""
+    """``1-2`` or ``3 4:05:06``; mixed fields, for which the standard has no form, with all signs: ``+1-2 -3
+    +4:05:06``."""
     year, month, day, hour, minute, micros = fields
     negative, positive = any(f < 0 for f in fields), any(f > 0 for f in fields)
     long_part, short_part = bool(year or month), bool(day or hour or minute or micros)

@@ -1,9 +1,9 @@
-"""Numeric values ↔ words. ``ivm.words`` tells the tagged layout; here is which value takes which form.
+"""Numeric values ↔ words. ``ivm.words`` describes the tagged layout; this module decides which value takes which form.
 
-Identity is the value with its display scale, and each identity has exactly one word: inline when
-``0 <= scale <= 31`` and ``-2**57 <= mantissa < 2**57``, else the id of its text as Postgres prints it
-(``NaN``, ``Infinity``, ``-Infinity``, digits). In a numeric(p, s) that is DIRECT, the word ``DIRECT_NAN`` is NaN
-(it sorts last, as it should); infinities do not fit one, in Postgres either.
+A numeric's identity is its value with its display scale, and each identity has exactly one word: inline if ``0 <= scale
+<= 31`` and ``-2**57 <= mantissa < 2**57``, otherwise the id of its text as Postgres prints it (``NaN``, ``Infinity``,
+``-Infinity``, digits). In a DIRECT numeric(p, s), NaN is the word ``DIRECT_NAN``, which sorts last as it should;
+infinities are not allowed there, as in Postgres.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ INLINE_LIMIT: Final = 2**57
 _INLINE_DIGITS: Final = 18
 DIRECT_NAN: Final = 2**63 - 1
 WIDE: Final = Context(prec=150_000, rounding=ROUND_HALF_UP, Emin=-999_999, Emax=999_999, traps=[])
-"""Digits enough that nothing in Postgres's range is rounded."""
+"""Enough digits that no value in Postgres's range is rounded."""
 _ONE: Final = Decimal(1)
 POWERS: Final = np.array([10**k for k in range(19)], np.int64)
 _ALIGNED: Final = INLINE_LIMIT // POWERS[:18]
 SCALE_BITS: Final = 63
-"""The bits of an inline word that hold its scale and tag."""
+"""The mask of an inline word's bits for scale and tag."""
 
 
 def inline_parts(words: Words) -> tuple[Words, Words]:
-    """Mantissa and scale of inline words."""
+    """Mantissas and scales of inline words."""
     return words >> 6, (words >> 1) & 31
 
 
@@ -47,7 +47,7 @@ def is_interned(words: Words) -> Mask:
 
 
 def aligned(mantissa: Words, places: Words) -> tuple[Words, Mask]:
-    """Inline mantissas with ``places`` zeros appended, and where that does not fit inline."""
+    """Inline mantissas with ``places`` zeros appended, and a mask of those that no longer fit inline."""
     few = np.minimum(places, 17)
     return mantissa * POWERS[few], (places > 17) | (np.abs(mantissa) > _ALIGNED[few])
 
@@ -60,7 +60,7 @@ def scale_of(value: Decimal) -> int:
 
 
 def mantissa_of(value: Decimal, scale: int) -> int:
-    """A finite value as an integer of 10**-scale; digits below that are cut."""
+    """A finite value as an integer in units of 10**-scale, truncated."""
     return int(WIDE.scaleb(value, scale))
 
 
@@ -77,7 +77,7 @@ def encode_numeric(value: Decimal, dictionary: Dictionary) -> int:
             value = WIDE.quantize(value, _ONE)
             exponent = 0
         scale = -int(exponent)
-        # integers of many digits are slow to make, so that their number of digits is asked first
+        # making an integer of many digits is slow, so check their number first
         if scale <= INLINE_SCALE and value.adjusted() + scale < _INLINE_DIGITS:
             mantissa = mantissa_of(value, scale)
             if -INLINE_LIMIT <= mantissa < INLINE_LIMIT:
@@ -100,7 +100,7 @@ def numeric_text(value: Decimal) -> str:
 
 
 def word_text(word: int, dictionary: Dictionary) -> bytes:
-    """An unconstrained numeric's word as Postgres prints the value; what is interned stands there so."""
+    """The text of an unconstrained numeric's word as Postgres prints it; interned values are stored in this form."""
     if word & 1:
         return dictionary.lookup_one(word)
     scale, mantissa = word >> 1 & 31, word >> 6
@@ -111,7 +111,7 @@ def word_text(word: int, dictionary: Dictionary) -> bytes:
 
 
 def encode_direct(value: Decimal, type: SqlType) -> int:
-    """The word of a value in a DIRECT numeric(p, s) that it fits."""
+    """The word of a value that fits into a DIRECT numeric(p, s)."""
     if value.is_nan():
         return DIRECT_NAN
     word = mantissa_of(value, type.scale or 0)

@@ -1,9 +1,10 @@
-"""Equality and order of single values: canonical datums of equality classes, and memcmp-able sort keys.
+"""Equality and order of single values: canonical datums, and sort keys that memcmp can compare.
 
-``order_parts`` splits a value's order in two: a prefix word that orders by itself as far as it goes, and bytes that
-decide among equal prefixes. Numerics: the nearest double's word (correct rounding is monotone), then how far the
-value lies from the shortest decimal that reads as this double: nothing at all for values of up to 15 digits.
-Intervals: the total µs, cut to int64, then what was cut. Others: the first eight bytes of the sort key, then all.
+``order_parts`` encodes a value's order in two parts: a prefix word, and bytes that break ties among equal prefixes. For
+numerics the prefix is the nearest double's word (correct rounding is monotone), and the tie-breaker is the difference
+from the shortest decimal that reads as this double, which is zero for values of up to 15 digits. For intervals it is
+the total in µs, clamped to int64, then the excess. For other types it is the first eight bytes of the sort key, then
+the whole key.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from storage.types.numeric import WIDE
 
 DAY: Final = 86_400_000_000
 NOTHING: Final = b"\x80"
-"""The order bytes of a value that its prefix says everything about."""
+"""The tie-breaker of a value that its prefix determines."""
 _LEAST: Final = -(2**63)
 _MOST: Final = 2**63 - 1
 _STRINGS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.NAME, Kind.UNKNOWN, Kind.BYTEA, Kind.UUID)
@@ -28,13 +29,13 @@ _FLOAT8: Final = SqlType(Kind.FLOAT8)
 
 
 def interval_total(value: tuple[int, int, int]) -> int:
-    """What intervals compare by: µs, a month being 30 days and a day 24 hours."""
+    """The value by which intervals compare: µs, with months of 30 days and days of 24 hours."""
     months, days, microseconds = value
     return (months * 30 + days) * DAY + microseconds
 
 
 def canonical(type: SqlType, datum: Any) -> Any:
-    """The one datum that stands for all that equal this one."""
+    """The representative of the datums that are equal to this one."""
     match type.kind:
         case Kind.NUMERIC:
             return canonical_numeric(datum)
@@ -61,7 +62,7 @@ def canonical(type: SqlType, datum: Any) -> Any:
 
 
 def canonical_numeric(value: Decimal) -> Decimal:
-    """The value with as few fractional digits as it needs."""
+    """The value with as few fractional digits as possible."""
     if not value.is_finite():
         return value
     if value.is_zero():
@@ -71,7 +72,7 @@ def canonical_numeric(value: Decimal) -> Decimal:
 
 
 def sort_key(type: SqlType, datum: Any) -> bytes:
-    """Bytes that memcmp as the values compare; equal for equal values."""
+    """Bytes that memcmp orders as the values compare; equal for equal values."""
     match type.kind:
         case Kind.NUMERIC | Kind.INTERVAL:
             prefix, rest = order_parts(type, datum)
@@ -92,7 +93,7 @@ def sort_key(type: SqlType, datum: Any) -> bytes:
 
 
 def order_parts(type: SqlType, datum: Any) -> tuple[int, bytes]:
-    """The prefix word, and the bytes that decide among equal prefixes."""
+    """The prefix word, and the bytes that break ties among equal prefixes."""
     if type.kind is Kind.NUMERIC:
         return numeric_parts(datum)
     if type.kind is Kind.INTERVAL:
@@ -104,7 +105,7 @@ def order_parts(type: SqlType, datum: Any) -> tuple[int, bytes]:
 
 
 def prefix_word(key: bytes) -> int:
-    """The first eight bytes as an order-preserving int64; what the arena keeps of each value."""
+    """The first eight bytes as an order-preserving int64, which the arena stores for each value."""
     return int.from_bytes(key[:8].ljust(8, b"\0"), "big") - 2**63
 
 
@@ -122,7 +123,7 @@ def numeric_parts(value: Decimal) -> tuple[int, bytes]:
 
 
 def _signed_key(value: Decimal) -> bytes:
-    """A finite value as memcmp-able bytes: sign, exponent of the first digit, digits; complemented below zero."""
+    """A finite value as a memcmp-able key: sign, exponent of the first digit, digits; complemented if negative."""
     if value.is_zero():
         return NOTHING
     digits = "".join(map(str, value.as_tuple().digits)).lstrip("0").rstrip("0")
@@ -137,12 +138,12 @@ def _word(word: int) -> bytes:
 
 
 def _delimited(key: bytes) -> bytes:
-    """A key that stays in order when others follow it."""
+    """Escapes and terminates a key, so that it keeps its order when other keys follow."""
     return key.replace(b"\0", b"\0\xff") + b"\0\x01"
 
 
 def _array_key(type: SqlType, datum: Any) -> bytes:
-    """Element by element, NULL last, the shorter first; then by dimensions, as Postgres's array_cmp."""
+    """Element by element, NULL last, a shorter array first; then by dimensions, as Postgres's array_cmp."""
     element = type.element
     assert element is not None
     lengths = shape(datum, element.kind is Kind.INTERVAL)
@@ -172,7 +173,8 @@ def _write_json(value: Any) -> str:
 
 
 def _json_key(value: Any, top: bool = False) -> bytes:
-    """Object > array > boolean > number > string > null; the smaller container first; an empty top array is least."""
+    """Object > array > boolean > number > string > null; a smaller container first; an empty top-level array is
+    least."""
     match value:
         case None:
             return b"\x10"

@@ -1,8 +1,8 @@
-"""Postgres's text form of every type, in and out, one datum at a time or in bulk.
+"""Postgres's text format of every type, input and output, for single datums or in bulk.
 
 Datums are those of ``planner/expr/scalar.py``: jsonb is its canonical text (str), uuid 16 bytes, an array a tuple
-(nested for more dimensions), reg* and oid ints. Errors are ``SqlError`` with
-Postgres's SQLSTATE and message: 22P02 bad syntax, 22003 out of range, 22007 bad date, 22008 date out of range, …
+(nested for more dimensions), reg* and oid ints. Errors are ``SqlError`` with Postgres's SQLSTATE and message: 22P02 bad
+syntax, 22003 out of range, 22007 bad date, 22008 date out of range, …
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = ["DEFAULT_STYLE", "TextStyle", "format_datum", "format_text", "parse_d
 def parse_text(
     type_: SqlType, values: Sequence[str | None], dictionary: Dictionary, style: TextStyle = DEFAULT_STYLE
 ) -> Vector:
-    """Text → words; None is NULL. Raises the first failing value's SqlError."""
+    """Text → words; None is NULL. Raises the SqlError of the first value that fails."""
     vector, failures = parse_rows(type_, values, dictionary, style)
     if failures:
         raise failures[0][1]
@@ -55,7 +55,8 @@ def parse_text(
 def parse_rows(
     type_: SqlType, values: Sequence[str | None], dictionary: Dictionary, style: TextStyle = DEFAULT_STYLE
 ) -> tuple[Vector, list[tuple[int, SqlError]]]:
-    """``parse_text`` that goes on: the vector (a failed row is NULL in it) and (row, error) for each failure."""
+    """``parse_text`` that continues after errors: the vector (NULL where a value failed), and (row, error) for each
+    failure."""
     fast = parse_bulk(type_, values, dictionary)
     if fast is not None:
         return fast, []
@@ -104,7 +105,7 @@ def _format_distinct(
     dictionary: Dictionary,
     style: TextStyle,
 ) -> list[bytes | None]:
-    # a NULL's word is 0, which is no id
+    # a NULL's word is 0, which is not an id
     absent = distinct == 0
     datums = codec.decode(type_, Vector(distinct, absent if absent.any() else None), dictionary)
     texts = [None if d is None else format_datum(type_, d, style).encode() for d in datums]
@@ -115,7 +116,7 @@ def _format_distinct(
 
 
 def parse_datum(type_: SqlType, text: str, style: TextStyle = DEFAULT_STYLE) -> object:
-    """One value's text → its datum, with the type's typmod applied as Postgres's input function does."""
+    """One value's text → its datum, with the type's typmod applied as in Postgres's input function."""
     kind = type_.kind
     if kind is Kind.ARRAY:
         assert type_.element is not None
@@ -243,7 +244,7 @@ def _reg_out(type_: SqlType, datum: int, style: TextStyle) -> str:
 
 
 def _row_out(type_: SqlType, datum: tuple[Any, ...], style: TextStyle) -> str:
-    """``(1,,"a b")``: NULL is nothing at all; quoted where the row's own syntax asks for it."""
+    """``(1,,"a b")``: NULL is empty; fields are quoted where the row syntax requires it."""
     parts = []
     for (_, field), value in zip(type_.fields, datum, strict=True):
         text = None if value is None else format_datum(field, value, style)

@@ -1,6 +1,7 @@
-"""Array literals, in and out, with Postgres's quoting. A datum is a tuple, of tuples for more dimensions; NULL is None.
+"""Array literals, input and output, with Postgres's quoting. A datum is a tuple (nested for more dimensions); NULL is
+None.
 
-Lower bounds other than 1 are refused (0A000): nothing in the dialect makes such arrays but their literals.
+Lower bounds other than 1 are rejected (0A000): in the dialect only literals could make such arrays.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def _malformed(text: str, detail: str | None = None) -> SqlError:
 
 
 def parse_array(text: str, parse_element: Callable[[str], object], is_leaf: Leaf) -> tuple[object, ...]:
-    """An array literal → a tuple; ``parse_element`` reads one element's text."""
+    """An array literal → a tuple. ``parse_element`` parses one element's text."""
     body = text
     bounds = _BOUNDS.match(text)
     if bounds:
@@ -48,7 +49,7 @@ def parse_array(text: str, parse_element: Callable[[str], object], is_leaf: Leaf
 
 
 def parse_plain_array(kind: Kind, text: str) -> tuple[object, ...] | None:
-    """``parse_array`` of integers or text in which nothing is quoted, nested or NULL; None for others."""
+    """``parse_array`` for integers or text without quotes, nesting or NULL; None for any other literal."""
     limit = _LIMITS.get(kind)
     if limit is not None and _INTEGERS.fullmatch(text):
         numbers = tuple(map(int, text[1:-1].split(",")))
@@ -59,7 +60,7 @@ def parse_plain_array(kind: Kind, text: str) -> tuple[object, ...] | None:
 
 
 def array_shape(value: object, is_leaf: Leaf) -> tuple[int, ...]:
-    """The lengths of an array's dimensions, outermost first; () for one element."""
+    """The lengths of an array's dimensions, outermost first; () for an element."""
     shape: tuple[int, ...] = ()
     while not is_leaf(value):
         assert isinstance(value, tuple)
@@ -83,7 +84,7 @@ def _shape(value: object, is_leaf: Leaf) -> tuple[int, ...] | None:
 
 
 def leaf_test(kind: Kind) -> Leaf:
-    """Tells elements from inner arrays; only an interval's datum is itself a tuple, of three ints."""
+    """A predicate that tells elements from nested arrays. Only an interval's datum is itself a tuple, of three ints."""
     return _is_interval if kind is Kind.INTERVAL else _is_no_tuple
 
 
@@ -96,7 +97,7 @@ def _is_interval(item: object) -> bool:
 
 
 def _level(body: str, at: int, text: str, parse_element: Callable[[str], object]) -> tuple[tuple[object, ...], int]:
-    """The braces that open at ``at``; the value and the position after the closing brace."""
+    """Parses the braces that open at ``at``. Returns the value and the position after the closing brace."""
     items: list[object] = []
     at += 1
     at = _skip(body, at)
@@ -132,7 +133,7 @@ def _element(body: str, at: int, text: str) -> tuple[str, bool, int]:
     out: list[str] = []
     quoted = body[at : at + 1] == '"'
     at += quoted
-    # where trailing blanks begin that belong to no element
+    # where the element's trailing blanks begin, which are dropped
     kept = 0
     while True:
         c = body[at : at + 1]
@@ -159,7 +160,7 @@ def _element(body: str, at: int, text: str) -> tuple[str, bool, int]:
 
 
 def format_array(value: Any, format_element: Callable[[Any], str], is_leaf: Leaf) -> str:
-    """A tuple → an array literal; ``format_element`` writes one element that is not NULL."""
+    """A tuple → an array literal. ``format_element`` formats one element that is not NULL."""
     parts: list[str] = []
     for item in value:
         if item is None:

@@ -1,7 +1,7 @@
-"""The bulk side of ``storage/types/text.py``: whole columns of the plain forms of common types, without a datum for
-each.
+"""The fast path of ``storage/types/text.py``: whole columns of common types in their plain forms, without a datum per
+value.
 
-Both functions answer None where the general path must be taken (another type, an unusual form, an error to name).
+Both functions return None if the general path must be taken (another type, an unusual form, an error to report).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _DIGITS: Final = frozenset("0123456789-+ \n")
 _STAMP: Final = frozenset("0123456789-: \n")
 TEXT_KINDS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.UNKNOWN)
 _UTC: Final = ("UTC", "utc", "GMT", "Etc/UTC")
-# what datetime_as_string prints in four digits, as days since 2000: years 1 to 9999
+# the range that datetime_as_string prints with four-digit years, in days since 2000: years 1 to 9999
 _FIRST_DAY: Final = -730_119
 _LAST_DAY: Final = 2_921_939
 
 
 def parse_bulk(type_: SqlType, values: Sequence[str | None], dictionary: Dictionary) -> Vector | None:
-    """Text → words for integers, text, ISO dates and timestamps; None: not all of them are plain."""
+    """Text → words for integers, text, ISO dates and timestamps; None if not all values are in plain form."""
     if len(values) < 8:
         return None
     nulls: Mask | None = None
@@ -84,7 +84,7 @@ def _datetimes(values: Sequence[str], unit: str, origin: int) -> Words | None:
 
 
 def format_bulk(type_: SqlType, vector: Vector, dictionary: Dictionary, style: TextStyle) -> list[bytes | None] | None:
-    """Words → text for booleans, integers, text kinds, scaled numerics, dates and timestamps; None: take the other."""
+    """Words → text for booleans, integers, text kinds, scaled numerics, dates and timestamps; None for other cases."""
     words, nulls = vector.words, vector.nulls
     if nulls is None:
         return _format_present(type_, words, dictionary, style)

@@ -1,7 +1,7 @@
-"""Intervals (months, days, microseconds) in text: Postgres's postgres, verbose, SQL-standard and ISO 8601 inputs.
+"""Parses intervals (months, days, microseconds) in Postgres's postgres, verbose, SQL-standard and ISO 8601 formats.
 
-Fractions carry down as in PostgreSQL 15: of a year to months, of a month to days
-of which it has 30, of weeks and days to time.
+Fractions carry down as in PostgreSQL 15: of a year to months, of a month to days (30 per month), of weeks and days to
+time.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ def _overflow(text: str) -> SqlError:
 
 
 def _check_int4(value: int | Decimal, text: str) -> None:
-    """22015 for a number of years, months, weeks or days that is no int4 by itself."""
+    """22015 if a number of years, months, weeks or days does not fit into an int4."""
     if not -(2**31) <= int(value) < 2**31:
         raise _overflow(text)
 
 
 class _Total:
-    """The interval so far; fractions carry down when they come."""
+    """The running total; fractions carry down as they are added."""
 
     def __init__(self, text: str) -> None:
         self.text, self.months, self.days, self.micros = text, 0, 0, 0
@@ -113,7 +113,7 @@ class _Total:
 
 
 def checked_interval(months: int, days: int, micros: int) -> Interval:
-    """The interval of these parts; 22008 when one does not fit."""
+    """The interval of these parts; 22008 if one does not fit."""
     if not (-(2**31) <= months < 2**31 and -(2**31) <= days < 2**31 and -(2**63) <= micros < 2**63):
         raise SqlError("22008", "interval out of range")
     return months, days, micros
@@ -122,8 +122,8 @@ def checked_interval(months: int, days: int, micros: int) -> Interval:
 def parse_interval(
     text: str, precision: int | None = None, unit: str = "second", sql_standard: bool = False
 ) -> Interval:
-    """Text → (months, days, µs). ``unit``: what a number without one counts (INTERVAL '5' DAY); ``sql_standard``: a
-    leading minus counts for all fields when no other has a sign, as IntervalStyle sql_standard has it."""
+    """Text → (months, days, µs). ``unit``: the unit of a bare number (INTERVAL '5' DAY). ``sql_standard``: a leading
+    minus applies to all fields if no other field has a sign, as in IntervalStyle sql_standard."""
     body = text.strip()
     total = _Total(text)
     if body[:1] == "P":
@@ -203,7 +203,7 @@ def _once(seen: set[str], unit: str, text: str) -> None:
 
 
 def _iso(body: str, total: _Total) -> None:
-    """P…T…: designators (P1Y2M, PT3H) or the alternative forms (P0001-02-03T04:05:06, P00010203T040506)."""
+    """P…T…, with designators (P1Y2M, PT3H) or in the alternative forms (P0001-02-03T04:05:06, P00010203T040506)."""
     date, mark, time = body[1:].partition("T")
     if not (date or mark):
         raise _syntax(total.text)
@@ -214,7 +214,7 @@ def _iso(body: str, total: _Total) -> None:
 
 
 def _iso_date(text: str, total: _Total) -> bool:
-    """Years, years-months, years-months-days, or all in eight digits; whether it is one of them."""
+    """Parses years, years-months, years-months-days, or all in eight digits. False if it is none of these."""
     if re.fullmatch(r"\d{8}", text):
         parts = [text[:4], text[4:6], text[6:]]
     elif match := _ISO_DATE.fullmatch(text):
@@ -227,7 +227,7 @@ def _iso_date(text: str, total: _Total) -> bool:
 
 
 def _iso_time(text: str, total: _Total) -> bool:
-    """Hours, hours:minutes, hours:minutes:seconds, or all in six digits; whether it is one of them."""
+    """Parses hours, hours:minutes, hours:minutes:seconds, or all in six digits. False if it is none of these."""
     if re.fullmatch(r"\d{6}", text):
         parts = [text[:2], text[2:4], text[4:]]
     elif _ISO_TIME.fullmatch(text):

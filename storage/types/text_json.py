@@ -1,4 +1,5 @@
-"""jsonb's canonical text: keys by length then bytes, the last of duplicate keys, numbers as numerics, as Postgres."""
+"""jsonb's canonical text, as in Postgres: keys ordered by length, then bytes; the last of duplicate keys; numbers as
+numerics."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def parse_json(text: str) -> Any:
-    """JSON text → dict, list, str, Decimal, bool, None; 22P02 when it is no JSON."""
+    """JSON text → dict, list, str, Decimal, bool, None; 22P02 for invalid JSON."""
     try:
         return json.loads(text, parse_float=parse_numeric, parse_int=parse_numeric, parse_constant=_refuse)
     except (ValueError, RecursionError):
@@ -25,12 +26,12 @@ def parse_json(text: str) -> Any:
 
 
 def canonical_json(text: str) -> str:
-    """The text that Postgres prints for a jsonb with this input."""
+    """The text that Postgres prints for jsonb input."""
     return format_json(parse_json(text))
 
 
 def format_json(value: Any) -> str:
-    """A parsed JSON value as jsonb prints it."""
+    """Formats a parsed JSON value as jsonb."""
     if value is None:
         return "null"
     if isinstance(value, bool):

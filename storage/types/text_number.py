@@ -1,4 +1,4 @@
-"""Text of booleans, integers, floats and numerics, in and out, as Postgres has it."""
+"""Text of booleans, integers, floats and numerics, input and output, as in Postgres."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ivm.errors import SqlError
 
-# ample digits for anything that Postgres's numeric holds (131072 before the point, 16383 after it)
+# enough digits for any Postgres numeric (131072 before the point, 16383 after it)
 WIDE: Final = Context(prec=150_000, rounding=ROUND_HALF_UP, Emin=-999_999, Emax=999_999)
 _SPACE: Final = " \t\n\r\v\f"
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+\Z")
@@ -26,7 +26,7 @@ _FALSE: Final = frozenset({"f", "fa", "fal", "fals", "false", "n", "no", "of", "
 
 
 def syntax_error(label: str, text: str) -> SqlError:
-    """22P02, the error of text that is no value of a type at all."""
+    """22P02, for text that is not a value of the type."""
     return SqlError("22P02", f'invalid input syntax for type {label}: "{text}"')
 
 
@@ -41,7 +41,7 @@ def parse_bool(text: str) -> bool:
 
 
 def parse_integer(text: str, low: int, high: int, label: str) -> int:
-    """An integer within [low, high]; 22P02, 22003."""
+    """An integer within [low, high]. 22P02 for bad syntax, 22003 out of range."""
     body = text.strip(_SPACE)
     if not _INTEGER.match(body):
         raise syntax_error(label, text)
@@ -52,7 +52,7 @@ def parse_integer(text: str, low: int, high: int, label: str) -> int:
 
 
 def parse_oid(text: str) -> int:
-    """An unsigned 32-bit number; negative ones wrap, as strtoul's do."""
+    """An unsigned 32-bit number; negative ones wrap, as with strtoul."""
     body = text.strip(_SPACE)
     if not _INTEGER.match(body):
         raise syntax_error("oid", text)
@@ -63,7 +63,7 @@ def parse_oid(text: str) -> int:
 
 
 def parse_float(text: str, label: str) -> float:
-    """A double, or a double that is a real's value; overflow and underflow to zero are 22003 as in Postgres."""
+    """A double, or a double that a real can represent. Overflow and underflow to zero are 22003, as in Postgres."""
     body = text.strip(_SPACE)
     special = _SPECIALS.get(body.lower())
     if special is not None:
@@ -104,7 +104,7 @@ def parse_numeric(text: str, precision: int | None = None, scale: int | None = N
 
 
 def fit_numeric(value: Decimal, precision: int | None, scale: int | None) -> Decimal:
-    """A numeric brought to a typmod: rounded half away from zero; 22003 when it has too many digits."""
+    """Applies a typmod to a numeric: rounds half away from zero; 22003 if it has too many digits."""
     if precision is None or value.is_nan():
         return value
     places = scale or 0
@@ -128,14 +128,14 @@ def _overflow(precision: int, scale: int, template: str | None) -> SqlError:
 
 
 def format_numeric(value: Decimal) -> str:
-    """Plain digits with the display scale; NaN, Infinity, -Infinity."""
+    """Plain digits at the display scale; NaN, Infinity, -Infinity."""
     if not value.is_finite():
         return "NaN" if value.is_nan() else ("-Infinity" if value < 0 else "Infinity")
     return f"{value.copy_abs() if value.is_zero() else value:f}"
 
 
 def format_float8(value: float) -> str:
-    """The shortest digits that read back the same, laid out as Postgres's ryu output is."""
+    """The shortest digits that round-trip, laid out as in Postgres's ryu output."""
     text = repr(float(value))
     if 2.0**53 <= abs(value) < math.inf and _halfway(text, value, math.ulp(value)):
         text = _inside(value, value, math.ulp(value), 17)
@@ -143,7 +143,7 @@ def format_float8(value: float) -> str:
 
 
 def format_float4(value: float) -> str:
-    """The shortest digits that read back as the same real."""
+    """The shortest digits that round-trip as a real."""
     real = np.float32(value)
     text = str(np.format_float_scientific(real, unique=True))
     if 2.0**24 <= abs(value) < math.inf:
@@ -153,7 +153,7 @@ def format_float4(value: float) -> str:
 
 
 def _halfway(text: str, value: float, unit: float) -> bool:
-    # Postgres does not take digits that lie exactly between two floats, though they read back rightly
+    # Postgres avoids digits exactly halfway between two floats, even if they round-trip
     return abs(int(Decimal(text)) - int(value)) * 2 == int(unit)
 
 
@@ -166,7 +166,7 @@ def _inside(value: float, exact: float | np.float32, unit: float, most: int) -> 
 
 
 def _layout(text: str, widest: int) -> str:
-    """Postgres prints a decimal exponent from 1e+15 (1e+06 for real) on and below 1e-04."""
+    """Postgres uses an exponent from 1e+15 up (1e+06 for real) and below 1e-04."""
     if text in ("inf", "-inf", "nan"):
         return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}[text]
     sign, body = ("-", text[1:]) if text[0] == "-" else ("", text)

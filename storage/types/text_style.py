@@ -1,4 +1,4 @@
-"""What text input and output depend on besides the value."""
+"""The session state on which text input and output depend."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from ivm.words import SqlType
 
 
 class RegNames(Protocol):
-    """Names of catalog objects for the reg* types; a session gives it (``planner.expr.context.SessionFunctions``)."""
+    """Names of catalog objects for the reg* types, supplied by a session
+    (``planner.expr.context.SessionFunctions``)."""
 
     def reg_in(self, type: SqlType, text: str) -> int: ...
     def reg_out(self, type: SqlType, oid: int) -> str: ...
@@ -17,7 +18,7 @@ class RegNames(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DateFormats:
-    """Postgres's DateStyle (``date``: ISO, SQL, Postgres or German; ``order``: MDY, DMY or YMD, of input and output)
+    """Postgres's DateStyle (``date``: ISO, SQL, Postgres or German; ``order``: MDY, DMY or YMD, for input and output)
     and IntervalStyle (postgres, postgres_verbose, sql_standard or iso_8601)."""
 
     date: str = "ISO"
@@ -30,7 +31,7 @@ DEFAULT_FORMATS: Final = DateFormats()
 
 @dataclass(frozen=True, slots=True)
 class TextStyle:
-    """``timezone``: the session's; ``now``: the transaction's time, µs since 2000-01-01 UTC, for 'now' and 'today'."""
+    """``timezone``: the session's. ``now``: the transaction's time, µs since 2000-01-01 UTC, for 'now' and 'today'."""
 
     timezone: str = "UTC"
     now: int = 0

@@ -1,7 +1,7 @@
-"""Dates, times and timestamps: Postgres's input forms in every order of DateStyle.
+"""Parses dates, times and timestamps in Postgres's input forms, with every field order of DateStyle.
 
-Input is split into fields and each is told by its form, after PostgreSQL's ``ParseDateTime`` and
-``DecodeDateTime``. Infinities are the reserved words of ``ivm/words.py``.
+Input is split into fields, each recognised by its form, after PostgreSQL's ``ParseDateTime`` and ``DecodeDateTime``.
+Infinities are the reserved words of ``ivm/words.py``.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _BAD_MINUTES: Final = re.compile(r"[+-]\d{1,2}(?::[6-9]\d(?::\d+)?|[6-9]\d(?:\d\
 
 @dataclass(slots=True)
 class _Fields:
-    """What the fields of one text say. ``year`` as written (BC and two digits not applied yet)."""
+    """The fields found in one text. ``year`` is as written (BC and two-digit years not applied yet)."""
 
     label: str
     text: str
@@ -88,12 +88,12 @@ def _syntax(label: str, text: str) -> SqlError:
 
 
 def out_of_range(text: str) -> SqlError:
-    """22008."""
+    """22008, for a value out of range."""
     return SqlError("22008", f'date/time field value out of range: "{text}"')
 
 
 def parse_date(text: str, style: TextStyle) -> int:
-    """Days since 2000-01-01."""
+    """A date as days since 2000-01-01."""
     fields = _parse(text, "date", style)
     if fields.special in ("infinity", "-infinity"):
         return POSITIVE_INFINITY if fields.special == "infinity" else NEGATIVE_INFINITY
@@ -106,7 +106,7 @@ def parse_date(text: str, style: TextStyle) -> int:
 
 
 def parse_timestamp(text: str, precision: int | None, style: TextStyle) -> int:
-    """µs since 2000-01-01; a zone in the text is ignored, as Postgres does."""
+    """A timestamp as µs since 2000-01-01. A zone in the text is ignored, as in Postgres."""
     fields = _parse(text, "timestamp", style)
     if fields.special in ("infinity", "-infinity"):
         return POSITIVE_INFINITY if fields.special == "infinity" else NEGATIVE_INFINITY
@@ -116,7 +116,7 @@ def parse_timestamp(text: str, precision: int | None, style: TextStyle) -> int:
 
 
 def parse_timestamptz(text: str, precision: int | None, style: TextStyle) -> int:
-    """µs since 2000-01-01 UTC; without a zone in the text, in the session's."""
+    """A timestamp as µs since 2000-01-01 UTC. Without a zone in the text, it is in the session's."""
     fields = _parse(text, "timestamp with time zone", style)
     if fields.special in ("infinity", "-infinity"):
         return POSITIVE_INFINITY if fields.special == "infinity" else NEGATIVE_INFINITY
@@ -132,7 +132,7 @@ def parse_timestamptz(text: str, precision: int | None, style: TextStyle) -> int
 
 
 def parse_time(text: str, precision: int | None, style: TextStyle) -> int:
-    """µs since midnight, 24:00:00 included."""
+    """A time as µs since midnight, 24:00:00 included."""
     fields = _parse(text, "time", style)
     if fields.special == "now" and fields.time is None:
         return round_micros(_special_stamp("now", style, True) % DAY, precision)
@@ -207,7 +207,7 @@ def _tokens(fields: _Fields) -> None:
                 raise SqlError("22009", f'time zone displacement out of range: "{text}"')
             fields.offset = parse_iso_offset(token)
             if fields.offset is not None and text[match.start(kind) - 1].isalpha():
-                # a POSIX zone such as GMT-4, which counts west as positive; its name means nothing
+                # a POSIX zone such as GMT-4, which is positive to the west; its name has no meaning
                 fields.offset = -fields.offset
         elif kind == "ordinal":
             _refuse(fields, fields.year)
@@ -247,13 +247,13 @@ def _set_time(fields: _Fields, token: str) -> None:
 
 
 def _refuse(fields: _Fields, *taken: int | None) -> None:
-    """22007 when a field is said twice."""
+    """22007 if a field is given twice."""
     if any(field is not None for field in taken):
         raise _syntax(fields.label, fields.text)
 
 
 def _set_date(fields: _Fields, token: str) -> None:
-    """A date with separators (DecodeDate)."""
+    """Reads a date with separators (DecodeDate)."""
     parts = re.split("[-/.]", token)
     for part in parts:
         if not part.isdigit():
@@ -274,7 +274,7 @@ def _month(name: str, fields: _Fields) -> int:
 
 
 def _set_month(fields: _Fields, month: int) -> None:
-    """A month's name; a number before it that was taken for the month was the day."""
+    """Sets the month by name. A number before it that was read as the month is then the day."""
     taken = fields.month
     if taken is not None and not fields.named_month and fields.day is None and 1 <= taken <= 31:
         fields.day = taken
@@ -284,7 +284,7 @@ def _set_month(fields: _Fields, month: int) -> None:
 
 
 def _number(fields: _Fields, token: str) -> None:
-    """A number between blanks (DecodeDateTime's DTK_NUMBER)."""
+    """Reads a number between blanks (DecodeDateTime's DTK_NUMBER)."""
     if fields.special is not None:
         raise _syntax(fields.label, fields.text)
     digits, dot, _ = token.partition(".")
@@ -298,7 +298,7 @@ def _number(fields: _Fields, token: str) -> None:
 
 
 def _run_together(fields: _Fields, token: str) -> None:
-    """A date or time without separators: YYYYMMDD, YYMMDD, HHMMSS.f, HHMM (DecodeNumberField)."""
+    """Reads a date or time without separators: YYYYMMDD, YYMMDD, HHMMSS.f, HHMM (DecodeNumberField)."""
     digits, dot, fraction = token.partition(".")
     whole = fields.year is not None and (fields.ordinal is not None or None not in (fields.month, fields.day))
     if not dot and not whole and len(digits) >= 6:
@@ -312,7 +312,8 @@ def _run_together(fields: _Fields, token: str) -> None:
 
 
 def _part(fields: _Fields, token: str) -> None:
-    """One number of a date, told by what is there already and by the order of DateStyle (DecodeNumber)."""
+    """Reads one number of a date, interpreted by the fields already set and by the order of DateStyle
+    (DecodeNumber)."""
     value, long = int(token), len(token) >= 3
     year, month, day = (field is not None for field in (fields.year, fields.month, fields.day))
     if fields.ordinal is not None or (year and month and day):
@@ -320,7 +321,7 @@ def _part(fields: _Fields, token: str) -> None:
     elif len(token) == 3 and year and not month and not day and 1 <= value <= 366:
         fields.ordinal = value
     elif year and month and fields.named_month and long and fields.year_digits <= 2:
-        # what was taken for the year is the day
+        # the number read as the year is the day
         fields.day, fields.year, fields.year_digits = fields.year, value, len(token)
     elif not year and not month and not day:
         if long or fields.order == "YMD":
@@ -364,7 +365,7 @@ def _word(fields: _Fields, token: str, loose: list[str]) -> None:
 
 
 def _loose_numbers(fields: _Fields, loose: list[str]) -> None:
-    """Numbers of a time of day."""
+    """Reads the numbers of a time of day."""
     if fields.special is not None and loose:
         raise _syntax(fields.label, fields.text)
     for token in loose:

@@ -1,4 +1,4 @@
-"""Dates, times and timestamps as Postgres prints them, in every DateStyle (after its ``EncodeDateTime``)."""
+"""Formats dates, times and timestamps as Postgres does, in every DateStyle (after its ``EncodeDateTime``)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FIRST_WEEKDAY: Final = 5
 
 
 def round_micros(value: int, precision: int | None) -> int:
-    """To ``precision`` fractional digits of a second, half away from zero."""
+    """Rounds to ``precision`` fractional digits of a second, half away from zero."""
     if precision is None or precision >= 6:
         return value
     unit = 10 ** (6 - precision)
@@ -35,14 +35,14 @@ def _civil_text(days: int, formats: DateFormats) -> tuple[str, str]:
 
 
 def format_date(days: int, formats: DateFormats = DEFAULT_FORMATS) -> str:
-    """With BC and infinities."""
+    """A date's text, with BC and infinities."""
     if days in (POSITIVE_INFINITY, NEGATIVE_INFINITY):
         return "infinity" if days > 0 else "-infinity"
     return "".join(_civil_text(days, formats))
 
 
 def format_time(micros: int) -> str:
-    """hh:mm:ss with as many fractional digits as there are."""
+    """hh:mm:ss, with fractional digits as needed."""
     seconds, fraction = divmod(micros, SECOND)
     minutes, second = divmod(seconds, 60)
     hour, minute = divmod(minutes, 60)
@@ -51,7 +51,7 @@ def format_time(micros: int) -> str:
 
 
 def format_timestamp(stamp: int, formats: DateFormats = DEFAULT_FORMATS, offset: str = "") -> str:
-    """With BC and infinities; ``offset`` is put where the style has the zone."""
+    """A timestamp's text, with BC and infinities. ``offset`` is inserted where the style puts the zone."""
     if stamp in (POSITIVE_INFINITY, NEGATIVE_INFINITY):
         return "infinity" if stamp > 0 else "-infinity"
     days, rest = divmod(stamp, DAY)
@@ -71,7 +71,7 @@ def _wordy(days: int, time: str, formats: DateFormats, offset: str) -> str:
 
 
 def format_timestamptz(stamp: int, timezone: str, formats: DateFormats = DEFAULT_FORMATS) -> str:
-    """``format_timestamp`` of the zone's wall clock, with its offset."""
+    """``format_timestamp`` of the zone's wall-clock time, with its offset."""
     if stamp in (POSITIVE_INFINITY, NEGATIVE_INFINITY):
         return format_timestamp(stamp)
     seconds = utc_offset(stamp, timezone)

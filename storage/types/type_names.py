@@ -1,6 +1,6 @@
-"""What Postgres calls our types: OIDs, names, aliases, lengths and categories, and the text of ``format_type``.
+"""Postgres's metadata of our types: OIDs, names, aliases, lengths and categories, and the text of ``format_type``.
 
-It stands this low because error messages of text input and ``pg_typeof`` need it; ``column_types.py`` in
+It is in this low layer because error messages of text input and ``pg_typeof`` need it. ``column_types.py`` in
 ``sql/catalog/`` adds the parser of type names. The numbers are those of PostgreSQL's ``pg_type.dat``.
 """
 
@@ -65,7 +65,7 @@ _FULL_RANGE: Final = 0x7FFF
 
 
 def info(type_: SqlType) -> TypeInfo:
-    """What is known of a type that is no array."""
+    """The metadata of a type that is not an array."""
     enum = type_.enum
     if enum is None:
         return INFO[type_.kind]
@@ -73,14 +73,14 @@ def info(type_: SqlType) -> TypeInfo:
 
 
 def type_oid(type_: SqlType) -> int:
-    """The OID of a type, 0 for an array of an element that has no array type."""
+    """The OID of a type; 0 for an array whose element has no array type."""
     if type_.kind is Kind.ARRAY:
         return info(type_.element).array_oid if type_.element is not None else 0
     return info(type_).oid
 
 
 def type_from_oid(oid: int, typmod: int = -1) -> SqlType | None:
-    """The type of an OID and typmod, None when it is not one of ours; int2vector and oidvector read as arrays."""
+    """The type of an OID and typmod, None if it is not one of ours. int2vector and oidvector read as arrays."""
     if oid in (22, 30):
         return SqlType(Kind.ARRAY, element=SqlType(Kind.INT2 if oid == 22 else Kind.OID))
     if (plain := _BY_OID.get(oid)) is not None:
@@ -90,7 +90,7 @@ def type_from_oid(oid: int, typmod: int = -1) -> SqlType | None:
 
 
 def typmod(type_: SqlType) -> int:
-    """Postgres's encoding of what narrows a type; -1 when nothing does. An array's is its element's."""
+    """Postgres's encoding of a type's modifiers, -1 without any. An array has its element's."""
     if type_.kind is Kind.ARRAY:
         return typmod(type_.element) if type_.element is not None else -1
     if type_.precision is None:
@@ -105,7 +105,7 @@ def typmod(type_: SqlType) -> int:
 
 
 def with_typmod(type_: SqlType, modifier: int) -> SqlType:
-    """The inverse of ``typmod`` for a type without modifiers."""
+    """The inverse of ``typmod``: applies it to a type without modifiers."""
     if modifier < 0:
         return type_
     if type_.kind is Kind.ARRAY and type_.element is not None:
@@ -134,7 +134,7 @@ def type_category(type_: SqlType) -> str:
 
 
 def is_preferred(type_: SqlType) -> bool:
-    """pg_type.typispreferred: the type that its category resolves to."""
+    """pg_type.typispreferred: whether the type is preferred within its category."""
     return type_.kind is not Kind.ARRAY and info(type_).preferred
 
 
@@ -146,7 +146,8 @@ def internal_name(type_: SqlType) -> str:
 
 
 def format_type(type_: SqlType, modifier: bool = True) -> str:
-    """SQL's name of a type as Postgres's ``format_type`` prints it, with its modifiers unless told otherwise."""
+    """The SQL name of a type as Postgres's ``format_type`` prints it, with its modifiers unless ``modifier`` is
+    false."""
     if type_.kind is Kind.ARRAY:
         return (format_type(type_.element, modifier) if type_.element is not None else "anyarray") + "[]"
     label = info(type_).label
