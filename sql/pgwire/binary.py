@@ -35,7 +35,7 @@ _NUMERIC_SIGNS: Final = {0xC000: "NaN", 0xD000: "Infinity", 0xF000: "-Infinity"}
 
 
 def encode_binary(type_: SqlType, datum: Any) -> bytes:
-    """A datum that is not None → its binary form."""
+    """Encodes a datum that is not None in its binary format."""
     kind = type_.kind
     packer = _STRUCTS.get(kind)
     if packer is not None:
@@ -68,7 +68,7 @@ def encode_binary(type_: SqlType, datum: Any) -> bytes:
 
 
 def decode_binary(type_: SqlType, data: bytes, style: TextStyle = DEFAULT_STYLE) -> object:
-    """The binary form → a datum; 22P03 when it has the wrong size, 08P01 or 22021 where it is broken."""
+    """Decodes the binary format. 22P03 for a wrong size, 08P01 or 22021 for invalid contents."""
     kind = type_.kind
     packer = _STRUCTS.get(kind)
     try:
@@ -116,7 +116,7 @@ def _encode_numeric(value: Decimal) -> bytes:
         sign = 0xC000 if value.is_nan() else (0xF000 if value < 0 else 0xD000)
         return _NUMERIC.pack(0, 0, sign, 0)
     scale = scale_of(value)
-    # base-10000 digits on both sides of the point
+    # base-10000 digits before and after the point
     fraction_digits = -(-scale // 4)
     rest = abs(mantissa_of(value, scale)) * 10 ** (4 * fraction_digits - scale)
     digits: list[int] = []

@@ -1,4 +1,4 @@
-"""One client's queries: messages → calls on its session → answers, in the simple and the extended protocol."""
+"""One client's queries, in the simple and the extended protocol: messages → calls on its session → answers."""
 
 from __future__ import annotations
 
@@ -68,37 +68,38 @@ from storage.types.text_style import TextStyle
 log = logging.getLogger("freshet.wire")
 
 INLINE_ROWS: Final = 500
-"""Results up to so many rows are encoded where we stand; longer ones in a thread, beside everyone's commits."""
+"""Results of up to this many rows are encoded on the event loop; longer ones in a thread, so that other clients'
+commits are not delayed."""
 CHUNK_ROWS: Final = 8192
 FLUSH_BYTES: Final = 1 << 16
 FATAL_STATES: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "28000", "53300"})
-"""SQLSTATEs with which Postgres ends the connection."""
+"""SQLSTATEs for which Postgres closes the connection."""
 
 _encoders: Final = ThreadPoolExecutor(2, thread_name_prefix="encode")
 
 
 class ConnectionLostError(Exception):
-    """The client has gone: nothing can be read or written any more."""
+    """The client has disconnected: nothing can be read or written any more."""
 
 
 class WireSession(Protocol):
-    """What the wire asks of a session (``sql.session.session.Session``, or a fake one in tests)."""
+    """What the wire layer needs of a session (``sql.session.session.Session``, or a fake in tests)."""
 
     backend_id: int
-    """What a CancelRequest names it by; no two sessions of a server have the same."""
+    """The id in a CancelRequest; unique among a server's sessions."""
     notices: list[Notice]
     parameter_changes: list[tuple[str, str]]
-    """Reported settings with new values, drained by the wire; at first the session's own starting values."""
+    """Reported settings with new values, which the wire drains; initially the session's starting values."""
 
     inbox: Inbox
     signalled: Callable[[bool], None] | None
-    """Set by the wire: another session asks to cancel what this one runs, or (True) to end it."""
+    """A callback set by the wire, for another session to cancel this one's statement or (True) to terminate it."""
 
     @property
     def transaction_status(self) -> Literal["I", "T", "E"]: ...
     @property
     def text_style(self) -> TextStyle:
-        """How values are written as text: time zone, names for reg* types."""
+        """How values are formatted as text: time zone, names for reg* types."""
         ...
 
     def simple(self, text: str) -> AsyncIterator[Result]: ...
@@ -114,7 +115,7 @@ class WireSession(Protocol):
     ) -> None: ...
     def describe_portal(self, name: str) -> tuple[OutputColumn, ...] | None: ...
     async def execute(self, portal: str, max_rows: int, final: bool = False) -> Result:
-        """``final``: Sync has come already and is next, so the statement's commit may be its own."""
+        """``final``: Sync has already arrived and is next, so that the statement may commit by itself."""
         ...
 
     def close_statement(self, name: str) -> None: ...
@@ -126,7 +127,7 @@ class WireSession(Protocol):
 
 
 class Channel(Protocol):
-    """The connection as the conversation sees it. ``stopping``: the server ends this connection's task."""
+    """The connection as seen by the conversation. ``stopping``: the server is ending this connection's task."""
 
     stopping: bool
 
@@ -136,7 +137,7 @@ class Channel(Protocol):
 
 
 class Conversation:
-    """Drives one session. Invariant: between messages ``_out`` holds only answers of the pipeline in progress."""
+    """Drives one session. Invariant: between messages ``_out`` holds only answers of the current pipeline."""
 
     def __init__(self, channel: Channel, protocol: ServerProtocol, session: WireSession) -> None:
         self._channel = channel
@@ -146,7 +147,7 @@ class Conversation:
         self._formats: dict[str, tuple[int, ...]] = {}
 
     async def run(self) -> None:
-        """Answers messages until the client leaves. Raises SqlError for what ends the connection."""
+        """Answers messages until the client leaves. Raises SqlError for errors that end the connection."""
         while True:
             answering = False
             try:
@@ -174,7 +175,7 @@ class Conversation:
                 await self._fail(SqlError(state, f"internal error: {type(error).__name__}: {error}"))
 
     async def _cancelled(self, answering: bool) -> None:
-        """A cancel reached the task outside of the session: it cancels the statement, if one is being answered."""
+        """Handles a cancel that reached the task outside of the session: fails the statement being answered, if any."""
         task = asyncio.current_task()
         if task is not None:
             task.uncancel()
@@ -182,7 +183,7 @@ class Conversation:
             await self._fail(SqlError("57014", "canceling statement due to user request"))
 
     async def _fail(self, error: SqlError) -> None:
-        """Reports an error; the session's transaction is failed, the pipeline is skipped up to Sync."""
+        """Reports an error. The session's transaction fails, and the rest of the pipeline is skipped up to Sync."""
         await self._session.fail()
         self._drain_session()
         self._out.append(Report.of("ERROR", error).encode())
@@ -192,7 +193,7 @@ class Conversation:
             self._ready()
 
     async def _answer(self, message: Frontend) -> None:
-        """One message. The commonest first: a match tries its cases in order."""
+        """Answers one message. The most frequent ones come first, since a match tries its cases in order."""
         session, out = self._session, self._out
         match message:
             case Bind():
@@ -234,7 +235,7 @@ class Conversation:
                 assert_never(message)
 
     async def _sync(self) -> None:
-        """Sync: the implicit transaction ends; an error of its commit is reported here, and nothing is skipped."""
+        """Sync: ends the implicit transaction. An error of its commit is reported here, and no message is skipped."""
         try:
             await self._session.sync()
         except SqlError as error:
@@ -263,7 +264,7 @@ class Conversation:
         self._out.append(NO_DATA if columns is None else describe_rows(columns, formats))
 
     async def _send(self, result: Result, *, described: bool) -> None:
-        """A statement's result. ``described``: the client has asked for the RowDescription itself, if at all."""
+        """Sends a statement's result. ``described``: omit the RowDescription, which is up to the client to request."""
         self._drain_session()
         out = self._out
         match result:
@@ -335,7 +336,7 @@ class Conversation:
         self._out += (COPY_DONE, CommandComplete(result.tag()).encode())
 
     def _drain_session(self) -> None:
-        """Notices and changed settings go out before the answer to the call that made them."""
+        """Queues notices and changed settings, which precede the answer to the call that caused them."""
         session = self._session
         if session.notices:
             for notice in session.notices:
@@ -347,7 +348,7 @@ class Conversation:
             session.parameter_changes.clear()
 
     def notify(self) -> None:
-        """What other sessions told the client goes out, unless it is in a transaction or in the middle of something."""
+        """Sends other sessions' notifications, unless the client is in a transaction or an answer is in progress."""
         if not self._out and self._session.transaction_status == "I":
             self._take_notifications()
             self._flush()
@@ -358,7 +359,7 @@ class Conversation:
         arrived.clear()
 
     def _ready(self) -> None:
-        """ReadyForQuery, and everything out in one write."""
+        """Queues ReadyForQuery, and sends everything in one write."""
         self._drain_session()
         status = self._session.transaction_status
         if status == "I":
@@ -379,7 +380,7 @@ class Conversation:
 
 
 def describe_rows(columns: Sequence[OutputColumn], formats: Sequence[int]) -> bytes:
-    """The RowDescription of a result; ``formats`` as Bind gives them (none, one, or one for each column). 08P01."""
+    """A result's RowDescription. ``formats`` as in Bind (none, one, or one per column). Raises 08P01."""
     fields = tuple(
         Field(
             column.name, column.table, column.attribute, type_oid(column.type), type_length(column.type),

@@ -1,7 +1,7 @@
-"""The data of COPY … FROM STDIN → vectors, in text and CSV; the loops are in ``copy_kernels``.
+"""Parses the data of COPY … FROM STDIN in text and CSV into vectors; the loops are in ``copy_kernels``.
 
-Data comes in pieces cut anywhere. ``feed`` only keeps them; the work is done in ``parse`` on a megabyte or more at a
-time, mostly without the GIL, so a server calls it in a thread when ``ready`` says so.
+Data arrives in chunks cut anywhere, which ``feed`` only queues. ``parse`` does the work on a megabyte or more at a
+time, mostly without the GIL, so a server calls it in a thread when ``ready``.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from storage.types.text import parse_rows
 from storage.types.text_style import DEFAULT_STYLE, TextStyle
 
 BLOCK: Final = 1 << 20
-"""Bytes worth a call of the kernel."""
+"""The minimum number of bytes worth a kernel call."""
 PATIENCE: Final = 8
-"""``feed`` itself parses when this many blocks wait."""
+"""``feed`` itself parses once this many blocks are queued."""
 SHOWN: Final = 100
-"""Bytes of a line or field in an error's context, as Postgres cuts them."""
+"""The maximum length in bytes of a line or field in an error's context, as in Postgres."""
 _EOL: Final = {None: k.EOL_UNKNOWN, False: k.EOL_NL, True: k.EOL_CRNL}
 _INTEGER_BITS: Final = {Kind.INT2: 15, Kind.INT4: 31, Kind.INT8: 63, Kind.OID: 32}
 _OF_ONE_ROW: Final = (k.MISSING, k.EXTRA, k.BAD_FIELD)
-"""What stops the kernel at a row whose end is known."""
+"""Statuses with which the kernel stops at a row whose end is known."""
 _BYTES: Final = frozenset({Kind.TEXT, Kind.VARCHAR})
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """What one call of ``copy_kernels.scan`` found, cut to its rows."""
+    """The result of one call of ``copy_kernels.scan``, cut to the rows found."""
 
     data: NDArray[np.uint8]
     words: Words
@@ -57,7 +57,7 @@ class _Block:
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
-    """A value that does not convert: its row in the block, why, and its text."""
+    """A value that does not convert: its row in the block, the error, and its text."""
 
     row: int
     error: SqlError
@@ -65,15 +65,14 @@ class _Failed:
 
 
 class CopyParser:
-    """One COPY's parser.
+    """The parser of one COPY.
 
-    ``columns``: the columns in the data's order; None for fields that are passed over. ``table`` is for messages.
-    ``start``: where the data begins when lines stand before. Errors are Postgres's (22P04, 22P02,
-    22003, 22021, …), with its CONTEXT ("COPY t, line 3, column a: …") as the detail. The first error ends it: what
-    was parsed before is void.
+    ``columns``: the columns in the data's order; None for fields to skip. ``table``: for messages. ``start``: where the
+    data begins, if lines precede it. Errors are Postgres's (22P04, 22P02, 22003, 22021, …), with its CONTEXT ("COPY t,
+    line 3, column a: …") as the detail. The first error is final: what was parsed before is void.
 
-    ``rejects``: takes rows with bad values, NULLs that a column does not take, too few or too many fields, bytes that
-    are not UTF-8. What leaves open where rows end (quotes, line ends, markers) stays an error.
+    ``rejects``: collects rows with bad values, NULLs in NOT NULL columns, too few or too many fields, or bytes that are
+    not UTF-8. Anything that makes the end of a row ambiguous (quotes, line ends, markers) remains an error.
     """
 
     def __init__(
@@ -113,11 +112,11 @@ class CopyParser:
 
     @property
     def ready(self) -> bool:
-        """Whether a call of ``parse`` is worth its while. A long unfinished row waits for as many bytes again."""
+        """Whether enough data is queued for ``parse``. A long incomplete row waits until its length has doubled."""
         return self._waiting_bytes >= max(BLOCK, len(self._tail))
 
     def feed(self, data: bytes) -> None:
-        """Takes data. Cost: none to speak of, unless nobody calls ``parse`` and much is waiting."""
+        """Queues data. Cost: negligible, unless ``parse`` is not called and much is queued."""
         if self._ended:
             return
         self._waiting.append(data)
@@ -126,16 +125,16 @@ class CopyParser:
             self.parse()
 
     def parse(self) -> None:
-        """Parses all whole rows that have come. Raises SqlError."""
+        """Parses all complete rows. Raises SqlError."""
         self._parse(final=False)
 
     def finish(self) -> Block:
-        """The end of the data: as ``take``. Raises SqlError."""
+        """Ends the data and returns the rest as ``take`` does. Raises SqlError."""
         self._parse(final=True)
         return self.take()
 
     def take(self) -> Block:
-        """What has been parsed since the last call: the vectors of all columns, and how many rows there are."""
+        """What was parsed since the last call: all columns' vectors, and the number of rows."""
         parts, self._parts = self._parts, []
         size, self.count = self.count, 0
         kept = sum(column is not None for column in self.columns)
@@ -176,7 +175,7 @@ class CopyParser:
         return not self._ended
 
     def _scan(self, raw: bytes, data: NDArray[np.uint8], room: int) -> bool:
-        """One call of the kernel and the conversion of its rows; whether there is more to scan."""
+        """Calls the kernel once and converts its rows. Returns whether there is more to scan."""
         state, layout = self._state, self._columns
         integers = int(np.count_nonzero(layout[0] >= 0))
         width = layout.shape[1]
@@ -204,7 +203,7 @@ class CopyParser:
         return self._pass_over(raw, data, self._rejects)
 
     def _pass_over(self, raw: bytes, data: NDArray[np.uint8], rejects: Rejects) -> bool:
-        """Rejects the row that the kernel stopped at; whether there is more to scan."""
+        """Rejects the row at which the kernel stopped. Returns whether there is more to scan."""
         state = self._state
         column = None
         if state[k.STATUS] == k.BAD_FIELD:
@@ -215,13 +214,13 @@ class CopyParser:
             rejects.add(invalid_bytes(row, bad), row.decode(errors="replace"), line)
         else:
             rejects.add(self._error(raw), row.decode(), line, column)
-        k.skip_line(data, self._shape, state)  # AT still stands before the row, whose lines are counted
+        k.skip_line(data, self._shape, state)  # AT is still before the row, whose lines are counted
         state[k.LINE] = line
         return bool(state[k.STATUS] == k.ROOM)
 
     def _kept(self, block: _Block, before: Words, end: int) -> tuple[list[Vector], int]:
-        """The block's rows without those that are rejected. ``before``: the state where they begin; ``end``: where
-        they end."""
+        """The block's rows without the rejected ones. ``before``: the state at their start; ``end``: the offset of
+        their end."""
         size = len(block.lines)
         if self._rejects is None:
             return self._vectors(block, unlike=False)[0], size
@@ -245,7 +244,7 @@ class CopyParser:
         return without_rows(vectors, bad, size)
 
     def _raw_rows(self, block: _Block, before: Words, count: int) -> list[bytes]:
-        """The bytes of the block's first rows, each as it was found before."""
+        """The raw bytes of the block's first rows, found again from the state ``before`` them."""
         state, rows = before.copy(), []
         for _ in range(count):
             k.skip_line(block.data, self._shape, state)
@@ -253,7 +252,7 @@ class CopyParser:
         return rows
 
     def _check_encoding(self, raw: bytes, data: NDArray[np.uint8], start: int, end: int, line: int) -> None:
-        """22021 when whole rows are not UTF-8, or hold a zero byte."""
+        """Raises 22021 if complete rows are not UTF-8 or contain a zero byte."""
         if k.plain_ascii(data[start:end]):
             return
         piece = raw[start:end]
@@ -264,8 +263,8 @@ class CopyParser:
             raise SqlError(error_.sqlstate, error_.message, f"COPY {self.table}, line {line + lines + 1}")
 
     def _vectors(self, block: _Block, unlike: bool) -> tuple[list[Vector], list[BadValue]]:
-        """The block's columns. Of all the values that do not convert, the first by row and column is raised, or all of
-        them are told. ``unlike``: the data is not all UTF-8."""
+        """Converts the block's columns. Without rejects, raises the error of the first bad value by row and column;
+        with them, returns all bad values. ``unlike``: the data contains invalid UTF-8."""
         vectors: list[Vector] = []
         failures: list[tuple[int, int, _Failed]] = []
         for i, column in enumerate(self.columns):
@@ -294,7 +293,8 @@ class CopyParser:
     def _convert(
         self, column: TableColumn | LoadColumn, data: NDArray[np.uint8], offsets: Words, mask: Mask | None
     ) -> tuple[Vector, list[_Failed]]:
-        """A column that is not of integers: text is interned as it is, the rest goes through its input function."""
+        """Converts a column of a type other than integers: text is interned directly, the rest parsed by its input
+        function."""
         if column.type.kind in _BYTES and column.type.precision is None:
             ids = self._dictionary.intern_packed(data, offsets)
             return Vector(ids if mask is None else np.where(mask, 0, ids), mask), []
@@ -307,19 +307,19 @@ class CopyParser:
         return vector, [_Failed(row, error, texts[row]) for row, error in failures]
 
     def _name(self, index: int) -> str:
-        """What messages call a field."""
+        """The name of a field in messages."""
         column = self.columns[index]
         return str(index + 1) if column is None else column.name
 
     def _in_field(self, error: SqlError, line: int, name: str, text: str | None) -> SqlError:
-        """The error of one value, with Postgres's CONTEXT as its detail."""
+        """A value's error, with Postgres's CONTEXT as its detail."""
         where = f"COPY {self.table}, line {line}, column {name}"
         if text is not None:
             where += f': "{_shorten(text)}"'
         return SqlError(error.sqlstate, error.message, where, error.hint)
 
     def _error(self, raw: bytes) -> SqlError:
-        """The error that the kernel stopped at."""
+        """The error at which the kernel stopped."""
         state = self._state
         status, line = int(state[k.STATUS]), int(state[k.LINE])
         index = min(int(state[k.COLUMN]), len(self.columns) - 1)
@@ -345,7 +345,7 @@ class CopyParser:
                 return SqlError("22P04", "end-of-copy marker corrupt", f"COPY {self.table}, line {line}")
 
     def _bad_integer(self, raw: bytes, index: int, line: int) -> SqlError:
-        """What the type's own input function says about the field."""
+        """The error of the type's own input function for the field."""
         column = self.columns[index]
         assert column is not None, "a field that is passed over is not converted"
         start, end = int(self._state[k.FIELD_START]), int(self._state[k.FIELD_END])
@@ -359,7 +359,7 @@ class CopyParser:
 
 
 def _invalid_values(data: NDArray[np.uint8], offsets: Words) -> list[_Failed]:
-    """The values that are not UTF-8 (22021): escapes have made them so where the row is."""
+    """The values that are not UTF-8 (22021) because of their escapes, though the raw row is."""
     if k.plain_ascii(data):
         return []
     raw, failed = data.tobytes(), []
@@ -372,7 +372,7 @@ def _invalid_values(data: NDArray[np.uint8], offsets: Words) -> list[_Failed]:
 
 
 def _emptied(data: NDArray[np.uint8], offsets: Words, failed: list[_Failed]) -> tuple[NDArray[np.uint8], Words]:
-    """The values, with empty ones in the place of those that failed."""
+    """The values, with those that failed replaced by empty ones."""
     sizes = np.diff(offsets)
     gone = np.zeros(len(sizes), np.bool_)
     gone[[failure.row for failure in failed]] = True
@@ -381,7 +381,7 @@ def _emptied(data: NDArray[np.uint8], offsets: Words, failed: list[_Failed]) -> 
 
 
 def _invalid_at(raw: bytes) -> int:
-    """Where bytes stop being UTF-8 without zero bytes; -1 when they do not."""
+    """The offset of the first byte that is invalid UTF-8 or zero, -1 if there is none."""
     zero = raw.find(b"\0")
     try:
         raw.decode()
@@ -405,7 +405,7 @@ def _layout(columns: Sequence[TableColumn | LoadColumn | None], options: CopyOpt
 
 
 def _literal(carriage_return: bool, csv: bool, where: str) -> SqlError:
-    """A line end of another kind than the first one's."""
+    """The error for a line end of a different kind than the first one's."""
     what = "carriage return" if carriage_return else "newline"
     if csv:
         message, hint = f"unquoted {what} found in data", f"Use quoted CSV field to represent {what}."
@@ -416,13 +416,13 @@ def _literal(carriage_return: bool, csv: bool, where: str) -> SqlError:
 
 
 def _shorten(text: str) -> str:
-    """At most ``SHOWN`` bytes of a text, on whole characters, as Postgres's limit_printout_length."""
+    """At most ``SHOWN`` bytes of a text, cut between characters, as Postgres's limit_printout_length."""
     raw = text.encode()
     return text if len(raw) <= SHOWN else raw[:SHOWN].decode(errors="ignore") + "..."
 
 
 def _concat(parts: list[Vector]) -> Vector:
-    """Vectors one after the other."""
+    """Concatenates vectors."""
     if not parts:
         return Vector(np.zeros(0, np.int64))
     if len(parts) == 1:

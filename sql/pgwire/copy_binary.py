@@ -1,4 +1,4 @@
-"""COPY's binary format, both ways: a header, then tuples laid out as a DataRow's body, then a count of -1."""
+"""COPY's binary format, in and out: a header, then tuples laid out as a DataRow's body, then a count of -1."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from storage.types.text_style import DEFAULT_STYLE, TextStyle
 
 SIGNATURE: Final = b"PGCOPY\n\xff\r\n\0"
 HEADER: Final = SIGNATURE + bytes(8)
-"""The signature, no flags, and no extension of the header."""
+"""The signature, no flags, and an empty header extension."""
 TRAILER: Final = b"\xff\xff"
 BLOCK: Final = 1 << 20
-"""Bytes worth a call of ``parse``."""
+"""The minimum number of bytes worth a call of ``parse``."""
 _HAS_OIDS: Final = 1 << 16
 _COUNT: Final = struct.Struct("!h")
 _LENGTH: Final = struct.Struct("!i")
@@ -31,7 +31,7 @@ _MESSAGE_HEAD: Final = 5
 
 
 def format_binary(rowset: RowSet, dictionary: Dictionary, style: TextStyle = DEFAULT_STYLE) -> CopyRows:
-    """The rows as tuples, without header and trailer: DataRow messages without their heads."""
+    """The rows as tuples, without header and trailer: DataRow messages without their message headers."""
     messages = encode_rows(rowset, (BINARY_FORMAT,), dictionary, style)
     tuples, at = [], 0
     for _ in range(len(rowset)):
@@ -42,9 +42,10 @@ def format_binary(rowset: RowSet, dictionary: Dictionary, style: TextStyle = DEF
 
 
 class BinaryParser:
-    """The data of COPY … FROM STDIN WITH (FORMAT binary) → vectors; ``sql.pgwire.copy.CopyParser``'s methods.
+    """Parses the data of COPY … FROM STDIN WITH (FORMAT binary) into vectors; same interface as
+    ``sql.pgwire.copy.CopyParser``.
 
-    Errors are Postgres's (22P04, 22P03, 08P01, …) with its CONTEXT as the detail. The first ends it.
+    Errors are Postgres's (22P04, 22P03, 08P01, …), with its CONTEXT as the detail. The first is final.
     """
 
     def __init__(
@@ -61,14 +62,14 @@ class BinaryParser:
 
     @property
     def ready(self) -> bool:
-        """Whether a call of ``parse`` is worth its while."""
+        """Whether enough data is queued for ``parse``."""
         return len(self._data) >= BLOCK
 
     def feed(self, data: bytes) -> None:
         self._data += data
 
     def parse(self) -> None:
-        """Takes in all whole tuples that have come. Raises SqlError."""
+        """Parses all complete tuples. Raises SqlError."""
         if not self._begun and not self._begin():
             return
         data, at = bytes(self._data), 0
@@ -82,7 +83,7 @@ class BinaryParser:
         del self._data[:at]
 
     def finish(self) -> tuple[list[Vector], int]:
-        """The end of the data: the vectors of all columns, and how many rows there are. Raises SqlError."""
+        """Ends the data. Returns all columns' vectors and the number of rows. Raises SqlError."""
         self.parse()
         if not self._begun:
             raise SqlError("22P04", "COPY file signature not recognized", self._where(1))
@@ -91,7 +92,7 @@ class BinaryParser:
         return [self._vector(c, fields) for c, fields in zip(self.columns, self._fields, strict=True)], self.count
 
     def _begin(self) -> bool:
-        """Takes the header, if all of it is there."""
+        """Reads the header, if it is complete."""
         data = self._data
         if not SIGNATURE.startswith(data[: len(SIGNATURE)]):
             raise SqlError("22P04", "COPY file signature not recognized", self._where(1))
@@ -111,7 +112,7 @@ class BinaryParser:
         return True
 
     def _tuple(self, data: bytes, at: int) -> int | None:
-        """Takes the tuple at ``at``; where it ends, None when some of it is still to come."""
+        """Reads the tuple at ``at``. Returns where it ends, None if it is incomplete."""
         if at + 2 > len(data):
             return None
         (count,) = _COUNT.unpack_from(data, at)

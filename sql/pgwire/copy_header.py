@@ -1,4 +1,4 @@
-"""The line of a file that names its columns: HEADER, HEADER MATCH."""
+"""A file's header line, which names its columns: HEADER, HEADER MATCH."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sql.statements.statements import CopyFormat, CopyOptions
 
 
 def split_line(line: bytes, options: CopyOptions) -> list[str]:
-    """The fields of one line, such as a header, without quotes. Raises 22P04 for a quote that is not closed."""
+    """The fields of one line, such as a header, without quotes. Raises 22P04 for an unclosed quote."""
     text = text_of(line.removesuffix(b"\r"))
     if options.format is not CopyFormat.CSV:
         return text.split(options.delimiter)
@@ -35,7 +35,7 @@ def split_line(line: bytes, options: CopyOptions) -> list[str]:
 
 
 def check_header(line: bytes, names: Sequence[str], options: CopyOptions, where: str) -> None:
-    """Raises 22P04, as Postgres does, unless the line has these columns in order. ``where``: the error's detail."""
+    """Raises 22P04, as Postgres does, unless the line names these columns in order. ``where``: the error's detail."""
     fields = split_line(line, options)
     if len(fields) != len(names):
         message = f"wrong number of fields in header line: got {len(fields)}, expected {len(names)}"
@@ -48,7 +48,7 @@ def check_header(line: bytes, names: Sequence[str], options: CopyOptions, where:
 
 
 def _written(name: str, options: CopyOptions) -> str:
-    """A name as a field of a line without quotes: in the text format with what COPY TO escapes escaped."""
+    """A name as an unquoted field of a line; in the text format with COPY TO's escapes."""
     if options.format is CopyFormat.CSV:
         return name
     return format_header([name], options).decode().removesuffix("\n")

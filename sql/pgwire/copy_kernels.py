@@ -1,8 +1,8 @@
-"""Compiled loops of COPY: text and CSV bytes → fields and integers for many rows in one call, and framing of rows.
+"""COPY's compiled loops: parsing text and CSV bytes into fields and integers, many rows per call, and framing rows.
 
 All release the GIL. The rules are those of Postgres's ``copyfromparse.c`` (CopyReadLineText, CopyReadAttributesText,
-CopyReadAttributesCSV); ``tests/support/copy_twin.py`` is the slow twin. Callers are ``copy.py`` and ``copy_out.py``,
-which own the layout of ``shape``, ``state`` and the outputs (see ``scan``).
+CopyReadAttributesCSV); ``tests/support/copy_twin.py`` is the slow twin. The callers, ``copy.py`` and ``copy_out.py``,
+own the layout of ``shape``, ``state`` and the outputs (see ``scan``).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from ivm.rows import Mask, Words
 
 Bytes = NDArray[np.uint8]
 
-# What stopped a scan.
+# Why a scan stopped.
 MORE: Final = 0
-"""The rest is no whole row: more bytes are needed."""
+"""The remaining row is incomplete: more bytes are needed."""
 END: Final = 1
 """The end of the data, or an end-of-copy marker."""
 ROOM: Final = 2
@@ -27,7 +27,7 @@ ROOM: Final = 2
 MISSING: Final = 3
 EXTRA: Final = 4
 BAD_FIELD: Final = 5
-"""An integer's text does not parse; the caller says why."""
+"""An integer's text is invalid; the caller finds out why."""
 UNTERMINATED: Final = 6
 LITERAL_CR: Final = 7
 LITERAL_NL: Final = 8
@@ -69,7 +69,7 @@ _DOT: Final = 46
 
 @kernel
 def _line_break(data: Bytes, p: int, end: int, shape: Words, state: Words) -> int:
-    """The position after the line break at ``p``; -1: more bytes are needed; -2: an error, its code in STATUS."""
+    """The position after the line break at ``p``. -1: more bytes are needed; -2: an error, its code in STATUS."""
     eol = state[EOL]
     if data[p] == _NEWLINE:
         if eol in (EOL_CR, EOL_CRNL):
@@ -123,9 +123,9 @@ def _marker(data: Bytes, p: int, end: int, shape: Words, state: Words) -> int:
 
 @kernel
 def _read_line(data: Bytes, start: int, end: int, shape: Words, state: Words) -> int:
-    """Finds the line at ``start``: its end goes to ROW_END, where the next begins is returned.
+    """Finds the line at ``start``: stores its end in ROW_END and returns where the next line begins.
 
-    -1: it is not whole; -2: an error; -3: the end of the data, with what stands before it as the line.
+    -1: it is incomplete; -2: an error; -3: the end of the data, with any bytes before it as the line.
     """
     csv = shape[CSV] != 0
     quote = shape[QUOTE] if csv else np.int64(-1)
@@ -185,7 +185,7 @@ def _hex_digit(c: int) -> int:
 
 @kernel
 def _control(c: int) -> int:
-    """The character of ``\\c``: b f n r t v stand for controls, anything else for itself."""
+    """The character denoted by ``\\c``: b f n r t v are control characters, any other stands for itself."""
     if c == 98:
         return 8
     if c == 102:
@@ -203,7 +203,7 @@ def _control(c: int) -> int:
 
 @kernel
 def _unescape_text(data: Bytes, start: int, end: int, out: Bytes, at: int) -> int:
-    """Copies a text field without its escapes; where the copy ends."""
+    """Copies a text field, resolving its escapes. Returns where the copy ends."""
     p = start
     while p < end:
         c = np.int64(data[p])
@@ -234,7 +234,7 @@ def _unescape_text(data: Bytes, start: int, end: int, out: Bytes, at: int) -> in
 
 @kernel
 def _unquote_csv(data: Bytes, start: int, end: int, quote: int, escape: int, out: Bytes, at: int) -> int:
-    """Copies a CSV field without its quotes; where the copy ends."""
+    """Copies a CSV field without its quotes. Returns where the copy ends."""
     p = start
     quoted = False
     while p < end:
@@ -260,7 +260,7 @@ def _unquote_csv(data: Bytes, start: int, end: int, quote: int, escape: int, out
 
 @kernel
 def _field_end_csv(data: Bytes, p: int, end: int, shape: Words) -> tuple[int, bool]:
-    """Where the CSV field at ``p`` ends, and whether it has quotes; -1 when a quote is never closed."""
+    """Where the CSV field at ``p`` ends, and whether it is quoted; -1 for an unclosed quote."""
     delimiter, quote, escape = shape[DELIMITER], shape[QUOTE], shape[ESCAPE]
     special = False
     while p < end and data[p] != delimiter:
@@ -283,7 +283,7 @@ def _field_end_csv(data: Bytes, p: int, end: int, shape: Words) -> tuple[int, bo
 
 @kernel
 def _field_end_text(data: Bytes, p: int, end: int, delimiter: int) -> tuple[int, bool]:
-    """Where the text field at ``p`` ends, and whether it has escapes."""
+    """Where the text field at ``p`` ends, and whether it contains escapes."""
     special = False
     while p < end and data[p] != delimiter:
         if data[p] == _BACKSLASH:
@@ -305,7 +305,8 @@ def _same(data: Bytes, start: int, end: int, other: Bytes) -> bool:
 
 @kernel
 def _integer(data: Bytes, start: int, end: int, low: int, high: int) -> tuple[bool, int]:
-    """Postgres's integer input: spaces around, one sign, digits, within [low, high]. Digits gather negatively."""
+    """Parses as Postgres's integer input: surrounding spaces, one sign, digits, within [low, high]. Accumulates
+    negatively."""
     p = start
     while p < end and (data[p] == 32 or 9 <= data[p] <= 13):
         p += 1
@@ -335,7 +336,7 @@ def _integer(data: Bytes, start: int, end: int, low: int, high: int) -> tuple[bo
 
 @kernel
 def _count_fields(data: Bytes, p: int, end: int, shape: Words) -> int:
-    """How many fields a line has; -1 when a quote is never closed."""
+    """The number of fields in a line; -1 for an unclosed quote."""
     count = 1
     while True:
         if shape[CSV] != 0:
@@ -362,7 +363,7 @@ def _split_row(
     scratch: Bytes,
     state: Words,
 ) -> int:
-    """The fields of the line [ROW_START, ROW_END) into row ROWS of the outputs; 0, or what is wrong."""
+    """Parses the line [ROW_START, ROW_END) into row ROWS of the outputs. Returns 0 or an error code."""
     row, p, end = state[ROWS], state[ROW_START], state[ROW_END]
     width = columns.shape[1]
     csv = shape[CSV] != 0
@@ -428,14 +429,15 @@ def scan(
     scratch: Bytes,
     state: Words,
 ) -> None:
-    """Rows from ``data[state[AT]:]``, until one is not whole, an error, or the outputs are full.
+    """Parses rows from ``data[state[AT]:]`` until one is incomplete, an error occurs, or the outputs are full.
 
-    ``columns`` int64[4, width]: for an integer column 15, 31 or 63 (its bits; 32 for oid), else -1; its index among
-    the integers or the others; FORCE_NOT_NULL; FORCE_NULL. Outputs: ``words`` int64[integers, room]; ``nulls``
-    bool[width, room]; ``spans`` int64[others, 2, room], start and end of each field in ``data``, the end as -end - 1
-    when the field has escapes or quotes; ``lines`` int64[room], the number of each row's (last) line. ``scratch`` is
-    as long as ``data``. ``state``: AT moves behind the last whole row, LINE counts lines, ROWS rows, EOL is learnt;
-    STATUS says what stopped it, ROW_* and FIELD_* where.
+    ``columns`` int64[4, width]: for an integer column its bits 15, 31 or 63 (32 for oid), else -1; its index among the
+    integers or the others; FORCE_NOT_NULL; FORCE_NULL. Outputs: ``words`` int64[integers, room]; ``nulls`` bool[width,
+    room]; ``spans`` int64[others, 2, room], start and end of each field in ``data``, the end as -end - 1 if the field
+    has escapes or quotes; ``lines`` int64[room], the number of each row's (last) line. ``scratch`` is as long as
+    ``data``. ``state``: AT advances past the last complete row, LINE counts lines, ROWS rows, and EOL is detected;
+    STATUS says why the scan stopped, ROW_* and FIELD_* where.
+
     Cost: two passes over the bytes.
     """
     room = nulls.shape[1]
@@ -473,7 +475,7 @@ def scan(
 
 @kernel
 def skip_line(data: Bytes, shape: Words, state: Words) -> None:
-    """Passes over one line (a header): STATUS is MORE when it is not whole, ROOM when it is gone."""
+    """Skips one line (a header). STATUS is MORE if it is incomplete, ROOM once it is skipped."""
     start, line = state[AT], state[LINE]
     state[ROW_START] = start
     state[LINE] = line + 1
@@ -491,7 +493,7 @@ def skip_line(data: Bytes, shape: Words, state: Words) -> None:
 
 @kernel
 def gather(data: Bytes, shape: Words, spans: Words, nulls: Mask) -> tuple[Bytes, Words]:
-    """One column's fields, unescaped or unquoted, one after the other, and where each begins: int64[rows + 1]."""
+    """One column's fields, unescaped or unquoted, concatenated, and their offsets, int64[rows + 1]."""
     rows = spans.shape[1]
     size = 0
     for i in range(rows):
@@ -546,7 +548,7 @@ def frame_rows(data: Bytes, ends: Words) -> Bytes:
 
 
 def warm() -> Any:
-    """Compiles everything ahead of the first COPY."""
+    """Compiles all kernels ahead of the first COPY."""
     data = np.frombuffer(b"1\n", np.uint8)
     state, shape = np.zeros(STATE_SIZE, np.int64), np.zeros(SHAPE_SIZE, np.int64)
     skip_line(data, shape, state)

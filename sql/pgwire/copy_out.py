@@ -1,8 +1,7 @@
-"""RowSets → the data of COPY … TO STDOUT, in text and CSV, in bulk.
+"""Formats RowSets as the data of COPY … TO STDOUT, in text and CSV, in bulk.
 
-Postgres sends one CopyData for each row and some clients count on it (psycopg's ``copy.rows()``), so the formatted
-rows remember where each ends: ``CopyRows`` is bytes for whoever wants the payload, and ``frame_copy`` cuts it into
-messages in a kernel.
+Postgres sends one CopyData per row and some clients rely on it (psycopg's ``copy.rows()``), so formatted rows keep the
+offsets of their ends: ``CopyRows`` is the payload as bytes, and ``frame_copy`` cuts it into messages in a kernel.
 """
 
 from __future__ import annotations
@@ -26,26 +25,26 @@ _PLAIN: Final = frozenset(
         Kind.BOOL, Kind.INT2, Kind.INT4, Kind.INT8, Kind.OID, Kind.FLOAT4, Kind.FLOAT8, Kind.NUMERIC, Kind.UUID,
     }
 )  # fmt: skip
-"""Types whose text is only of ``0-9 a-z A-Z + - .``: escapes occur only when the delimiter is one of those."""
+"""Types whose text consists of ``0-9 a-z A-Z + - .`` only: it needs escapes only if the delimiter is one of those."""
 _ORDINARY: Final = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ+-.")
 _TEXT_ESCAPES: Final = {8: b"\\b", 9: b"\\t", 10: b"\\n", 11: b"\\v", 12: b"\\f", 13: b"\\r", 92: b"\\\\"}
 
 
 class CopyRows(bytes):
-    """Formatted rows, one after the other. ``ends``: int64[n], where each row ends."""
+    """Formatted rows, concatenated. ``ends``: int64[n], where each row ends."""
 
     ends: Words
 
     @staticmethod
     def of(lines: Sequence[bytes]) -> CopyRows:
-        """Rows that are formatted already, each with its line end."""
+        """Concatenates rows that are already formatted, each with its line end."""
         rows = CopyRows(b"".join(lines))
         rows.ends = np.cumsum(np.fromiter(map(len, lines), np.int64, len(lines)))
         return rows
 
 
 def frame_copy(chunk: bytes) -> bytes | None:
-    """The CopyData messages of formatted rows, one for each; None for bytes that are no ``CopyRows``."""
+    """One CopyData message per formatted row; None for bytes that are not ``CopyRows``."""
     if not isinstance(chunk, CopyRows):
         return None
     return frame_rows(np.frombuffer(chunk, np.uint8), chunk.ends).tobytes()
@@ -83,7 +82,7 @@ def format_header(names: Sequence[str], options: CopyOptions) -> CopyRows:
 def _fields(
     values: list[bytes | None], type_: SqlType, options: CopyOptions, forced: bool, single: bool
 ) -> list[bytes]:
-    """One column's fields as they stand in the data."""
+    """One column's fields as they appear in the data."""
     null = options.null.encode()
     delimiter = options.delimiter.encode()
     csv = options.format is CopyFormat.CSV
@@ -100,12 +99,12 @@ def _fields(
 
 
 def _could_be_plain(null: bytes) -> bool:
-    """Whether a NULL marker could be a value of a plain type, which must then be quoted."""
+    """Whether a NULL marker could also be a value of a plain type, which must then be quoted."""
     return bool(null) and all(byte in _ORDINARY for byte in null)
 
 
 def _text_escaper(delimiter: bytes) -> Callable[[bytes], bytes]:
-    """Backslash escapes of the text format; the delimiter is escaped too."""
+    """An escaper for the text format: backslash escapes, the delimiter included."""
     escapes = {bytes([byte]): code for byte, code in _TEXT_ESCAPES.items()}
     if delimiter not in escapes:
         escapes[delimiter] = b"\\" + delimiter
@@ -124,7 +123,7 @@ def _text_escaper(delimiter: bytes) -> Callable[[bytes], bytes]:
 
 
 def _csv_quoted(options: CopyOptions) -> Callable[[bytes], bytes]:
-    """Puts a field in quotes, whatever it holds."""
+    """A function that always quotes a field."""
     quote, escape = options.quote.encode(), options.escape.encode()
 
     def whole(value: bytes) -> bytes:
@@ -136,7 +135,8 @@ def _csv_quoted(options: CopyOptions) -> Callable[[bytes], bytes]:
 
 
 def _csv_quoter(options: CopyOptions, single: bool) -> Callable[[bytes], bytes]:
-    """Quotes a field that needs it: the NULL marker, specials inside, and ``\\.`` alone on its line."""
+    """A function that quotes a field if needed: if it equals the NULL marker, contains special characters, or is
+    ``\\.`` alone on its line."""
     null = options.null.encode()
     special = frozenset((options.delimiter + options.quote + "\r\n").encode())
     whole = _csv_quoted(options)
@@ -150,7 +150,7 @@ def _csv_quoter(options: CopyOptions, single: bool) -> Callable[[bytes], bytes]:
 
 
 def check_options(options: CopyOptions) -> None:
-    """The rules of Postgres's ProcessCopyOptions for delimiter, NULL marker, quote and escape."""
+    """Checks delimiter, NULL marker, quote and escape by the rules of Postgres's ProcessCopyOptions."""
     csv = options.format is CopyFormat.CSV
     if len(options.delimiter.encode()) != 1:
         raise SqlError("0A000", "COPY delimiter must be a single one-byte character")

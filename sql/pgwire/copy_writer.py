@@ -1,4 +1,4 @@
-"""The data of one COPY … TO in whatever format: what comes before the rows, the rows, and what comes after."""
+"""Writes the data of one COPY … TO in any format: what precedes the rows, the rows, and what follows them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from storage.types.text_style import TextStyle
 
 
 class CopyWriter:
-    """The binary header comes in one message with the first row, or with the trailer: clients count on it."""
+    """Writes one COPY. Clients rely on the binary header coming in one message with the first row, or with the
+    trailer."""
 
     def __init__(self, options: CopyOptions, names: Sequence[str], dictionary: Dictionary) -> None:
         self._options, self._names, self._dictionary = options, names, dictionary
@@ -26,11 +27,11 @@ class CopyWriter:
         return int(self._binary)
 
     def header(self) -> bytes:
-        """A message of its own, or nothing."""
+        """The message that precedes the rows, or empty."""
         return format_header(self._names, self._options) if self._options.header else b""
 
     def rows(self, part: RowSet, style: TextStyle) -> bytes:
-        """The next rows; callable on any thread, one call at a time."""
+        """The next rows. May be called from any thread, one call at a time."""
         if not self._binary:
             return format_copy(part, self._options, self._dictionary, style)
         rows = format_binary(part, self._dictionary, style)
@@ -42,7 +43,7 @@ class CopyWriter:
         return first
 
     def trailer(self) -> bytes:
-        """A message of its own, or nothing."""
+        """The message that follows the rows, or empty."""
         if not self._binary:
             return b""
         return TRAILER if self._begun else HEADER + TRAILER

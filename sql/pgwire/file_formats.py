@@ -1,4 +1,4 @@
-"""CSV and COPY's text format in files: the same parser as for COPY FROM STDIN, also on Spark's executors."""
+"""CSV and COPY's text format in files: the parser of COPY FROM STDIN, also run on Spark's executors."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from storage.types.text_style import DEFAULT_STYLE, TextStyle
 
 @dataclass(frozen=True, slots=True)
 class CsvFormat:
-    """``storage.load.text.TextFormat``. ``options``: FORCE_NULL and its like count the load's columns.
+    """The ``storage.load.text.TextFormat`` of CSV and text. ``options``: positions in FORCE_NULL and its like refer to
+    the load's columns.
 
-    ``mapped``: the file's fields are found by their names in the header or, without one, by their numbers; fields that
-    nobody wants are passed over. Else they are the columns in order, as over the wire. ``exact``: there are to be no
-    others.
+    ``mapped``: the file's fields are matched by their names in the header or, without one, by their numbers; other
+    fields are skipped. Otherwise they are the columns in order, as over the wire. ``exact``: other fields are not
+    allowed.
     """
 
     options: CopyOptions
@@ -35,7 +36,7 @@ class CsvFormat:
 
     @property
     def quote(self) -> str | None:
-        """See ``TextFormat``: an escape of its own, or a backslash before a newline, hide where a row ends."""
+        """See ``TextFormat``. A separate escape character, or a backslash before a newline, hides where a row ends."""
         options = self.options
         return options.quote if options.format is CopyFormat.CSV and options.quote == options.escape else ""
 
@@ -74,7 +75,7 @@ class CsvFormat:
                                hint="Create the table yourself, and COPY into it.")  # fmt: skip
         dictionary = Dictionary(bytes(16))
         fields = tuple(LoadColumn(name, TEXT) for name in names)
-        passed_over = Rejects("the file", len(data))  # the load will say what is wrong with them
+        passed_over = Rejects("the file", len(data))  # the load will report what is wrong with them
         parser = self.parser(TextStart("the file", fields), dictionary, passed_over)
         parser.feed(data)
         parser.parse()
@@ -87,7 +88,7 @@ class CsvFormat:
 
 
 def of_listed(options: CopyOptions, columns: Sequence[int]) -> CopyOptions:
-    """The options with FORCE_NULL and its like counting the listed columns, where they count all of the table's."""
+    """The options with positions in FORCE_NULL and its like changed from the table's columns to the listed ones."""
 
     def placed(positions: Sequence[int]) -> tuple[int, ...]:
         return tuple(columns.index(i) for i in positions if i in columns)

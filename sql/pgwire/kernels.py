@@ -1,6 +1,6 @@
-"""Encoding of result rows as DataRow messages, without a Python object for each value.
+"""Encodes result rows as DataRow messages, without a Python object per value.
 
-A column is a slice of one shared byte buffer for each row: ``starts[c, i]`` and ``lengths[c, i]``, -1 for NULL.
+A column's value in each row is a slice of one shared byte buffer: ``starts[c, i]`` and ``lengths[c, i]``, -1 for NULL.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 from ivm.kernels.cache import kernel
 
 INTEGER_WIDTH = 20
-"""Characters of the longest int64."""
+"""The number of characters of the longest int64."""
 
 
 @kernel
 def format_integers(
     words: NDArray[np.int64], out: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> None:
-    """Decimal digits of each word, right-aligned in its ``INTEGER_WIDTH`` bytes of ``out``."""
+    """Formats each word in decimal, right-aligned in its ``INTEGER_WIDTH`` bytes of ``out``."""
     for i in range(words.shape[0]):
         value = words[i]
         end = (i + 1) * 20
         at = end
         negative = value < 0
-        # the least int64 has no positive twin, an unsigned word has
+        # the least int64 has no positive counterpart, an unsigned word has
         rest = np.uint64(0) - np.uint64(value) if negative else np.uint64(value)
         while True:
             quotient = rest // np.uint64(10)
@@ -42,7 +42,7 @@ def format_integers(
 
 @kernel
 def message_bytes(lengths: NDArray[np.int64]) -> int:
-    """The size of all DataRow messages of values of these lengths, int64[columns, rows]."""
+    """The size in bytes of all DataRow messages for values of these lengths, int64[columns, rows]."""
     columns, rows = lengths.shape
     total: int = rows * (7 + 4 * columns)
     for c in range(columns):
@@ -56,7 +56,8 @@ def message_bytes(lengths: NDArray[np.int64]) -> int:
 def assemble(
     data: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64], out: NDArray[np.uint8]
 ) -> int:
-    """Writes the DataRow messages, returns how many bytes; ``out`` holds ``message_bytes(lengths)``."""
+    """Writes the DataRow messages to ``out``, which has ``message_bytes(lengths)`` bytes; returns how many were
+    written."""
     columns, rows = lengths.shape
     at = 0
     for i in range(rows):

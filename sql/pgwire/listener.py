@@ -1,8 +1,9 @@
-"""Sockets: one ``Connection`` and one task for each client, driving a session with the messages it sends.
+"""Sockets: one ``Connection`` and one task per client, which drive a session with the client's messages.
 
-The protocol's rules are in ``protocol.py``; here they meet asyncio. Answers gather in a list and go out in one write
-at Sync, Flush, or when they grow large; reading stops while a client sends faster than its session works, and
-writing waits while a client reads slower than we send. A lost connection cancels what its session is running.
+``protocol.py`` has the protocol's rules; this module connects them to asyncio. Answers are buffered and sent in one
+write at Sync, at Flush, or when they grow large. Backpressure works both ways: reading pauses while a client sends
+faster than its session works, and writing waits while a client reads too slowly. A lost connection cancels its
+session's statement.
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ log = logging.getLogger("freshet.wire")
 
 TERMINATED: Final = SqlError("57P01", "terminating connection due to administrator command")
 READ_HIGH: Final = 1 << 21
-"""Bytes received and not yet taken above which reading pauses, unless one message is longer."""
+"""Reading pauses above this many unprocessed bytes, unless a single message is longer."""
 LOST_SECONDS: Final = 1.0
 STARTUP_SECONDS: Final = 60.0
-"""How long a client may take to send its StartupMessage; Postgres's authentication_timeout."""
+"""Seconds that a client may take to send its StartupMessage; Postgres's authentication_timeout."""
 
 SessionFactory = Callable[[str, str, dict[str, str]], WireSession]
-"""(user, database, startup parameters) → session; raises SqlError to refuse."""
+"""(user, database, startup parameters) → session. Raises SqlError to refuse the client."""
 
 
 class Connection(asyncio.Protocol):
-    """One client's socket. Its task is the only one that acts on the session (but for cancel)."""
+    """One client's socket. Only its task acts on the session, except for cancel."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -59,7 +60,7 @@ class Connection(asyncio.Protocol):
         self.secret = b""
         self.session: WireSession | None = None
 
-    # The transport's side.
+    # Called by the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -101,22 +102,22 @@ class Connection(asyncio.Protocol):
             asyncio.get_running_loop().call_later(LOST_SECONDS, self._cancel_lost)
 
     def _cancel_lost(self) -> None:
-        """What a client left running gets a little time (it may have sent COMMIT and gone), then is cancelled."""
+        """Cancels what a lost client left running, after a grace period (it may have sent COMMIT and disconnected)."""
         if self._task is not None and not self._task.done():
             self._server.cancel(self)
 
     def cancel(self) -> None:
-        """A CancelRequest: ends what is running; an idle session is left alone."""
+        """Handles a CancelRequest: cancels the running statement; an idle session is not affected."""
         if self._arrived is None:
             self._server.cancel(self)
         elif self._protocol.phase is Phase.COPY_IN:
             self._arrived.set_exception(SqlError("57014", "canceling statement due to user request"))
             self._arrived = None
 
-    # What the conversation uses.
+    # Called by the conversation.
 
     async def next_message(self) -> Frontend:
-        """The next message to act on. ProtocolError for bytes that are none; ConnectionLostError at the end."""
+        """The next message to act on. Raises ProtocolError for invalid bytes, ConnectionLostError at the end."""
         while True:
             message = self._protocol.next_message()
             if message is not None:
@@ -136,12 +137,12 @@ class Connection(asyncio.Protocol):
         await self._arrived
 
     def write(self, data: bytes) -> None:
-        """Hands bytes to the transport at once."""
+        """Passes bytes to the transport immediately."""
         if not self._lost and self._transport is not None:
             self._transport.write(data)
 
     async def drain(self) -> None:
-        """Waits while the client is slower than we are."""
+        """Waits until the client has caught up with reading."""
         if self._lost:
             raise ConnectionLostError
         if self._full:
@@ -175,7 +176,7 @@ class Connection(asyncio.Protocol):
             log.exception("a session did not close")
 
     async def _opening(self) -> Startup | None:
-        """The startup phase up to the StartupMessage; None when a CancelRequest came instead."""
+        """Runs the startup phase up to the StartupMessage; None if a CancelRequest came instead."""
         while True:
             opening = self._protocol.next_opening()
             match opening:
@@ -223,7 +224,7 @@ class Connection(asyncio.Protocol):
             self.cancel()
 
     def end(self, error: SqlError) -> None:
-        """Tells the client why, and closes."""
+        """Reports the reason to the client, and closes."""
         self.write(Report.of("FATAL", error).encode())
         self._close()
 
@@ -241,7 +242,7 @@ class Connection(asyncio.Protocol):
 
 
 class Server:
-    """A listening socket and its connections. ``port`` is the real one when 0 was asked for."""
+    """A listening socket and its connections. ``port``: the actual one if 0 was requested."""
 
     def __init__(self, session_factory: SessionFactory) -> None:
         self.session_factory = session_factory
@@ -261,19 +262,19 @@ class Server:
         return number
 
     def register(self, connection: Connection, backend_id: int) -> None:
-        """Gives a connection the key that a CancelRequest must show."""
+        """Assigns a connection the key that a CancelRequest must present."""
         connection.backend_id = backend_id
         connection.secret = secrets.token_bytes(4)
         self.keys[connection.backend_id] = connection
 
     def cancel_by_key(self, request: CancelRequest) -> None:
-        """Cancels what the connection of that key is running; a wrong key does nothing, and tells nothing."""
+        """Cancels the statement of the connection with that key. A wrong key does nothing and reveals nothing."""
         connection = self.keys.get(request.backend_id)
         if connection is not None and hmac.compare_digest(connection.secret, request.secret):
             connection.cancel()
 
     def cancel(self, connection: Connection) -> None:
-        """Asks a connection's session to stop what it is running."""
+        """Cancels the statement that a connection's session is running."""
         assert connection.session is not None
         self._begin(_cancel(connection.session))
 
@@ -287,7 +288,7 @@ class Server:
         task.add_done_callback(self._endings.discard)
 
     async def close(self) -> None:
-        """Stops listening, tells every client (57P01) and closes its session."""
+        """Stops listening, notifies every client (57P01) and closes its session."""
         if self._listening is not None:
             self._listening.close()
         connections = list(self.connections)
@@ -304,7 +305,7 @@ async def _cancel(session: WireSession) -> None:
 
 
 async def serve(session_factory: SessionFactory, host: str, port: int) -> Server:
-    """Listens on ``host:port`` (port 0: any free one) and serves each client with a session of its own."""
+    """Listens on ``host:port`` (port 0: any free one) and serves each client with its own session."""
     server = Server(session_factory)
     await server.listen(host, port)
     return server

@@ -1,8 +1,8 @@
-"""What every message of protocol 3 is made of: framing, limits, strings, and the errors of the wire itself.
+"""The parts of every message of protocol 3: framing, limits, strings, and protocol errors.
 
-A message is a type byte (absent at startup), an int32 length that counts itself, and a body. The messages stand in
-``messages_opening`` and ``messages_frontend`` (what clients send) and ``messages_backend`` (what we send), each with
-its fields, its limits, ``encode`` and ``decode`` side by side. Source: PostgreSQL's documentation, "Message Formats".
+A message is a type byte (absent at startup), an int32 length that includes itself, and a body. The messages are in
+``messages_opening`` and ``messages_frontend`` (sent by clients) and ``messages_backend`` (sent by us), each with its
+fields, limits, ``encode`` and ``decode`` side by side. Source: PostgreSQL's documentation, "Message Formats".
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Final
 from ivm.errors import SqlError
 
 MAX_STARTUP_LENGTH: Final = 10_000
-"""Bytes of a startup packet; Postgres's MAX_STARTUP_PACKET_LENGTH."""
+"""The maximum size of a startup packet in bytes; Postgres's MAX_STARTUP_PACKET_LENGTH."""
 MAX_SHORT_LENGTH: Final = 10_000
-"""Bytes of a message that carries no data (Sync, Execute, Describe …); PQ_SMALL_MESSAGE_LIMIT."""
+"""The maximum size in bytes of a message without data (Sync, Execute, Describe …); PQ_SMALL_MESSAGE_LIMIT."""
 MAX_LONG_LENGTH: Final = 0x3FFF_FFFF
-"""Bytes of a message that carries data (Query, Parse, Bind, CopyData …); PQ_LARGE_MESSAGE_LIMIT."""
+"""The maximum size in bytes of a message with data (Query, Parse, Bind, CopyData …); PQ_LARGE_MESSAGE_LIMIT."""
 
 INT16: Final = struct.Struct("!h")
 UINT16: Final = struct.Struct("!H")
@@ -27,7 +27,7 @@ HEADER: Final = struct.Struct("!ci")
 
 
 class ProtocolError(SqlError):
-    """08P01 and its like: bytes that are not the protocol. ``fatal``: the framing is lost, the connection ends."""
+    """08P01 and the like: bytes that violate the protocol. ``fatal``: framing is lost and the connection ends."""
 
     __slots__ = ("fatal",)
 
@@ -42,19 +42,19 @@ def frame(kind: bytes, body: bytes) -> bytes:
 
 
 def cstring(text: str) -> bytes:
-    """A string with its terminating zero; the text holds none."""
+    """A string with its terminating zero. It must contain no zero."""
     raw = text.encode()
     assert b"\0" not in raw, "a protocol string cannot hold a zero byte"
     return raw + b"\0"
 
 
 def sized(value: bytes | None) -> bytes:
-    """A value with its int32 length before it; -1 alone for NULL."""
+    """A value preceded by its int32 length; -1 alone for NULL."""
     return b"\xff\xff\xff\xff" if value is None else INT32.pack(len(value)) + value
 
 
 def invalid_bytes(raw: bytes, start: int) -> ProtocolError:
-    """Postgres's 22021 for bytes that are not UTF-8, naming the sequence that begins at ``start``."""
+    """Postgres's 22021 for bytes that are not UTF-8; it names the sequence at ``start``."""
     first = raw[start]
     length = 1 if not 0xC0 <= first < 0xF8 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
     shown = " ".join(f"0x{byte:02x}" for byte in raw[start : start + length])
@@ -62,7 +62,7 @@ def invalid_bytes(raw: bytes, start: int) -> ProtocolError:
 
 
 def text_of(raw: bytes) -> str:
-    """UTF-8 text from the wire; 22021 when it is not UTF-8."""
+    """Decodes UTF-8 text from the wire; 22021 if it is invalid."""
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
@@ -78,6 +78,6 @@ def string_at(body: bytes, at: int) -> tuple[str, int]:
 
 
 def finish(body: bytes, at: int) -> None:
-    """Checks that nothing is left after the last field."""
+    """Checks that no bytes follow the last field."""
     if at != len(body):
         raise ProtocolError("invalid message format")

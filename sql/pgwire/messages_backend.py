@@ -27,7 +27,7 @@ _ATTRIBUTES: Final = struct.Struct("!IhIhih")
 
 @dataclass(frozen=True, slots=True)
 class NegotiateProtocolVersion:
-    """The newest minor version we speak, and the ``_pq_.`` options we do not know."""
+    """The newest minor version that we support, and the ``_pq_.`` options that we do not."""
 
     minor: int
     options: tuple[str, ...]
@@ -49,7 +49,7 @@ class NegotiateProtocolVersion:
 
 @dataclass(frozen=True, slots=True)
 class NotificationResponse:
-    """What another session, the backend ``sender``, told a channel that the client listens to."""
+    """A notification by another session, the backend ``sender``, on a channel that the client listens to."""
 
     sender: int
     channel: str
@@ -69,7 +69,7 @@ class NotificationResponse:
 
 @dataclass(frozen=True, slots=True)
 class ParameterStatus:
-    """A setting that clients follow."""
+    """The value of a reported setting."""
 
     name: str
     value: str
@@ -87,7 +87,7 @@ class ParameterStatus:
 
 @dataclass(frozen=True, slots=True)
 class BackendKeyData:
-    """The key with which a CancelRequest names this connection."""
+    """The key by which a CancelRequest identifies this connection."""
 
     backend_id: int
     secret: bytes
@@ -102,7 +102,7 @@ class BackendKeyData:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One column of a RowDescription; ``table`` and ``attribute`` 0 when it is no plain column."""
+    """One column of a RowDescription. ``table`` and ``attribute`` are 0 unless it is a plain column of a table."""
 
     name: str
     table: int
@@ -115,7 +115,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class RowDescription:
-    """The columns of the rows to come."""
+    """The columns of the rows that follow."""
 
     fields: tuple[Field, ...]
 
@@ -143,7 +143,7 @@ class RowDescription:
 
 @dataclass(frozen=True, slots=True)
 class DataRow:
-    """One row. The listener sends rows that ``values.encode_rows`` made in bulk; this is the form they must have."""
+    """One row. The listener sends rows encoded in bulk by ``values.encode_rows``; this defines their format."""
 
     values: tuple[bytes | None, ...]
 
@@ -232,7 +232,7 @@ class Report:
 
     @staticmethod
     def of(severity: str, error: SqlError) -> Report:
-        """The ErrorResponse that tells an error."""
+        """The ErrorResponse for an error."""
         return Report(
             "E", severity, error.sqlstate, error.message, error.detail, error.hint, error.position, error.subject
         )

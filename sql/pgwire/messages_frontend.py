@@ -39,7 +39,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Parse:
-    """Prepares a statement. ``parameter_oids``: 0 leaves a type to be inferred; may be fewer than the parameters."""
+    """Prepares a statement. ``parameter_oids``: 0 leaves a type to be inferred; there may be fewer than parameters."""
 
     name: str
     text: str
@@ -62,7 +62,7 @@ class Parse:
 
 
 def _counted(body: bytes, at: int, code: str, size: int) -> tuple[tuple[int, ...], int]:
-    """An int16 count and as many integers of ``size`` bytes; where they end."""
+    """Reads an int16 count and as many integers of ``size`` bytes. Returns them and where they end."""
     try:
         count: int = UINT16.unpack_from(body, at)[0]
         if not count:
@@ -74,7 +74,7 @@ def _counted(body: bytes, at: int, code: str, size: int) -> tuple[tuple[int, ...
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """Makes a portal. ``formats``: none (all text), one for all, or one for each parameter; None is NULL."""
+    """Creates a portal. ``formats``: none (all text), one for all, or one per parameter. A None parameter is NULL."""
 
     portal: str
     statement: str
@@ -107,7 +107,7 @@ class Bind:
 
 
 def _values(body: bytes, at: int) -> tuple[tuple[bytes | None, ...], int]:
-    """Bind's parameters: a count, then each a length (-1 for NULL) and its bytes."""
+    """Reads Bind's parameters: a count, then for each a length (-1 for NULL) and its bytes."""
     values: list[bytes | None] = []
     try:
         count = UINT16.unpack_from(body, at)[0]
@@ -152,7 +152,7 @@ class Describe:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Drops a prepared statement (``kind`` "S") or a portal ("P"); one that is not there is no error."""
+    """Closes a prepared statement (``kind`` "S") or a portal ("P"). One that does not exist is not an error."""
 
     kind: str
     name: str
@@ -178,7 +178,7 @@ def _kind_and_name(body: bytes, message: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Execute:
-    """Runs a portal; ``max_rows`` 0 or less: all rows."""
+    """Runs a portal. ``max_rows`` <= 0: all rows."""
 
     portal: str
     max_rows: int
@@ -198,7 +198,7 @@ class Execute:
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """Ends a pipeline: commits its implicit transaction, ends the skipping after an error."""
+    """Ends a pipeline: commits its implicit transaction, and ends the skipping after an error."""
 
     limit: ClassVar[int] = MAX_SHORT_LENGTH
 
@@ -213,7 +213,7 @@ class Sync:
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """Asks for the answers so far."""
+    """Requests the answers so far."""
 
     limit: ClassVar[int] = MAX_SHORT_LENGTH
 
@@ -228,7 +228,7 @@ class Flush:
 
 @dataclass(frozen=True, slots=True)
 class Terminate:
-    """The client leaves."""
+    """Ends the connection."""
 
     limit: ClassVar[int] = MAX_SHORT_LENGTH
 
@@ -242,7 +242,7 @@ class Terminate:
 
 @dataclass(frozen=True, slots=True)
 class CopyData:
-    """A piece of a COPY's data, cut anywhere. The same message both ways."""
+    """A chunk of a COPY's data, cut anywhere. The same in both directions."""
 
     data: bytes
     limit: ClassVar[int] = MAX_LONG_LENGTH
@@ -272,7 +272,7 @@ class CopyDone:
 
 @dataclass(frozen=True, slots=True)
 class CopyFail:
-    """The client gives a COPY up, and says why."""
+    """The client aborts a COPY, with a reason."""
 
     message: str
     limit: ClassVar[int] = MAX_SHORT_LENGTH
@@ -304,7 +304,7 @@ class Password:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """The fast-path call of a function: framed, but answered with 0A000."""
+    """The fast-path function call: parsed, but answered with 0A000."""
 
     body: bytes
     limit: ClassVar[int] = MAX_LONG_LENGTH
@@ -338,4 +338,4 @@ FRONTEND: Final[dict[int, type[Frontend]]] = {
     ord("p"): Password,
     ord("F"): FunctionCall,
 }
-"""Types of messages after startup, by their type byte."""
+"""The message types after startup, by type byte."""

@@ -16,7 +16,7 @@ CANCEL_REQUEST_CODE: Final = 80877102
 
 @dataclass(frozen=True, slots=True)
 class SslRequest:
-    """Asks for TLS before startup."""
+    """Requests TLS before startup."""
 
     def encode(self) -> bytes:
         return struct.pack("!ii", 8, SSL_REQUEST_CODE)
@@ -24,7 +24,7 @@ class SslRequest:
 
 @dataclass(frozen=True, slots=True)
 class GssEncRequest:
-    """Asks for GSSAPI encryption before startup."""
+    """Requests GSSAPI encryption before startup."""
 
     def encode(self) -> bytes:
         return struct.pack("!ii", 8, GSS_REQUEST_CODE)
@@ -32,7 +32,7 @@ class GssEncRequest:
 
 @dataclass(frozen=True, slots=True)
 class CancelRequest:
-    """On a connection of its own: end what the connection with this key is running. ``secret``: 4 to 256 bytes."""
+    """Sent on its own connection: cancels the statement of the connection with this key. ``secret``: 4 to 256 bytes."""
 
     backend_id: int
     secret: bytes
@@ -88,7 +88,7 @@ Opening = SslRequest | GssEncRequest | CancelRequest | Startup
 
 
 def decode_opening(body: bytes) -> Opening:
-    """A packet of the startup phase, by its request code or version; ``body`` follows the length."""
+    """Decodes a packet of the startup phase by its request code or version; ``body`` follows the length."""
     code = INT32.unpack_from(body)[0]
     if code == CANCEL_REQUEST_CODE:
         return CancelRequest.decode(body[4:])

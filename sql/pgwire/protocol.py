@@ -1,15 +1,15 @@
-"""The protocol's state machine without sockets: bytes in, messages out, one at a time.
+"""The protocol's state machine, sans-I/O: bytes in, messages out, one at a time.
 
-``receive`` takes what came from the client; ``next_message`` gives the next message that the server should act on,
-or None when more bytes are needed. What may come next depends on what the server did with the last one, so messages
-are decoded only when asked for:
+``receive`` takes bytes from the client; ``next_message`` returns the next message that the server should act on, or
+None if more bytes are needed. What is allowed next depends on what the server did with the last message, so messages
+are decoded only on request:
 
 - until startup is complete: packets of the startup phase;
 - after ``fail`` in an extended pipeline: everything is dropped up to Sync;
-- after a COPY IN has ended (or failed): what is left of its data is dropped;
-- during a COPY IN: Flush and Sync are ignored, as Postgres does, and anything but copy messages is an error.
+- after a COPY IN has ended (or failed): the rest of its data is dropped;
+- during a COPY IN: Flush and Sync are ignored, as in Postgres, and anything but copy messages is an error.
 
-Invariant: after a fatal ProtocolError no message is ever given out again.
+Invariant: after a fatal ProtocolError no message is ever returned again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TERMINATE: Final = ord("X")
 
 
 class Phase(Enum):
-    """Where a connection stands."""
+    """A connection's state."""
 
     STARTUP = "startup"
     QUERIES = "queries"
@@ -36,7 +36,7 @@ class Phase(Enum):
 
 
 class ServerProtocol:
-    """The server's side of one connection. ``pending``: received bytes that no message has taken yet."""
+    """The server's side of one connection. ``pending``: received bytes not yet consumed by a message."""
 
     __slots__ = ("_at", "_buffer", "_chunks", "_extended", "_needed", "_skip_to_sync", "_total", "phase")
 
@@ -55,7 +55,7 @@ class ServerProtocol:
         return len(self._buffer) - self._at + self._total
 
     def receive(self, data: bytes) -> None:
-        """Bytes from the client. Cost: linear in ``data``; a long message is put together once, when it is whole."""
+        """Takes bytes from the client. Cost: linear in ``data``; a long message is joined once, when it is complete."""
         if not self._total and self._at == len(self._buffer):
             self._buffer, self._at = data, 0
         else:
@@ -63,7 +63,7 @@ class ServerProtocol:
             self._total += len(data)
 
     def _joined(self) -> bytes:
-        """The buffer with everything received; messages start at ``_at``."""
+        """The buffer with everything received; the next message starts at ``_at``."""
         if self._total:
             self._buffer = b"".join((self._buffer[self._at :], *self._chunks))
             self._at = self._total = 0
@@ -103,9 +103,9 @@ class ServerProtocol:
         return opening
 
     def next_message(self) -> Frontend | None:
-        """The next message to act on, None until more bytes come.
+        """The next message to act on, None if more bytes are needed.
 
-        Raises ProtocolError: fatal ones end the connection; after others the message is gone and the server
+        Raises ProtocolError. A fatal one ends the connection. After any other the message is consumed; the server
         reports the error and calls ``fail``, as for any error.
         """
         while self.phase in (Phase.QUERIES, Phase.COPY_IN):
@@ -130,14 +130,14 @@ class ServerProtocol:
         return None
 
     def _lost(self, kind: int, unknown: bool) -> ProtocolError:
-        """The framing is gone: nothing after this can be understood."""
+        """Framing is lost: no later byte can be interpreted."""
         self.phase = Phase.ENDED
         if unknown:
             return ProtocolError(f"invalid frontend message type {kind}", fatal=True)
         return ProtocolError("invalid message length", fatal=True)
 
     def _dropped(self, kind: int) -> bool:
-        """Whether a message of this type is passed over in the present state."""
+        """Whether a message of this type is skipped in the current state."""
         if self._skip_to_sync:
             if kind not in b"SX":
                 return True
@@ -148,7 +148,7 @@ class ServerProtocol:
         return kind in b"dcf"
 
     def _note(self, kind: int) -> None:
-        """Keeps the state in step with the message that is about to be given out."""
+        """Updates the state for the message about to be returned."""
         if kind == _TERMINATE:
             self.phase = Phase.ENDED
         elif self.phase is Phase.COPY_IN:
@@ -160,24 +160,24 @@ class ServerProtocol:
             self._extended = kind != _FUNCTION_CALL
 
     def next_is_sync(self) -> bool:
-        """Whether the next message has come already and is Sync."""
+        """Whether the next message has already arrived and is Sync."""
         return self._joined()[self._at : self._at + 1] == b"S"
 
     def start_copy(self) -> None:
-        """CopyInResponse has been sent."""
+        """Call when CopyInResponse has been sent."""
         assert self.phase is Phase.QUERIES
         self.phase = Phase.COPY_IN
 
     def end_copy(self) -> None:
-        """The COPY IN is over, well or not: later copy messages are dropped."""
+        """Call when the COPY IN is over, successfully or not: later copy messages are dropped."""
         if self.phase is Phase.COPY_IN:
             self.phase = Phase.QUERIES
 
     def fail(self) -> bool:
-        """An ErrorResponse has been sent for the last message.
+        """Call when an ErrorResponse has been sent for the last message.
 
-        True when it belongs to an extended pipeline: all is dropped up to Sync, whose ReadyForQuery ends it. False
-        for a simple query: ReadyForQuery comes now.
+        True if the message belongs to an extended pipeline: everything is dropped up to Sync, whose ReadyForQuery ends
+        it. False for a simple query: send ReadyForQuery now.
         """
         self.end_copy()
         if self._extended:
@@ -185,10 +185,10 @@ class ServerProtocol:
         return self._extended
 
     def end_pipeline(self) -> None:
-        """ReadyForQuery has been sent: what comes next begins a new query or pipeline."""
+        """Call when ReadyForQuery has been sent: the next message begins a new query or pipeline."""
         self._extended = False
         self._skip_to_sync = False
 
     def end(self) -> None:
-        """The connection is over."""
+        """Ends the connection."""
         self.phase = Phase.ENDED

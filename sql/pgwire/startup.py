@@ -1,4 +1,4 @@
-"""What a StartupMessage asks for, and the parameters that a client is told of before its first query."""
+"""Parses a StartupMessage, and lists the parameters reported to a client before its first query."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ REPORTED: Final[dict[str, str]] = {
     "default_transaction_read_only": "off",
     "in_hot_standby": "off",
 }
-"""The settings that Postgres reports to clients, with the values that hold unless the session says otherwise."""
+"""The settings that Postgres reports to clients, with their values unless the session overrides them."""
 
 _OPTION: Final = re.compile(r"(?:-c\s*|--)([\w.-]+)=((?:\\.|\S)*)\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Who comes, to which database, with which settings; ``unknown``: ``_pq_.`` options that we do not speak."""
+    """A client's user, database and settings. ``unknown``: ``_pq_.`` options that we do not support."""
 
     user: str
     database: str
@@ -41,7 +41,7 @@ class Opened:
 
 
 def open_session(startup: Startup) -> Opened:
-    """Reads a StartupMessage. 28000 without a user, 0A000 for replication, 42601 for bad ``options``."""
+    """Interprets a StartupMessage. 28000 without a user, 0A000 for replication, 42601 for bad ``options``."""
     given = dict(startup.parameters)
     user = given.pop("user", "")
     if not user:
@@ -60,13 +60,13 @@ def open_session(startup: Startup) -> Opened:
 
 
 def encoding_name(text: str) -> str:
-    """UTF8 in any of its spellings; like Postgres, only letters and digits count (asyncpg sends ``'utf-8'``)."""
+    """UTF8 for any of its spellings. As in Postgres only letters and digits count (asyncpg sends ``'utf-8'``)."""
     plain = "".join(c for c in text.lower() if c.isalnum())
     return "UTF8" if plain in ("utf8", "unicode") else text
 
 
 def parse_options(text: str) -> dict[str, str]:
-    """The settings of a startup ``options`` string: ``-c name=value`` and ``--name=value``, backslash escapes."""
+    """Parses a startup ``options`` string: ``-c name=value`` and ``--name=value``, with backslash escapes."""
     found, at = {}, len(text) - len(text.lstrip())
     while at < len(text):
         match = _OPTION.match(text, at)

@@ -35,14 +35,14 @@ _BINARY_DTYPES: Final[dict[Kind, str]] = {
 }  # fmt: skip
 
 _BULK: Final = (Kind.INT2, Kind.INT4, Kind.INT8, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.FLOAT4, Kind.FLOAT8)
-"""Types whose binary form is their word, or its float: any value is a valid one."""
+"""Types whose binary format is their word, or its float: any value is valid."""
 
 Slices = tuple[NDArray[np.uint8], Words, Words]
-"""data, and each row's start and length (-1 for NULL) in it"""
+"""The data, and each row's start and length in it (-1 for NULL)."""
 
 
 def decode_parameter(type_: SqlType, format_: int, data: bytes, style: TextStyle = DEFAULT_STYLE) -> object:
-    """A parameter's bytes → its datum. Raises what the type's input function does, 22021 if it is no UTF-8."""
+    """Decodes a parameter's bytes. Raises the errors of the type's input function, 22021 if it is not UTF-8."""
     if format_ == BINARY_FORMAT:
         return decode_binary(type_, data, style)
     if format_ != TEXT_FORMAT:
@@ -56,7 +56,7 @@ def decode_parameter(type_: SqlType, format_: int, data: bytes, style: TextStyle
 
 
 def decode_words(type_: SqlType, fields: Sequence[bytes | None]) -> Words | None:
-    """A column's binary fields → words, 0 for NULL, in bulk; None when they must go one by one."""
+    """A column's binary fields → words, 0 for NULL, in bulk; None if they must be decoded one by one."""
     if type_.kind not in _BULK or type_.precision is not None:
         return None
     dtype = np.dtype(_BINARY_DTYPES[type_.kind])
@@ -70,7 +70,7 @@ def decode_words(type_: SqlType, fields: Sequence[bytes | None]) -> Words | None
 
 
 def column_formats(formats: Sequence[int], count: int) -> list[int]:
-    """Bind's result formats for every column: none is text, one is for all."""
+    """Expands Bind's result formats to one per column: none means text, one applies to all."""
     if len(formats) == 0:
         return [TEXT_FORMAT] * count
     if len(formats) == 1:
@@ -83,7 +83,7 @@ def column_formats(formats: Sequence[int], count: int) -> list[int]:
 def encode_rows(
     rowset: RowSet, formats: Sequence[int], dictionary: Dictionary, style: TextStyle = DEFAULT_STYLE
 ) -> bytes:
-    """All the rows' DataRow messages, concatenated. ``formats`` as in Bind (empty, one, or one for each column)."""
+    """All rows as concatenated DataRow messages. ``formats`` as in Bind (empty, one, or one per column)."""
     chosen = column_formats(formats, len(rowset.schema))
     if len(rowset.rows) <= _SMALL:
         return _encode_few(rowset, chosen, dictionary, style)
@@ -113,7 +113,7 @@ def _format_int(word: int) -> bytes:
 
 
 def _writer(type_: SqlType, format_: int, dictionary: Dictionary, style: TextStyle) -> Callable[[int], bytes]:
-    """A function from a word to its bytes on the wire."""
+    """A function from a word to its encoding on the wire."""
     kind = type_.kind
     if kind in TEXT_KINDS:
         return dictionary.lookup_one
