@@ -1,4 +1,5 @@
-"""Names → objects. The dataclasses are what the binder sees; ``Catalog`` (below) keeps and persists them."""
+"""The catalog: names → objects. The dataclasses are what the binder sees; ``Catalog`` (below) stores and persists
+them."""
 
 from __future__ import annotations
 
@@ -47,13 +48,14 @@ class RelationKind(Enum):
     TYPE = "t"
     """A user's type."""
     FUNCTION = "f"
-    """A user's function: the relation of what it returns, named by its signature."""
+    """A user's function: a relation with the columns that it returns, named by its signature."""
     SOURCE = "o"
-    """What fills a table from outside: its rows say how far."""
+    """A source, which fills a table from outside. Its rows record its progress."""
     SINK = "k"
-    """What sends a relation's changes out. It has no rows: its folder and ``freshet.sinks`` say how far it is."""
+    """A sink, which sends a relation's changes out. It has no rows: its folder and ``freshet.sinks`` show its
+    progress."""
     SYSTEM = "s"
-    """A relation of pg_catalog or information_schema; shown to clients as a table or view of that schema."""
+    """A relation of pg_catalog or information_schema, shown to clients as a table or view of that schema."""
 
 
 LABELS: Final = {
@@ -68,15 +70,15 @@ LABELS: Final = {
     RelationKind.SINK: "sink",
 }
 FED: Final = (RelationKind.TABLE, RelationKind.SOURCE)
-"""The kinds whose rows are fed to the dataflow as they come."""
+"""The kinds whose rows are inputs of the dataflow."""
 STORED: Final = (*FED, RelationKind.MATERIALIZED_VIEW)
 """The kinds that have rows of their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A column's numbers come from a sequence, by its id. ``kind``: default (``DEFAULT nextval(…)``, as SERIAL makes
-    it), or identity ``always`` or ``by default``."""
+    """A column whose numbers come from a sequence, given by its id. ``kind``: default (``DEFAULT nextval(…)``, as made
+    by SERIAL), or identity ``always`` or ``by default``."""
 
     sequence: int
     kind: str = "default"
@@ -88,7 +90,7 @@ class Generated:
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column of a stored relation. ``default`` is the DEFAULT expression's SQL text; ``generated`` stands for it."""
+    """A column of a stored relation. ``default``: the DEFAULT expression's SQL text, which ``generated`` replaces."""
 
     name: str
     type: SqlType
@@ -99,10 +101,11 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """What a sequence is; where it stands is known to ``sequences.py`` by ``storage``, a number never used again.
+    """A sequence's definition. ``sequences.py`` keeps its position by ``storage``, a number that is never reused.
 
-    ``initial`` and ``called``: where it begins. A change that can be rolled back (ALTER, RESTART) gives it a new
-    storage, as Postgres does. ``owner``: the oid of a table and a column's name; ``internal``: an identity column's.
+    ``initial`` and ``called``: its initial position. A change that can be rolled back (ALTER, RESTART) gives it a new
+    storage, as in Postgres. ``owner``: a table's oid and a column's name. ``internal``: it belongs to an identity
+    column.
     """
 
     storage: int
@@ -126,10 +129,11 @@ SEQUENCE_COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a name in a view's definition meant when the view was made. ``places``: its offsets in the definition.
+    """What a name in a view's definition referred to when the view was created. ``places``: its offsets in the
+    definition.
 
-    ``columns``: what the definition calls the relation's columns, by position, where that is not what they are called
-    now; empty for a column that came later. () where the relation's own names will do.
+    ``columns``: the relation's column names in the definition, by position, if they have changed since; empty for a
+    column added later. () if the current names apply.
     """
 
     schema_name: str | None
@@ -141,22 +145,22 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A table, view or system relation, by an ``id`` from 16384 on (system relations have Postgres's oids).
+    """A table, view or other object, with an ``id`` from 16384 up (system relations have Postgres's oids).
 
-    A change of the rows' layout (ALTER TABLE) makes a new relation in place of the old one, as a new relfilenode is in
-    Postgres; ``first_id`` is then the id that it was created with and 0 otherwise: ``oid`` stays what it was.
+    A change of the rows' layout (ALTER TABLE) replaces the relation by a new one, as Postgres assigns a new
+    relfilenode. ``first_id`` is then the id at creation, otherwise 0, so that ``oid`` stays the same.
 
-    ``primary_key``: positions of the key's columns, empty without one. ``definition``: a view's SELECT text, bound
-    anew when a view is used; its names mean what ``references`` says. ``retain``: microseconds of history kept.
-    ``created``: the epoch of the commit that made it. ``dependencies``: ids of the relations that a view's definition
-    names, views inside them too. ``key_name``: what the primary key was named, if it was. ``indexes``: all but the
-    primary key's, by id. ``parents``: the oids of the tables that it inherits from; ``children``: the ids of those that
-    inherit from it, which the catalog keeps up (they are not persisted). ``partitioning``: a
-    partitioned table's, which has no rows of its own; ``bound``: that of a partition of the one parent. ``locks``: the
-    ids under which the store keeps what a view's joins with PROCTIME() have found.
-    ``planning``: how a materialized view is planned, whenever that is. ``connection``: a source's or sink's, whose
-    one dependency is what it fills or reads. ``parts``: of a materialized view that Spark maintains, into how many its
-    state is divided; 0: the engine maintains it.
+    ``primary_key``: positions of the key's columns, empty without one. ``definition``: a view's SELECT text, bound anew
+    whenever the view is used, with names resolved by ``references``. ``retain``: microseconds of history kept.
+    ``created``: the epoch of the creating commit. ``dependencies``: ids of the relations named by a view's definition,
+    including those of views inside it. ``key_name``: the primary key's name, if given. ``indexes``: all but the primary
+    key's, by id. ``parents``: the oids of the tables that it inherits from. ``children``: the ids of those that inherit
+    from it, maintained by the catalog and not persisted. ``partitioning``: of a partitioned table, which has no rows of
+    its own. ``bound``: of a partition, which has one parent. ``locks``: the ids under which the store keeps what a
+    view's joins with PROCTIME() have found. ``planning``: the settings by which a materialized view is always planned.
+    ``connection``: of a source or sink, whose only dependency is the relation that it fills or reads. ``parts``: the
+    number of parts into which Spark divides the state of a materialized view that it maintains; 0 if the engine
+    maintains it.
     """
 
     id: int
@@ -189,18 +193,18 @@ class Relation:
 
     @property
     def own_type(self) -> SqlType:
-        """The type that it is."""
+        """The type that it defines."""
         assert self.enum is not None, "a type"
         return SqlType(Kind.ENUM, enum=self.enum.type)
 
     @property
     def oid(self) -> int:
-        """What clients know it by: pg_class.oid. Relations in the order of their oids are in order of creation."""
+        """The oid seen by clients: pg_class.oid. Oids ascend in order of creation."""
         return self.first_id or self.id
 
     @property
     def temporary(self) -> bool:
-        """Whether it goes with the session that made it."""
+        """Whether it is dropped with the session that created it."""
         return is_temporary(self.schema_name)
 
     @property
@@ -210,12 +214,12 @@ class Relation:
 
     @property
     def row_schema(self) -> Schema:
-        """What rows on their way to the table look like: a partitioned one leaves NOT NULL to its partitions."""
+        """The schema of rows inserted into the table: a partitioned table leaves NOT NULL to its partitions."""
         return tuple(ColumnType(c.type, c.nullable or self.partitioning is not None) for c in self.columns)
 
     @property
     def all_indexes(self) -> tuple[Index, ...]:
-        """Every index, the primary key's first."""
+        """All indexes, the primary key's first."""
         if not self.primary_key:
             return self.indexes
         name = self.key_name or object_name(self.name, "", "pkey")
@@ -224,32 +228,32 @@ class Relation:
 
     @property
     def keys(self) -> tuple[Index, ...]:
-        """The indexes that are unique."""
+        """The unique indexes."""
         return tuple(i for i in self.all_indexes if i.unique)
 
 
 class CatalogReader(Protocol):
-    """What the binder asks of the catalog."""
+    """The interface through which the binder reads the catalog."""
 
     def resolve(self, schema_name: str | None, name: str) -> Relation | None:
-        """The relation of that name: in the schema, or along the search path."""
+        """The relation with that name, in the schema or along the search path."""
         ...
 
     def by_id(self, relation: int) -> Relation | None: ...
     def below(self, relation: Relation) -> tuple[Relation, ...]:
-        """The tables that inherit from a relation, directly or not, each once and after its parents."""
+        """The tables that inherit from a relation, directly or indirectly, each once and after its parents."""
         ...
 
     def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
-        """The users' functions of that name: in the schema, or along the search path."""
+        """The users' functions with that name, in the schema or along the search path."""
         ...
 
     def type(self, schema_name: str | None, name: str) -> Relation | None:
-        """The user's type of that name: in the schema, or along the search path."""
+        """The user's type with that name, in the schema or along the search path."""
         ...
 
     def home(self, schema_name: str | None, temporary: bool) -> str:
-        """The schema that CREATE with such a name makes its object in. Raises 3F000, 42P16, 42501."""
+        """The schema in which CREATE with such a name creates its object. Raises 3F000, 42P16, 42501."""
         ...
 
 
@@ -259,7 +263,7 @@ PUBLIC_ID: Final = 2200
 INTERNAL_SCHEMAS: Final = MappingProxyType(
     {"pg_catalog": 11, "pg_toast": 99, "information_schema": 13207, "freshet": 13999}
 )
-"""The schemas that no client makes or drops, by oid."""
+"""The schemas that clients can neither create nor drop, by oid."""
 
 
 def is_temporary(schema_name: str) -> bool:
@@ -269,11 +273,12 @@ def is_temporary(schema_name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """The user's schemas (by name, with their oids) and relations, immutable: a change makes a new catalog, so that
-    readers keep the one they began with.
+    """The user's schemas (by name, with their oids) and relations. Immutable: a change makes a new catalog, so that
+    readers keep the one they started with.
 
     ``system`` holds the relations of the internal schemas, which are the same in every catalog and not persisted.
-    Invariant: ``version`` differs between any two catalogs that a server has ever shown.
+
+    Invariant: ``version`` differs between any two catalogs that a server has ever published.
     """
 
     relations: Mapping[int, Relation] = field(default_factory=dict)
@@ -287,7 +292,7 @@ class Catalog:
     schemas: Mapping[str, int] = field(default_factory=lambda: {PUBLIC: PUBLIC_ID})
 
     def find(self, schema_name: str, name: str) -> Relation | None:
-        """The relation of that name in that schema."""
+        """The relation with that name in that schema."""
         return self.names.get((schema_name, name)) or self.system.get((schema_name, name))
 
     def has_schema(self, name: str) -> bool:
@@ -297,18 +302,18 @@ class Catalog:
         return self.relations.get(relation) or self.system_ids.get(relation)
 
     def lacks(self, ids: Iterable[int]) -> bool:
-        """Whether one of the relations has been dropped; ids below 0 are of one statement alone."""
+        """Whether any of the relations has been dropped. Negative ids belong to a single statement and are ignored."""
         return any(i >= 0 and self.by_id(i) is None for i in ids)
 
     def below(self, relation: Relation) -> tuple[Relation, ...]:
-        """The tables that inherit from a relation, directly or not, each once and after its parents."""
+        """The tables that inherit from a relation, directly or indirectly, each once and after its parents."""
         found: dict[int, Relation] = {}
         for child in (self.relations[i] for i in relation.children):
             found.update({r.id: r for r in (child, *self.below(child)) if r.id not in found})
         return tuple(found.values())
 
     def above(self, relation: Relation) -> tuple[Relation, ...]:
-        """The tables that a relation inherits from, directly or not, each once."""
+        """The tables that a relation inherits from, directly or indirectly, each once."""
         if not relation.parents:
             return ()
         found: dict[int, Relation] = {}
@@ -326,7 +331,7 @@ class Catalog:
         )
 
     def with_relation(self, relation: Relation, version: int) -> Catalog:
-        """The catalog with one relation added, or replaced when its id is known."""
+        """The catalog with a relation added, or replaced if its id is known."""
         relations = {**self.relations, relation.id: relation}
         objects = [i.id for i in relation.indexes] + [c.id for c in relation.checks]
         if relation.enum is not None:
@@ -342,11 +347,11 @@ class Catalog:
         return self._of(relations, self.next_id, version)
 
     def with_schema(self, name: str, oid: int, version: int) -> Catalog:
-        """The catalog with one more schema, empty."""
+        """The catalog with a new, empty schema."""
         return replace(self, schemas={**self.schemas, name: oid}, next_id=max(self.next_id, oid + 1), version=version)
 
     def without_schemas(self, names: Iterable[str], version: int) -> Catalog:
-        """The catalog without these schemas, whose relations have gone before."""
+        """The catalog without these schemas, which must be empty."""
         gone = frozenset(names)
         assert not any(r.schema_name in gone for r in self.relations.values()), "the schemas are empty"
         return replace(self, schemas={n: i for n, i in self.schemas.items() if n not in gone}, version=version)
@@ -357,13 +362,13 @@ class Catalog:
         return sorted((r for r in self.relations.values() if r.schema_name in wanted), key=lambda r: r.oid)
 
     def exchanged(self, old: int, new: Relation, version: int) -> Catalog:
-        """The catalog with a relation of another id in the place of ``old``, and what depends on it told so."""
+        """The catalog with ``old`` replaced by a relation with another id; its dependents then refer to the new one."""
         relations = {i: _redirected(r, old, new.id) for i, r in self.relations.items() if i != old}
         return self._of({**relations, new.id: new}, max(self.next_id, new.id + 1), version)
 
     def dependents(self, ids: Iterable[int]) -> list[Relation]:
-        """Every relation outside of ``ids`` that needs one of them, in order of creation, transitively: views over
-        them, and the tables that inherit from them."""
+        """All relations outside ``ids`` that depend on one of them, transitively, in order of creation: views over
+        them, and tables that inherit from them."""
         given = set(ids)
         needed = given | {r.id for i in given if i in self.relations for r in self.below(self.relations[i])}
         found = []
@@ -374,15 +379,15 @@ class Catalog:
         return found
 
     def owned(self, ids: Iterable[int]) -> list[Relation]:
-        """The sequences that go with these tables."""
+        """The sequences owned by these tables, which are dropped with them."""
         tables = {self.relations[i].oid for i in ids if i in self.relations}
         found = ((r, r.sequence.owner) for r in self.relations.values() if r.sequence is not None)
         return [r for r, owner in found if owner is not None and owner[0] in tables]
 
     def stored(self) -> list[Relation]:
-        """The relations whose rows the engine has, in an order in which each comes after what its rows depend on.
+        """The relations whose rows the engine keeps, ordered so that each comes after those that its rows depend on.
 
-        Views come last: a table may be younger than a view over the table that it inherits from.
+        Views come last: a table may be newer than a view over the table that it inherits from.
         """
         return sorted(
             (r for r in self.relations.values() if r.kind in STORED and not r.parts),
@@ -394,7 +399,7 @@ class Catalog:
         return [r for r in self.relations.values() if r.parts]
 
     def to_json(self) -> bytes:
-        """All that is persisted; ``from_json`` reads it back."""
+        """The persistent contents; ``from_json`` reads them back."""
         relations = [_relation_to_json(r) for r in sorted(self.relations.values(), key=lambda r: r.id)]
         body = {
             "format": 1, "next_id": self.next_id, "version": self.version, "schemas": dict(self.schemas),
@@ -418,7 +423,7 @@ class Catalog:
         return enum_from_json(data["id"], data["name"], data["enum"], of_now)
 
     def using(self, type_: Relation) -> list[tuple[Relation, TableColumn]]:
-        """The tables' columns of a type, or of arrays of it."""
+        """The tables' columns of this type, or of arrays of it."""
         enum = type_.own_type.enum
         tables = sorted((r for r in self.relations.values() if r.kind is RelationKind.TABLE), key=lambda r: r.oid)
         return [(t, c) for t in tables for c in t.columns if (c.type.element or c.type).enum is enum]
@@ -451,7 +456,7 @@ def _with_children(relations: dict[int, Relation]) -> dict[int, Relation]:
 
 
 def _unlinked(relation: Relation, parents: set[int]) -> Relation:
-    """The relation without its foreign keys to tables that go."""
+    """The relation without its foreign keys to these tables, which are being dropped."""
     kept = tuple(k for k in relation.foreign_keys if k.parent not in parents)
     return relation if len(kept) == len(relation.foreign_keys) else replace(relation, foreign_keys=kept)
 

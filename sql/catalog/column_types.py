@@ -70,7 +70,7 @@ _NAME: Final = re.compile(
 
 
 def array_of(element: SqlType) -> SqlType:
-    """The array type of an element; an array's is itself, since Postgres's arrays have no declared dimensions."""
+    """The array type of an element. An array's is itself, since Postgres's arrays have no declared dimensions."""
     if element.kind is Kind.RECORD and element.fields:
         raise unsupported("an array of rows")
     return element if element.kind is Kind.ARRAY else SqlType(Kind.ARRAY, element=element)
@@ -82,9 +82,9 @@ def is_type_name(name: str) -> bool:
 
 
 def parse_type(text: str, position: int | None = None) -> SqlType:
-    """A type as written in SQL: ``character varying(10)[]``, ``timestamp(3) with time zone``, ``_int4``, …
+    """Parses a type as written in SQL: ``character varying(10)[]``, ``timestamp(3) with time zone``, ``_int4``, …
 
-    Raises 42601 when it is no type name at all, 42704 when there is no such type, 0A000 when we lack it.
+    Raises 42601 if it is not a type name at all, 42704 if no such type exists, 0A000 if we do not support it.
     """
     match = _NAME.match(text)
     if match is None:
@@ -96,9 +96,10 @@ def parse_type(text: str, position: int | None = None) -> SqlType:
 
 
 def type_from_name(name: str, args: Sequence[int] = (), position: int | None = None) -> SqlType:
-    """The type of a (lower-case, unquoted, alias or internal) name and its modifiers.
+    """The type for a name (lower-case and unquoted; an alias or internal name) and its modifiers.
 
-    ``char`` is character(1); the one-byte type is ``"char"`` with its quotes. Raises 42704, 0A000, 22023 as Postgres.
+    ``char`` is character(1); the one-byte type is written ``"char"``, with quotes. Raises 42704, 0A000, 22023 as
+    Postgres.
     """
     name = name.removeprefix("pg_catalog.")
     if name.endswith("[]"):

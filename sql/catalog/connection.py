@@ -1,9 +1,9 @@
-"""What connects the database with the outside: where a source's rows come from, where a sink's changes go.
+"""Connections to the outside: where a source's rows come from, or where a sink's changes go.
 
 A connection is a relation of its own (``RelationKind.SOURCE`` or ``SINK``) that depends on the one table or view that
-it fills or reads. A source's rows say how far it has come. They are fed in the same commit as the work that they speak
-of, so that either both are durable or neither is, and they are recovered, kept and read as a table's rows are. How far
-a sink has come is told by what it has written.
+it fills or reads. A source's rows record its progress. They are committed together with the rows that it has read, so
+that either both are durable or neither is, and they are stored, recovered and read like a table's rows. A sink's
+progress is recorded in what it has written.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ Options = tuple[tuple[str, OptionValue], ...]
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """``system``: what is connected (files, kafka, rate, jdbc; a sink's: local, spark). ``options``: about it,
-    by lower-case names.
+    """``system``: what it connects to (files, kafka, rate, jdbc; for a sink local, spark). ``options``: by lower-case
+    name.
 
-    ``columns``: names of those that are filled, in order; () for all. ``key``: names of the columns by which rows are
-    found again, () where they are not. ``envelope``: none, upsert, debezium or (a sink's) changelog.
-    ``trigger``: µs from one look to the next. ``paused``: nothing runs until RESUME.
+    ``columns``: names of the columns to fill, in order; () for all. ``key``: names of the columns that identify a row,
+    () if none do. ``envelope``: none, upsert, debezium or (for a sink) changelog. ``trigger``: µs between polls.
+    ``paused``: nothing runs until RESUME.
     """
 
     system: str
@@ -35,7 +35,7 @@ class Connection:
     paused: bool = False
 
     def option(self, name: str) -> OptionValue | None:
-        """What was said for an option."""
+        """An option's value."""
         return next((value for known, value in self.options if known == name), None)
 
 

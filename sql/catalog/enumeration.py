@@ -1,4 +1,4 @@
-"""Enums in the catalog: their labels, and where a new one stands among them."""
+"""Enums in the catalog: their labels, and the position of an added one."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ivm.words import EnumType, Kind, SqlType
 from planner.identifiers import quoted
 
 GAP: Final = 1 << 40
-"""Between the positions of labels that were declared together: room for forty halvings."""
+"""The distance between labels that are declared together: it can be halved forty times."""
 LONGEST: Final = 63
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """``word``: its position. ``oid``: pg_enum.oid."""
+    """``word``: its value, in sort order. ``oid``: pg_enum.oid."""
 
     word: int
     text: str
@@ -26,25 +26,25 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Enumeration:
-    """``type``: the one object that types of columns and expressions hold; it has the name and the labels of the
-    catalog that was made last, this one those of its own catalog."""
+    """An enum of one catalog. ``type``: the single object shared by the types of columns and expressions; it has the
+    name and labels last published, while this object has those of its own catalog."""
 
     type: EnumType
     name: str
     labels: tuple[Label, ...]
 
     def publish(self) -> None:
-        """The type is called so, and its values are read and shown by these labels, from now on."""
+        """Makes this name and these labels the ones by which the type is shown and its values are read and printed."""
         self.type.name, self.type.shown = self.name, quoted(self.name)
         self.type.hold((label.word, label.text) for label in self.labels)
 
     def find(self, text: str) -> int | None:
-        """A label's place."""
+        """A label's index, None if there is no such label."""
         return next((i for i, label in enumerate(self.labels) if label.text == text), None)
 
 
 def type_of_oid(enums: Iterable[EnumType | None], oid: int) -> SqlType | None:
-    """The enum, or the array of an enum, that has this oid."""
+    """The enum with this oid, or the array of an enum."""
     for enum in enums:
         if enum is not None and enum.oid == oid:
             return SqlType(Kind.ENUM, enum=enum)
@@ -54,7 +54,7 @@ def type_of_oid(enums: Iterable[EnumType | None], oid: int) -> SqlType | None:
 
 
 def declared(oid: int, name: str, texts: tuple[str, ...]) -> Enumeration:
-    """A new enum of these labels; the oids after its own are its array's and the labels'. Raises 42602, 23505."""
+    """A new enum with these labels. The oids following its own are its array's and the labels'. Raises 42602, 23505."""
     for text in texts:
         check_label(text)
     for i, text in enumerate(texts):
@@ -69,14 +69,14 @@ def declared(oid: int, name: str, texts: tuple[str, ...]) -> Enumeration:
 
 
 def check_label(text: str) -> None:
-    """Raises 42602 for one that is too long."""
+    """Raises 42602 if the label is too long."""
     if len(text.encode()) > LONGEST:
         detail = f"Labels must be {LONGEST} bytes or less."
         raise SqlError("42602", f'invalid enum label "{text}"', detail)
 
 
 def added(enum: Enumeration, text: str, oid: int, neighbor: tuple[str, bool] | None) -> Enumeration:
-    """With one label more: last, or before (True) or after a neighbor. Raises 22023."""
+    """Adds a label: last, or before (True) or after a neighbor. Raises 22023."""
     labels = enum.labels
     place = len(labels)
     if neighbor is not None:
@@ -103,7 +103,7 @@ def _between(labels: tuple[Label, ...], place: int) -> int:
 
 
 def renamed(enum: Enumeration, old: str, new: str) -> Enumeration:
-    """With a label by another name. Raises 22023, 42710."""
+    """Renames a label. Raises 22023, 42710."""
     check_label(new)
     place = enum.find(old)
     if place is None:
@@ -121,7 +121,7 @@ def enum_to_json(enum: Enumeration) -> dict[str, object]:
 
 
 def enum_from_json(oid: int, name: str, data: Mapping[str, Any], known: EnumType | None) -> Enumeration:
-    """``known``: the type's object, where there is one."""
+    """``known``: the type's existing object, if there is one."""
     labels = tuple(Label(*label) for label in data["labels"])
     made = Enumeration(known or EnumType(oid, data["array_oid"], name, quoted(name)), name, labels)
     made.publish()

@@ -1,4 +1,4 @@
-"""Indexes and constraints of a relation, as the catalog keeps them."""
+"""Indexes and constraints of a relation, as stored in the catalog."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 INDEX_BASE: Final = 0x4000_0000
-"""What the oid of a primary key's index has on top of its table's."""
+"""The offset of a primary key index's oid from its table's."""
 NAME_BYTES: Final = 63
-"""Postgres's longest name."""
+"""The maximum length of a name in Postgres, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An arrangement of a relation by ``columns`` (positions), which ``unique`` keeps free of duplicates.
+    """An arrangement of a relation by ``columns`` (positions); ``unique`` rejects duplicates.
 
-    ``id`` is its oid. ``constraint``: made by PRIMARY KEY or UNIQUE, so that it goes with the constraint.
+    ``id`` is its oid. ``constraint``: created by PRIMARY KEY or UNIQUE, and dropped with that constraint.
     ``nulls_distinct``: rows with a NULL in the key are never duplicates. ``descending`` and ``nulls_first``: by column,
-    as they were written; an arrangement has no order, they are only shown. ``included``: columns of INCLUDE.
+    as written; they are only displayed, since an arrangement has no order. ``included``: columns of INCLUDE.
     """
 
     id: int
@@ -35,7 +35,7 @@ class Index:
 
 
 def index_to_json(index: Index) -> dict[str, object]:
-    """``index_from_json`` reads it back; what is as usual is left out."""
+    """Leaves out default values; ``index_from_json`` reads it back."""
     found: dict[str, object] = {"id": index.id, "name": index.name, "columns": list(index.columns)}
     for name in _OPTIONAL:
         value = getattr(index, name)
@@ -56,7 +56,7 @@ _OPTIONAL: Final = (
 
 
 def object_name(relation: str, columns: str, label: str) -> str:
-    """``relation_columns_label`` in 63 bytes, the longer of the first two parts cut first (makeObjectName)."""
+    """``relation_columns_label`` in at most 63 bytes, shortening the longer of the first two parts (makeObjectName)."""
     first, second = relation.encode(), columns.encode()
     overhead = len(label) + 1 + (1 if columns else 0)
     while len(first) + len(second) + overhead > NAME_BYTES:
@@ -70,7 +70,7 @@ def object_name(relation: str, columns: str, label: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A condition that no row may fail, by its SQL text. ``columns``: those that it names, in order of position."""
+    """A CHECK condition, as SQL text. ``columns``: those that it names, ordered by position."""
 
     id: int
     name: str
@@ -90,9 +90,9 @@ def check_from_json(data: list[Any]) -> Check:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """``columns`` (positions) name a row of the table with oid ``parent`` by its unique ``keys`` (names, in the order
-    of the parent's index). The actions: no action, restrict, cascade, set null or set default. ``changed``: the columns
-    that ON DELETE SET changes, all when empty."""
+    """``columns`` (positions) refer to a row of the table with oid ``parent`` by its unique ``keys`` (names, in the
+    order of the parent's index). The actions: no action, restrict, cascade, set null or set default. ``changed``: the
+    columns that ON DELETE SET changes, all if empty."""
 
     id: int
     name: str

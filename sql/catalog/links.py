@@ -1,4 +1,4 @@
-"""Foreign keys between the tables of a catalog, from both sides."""
+"""Foreign keys between a catalog's tables, indexed from both sides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sql.catalog.keys import ForeignKey, Index
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A foreign key, and the arrangements in which each side looks the other up."""
+    """A foreign key, with the arrangements by which each side looks up the other."""
 
     child: Relation
     parent: Relation
@@ -20,7 +20,7 @@ class Link:
 
     @property
     def places(self) -> tuple[int, ...]:
-        """The parent's columns."""
+        """The positions of the parent's columns."""
         names = [c.name for c in self.parent.columns]
         return tuple(names.index(name) for name in self.key.keys)
 
@@ -35,7 +35,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """By relation id; ``version`` is the catalog's."""
+    """Foreign keys by relation id; ``version`` is the catalog's."""
 
     version: int
     outgoing: Mapping[int, tuple[Link, ...]]
@@ -58,7 +58,7 @@ def links_of(catalog: Catalog) -> Links:
 
 
 def key_index(parent: Relation, names: Iterable[str]) -> Index | None:
-    """The unique index of exactly these columns, in any order."""
+    """The unique index on exactly these columns, in any order."""
     wanted = sorted(names)
     for index in parent.keys:
         if sorted(parent.columns[i].name for i in index.columns) == wanted and index.nulls_distinct:

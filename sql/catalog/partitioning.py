@@ -1,4 +1,4 @@
-"""Partitioned tables as the catalog keeps them: the key of a table, and the bound of each partition."""
+"""Partitioned tables in the catalog: a table's partition key, and each partition's bound."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ VALUE: Final = 0
 MAXIMUM: Final = 1
 
 Edge = tuple[int, str]
-"""One column of a range's end: MINIMUM or MAXIMUM, or VALUE with the value as text."""
+"""One column of a range bound: MINIMUM or MAXIMUM, or VALUE with the value as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partitioning:
-    """PARTITION BY. ``strategy``: list or range. ``keys``: expressions as SQL text; ``columns``: for each the name of
-    the column that it is, "" for anything else."""
+    """PARTITION BY. ``strategy``: list or range. ``keys``: expressions as SQL text. ``columns``: for each key its
+    column's name, "" if it is another expression."""
 
     strategy: str
     keys: tuple[str, ...]
@@ -26,7 +26,7 @@ class Partitioning:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Which rows a partition takes. ``kind``: list, range or default. ``values``: of a list, as text (None: NULL).
+    """The rows that a partition accepts. ``kind``: list, range or default. ``values``: of a list, as text (None: NULL).
     A range is from ``lower``, inclusive, to ``upper``, exclusive."""
 
     kind: str
@@ -37,7 +37,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class WrittenBound:
-    """A bound as it is written: the texts of its expressions (minvalue and maxvalue among them)."""
+    """A bound as written: the texts of its expressions (minvalue and maxvalue among them)."""
 
     kind: str
     values: tuple[str, ...] = ()

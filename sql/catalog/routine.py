@@ -1,4 +1,4 @@
-"""Users' functions: what the catalog keeps of one beside its body, which is its relation's ``definition``."""
+"""Users' functions in the catalog: all but the body, which is the relation's ``definition``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Enums = Mapping[int, Enumeration]
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """``default``: an expression's text."""
+    """``default``: an expression as SQL text."""
 
     name: str | None
     type: SqlType
@@ -23,10 +23,10 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Routine:
-    """``result``: one column's type; the columns of RETURNS TABLE are the relation's, and ``table`` says so.
+    """``result``: the type of a single column. With ``table`` (RETURNS TABLE) the columns are the relation's.
 
     ``aggregate``: the body is Python. ``expression``: the body is RETURN's expression, not a query. ``volatility``: as
-    declared, for clients to see.
+    declared, only displayed to clients.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Routine:
 
     @property
     def optional(self) -> int:
-        """How many arguments, the last ones, may be left out."""
+        """How many trailing arguments may be omitted."""
         return sum(a.default is not None for a in self.arguments)
 
 
@@ -61,7 +61,7 @@ def routine_to_json(routine: Routine) -> dict[str, object]:
 
 
 def routine_from_json(data: Mapping[str, Any], enums: Enums) -> Routine:
-    """``enums``: the users' types by oid."""
+    """``enums``: the users' types, by oid."""
     arguments = tuple(Argument(n, type_from_json(type_, enums), default) for n, type_, default in data["arguments"])
     return Routine(data["name"], arguments, type_from_json(data["result"], enums), *data["flags"])
 
@@ -74,7 +74,7 @@ def type_to_json(type_: SqlType) -> list[object]:
 
 
 def type_from_json(data: Sequence[Any], enums: Enums) -> SqlType:
-    """``enums``: the users' types by oid."""
+    """``enums``: the users' types, by oid."""
     kind, precision, scale, element, *enum = data
     of = None if element is None else type_from_json(element, enums)
     return SqlType(Kind(kind), precision, scale, of, enum=enums[enum[0]].type if enum else None)

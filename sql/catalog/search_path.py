@@ -1,4 +1,4 @@
-"""Where names without a schema are looked up: search_path, and the catalog as it is seen along one."""
+"""Resolves names without a schema: search_path, and the catalog as seen along one."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from planner.identifiers import quoted
 from sql.catalog.catalog import INTERNAL_SCHEMAS, PUBLIC, Catalog, CatalogReader, Reference, Relation, RelationKind
 
 TEMPORARY: Final = "pg_temp"
-"""What a session calls its own schema for temporary relations."""
+"""The name by which a session refers to its own schema for temporary relations."""
 _ITEM: Final = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s,"]+))\s*')
 
 
 @dataclass(frozen=True, slots=True)
 class SearchPath:
-    """``places``: the schemas that are searched, in this order, the implied ones included. ``named``: those of them
-    that search_path names. ``temporary``: the session's own schema, whether or not it exists yet."""
+    """``places``: the schemas searched, in order, implied ones included. ``named``: those of them that search_path
+    names. ``temporary``: the session's own schema, whether or not it exists yet."""
 
     places: tuple[str, ...] = ("pg_catalog", PUBLIC)
     named: tuple[str, ...] = (PUBLIC,)
@@ -31,7 +31,7 @@ DEFAULT_PATH: Final = SearchPath()
 
 @lru_cache(1000)
 def schema_list(text: str) -> tuple[str, ...]:
-    """The names of a search_path as its text has them. Raises 22023."""
+    """The schema names in a search_path's text. Raises 22023."""
     found: list[str] = []
     at = 0
     while text.strip() and at <= len(text):
@@ -45,14 +45,14 @@ def schema_list(text: str) -> tuple[str, ...]:
 
 
 def path_of(setting: str, user: str, temporary: str, catalog: Catalog) -> SearchPath:
-    """What a search_path means in a catalog: schemas that do not exist are passed over, as in Postgres.
+    """Resolves a search_path in a catalog. Schemas that do not exist are skipped, as in Postgres.
 
-    A user may have an internal schema's name: that schema is not their own.
+    A user may be named like an internal schema, which is then not taken for the user's own.
     """
     named: list[str] = []
     for name in schema_list(setting):
         if name == "$user" and user in INTERNAL_SCHEMAS:
-            continue  # a user named freshet makes tables like any other
+            continue  # a user named freshet creates tables like any other
         meant = user if name == "$user" else temporary if name == TEMPORARY else name
         if name == "$user" and user in INTERNAL_SCHEMAS:
             continue
@@ -66,7 +66,7 @@ def path_of(setting: str, user: str, temporary: str, catalog: Catalog) -> Search
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """The ``CatalogReader`` of one search path."""
+    """The ``CatalogReader`` for one search path."""
 
     catalog: Catalog
     path: SearchPath = DEFAULT_PATH
@@ -84,7 +84,7 @@ class Lookup:
         return self.catalog.by_id(relation)
 
     def below(self, relation: Relation) -> tuple[Relation, ...]:
-        """Without other sessions' temporary tables."""
+        """The tables that inherit from a relation, without other sessions' temporary tables."""
         found = self.catalog.below(relation)
         return tuple(r for r in found if not r.temporary or r.schema_name == self.path.temporary)
 
@@ -101,7 +101,7 @@ class Lookup:
         return next((t for t in (self.catalog.types.get((place, name)) for place in places) if t is not None), None)
 
     def schema(self, name: str) -> str:
-        """The schema that a name of one means."""
+        """The actual schema for a schema name, resolving the alias of the temporary one."""
         return self.path.temporary if name == TEMPORARY else name
 
     def home(self, schema_name: str | None, temporary: bool) -> str:
@@ -120,19 +120,20 @@ class Lookup:
         return found
 
     def visible(self, relation: Relation) -> bool:
-        """Whether the name alone means this relation."""
+        """Whether the unqualified name resolves to this relation."""
         found = self.resolve(None, relation.name)
         return found is not None and found.id == relation.id
 
     def shown(self, relation: Relation) -> str:
-        """The relation's name as SQL text, with its schema where that is needed."""
+        """The relation's name as SQL text, qualified by its schema if necessary."""
         name = quoted(relation.name)
         return name if self.visible(relation) else f"{quoted(relation.schema_name)}.{name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """A ``CatalogReader`` in which names mean what they meant when a view was made; public's, where nobody noted it."""
+    """A ``CatalogReader`` that resolves names as they were resolved when a view was created; others in pg_catalog and
+    public."""
 
     catalog: CatalogReader
     view: Relation
@@ -166,10 +167,10 @@ class Pinned:
 
 @dataclass(slots=True)
 class Recorder:
-    """A CatalogReader that notes which relations were asked for: a view's dependencies, a plan's inputs.
+    """A ``CatalogReader`` that records which relations were looked up: a view's dependencies, a plan's inputs.
 
-    ``seen``: by id. ``inherited``: those that are read because they inherit from one of these.
-    ``names``: what the statement's own names meant, and where (offsets) they stand.
+    ``seen``: their ids. ``inherited``: the ids of tables read because they inherit from one of these. ``names``: what
+    the statement's own names resolved to, and their offsets.
     """
 
     catalog: CatalogReader
@@ -208,21 +209,21 @@ class Recorder:
         return self.catalog.home(schema_name, temporary)
 
     def note(self, schema_name: str | None, name: str, at: int) -> None:
-        """A name that was resolved stands at this offset."""
+        """Records that a resolved name occurs at this offset."""
         self.names[schema_name, name][1].add(at)
 
     def temporary(self) -> bool:
-        """Whether any of the relations asked for is a session's own."""
+        """Whether any relation looked up is temporary."""
         found = (self.catalog.by_id(i) for i in self.seen)
         return any(r is not None and r.temporary for r in found)
 
     def temporary_below(self) -> bool:
-        """Whether any of the tables that are read by inheritance is a session's own."""
+        """Whether any table read by inheritance is temporary."""
         found = (self.catalog.by_id(i) for i in self.inherited)
         return any(r is not None and r.temporary for r in found)
 
     def references(self, start: int, end: int) -> tuple[Reference, ...]:
-        """The names noted between two offsets of the statement, which become places from ``start`` on."""
+        """The names recorded between two offsets of the statement, with places relative to ``start``."""
         found = []
         for (schema_name, name), (relation, places) in self.names.items():
             inside = tuple(sorted(at - start for at in places if start <= at < end))
@@ -232,7 +233,7 @@ class Recorder:
 
 
 def _as_seen(relation: Relation | None, reference: Reference) -> Relation | None:
-    """A relation with its columns called as a view's definition calls them."""
+    """A relation with the column names used in a view's definition."""
     if relation is None or not reference.columns:
         return relation
     columns = zip(relation.columns, reference.columns, strict=True)
@@ -240,7 +241,7 @@ def _as_seen(relation: Relation | None, reference: Reference) -> Relation | None
 
 
 def pinned(catalog: CatalogReader, view: Relation) -> CatalogReader:
-    """What a view's own definition is bound against."""
+    """The reader against which a view's own definition is bound."""
     if isinstance(catalog, Recorder):
         return Recorder(Pinned(catalog.catalog, view), catalog.seen, catalog.inherited)
     return Pinned(catalog, view)
@@ -251,7 +252,7 @@ def no_schema(name: str) -> SqlError:
 
 
 def check_creatable(schema_name: str, name: str) -> None:
-    """Raises 42501 for a schema in which no client makes anything."""
+    """Raises 42501 for a schema in which clients cannot create anything."""
     if schema_name in INTERNAL_SCHEMAS:
         message = f'permission denied to create "{schema_name}.{name}"'
         raise SqlError("42501", message, detail="System catalog modifications are currently disallowed.")

@@ -1,4 +1,5 @@
-"""The options of CREATE, ALTER SEQUENCE and of identity columns → what a sequence is (Postgres's init_params)."""
+"""Options of CREATE SEQUENCE, ALTER SEQUENCE and identity columns → a sequence's definition (Postgres's
+init_params)."""
 
 from __future__ import annotations
 
@@ -10,20 +11,21 @@ from ivm.words import INT2, INT4, INT8, SqlType
 from sql.catalog.catalog import Sequence
 
 BOUNDS: Final = {INT2: 2**15, INT4: 2**31, INT8: 2**63}
-"""One above the greatest value of each type that a sequence may have."""
+"""For each type that a sequence may have, its greatest value plus one."""
 _NAMES: Final = {INT2: "smallint", INT4: "integer", INT8: "bigint"}
 
 
 @dataclass(frozen=True, slots=True)
 class NoBound:
-    """NO MINVALUE, NO MAXVALUE: the type's own."""
+    """NO MINVALUE, NO MAXVALUE: use the type's own bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class SequenceOptions:
-    """As written; None: not written. ``type``: a type's name. ``owner``: the names after OWNED BY, () for NONE.
+    """The options as written; None if absent. ``type``: a type's name. ``owner``: the names after OWNED BY, () for
+    NONE.
 
-    ``restart`` is (None,) where RESTART stands alone. ``name``: SEQUENCE NAME of an identity column.
+    ``restart`` is (None,) for RESTART without a value. ``name``: SEQUENCE NAME of an identity column.
     """
 
     type: str | None = None
@@ -39,7 +41,7 @@ class SequenceOptions:
 
 
 def sequence_of(options: SequenceOptions, type_: SqlType, storage: int) -> Sequence:
-    """A new sequence with numbers of this type. Raises 22023."""
+    """A new sequence of this type. Raises 22023."""
     increment = _increment(options, 1)
     up = increment > 0
     bound = BOUNDS[type_]
@@ -76,7 +78,7 @@ def altered(
 
 
 def sequence_type(type_: SqlType, what: str) -> SqlType:
-    """Raises 22023 for a type that no sequence has; ``what``: sequence, or identity column."""
+    """Raises 22023 for a type that sequences cannot have. ``what``: sequence, or identity column."""
     if type_ not in BOUNDS:
         raise SqlError("22023", f"{what} type must be smallint, integer, or bigint")
     return type_

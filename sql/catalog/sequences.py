@@ -1,8 +1,8 @@
-"""Where each sequence stands: numbers are given out at once, by any thread, and never taken back.
+"""The positions of sequences. Any thread may draw numbers; they take effect at once and are never rolled back.
 
-What survives a crash is written ahead, as Postgres does it: the log hears of a number ``AHEAD`` further on, so that
-only one in so many costs a record more. A crash skips what was written and not given out. The engine drains these marks
-into the log before any commit that may hold a number they cover is acknowledged.
+Positions are logged ahead, as in Postgres: a log record marks a position ``AHEAD`` numbers further on, so that only one
+number in so many costs a record. A crash skips the numbers that were logged but not drawn. Before the engine
+acknowledges a commit that may contain a drawn number, it drains the marks that cover it into the log.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ AHEAD: Final = 32
 
 @dataclass(slots=True)
 class _State:
-    """``value``: the last one given out, or the next one while nothing was ``called``. ``ahead``: how many more numbers
-    the log knows of."""
+    """``value``: the last number drawn, or the next one if not ``called`` yet. ``ahead``: how many more numbers the log
+    covers."""
 
     value: int
     called: bool
@@ -33,7 +33,7 @@ class _State:
 
 
 class Sequences:
-    """The states by ``Sequence.storage``; those never asked stand where their definition says."""
+    """The positions by ``Sequence.storage``. A sequence not used yet is at its definition's initial position."""
 
     def __init__(self) -> None:
         self._states: dict[int, _State] = {}
@@ -42,11 +42,11 @@ class Sequences:
 
     @property
     def unmarked(self) -> bool:
-        """Whether something was given out that the log has not heard of."""
+        """Whether numbers were drawn that the log does not cover yet."""
         return bool(self._marks)
 
     def next(self, relation: Relation, count: int) -> Words:
-        """The next ``count`` numbers, int64. Raises 2200H at the end of a sequence that does not cycle."""
+        """Draws the next ``count`` numbers, int64. Raises 2200H at the end of a sequence that does not cycle."""
         sequence = relation.sequence
         assert sequence is not None, "a sequence"
         with self._lock:
@@ -100,7 +100,7 @@ class Sequences:
             return state.value, state.ahead, state.called
 
     def drain(self) -> tuple[SequenceMark, ...]:
-        """The marks that the log is to have now."""
+        """Takes the marks that must be logged now."""
         if not self._marks:
             return ()
         with self._lock:
@@ -108,12 +108,12 @@ class Sequences:
         return marks
 
     def load(self, marks: Iterable[SequenceMark]) -> None:
-        """Marks of the store, or of a log record."""
+        """Restores marks from the store or a log record."""
         for mark in marks:
             self._states[mark.storage] = _State(mark.value, mark.called)
 
     def rest(self) -> None:
-        """Mark where sequences really stand, where that is behind their marks."""
+        """Marks the actual positions of sequences, where the logged ones are ahead."""
         for storage, state in self._states.items():
             if state.ahead:
                 state.ahead = 0

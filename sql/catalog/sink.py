@@ -1,4 +1,4 @@
-"""What a sink is, as its ``Connection`` keeps it."""
+"""A sink's definition, stored in its ``Connection``."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ RETAIN: Final = 86_400_000_000
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """``uri``: where to, a path without links for a folder of this machine. ``spark``: whether Spark writes. ``owner``:
-    a random name by which its folder knows it. ``key``: columns by name. ``every``: µs between looks for changes;
-    ``retain``: µs of history kept for it at most, while it does not get on. ``restarts``: how often it was told to
-    begin anew."""
+    """``uri``: the destination; for a local folder a path without links. ``spark``: whether Spark writes. ``owner``: a
+    random name that identifies the sink in its folder. ``key``: column names. ``every``: µs between polls for changes.
+    ``retain``: the maximum of history, in µs, kept for it while it makes no progress. ``restarts``: how often it was
+    told to restart from the beginning."""
 
     uri: str
     owner: str
@@ -34,7 +34,7 @@ class Sink:
     paused: bool = False
 
     def connection(self) -> Connection:
-        """As the catalog keeps it."""
+        """The definition as the catalog stores it."""
         options = (
             ("uri", self.uri), ("owner", self.owner), ("format", self.format.value), ("snapshot", self.snapshot),
             ("retain", str(self.retain)), ("restarts", str(self.restarts)),
@@ -44,7 +44,7 @@ class Sink:
 
 
 def sink_of(relation: Relation) -> Sink:
-    """A sink relation's."""
+    """The definition of a sink relation."""
     assert relation.kind is RelationKind.SINK, "a sink"
     assert relation.connection is not None, "a sink has a connection"
     connection = relation.connection
@@ -57,10 +57,10 @@ def sink_of(relation: Relation) -> Sink:
 
 
 def with_sink(relation: Relation, sink: Sink) -> Relation:
-    """The relation with its sink told otherwise."""
+    """The relation with another definition of its sink."""
     return replace(relation, connection=sink.connection())
 
 
 def source_of(relation: Relation) -> int:
-    """The id of what a sink reads."""
+    """The id of the relation that a sink reads."""
     return relation.dependencies[0]

@@ -1,4 +1,4 @@
-"""The system relations: their names, oids and columns, and rows made of named values with defaults for the rest."""
+"""The system relations: names, oids and columns, and rows built from named values with defaults for the rest."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _SOURCES: Final = (
 
 
 VECTORS: Final = {"int2vector": "int2", "oidvector": "oid"}
-"""Array types whose text form has spaces between the elements and no braces, by their element types."""
+"""Array types whose text has spaces between elements and no braces, with their element types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A system relation. ``relkind``: as pg_class shows it, r or v. ``defaults``: a value for each column, not NULL
-    where the column is NOT NULL. ``vectors``: the 1-based positions of the columns that are int2vector or oidvector in
+    """A system relation. ``relkind``: as in pg_class, r or v. ``defaults``: a value for each column, not NULL if the
+    column is NOT NULL. ``vectors``: the 1-based positions of the columns that are int2vector or oidvector in
     Postgres."""
 
     relation: Relation
@@ -37,7 +37,7 @@ class Definition:
     vectors: frozenset[int]
 
     def row(self, **values: object) -> Datums:
-        """A row with these values; other columns are NULL, or false, 0 or empty where NULL is not allowed."""
+        """A row with these values. Other columns are NULL; if NOT NULL they are false, 0 or empty."""
         row = {**self.defaults, **values}
         assert len(row) == len(self.defaults), f"{self.relation.name} has no such column: {values.keys()}"
         return tuple(row.values())
@@ -67,7 +67,7 @@ def _default(type_: SqlType) -> object:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """The definitions in a source text, one a line; a line that begins with a space continues the previous one."""
+    """The definitions in a text, one per line; a line that begins with a space continues the previous one."""
     current = ""
     for line in text.strip().splitlines():
         if line.startswith(" "):
@@ -102,7 +102,7 @@ def definitions() -> MappingProxyType[int, Definition]:
 
 
 def is_vector(table: int, attribute: int) -> bool:
-    """Whether a result's column is an int2vector or oidvector; the arguments are as in ``OutputColumn``."""
+    """Whether a result's column is an int2vector or oidvector. The arguments are as in ``OutputColumn``."""
     known = definitions().get(table)
     return known is not None and attribute in known.vectors
 

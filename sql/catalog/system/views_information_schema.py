@@ -1,5 +1,7 @@
-"""The views of information_schema. One relation a paragraph:
-``oid name relkind: column type, …``; ``!`` marks NOT NULL. Read by ``definitions.py``; taken from PostgreSQL 15.
+"""The views of information_schema, one relation per paragraph: ``oid name relkind: column type, …``; ``!`` marks NOT
+NULL.
+
+Parsed by ``definitions.py``; taken from PostgreSQL 15.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The views of pg_catalog. One relation a paragraph:
-``oid name relkind: column type, …``; ``!`` marks NOT NULL. Read by ``definitions.py``; taken from PostgreSQL 15.
+"""The views of pg_catalog, one relation per paragraph: ``oid name relkind: column type, …``; ``!`` marks NOT NULL.
+
+Parsed by ``definitions.py``; taken from PostgreSQL 15.
 """
 
 from __future__ import annotations
