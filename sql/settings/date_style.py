@@ -1,4 +1,4 @@
-"""What SET DateStyle may say (PostgreSQL's ``check_datestyle``)."""
+"""Parses the value of SET DateStyle (PostgreSQL's ``check_datestyle``)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from storage.types.text_style import DEFAULT_FORMATS, DateFormats
 
 
 def date_style(value: str, current: DateFormats) -> str:
-    """``SQL, DMY`` and the like in its canonical spelling; what is not said stays as it is. 22023 for other words, and
-    for two that contradict one another."""
+    """The canonical form of ``SQL, DMY`` and the like; a part not given stays as in ``current``. 22023 for unknown or
+    conflicting words."""
     date: str | None = None
     order: str | None = None
     for word in value.replace('"', "").split(","):
@@ -22,7 +22,7 @@ def date_style(value: str, current: DateFormats) -> str:
 
 
 def _word(word: str, value: str) -> tuple[str | None, str | None]:
-    """(output style, order of fields) of one key word."""
+    """The (output style, field order) of one key word."""
     if word == "default":
         return DEFAULT_FORMATS.date, DEFAULT_FORMATS.order
     for prefix, style in (("iso", "ISO"), ("sql", "SQL"), ("postgres", "Postgres"), ("german", "German")):

@@ -1,4 +1,4 @@
-"""What a materialized view or a subscription cannot follow: values that change while the tables do not."""
+"""Checks what a materialized view or a subscription cannot maintain: values that change while the tables do not."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _SUBJECT: Final = {
     "DateStyle": (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ),
     "IntervalStyle": (Kind.INTERVAL,),
 }
-"""The types whose meaning or text each of them decides."""
+"""For each of these settings the types whose meaning or text depends on it."""
 
 
 def check_maintainable(rel: Rel, catalog: Catalog, settings: Settings) -> None:
-    """Refuses (0A000) system relations, which no commit changes, functions whose results change by themselves, and
-    those that depend on settings of which the session's are others than the view's would be."""
+    """Raises 0A000 for system relations (no commit changes them), volatile and stable functions, and functions that
+    depend on settings in which the session differs from views."""
     for node in _nodes(rel):
         if isinstance(node, Get):
             _check_relation(catalog.relations.get(node.relation))
@@ -46,7 +46,7 @@ def check_maintainable(rel: Rel, catalog: Catalog, settings: Settings) -> None:
 
 
 def _nodes(rel: Rel) -> Iterator[Rel]:
-    """All nodes of a plan, once each, subqueries' included."""
+    """All nodes of a plan, each once, including those of subqueries."""
     todo: list[Rel] = [rel]
     seen: set[int] = set()
     while todo:
@@ -75,7 +75,7 @@ def _check_relation(relation: Relation | None) -> None:
 def _check_call(call: Call, settings: Settings) -> None:
     volatility = _volatility(call)
     if call.function in _CASTS and isinstance(call.args[0], Literal):
-        return  # a constant, which binding has judged (``sql.bind.literals``)
+        return  # a constant, which binding has checked (``sql.bind.literals``)
     if volatility == "settings":
         _check_settings(_shown(call), [*(a.type for a in call.args), call.type], settings)
     elif volatility != "immutable":
@@ -87,7 +87,7 @@ def _check_call(call: Call, settings: Settings) -> None:
 
 
 def _check_aggregate(aggregate: Aggregate, settings: Settings) -> None:
-    """Those that make JSON turn their arguments into text."""
+    """Checks aggregates that make JSON, since they turn their arguments into text."""
     name = aggregate.function.partition("(")[0]
     if name.startswith("json"):
         _check_settings(f"{name}()", [a.type for a in aggregate.args], settings)
@@ -121,7 +121,7 @@ def _check_settings(what: str, types: Iterable[SqlType], settings: Settings) -> 
 
 
 def _kinds(type_: SqlType) -> Iterator[Kind]:
-    """The kinds of which the values of the type are made."""
+    """The kinds of which values of the type consist."""
     yield type_.kind
     if type_.element is not None:
         yield from _kinds(type_.element)

@@ -1,6 +1,6 @@
-"""Settings of Postgres's planner and executor that clients and scripts set: known, shown, and without any effect here.
+"""Settings of Postgres's planner and executor that clients and scripts set: known and shown, but without effect here.
 
-None of them changes the rows of a query in Postgres, so taking them without a word is no wrong answer.
+None of them changes a query's rows in Postgres, so accepting them silently gives no wrong answer.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ SWITCHES: Final = (
     "enable_mergejoin", "enable_nestloop", "enable_parallel_append", "enable_parallel_hash",
     "enable_partition_pruning", "enable_seqscan", "enable_sort", "enable_tidscan", "geqo", "jit",
 )  # fmt: skip
-"""All on unless set."""
+"""On by default."""
 
 OFF: Final = ("enable_partitionwise_aggregate", "enable_partitionwise_join", "synchronize_seqscans")
-"""Switches that are off unless set."""
+"""Switches that are off by default."""
 
 NUMBERS: Final[dict[str, str]] = {
     "cpu_index_tuple_cost": "0.005", "cpu_operator_cost": "0.0025", "cpu_tuple_cost": "0.01",

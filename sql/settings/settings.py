@@ -1,4 +1,4 @@
-"""Run-time settings: what SHOW, SET and RESET know, and which of them are reported to the client."""
+"""Run-time settings, as known to SHOW, SET and RESET, and which of them are reported to the client."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REPORTED: Final = (
     "session_authorization", "standard_conforming_strings", "TimeZone",
 )  # fmt: skip
 ISOLATION_LEVELS: Final = ("serializable", "repeatable read", "read committed", "read uncommitted")
-"""What may be asked for; what a transaction gets is always the first."""
+"""The levels that can be requested; a transaction always gets the first."""
 _UNITS: Final = {"us": 0.001, "ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -33,7 +33,7 @@ class _Setting:
     name: str
     default: str
     check: Callable[[str, str], str] | None = None
-    """(name, value) → canonical value; None: the setting cannot be changed."""
+    """(name, value) → canonical value; None if the setting cannot be changed."""
 
 
 def _any(name: str, value: str) -> str:
@@ -51,7 +51,7 @@ def _choice(*values: str) -> Callable[[str, str], str]:
 
 
 def _only(*values: str) -> Callable[[str, str], str]:
-    """A setting with one supported value (in several spellings); others are named and refused."""
+    """The check of a setting with one supported value (in several spellings); others raise 0A000."""
 
     def check(name: str, value: str) -> str:
         if value.lower().replace(" ", "") not in [v.lower().replace(" ", "") for v in values]:
@@ -70,7 +70,7 @@ def _boolean(name: str, value: str) -> str:
 
 
 def _duration(name: str, value: str) -> str:
-    """A time in ms, or with a unit; shown as Postgres shows it."""
+    """A time in ms, or with a unit, in the form in which Postgres shows it."""
     milliseconds = _milliseconds(name, value)
     for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000)):
         if milliseconds and milliseconds % size == 0:
@@ -175,15 +175,16 @@ _SYNONYMS: Final = {"time zone": "timezone", "transaction isolation level": "tra
 
 @dataclass(slots=True)
 class Settings:
-    """One session's settings. ``reported`` gathers the names of reported ones whose value changed (ParameterStatus)."""
+    """One session's settings. ``reported`` collects the names of reported settings whose value changed
+    (ParameterStatus)."""
 
     values: dict[str, str] = field(default_factory=dict)
     defaults: dict[str, str] = field(default_factory=dict)
     reported: list[str] = field(default_factory=list)
     _local: dict[str, str | None] = field(default_factory=dict)
-    """What SET LOCAL replaced, until the transaction ends."""
+    """The values replaced by SET LOCAL, until the transaction ends."""
     _before: dict[str, str] | None = None
-    """The values when the transaction began; a rollback brings them back."""
+    """The values at the start of the transaction, to which a rollback returns."""
 
     def get(self, name: str) -> str:
         """A setting's value; 42704 for an unknown one."""
@@ -200,11 +201,11 @@ class Settings:
         return self.get(name) if _canonical(name) in _BY_NAME else None
 
     def label(self, name: str) -> str:
-        """The name as SHOW's column has it."""
+        """The name as shown in SHOW's column header."""
         return _lookup(name).name
 
     def set(self, name: str, value: str | None, local: bool = False) -> None:
-        """SET; ``value`` None goes back to the default."""
+        """SET; ``value`` None restores the default."""
         if value is None and name.lower() == "all":
             for key in list(self.values):
                 self.set(key, None, local)
@@ -222,29 +223,29 @@ class Settings:
 
     @property
     def formats(self) -> DateFormats:
-        """DateStyle and IntervalStyle."""
+        """The current DateStyle and IntervalStyle."""
         return _date_formats(self.get("datestyle"), self.get("intervalstyle"))
 
     @property
     def planning(self) -> Planning:
-        """How statements are planned."""
+        """The settings that govern how statements are planned."""
         return Planning(
             Joins(self.get("join_implementation")), self.boolean("recursion_demand"), Late(self.get("late_fetch"))
         )
 
     def milliseconds(self, name: str) -> int:
-        """A duration setting in ms."""
+        """A duration setting, in ms."""
         return _milliseconds(name, self.get(name))
 
     def boolean(self, name: str) -> bool:
         return self.get(name) == "on"
 
     def begin(self) -> None:
-        """A transaction begins."""
+        """Begins a transaction."""
         self._before = dict(self.values)
 
     def end(self, committed: bool) -> None:
-        """It ends: SET LOCAL goes, and SET too when it is rolled back."""
+        """Ends the transaction: reverts SET LOCAL, and SET too if it was rolled back."""
         if not committed and self._before is not None:
             for key in set(self.values) | set(self._before):
                 self._put(key, self._before.get(key))
@@ -255,11 +256,11 @@ class Settings:
         self._before = None
 
     def all(self) -> list[tuple[str, str]]:
-        """Every setting with its value, by name."""
+        """All settings with their values, sorted by name."""
         return sorted(((s.name, self.get(s.name)) for s in _SETTINGS), key=lambda pair: pair[0].lower())
 
     def report(self) -> list[tuple[str, str]]:
-        """Every reported setting, for the start of a session."""
+        """All reported settings with their values, for the start of a session."""
         return [(name, self.get(name)) for name in REPORTED]
 
     def _put(self, key: str, value: str | None) -> None:
