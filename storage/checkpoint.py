@@ -42,7 +42,7 @@ class Pace:
     ``room``: the number of waiting updates (``Batch.pressing``) above which ``wait_for_room`` blocks. ``transaction``:
     the maximum number of updates in one transaction (a single batch may exceed it). ``checkpoint_rows``,
     ``checkpoint_seconds``: the same thresholds for checkpoints. ``retry_seconds``: the pause after a transient error
-    (out of memory, disk full). ``fold_seconds``: how much expired history is dropped at a time.
+    (out of memory, disk full). ``fold_seconds``: expired history is dropped in spans of at least this length.
     """
 
     rows: int = 100_000

@@ -115,7 +115,7 @@ def renamed(enum: Enumeration, old: str, new: str) -> Enumeration:
 
 
 def enum_to_json(enum: Enumeration) -> dict[str, object]:
-    """``enum_from_json`` reads it back."""
+    """The inverse of ``enum_from_json``."""
     labels = [[label.word, label.text, label.oid] for label in enum.labels]
     return {"array_oid": enum.type.array_oid, "labels": labels}
 

@@ -79,7 +79,7 @@ class Check:
 
 
 def check_to_json(check: Check) -> list[object]:
-    """``check_from_json`` reads it back."""
+    """The inverse of ``check_from_json``."""
     return [check.id, check.name, check.text, list(check.columns)]
 
 
@@ -105,7 +105,7 @@ class ForeignKey:
 
 
 def foreign_key_to_json(key: ForeignKey) -> list[object]:
-    """``foreign_key_from_json`` reads it back."""
+    """The inverse of ``foreign_key_from_json``."""
     actions = [key.on_delete, key.on_update, list(key.changed)]
     return [key.id, key.name, list(key.columns), key.parent, list(key.keys), *actions]
 

@@ -46,7 +46,7 @@ class WrittenBound:
 
 
 def partitioning_to_json(found: Partitioning) -> dict[str, object]:
-    """``partitioning_from_json`` reads it back."""
+    """The inverse of ``partitioning_from_json``."""
     return asdict(found)
 
 
@@ -55,7 +55,7 @@ def partitioning_from_json(data: Mapping[str, Any]) -> Partitioning:
 
 
 def bound_to_json(bound: Bound) -> dict[str, object]:
-    """``bound_from_json`` reads it back."""
+    """The inverse of ``bound_from_json``."""
     return asdict(bound)
 
 

@@ -50,7 +50,7 @@ class Routine:
 
 
 def routine_to_json(routine: Routine) -> dict[str, object]:
-    """``routine_from_json`` reads it back."""
+    """The inverse of ``routine_from_json``."""
     return {
         "name": routine.name,
         "arguments": [[a.name, type_to_json(a.type), a.default] for a in routine.arguments],
@@ -67,7 +67,7 @@ def routine_from_json(data: Mapping[str, Any], enums: Enums) -> Routine:
 
 
 def type_to_json(type_: SqlType) -> list[object]:
-    """``type_from_json`` reads it back."""
+    """The inverse of ``type_from_json``."""
     element = None if type_.element is None else type_to_json(type_.element)
     enum = () if type_.enum is None else (type_.enum.oid,)
     return [type_.kind.value, type_.precision, type_.scale, element, *enum]

@@ -1,12 +1,11 @@
-"""What Spark's executors run for a load: first source batches → records by partition, then a partition's records →
-runs.
+"""What Spark's executors run for a load: first source batches → records by hash, then records of the same hash → runs.
 
 It depends on Arrow only. Spark calls it through ``mapInArrow`` and shuffles the records between the two halves as
 opaque bytes: passing each row as a Spark row between Java and Python would cost more than all the work done on it.
 Executors need this package with the same Python and numpy.
 
-A *record* is what a chunk of the source contributes to one partition (its *place*): rows, or dictionary entries whose
-ids belong there, or rejected rows. A row's place is given by its hash, so that equal rows meet. Runs and entries become
+A *record* is what a chunk of the source contributes to one *place* (hash bucket): rows, or dictionary entries whose ids
+belong there, or rejected rows. A row's place is given by its hash, so that equal rows meet. Runs and entries become
 files in a folder shared with the server. Only files named in the notes of successful tasks count.
 """
 
@@ -49,7 +48,7 @@ Work = Callable[[Batches], Iterator[pa.RecordBatch]]
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How rows are encoded. ``id_bits``: see ``Dictionary``. ``places``: the number of partitions. ``most``: how many
+    """How rows are encoded. ``id_bits``: see ``Dictionary``. ``places``: the number of hash buckets. ``most``: how many
     rows a load may reject, None if the first bad row is an error. ``folder``: where tasks report how much they have
     read (``storage.load.progress``)."""
 

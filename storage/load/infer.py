@@ -69,7 +69,8 @@ _NUMBERS: Final = (INT8, NUMERIC, FLOAT8)
 @dataclass(frozen=True, slots=True)
 class FoundColumn:
     """A column found in files. ``type``: None if we have none for it. ``nullable``: false only if the files declare it
-    never NULL. ``what``: the name of its type for EXPLAIN."""
+    never NULL. ``what``: its type in the file, as messages and EXPLAIN show it; "text" in text files, "folder" for a
+    partition column."""
 
     name: str
     type: SqlType | None
@@ -185,7 +186,7 @@ _PLAIN: Final[dict[pa.DataType, SqlType]] = {
 
 
 def sql_type(found: pa.DataType) -> SqlType | None:
-    """The SQL type for an Arrow type: arrays for lists of scalars, jsonb for other nested types. None if there is
+    """The SQL type for an Arrow type: arrays for lists of plain values, jsonb for other nested types. None if there is
     none."""
     types = pa.types
     if types.is_dictionary(found):

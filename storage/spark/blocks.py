@@ -1,9 +1,9 @@
 """The codec of blocks of updates, for Spark's shuffles and for files that appear atomically by rename.
 
-A *record* is what a block, or some dictionary entries, contribute to one partition (*place*). Spark moves records as
-opaque bytes: passing each row of words as a Spark row between Java and Python would cost more than all the work done on
-it. A file holds the traces of one part of a fragment, or updates: a slice of a source's or of a step's, or a view's
-own.
+A *record* is what a block, or some dictionary entries, contribute to one *place* (partition number or hash bucket).
+Spark moves records as opaque bytes: passing each row of words as a Spark row between Java and Python would cost more
+than all the work done on it. A file holds the traces of one part of a fragment, or updates: a slice of a source's or of
+a step's, or a view's own.
 """
 
 from __future__ import annotations

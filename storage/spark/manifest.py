@@ -44,7 +44,7 @@ class Changes:
 
 
 Layers = Mapping[int, tuple[Layer, ...]]
-"""By place (``planner.distributed.partitioning``): the files whose updates add up to a part."""
+"""By partition number (``planner.distributed.partitioning``): the files whose updates add up to a part."""
 
 
 @dataclass(frozen=True, slots=True)
